@@ -1,0 +1,74 @@
+"""The command line: one module a command, loaded only when it is asked for, with no logic of its own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from heapwright import __version__
+from heapwright.errors import HeapwrightError
+
+# Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
+COMMANDS = {
+    "record": "Record the heap calls of an unmodified program.",
+    "import": "Turn a packet capture or a heap log into a Parquet table.",
+    "profile": "Characterise what a trace or a packet table asks of memory.",
+    "zoo": "List the named allocators, or print one.",
+    "replay": "Run traces on heaps and print the metrics.",
+    "fit": "Find the smallest arena that serves a whole trace.",
+    "explore": "Try every recipe of a space on traces and keep the results as a study.",
+    "pareto": "Print the Pareto-optimal recipes of a study.",
+    "generate": "Write a heap as C for firmware.",
+    "report": "Write one HTML page that shows a study or a trace.",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module("heapwright.cli." + ("import_" if name == "import" else name))
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="heapwright")
+def heapwright() -> None:
+    """Heapwright tailors heaps: trace x recipe -> metrics, then C for the firmware."""
+
+
+def main() -> None:
+    """Entry point: every foreseeable failure is one line on stderr and exit code 1; wrong flags exit 2."""
+    try:
+        heapwright.main(standalone_mode=False)
+    except click.exceptions.Exit as exit_:
+        sys.exit(exit_.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except HeapwrightError as error:
+        _fail(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted; what was finished is kept")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}")
+
+
+def _fail(message: str) -> None:
+    click.echo("heapwright: " + " ".join(message.split()), err=True)
+    sys.exit(1)
