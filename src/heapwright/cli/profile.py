@@ -1,0 +1,133 @@
+"""`heapwright profile`: characterise what a trace or a packet table asks of memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heapwright.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN_SIZES = 20
+BAR_WIDTH = 24
+CURVE_WIDTH = 60
+CURVE_LEVELS = " ▁▂▃▄▅▆▇█"
+
+
+@click.command()
+@click.argument("table", metavar="TRACE|PACKETS", type=click.Path(path_type=Path))
+@json_option
+def command(table: Path, as_json: bool) -> None:
+    """Characterise what a trace or a packet table asks of memory.
+
+    Shows the sizes asked for and their shares (those of at least 10 % are marked), how long objects live, the curve of
+    live bytes, and whether objects that are born together die together.
+    """
+    from heapwright.profile import profile_file
+
+    result = profile_file(table)
+    if as_json:
+        print_json(result)
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if "packets" in result:
+        _show_packets(console, result)
+    else:
+        _show_trace(console, result)
+
+
+def _show_packets(console: Console, result: dict[str, Any]) -> None:
+    seconds, flows = _time(result["seconds"]), result["flows"]
+    console.print(f"[bold]{result['name']}[/]: {result['packets']:,} packets, {seconds}, {flows:,} flows")
+    console.print(f"{result['bytes']:,} B ({result['size_column']})")
+    _show_sizes(console, result, "packets")
+
+
+def _show_trace(console: Console, result: dict[str, Any]) -> None:
+    calls = ", ".join(
+        f"{result[call]:,} {call}" for call in ("mallocs", "callocs", "reallocs", "frees") if result[call]
+    )
+    threads = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
+    never = result["never_freed"]
+    console.print(f"[bold]{result['name']}[/]: {result['events']:,} calls, {threads}, {_time(result['seconds'])}")
+    console.print(calls)
+    console.print(f"peak: {result['requested_peak_bytes']:,} B live, after call {result['requested_peak_event']:,}")
+    console.print(f"most objects alive: {result['live_objects_peak']:,}")
+    console.print(f"never freed: {never['objects']:,} objects ({never['share']:.1%}), {never['bytes']:,} B")
+    _show_sizes(console, result, "requests")
+    console.print(f"\nlive bytes, first call to last\n│{_curve(result['live']['bytes'])}│\n")
+    _show_lifetimes(console, result["lifetimes"])
+    _show_locality(console, result["locality"])
+    _show_order(console, result["free_order"])
+
+
+def _show_sizes(console: Console, result: dict[str, Any], unit: str) -> None:
+    from rich.table import Table
+
+    from heapwright.profile import FREQUENT_SHARE
+
+    console.print(f"\n{result['distinct_sizes']:,} distinct sizes; the two most frequent make up", end=" ")
+    console.print(f"{result['top_two_share']:.1%}, {result['sizes_for_90_percent']:,} make up 90 %")
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for heading in ("size, B", unit, "share"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    largest = max((row["share"] for row in result["sizes"]), default=1)
+    for row in result["sizes"][:SHOWN_SIZES]:
+        frequent = row["share"] >= FREQUENT_SHARE
+        bar = "█" * max(1, round(BAR_WIDTH * row["share"] / largest)) + ("  ≥ 10 %" if frequent else "")
+        cells = (f"{row['size']:,}", f"{row['count']:,}", f"{row['share']:.1%}", bar)
+        table.add_row(*cells, style="bold" if frequent else "")
+    console.print(table)
+    if len(result["sizes"]) > SHOWN_SIZES:
+        rest = sum(row["share"] for row in result["sizes"][SHOWN_SIZES:])
+        console.print(f" and {len(result['sizes']) - SHOWN_SIZES:,} more sizes with {rest:.1%} (all with --json)")
+
+
+def _show_lifetimes(console: Console, lifetimes: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    columns = ("p10", "p50", "p90", "p99", "max")
+    if lifetimes["events"]["max"] is None:
+        console.print("lifetimes: nothing is freed")
+        return
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    table.add_column("lifetime of freed objects")
+    for column in columns:
+        table.add_column(column, justify="right")
+    table.add_row("in calls", *(f"{lifetimes['events'][column]:,}" for column in columns))
+    table.add_row("in bytes requested meanwhile", *(f"{lifetimes['bytes'][column]:,}" for column in columns))
+    console.print(table)
+
+
+def _show_locality(console: Console, locality: list[dict[str, Any]]) -> None:
+    console.print()
+    for row in locality:
+        if row["share"] is not None:
+            within = f"born side by side, dead within {row['within_frees']:>2} frees of each other"
+            console.print(f"{within}: {row['share']:6.1%} (by chance {row['by_chance']:.1%})")
+
+
+def _show_order(console: Console, order: dict[str, Any]) -> None:
+    if order["score"] is None:
+        console.print("order of frees: no free had a choice")
+        return
+    console.print(f"order of frees: {order['score']:.2f} (1 like a stack, 0 like a queue, 0.5 without order);", end=" ")
+    console.print(f"the youngest goes in {order['youngest_share']:.1%}, the oldest in {order['oldest_share']:.1%}")
+
+
+def _curve(values: list[int]) -> str:
+    stretch = max(1, -(-len(values) // CURVE_WIDTH))
+    peak = max(values, default=0) or 1
+    tops = [max(values[start : start + stretch]) for start in range(0, len(values), stretch)]
+    return "".join(CURVE_LEVELS[round(top / peak * (len(CURVE_LEVELS) - 1))] for top in tops)
+
+
+def _time(seconds: float | None) -> str:
+    return "no times" if seconds is None else f"{seconds:,.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"
