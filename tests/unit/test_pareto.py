@@ -1,0 +1,102 @@
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from heapwright.pareto import balanced, dominated_by, front, ratios_to_best
+
+
+def front_by_definition(points: np.ndarray) -> np.ndarray:
+    """O(n^2): kept if nothing is at least as good and different, and no equal point comes earlier."""
+    keep = []
+    for i, point in enumerate(points):
+        at_least_as_good = (points <= point).all(axis=1)
+        equal = (points == point).all(axis=1)
+        keep.append(not (at_least_as_good & ~equal).any() and not equal[:i].any())
+    return np.array(keep, dtype=bool)
+
+
+shapes = st.tuples(st.integers(1, 60), st.integers(1, 5))
+
+
+@given(arrays(np.float64, shapes, elements=st.integers(0, 6).map(float)))
+def test_front_is_what_the_definition_says(points: np.ndarray) -> None:
+    assert front(points, ["min"] * points.shape[1]).tolist() == front_by_definition(points).tolist()
+
+
+@pytest.mark.parametrize("objectives", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("levels", [3, 40, 100_000])
+def test_front_beyond_the_brute_force_size(objectives: int, levels: int) -> None:
+    generator = np.random.default_rng(objectives * levels)
+    points = generator.integers(0, levels, (700, objectives)).astype(float)
+    assert (front(points, ["min"] * objectives) == front_by_definition(points)).all()
+
+
+def test_more_can_be_better() -> None:
+    points = np.array([[10, 0.5], [10, 0.9], [12, 0.9], [12, 1.0]])
+    assert front(points, ["min", "max"]).tolist() == [False, True, False, True]
+
+
+def test_of_equal_points_the_first_is_kept() -> None:
+    points = np.array([[2, 1], [1, 2], [2, 1], [1, 2]])
+    assert front(points, ["min", "min"]).tolist() == [True, True, False, False]
+
+
+def test_no_points_have_an_empty_front() -> None:
+    assert front(np.empty((0, 2)), ["min", "min"]).tolist() == []
+
+
+def test_a_hundred_thousand_points_all_on_the_front() -> None:
+    generator = np.random.default_rng(7)
+    points = np.abs(generator.normal(size=(100_000, 3)))
+    points /= np.linalg.norm(points, axis=1)[:, np.newaxis]
+    start = time.perf_counter()
+    assert front(points, ["max"] * 3).all()
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("points", "directions"), [(np.array([[np.nan, 1.0]]), ["min", "min"]), (np.array([[1.0, 1.0]]), ["min"])]
+)
+def test_unusable_points_are_an_error(points: np.ndarray, directions: list) -> None:
+    with pytest.raises(ValueError, match="points"):
+        front(points, directions)
+
+
+def test_balanced_has_the_smallest_geometric_mean() -> None:
+    # value / best: (1, 10) -> 3.2, (2, 2) -> 2, (10, 1) -> 3.2
+    points = np.array([[100, 1000], [200, 200], [1000, 100]])
+    assert balanced(points, ["min", "min"]) == 1
+    # with the second objective turned the best is the last but one: (1, 1), (2, 5), (10, 10)
+    assert balanced(points, ["min", "max"]) == 0
+
+
+def test_balanced_raises_an_objective_with_a_zero_by_one_unit() -> None:
+    points = np.array([[0.0, 300.0], [1.0, 100.0]])
+    assert ratios_to_best(points, ["min", "min"]).tolist() == [[1, 3], [2, 1]]
+    assert balanced(points, ["min", "min"]) == 1
+
+
+def test_balanced_takes_the_first_of_equals() -> None:
+    assert balanced(np.array([[1.0, 2.0], [2.0, 1.0]]), ["min", "min"]) == 0
+
+
+def test_dominated_by_names_the_member_that_beats_the_point_most() -> None:
+    members = np.array([[100.0, 50.0], [90.0, 90.0], [200.0, 1.0]])
+    found = dominated_by(np.array([110.0, 100.0]), members, ["min", "min"])
+    assert found is not None
+    assert found.member == 0
+    assert found.ratios == pytest.approx((1.1, 2.0))
+
+
+def test_dominated_by_counts_equality() -> None:
+    found = dominated_by(np.array([3.0, 0.5]), np.array([[3.0, 0.5]]), ["min", "max"])
+    assert found is not None
+    assert found.ratios == (1.0, 1.0)
+
+
+def test_a_point_better_in_one_objective_is_not_dominated() -> None:
+    assert dominated_by(np.array([1.0, 100.0]), np.array([[2.0, 1.0]]), ["min", "min"]) is None
