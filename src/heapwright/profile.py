@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright.errors import HeapwrightError
+from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
 
 if TYPE_CHECKING:
     from heapwright.packets import PacketTable
-    from heapwright.traces import Trace
 
 Int64s = npt.NDArray[np.int64]
-
-MALLOC, CALLOC, REALLOC, FREE = range(4)
 
 FREQUENT_SHARE = 0.1
 """From this share of all requests a size deserves blocks of its own (Mamagkakis et al. 2007, "Middleware design
@@ -31,13 +29,10 @@ PERCENTILES = (10, 25, 50, 75, 90, 99)
 
 
 class Objects(NamedTuple):
-    """Every object of a trace in order of birth: event of birth, event of death (-1: never freed), bytes first
-    requested.
-    """
+    """Every object of a trace in order of birth: int64 of shape (objects,), call of birth, call of death (-1: never)."""
 
     birth: Int64s
     death: Int64s
-    size: Int64s
 
 
 def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
@@ -56,15 +51,15 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     - `live`: `{"event", "bytes", "objects"}`, at most `points` samples, the peak of the bytes among them;
     - `lifetimes`: see `lifetimes`; `never_freed`: `{"objects", "bytes", "share"}`, bytes at their last size, share of
       all objects;
+    - `repairs`: what reading the trace dropped or changed, in words;
     - `locality`: see `locality_of_frees`; `free_order`: see `order_of_frees`.
     """
     operation, size = trace.op, trace.size.astype(np.int64)
     counts = np.bincount(operation, minlength=4)
     requests = size[operation != FREE]
-    bytes_after, objects_after = live_curve(trace)
+    bytes_after, objects_after = trace.live_bytes, trace.live_objects
     objects = births_and_deaths(trace)
     never = objects.death < 0
-    peak = int(bytes_after.argmax()) if len(bytes_after) else 0
     sample = sample_events(bytes_after, points)
     return {
         "name": trace.name,
@@ -74,13 +69,13 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
         "reallocs": int(counts[REALLOC]),
         "frees": int(counts[FREE]),
         "threads": len(np.unique(trace.tid)),
-        "seconds": _seconds(trace.ts_us),
+        "seconds": trace.seconds,
         "requests": len(requests),
         "requested_bytes": int(requests.sum()),
         **_sizes(requests),
-        "requested_peak_bytes": int(bytes_after.max(initial=0)),
-        "requested_peak_event": peak,
-        "live_objects_peak": int(objects_after.max(initial=0)),
+        "requested_peak_bytes": trace.peak_live_bytes,
+        "requested_peak_event": int(bytes_after.argmax()),
+        "live_objects_peak": trace.peak_live_objects,
         "live": {
             "event": sample.tolist(),
             "bytes": bytes_after[sample].tolist(),
@@ -89,9 +84,10 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
         "lifetimes": lifetimes(trace, objects),
         "never_freed": {
             "objects": int(never.sum()),
-            "bytes": int(bytes_after[-1]) if len(bytes_after) else 0,
+            "bytes": int(bytes_after[-1]),
             "share": float(never.mean()) if len(never) else 0.0,
         },
+        "repairs": list(trace.repairs),
         "locality": locality_of_frees(objects),
         "free_order": order_of_frees(objects),
     }
@@ -113,13 +109,13 @@ def profile_packets(packets: PacketTable, name: str) -> dict[str, Any]:
         "size_column": column,
         "bytes": int(lengths.sum()),
         **_sizes(lengths),
-        "seconds": _seconds(packets.ts_us),
+        "seconds": float(packets.ts_us[-1] - packets.ts_us[0]) / 1e6 if len(packets) else 0.0,
         "flows": len(np.unique(packets.flow[packets.flow > 0])),
     }
 
 
-def profile_file(path: Path) -> dict[str, Any]:
-    """Characterise the trace or packet table at `path`.
+def profile_file(path: Path, repair: bool = False) -> dict[str, Any]:
+    """Characterise the trace or packet table at `path`; `repair` drops a trace's invalid calls, `repairs` says which.
 
     Raises HeapwrightError where it is neither, or cannot be read.
     """
@@ -127,9 +123,7 @@ def profile_file(path: Path) -> dict[str, Any]:
         from heapwright.packets import PacketTable
 
         return profile_packets(PacketTable.read(path), path.stem)
-    from heapwright.traces import Trace
-
-    return profile(Trace.read(path))
+    return profile(Trace.read(path, repair=repair))
 
 
 def is_packet_table(path: Path) -> bool:
@@ -143,7 +137,8 @@ def is_packet_table(path: Path) -> bool:
     try:
         # DuckDB takes * ? [ in a name as a pattern; a bracketed character stands for itself.
         literal = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
-        rows = duckdb.execute("SELECT name FROM parquet_schema(?)", [literal]).fetchall()
+        with duckdb.connect() as connection:
+            rows = connection.execute("SELECT name FROM parquet_schema(?)", [literal]).fetchall()
     except duckdb.Error as error:
         raise HeapwrightError(f"{path}: not a readable Parquet file; a trace or a packet table is one") from error
     return ("frame_len",) in rows
@@ -160,39 +155,20 @@ def size_table(sizes: Int64s) -> list[dict[str, Any]]:
     ]
 
 
-def live_curve(trace: Trace) -> tuple[Int64s, Int64s]:
-    """Requested bytes and objects alive after each event: two int64 arrays of shape (events,)."""
-    order = np.argsort(trace.id, kind="stable")
-    holds = np.where(trace.op == FREE, 0, trace.size).astype(np.int64)[order]
-    lives = (trace.op != FREE)[order].astype(np.int64)
-    same_object = trace.id[order][1:] == trace.id[order][:-1]
-    bytes_delta, objects_delta = np.empty_like(holds), np.empty_like(lives)
-    bytes_delta[order] = holds - np.concatenate(([0], holds[:-1] * same_object))[: len(holds)]
-    objects_delta[order] = lives - np.concatenate(([0], lives[:-1] * same_object))[: len(lives)]
-    return bytes_delta.cumsum(), objects_delta.cumsum()
-
-
 def births_and_deaths(trace: Trace) -> Objects:
-    """The objects of a trace in order of birth. An id that is used again after its free is a new object; realloc
-    keeps the object.
-    """
-    order = np.argsort(trace.id, kind="stable")
-    operation, identity = trace.op[order], trace.id[order]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (identity[1:] != identity[:-1]) | (operation[:-1] == FREE)
-    last = np.ones(len(order), dtype=bool)
-    last[:-1] = first[1:]
-    birth = order[first]
-    death = np.where(operation[last] == FREE, order[last], -1)
-    by_birth = np.argsort(birth)
-    birth, death = birth[by_birth], death[by_birth]
-    return Objects(birth.astype(np.int64), death.astype(np.int64), trace.size[birth].astype(np.int64))
+    """The objects of a trace in order of birth; realloc keeps the object."""
+    number, count = trace.objects()
+    birth = np.flatnonzero(trace.op <= CALLOC).astype(np.int64)
+    death = np.full(count, -1, dtype=np.int64)
+    frees = np.flatnonzero(trace.op == FREE)
+    death[number[frees]] = frees
+    return Objects(birth, death)
 
 
 def lifetimes(trace: Trace, objects: Objects) -> dict[str, Any]:
     """How long objects live, over those that are freed, on two clocks.
 
-    `events`: calls from birth to death. `bytes`: bytes requested by other calls between birth and death, the clock
+    `events`: calls from birth to death. `bytes`: bytes requested between birth and death, the clock
     that does not depend on how busy the program is otherwise (Barrett and Zorn 1993). Each holds `p10` ... `p99`,
     `max` (None without frees) and `histogram`: `[{"from", "to", "count"}, ...]` with bounds at powers of two, `to`
     excluded.
@@ -322,8 +298,3 @@ def _octaves(values: Int64s) -> list[dict[str, int]]:
         for start, end, count in zip(edges[:-1], edges[1:], counts, strict=True)
         if count or start
     ]
-
-
-def _seconds(ts_us: Int64s) -> float | None:
-    known = ts_us[ts_us >= 0]
-    return float(known.max() - known.min()) / 1e6 if len(known) else None

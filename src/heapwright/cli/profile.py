@@ -20,8 +20,9 @@ CURVE_LEVELS = " ▁▂▃▄▅▆▇█"
 
 @click.command()
 @click.argument("table", metavar="TRACE|PACKETS", type=click.Path(path_type=Path))
+@click.option("--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it.")
 @json_option
-def command(table: Path, as_json: bool) -> None:
+def command(table: Path, repair: bool, as_json: bool) -> None:
     """Characterise what a trace or a packet table asks of memory.
 
     Shows the sizes asked for and their shares (those of at least 10 % are marked), how long objects live, the curve of
@@ -29,7 +30,9 @@ def command(table: Path, as_json: bool) -> None:
     """
     from heapwright.profile import profile_file
 
-    result = profile_file(table)
+    result = profile_file(table, repair)
+    for repaired in result.get("repairs", ()):
+        click.echo(f"{table}: {repaired}", err=True)
     if as_json:
         print_json(result)
         return
