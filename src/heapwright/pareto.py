@@ -54,7 +54,7 @@ def balanced(points: Floats, directions: Sequence[Direction]) -> int:
 
 
 def ratios_to_best(points: Floats, directions: Sequence[Direction]) -> Floats:
-    """Each value over the best value of its objective, float64[n, k]: 1 for the best, more for others; see `balanced`."""
+    """Each value over its objective's best value, float64[n, k]: 1 for the best, more for others; see `balanced`."""
     _costs(points, directions)
     shifted = points + (points == 0).any(axis=0)
     less_is_better = np.array([direction == "min" for direction in directions])
@@ -129,8 +129,8 @@ def _undominated(points: Floats, others: Floats) -> Bools:
         lower: Bools = points[:, 0] < others[:, 0].min()
         return lower
     if len(points) * len(others) <= _BRUTE_FORCE_PAIRS:
-        dominated: Bools = (others[np.newaxis] <= points[:, np.newaxis]).all(axis=2).any(axis=1)
-        return ~dominated
+        at_most: Bools = np.all(others[np.newaxis] <= points[:, np.newaxis], axis=2)
+        return ~np.any(at_most, axis=1)
     if points.shape[1] == 2:
         return _undominated_in_plane(points, others)
     return _undominated_by_halves(points, others)
