@@ -1,0 +1,767 @@
+"""Recipes: complete descriptions of allocators, as TOML tables of pools that are tried in order.
+
+A recipe is read and validated here, brought into canonical form (recipes that behave alike become equal) and given a
+content hash. `docs/recipes.md` is the reference of every key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import tomli_w
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from heapwright.errors import HeapwrightError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MAX_REQUEST = 2**31 - 1
+"""Largest request in bytes that a recipe can speak of; a trace holds none above it."""
+
+MAX_CLASSES = 64
+MAX_BINS = 1024
+"""A bitmap of bins and a one-word summary of it: 32 words of 32 bits."""
+
+MAX_POOLS, MAX_QUICK_POOLS, MAX_GENERAL_POOLS = 8, 2, 4
+
+FLUSH_STEPS = 1024
+"""`flush_share` is kept in 1024ths, so that firmware compares it with a shift."""
+
+Bins = Literal["none", "exact", "lea", "two-level", "half-fit", "power-of-two"]
+BinsPerOctave = Literal[1, 2, 4, 8, 16, 32]
+Alignment = Literal[1, 2, 4, 8, 16]
+LinkBytes = Literal[2, 4]
+
+ROUNDED_UP = ("two-level", "half-fit")
+"""Bins that are searched only where every block is large enough (good fit): the request is rounded up to a bin."""
+
+LINEAR_UP_TO: dict[Bins, int] = {"exact": 2048, "lea": 256, "two-level": 128, "half-fit": 0, "power-of-two": 0}
+BINS_PER_OCTAVE: dict[Bins, BinsPerOctave] = {"exact": 4, "lea": 4, "two-level": 32, "half-fit": 1, "power-of-two": 1}
+LINKS = {"double": 2, "single": 1, "implicit": 0}
+
+NO_HEADER = (
+    '"header" 0: splitting, coalescing and free read the size of a block from its header; '
+    'valid: 1 to 16 (blocks without headers are fixed pools with "counts")'
+)
+
+
+def _whole(value: Any) -> Any:
+    """Refuse what merely equals a whole number (true, 4.0), before a Literal accepts it."""
+    if value is not None and type(value) is not int:
+        raise PydanticCustomError("whole", "not a whole number")
+    return value
+
+
+Size = Annotated[int, Field(strict=True, ge=1, le=MAX_REQUEST)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_by_name=True, validate_by_alias=True)
+
+
+class _Pool(_Table):
+    min_size: int = Field(0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
+    max_size: int | None = Field(None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
+
+    def takes(self, size: int) -> bool:
+        """Whether the pool is offered a request of `size` bytes."""
+        return self.min_size <= size and (self.max_size is None or size <= self.max_size)
+
+
+class Quick(_Pool):
+    """Exact-size caches in front of the pools below; their blocks come from and belong to those pools."""
+
+    kind: Literal["quick"] = "quick"
+    sizes: tuple[Size, ...] | None = Field(
+        None, strict=False, min_length=1, max_length=MAX_CLASSES, description="request sizes that have a list, bytes"
+    )
+    up_to: int | None = Field(None, ge=1, le=4096, description="one list for every block size up to this, bytes")
+    limit_blocks: int | None = Field(None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
+    limit_bytes: int | None = Field(None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
+    flush: Literal["never", "over-limit", "before-growing"] = Field("never", description="when blocks go back")
+    flush_share: float = Field(0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried")
+
+
+class General(_Pool):
+    """Blocks of any size, each with a header."""
+
+    kind: Literal["general"] = "general"
+    header: int = Field(4, ge=1, le=16, description="bytes before the payload")
+    boundary_tags: bool = Field(True, description="a free block repeats its size in its last word")
+    free_list: Literal["double", "single", "implicit"] = Field("double", description="how free blocks are linked")
+    order: Literal["lifo", "fifo", "address", "size"] = Field("lifo", description="order of a free list")
+    bins: Bins = Field("none", description="one free list, or one a range of sizes")
+    linear_up_to: int | None = Field(
+        None, ge=0, le=2**20, description="block sizes below this have a bin each, bytes; 0 or a power of two"
+    )
+    bins_per_octave: Annotated[BinsPerOctave | None, BeforeValidator(_whole)] = Field(
+        None, description="bins between a power of two and the next"
+    )
+    victim_up_to: int = Field(0, ge=0, le=MAX_REQUEST, description="largest request that carves from the victim, bytes")
+    close_bins: int = Field(0, ge=0, le=64, description="bins beyond an empty exact one that are tried first")
+    fit: Literal["first", "next", "best", "worst", "exact"] = Field("first", description="which free block is taken")
+    search_percent: int = Field(100, ge=0, le=100, description="share of the free blocks a best fit looks at, per cent")
+    split: Literal["always", "never"] | int = Field(
+        "always", ge=0, le=MAX_REQUEST, description="least remainder, bytes"
+    )
+    split_from: Literal["head", "tail"] = Field("head", description="end of the block the request is cut from")
+    coalesce: Literal["immediate", "never", "forward", "lazy", "deferred"] = Field(
+        "immediate", description="when free neighbours merge"
+    )
+    coalesce_from: int = Field(0, ge=0, le=MAX_REQUEST, description="smallest block that merges, bytes")
+    min_block: int = Field(0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least")
+    unit: int = Field(0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
+    region: int = Field(0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
+
+
+class Fixed(_Pool):
+    """Classes of blocks of one size each."""
+
+    kind: Literal["fixed"] = "fixed"
+    sizes: tuple[Size, ...] = Field(
+        strict=False, min_length=1, max_length=MAX_CLASSES, description="payload bytes of each class"
+    )
+    counts: Literal["grow"] | Annotated[tuple[Size, ...], Field(strict=False)] = Field(
+        "grow", description='blocks of each class, or "grow"'
+    )
+    header: int = Field(0, ge=0, le=16, description="bytes before the payload")
+    find: Literal["freelist", "first-fit"] = Field("freelist", description="how a free block is found")
+    fall_through: bool = Field(False, description="an exhausted class borrows from the next larger ones")
+    page: int = Field(0, ge=0, le=MAX_REQUEST, description="bytes carved at a time when growing; 0: one block")
+
+
+Pool = Quick | General | Fixed
+
+
+class Recipe(_Table):
+    """One allocator: heap-wide settings and pools tried in order.
+
+    `Recipe.load`, `parse` and `from_dict` raise a one-line `HeapwrightError` for input that cannot be used; calling
+    the class itself raises pydantic's `ValidationError` for the same reasons. Recipes are immutable and hashable.
+    """
+
+    name: str = Field("", description="what to call it")
+    source: str = Field("", description="paper, section or program it follows")
+    about: str = Field("", description="what is documented and what was chosen")
+    align: Annotated[Alignment, BeforeValidator(_whole)] = Field(4, description="alignment of payloads, bytes")
+    link_bytes: Annotated[LinkBytes, BeforeValidator(_whole)] = Field(
+        4, description="width of a link in metadata, bytes; 2 counts in units of align"
+    )
+    checks: bool = Field(False, description="free and realloc ignore and count wrong pointers")
+    pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
+        validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Recipe:
+        for where, problem in _contradictions(self):
+            raise PydanticCustomError("contradiction", "{problem}", {"problem": problem, "pool": where})
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recipe:
+        """Read a TOML file. Raises HeapwrightError naming the file, pool and key; OSError where it cannot be read."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise HeapwrightError(f"{path}: not UTF-8 text ({error.reason}); a recipe is a TOML file") from None
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, text: str, where: str = "recipe") -> Recipe:
+        """Read TOML text; `where` names it in errors. Raises HeapwrightError."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise HeapwrightError(f"{where}: not valid TOML: {error}") from None
+        return cls.from_dict(data, where)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str = "recipe") -> Recipe:
+        """Build from the data of a TOML file or of `to_dict`; `where` names it in errors. Raises HeapwrightError."""
+        try:
+            return cls.model_validate(dict(data))
+        except ValidationError as error:
+            raise HeapwrightError(f"{where}: {_one_line(error, data)}") from None
+
+    @classmethod
+    def unchecked(cls, pools: tuple[Pool, ...], align: int = 4, link_bytes: int = 4, checks: bool = False) -> Recipe:
+        """Build from parts known to be valid together, several times faster; nothing is checked."""
+        return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
+
+    def canonical(self) -> Recipe:
+        """Return the form that all recipes of the same behaviour share (name, source and about are kept).
+
+        Defaults that depend on other keys are filled in (`min_block`, `unit`, `linear_up_to`, `bins_per_octave`),
+        keys without effect are reset, sizes are those of the blocks handed out, in ascending order. Idempotent.
+        """
+        pools = _canonical_pools(self.pools, self.align, self.link_bytes)
+        return self if pools == self.pools else self.model_copy(update={"pools": pools})
+
+    @property
+    def hash(self) -> str:
+        """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without name, source and about."""
+        pools = _canonical_pools(self.pools, self.align, self.link_bytes)
+        heap = {"align": self.align, "link_bytes": self.link_bytes, "checks": self.checks}
+        keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _HEAP_DEFAULTS[key]]
+        content = ",".join([*sorted(keys), f'"pool":[{",".join(map(_pool_json, pools))}]'])
+        return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:12]
+
+    @property
+    def reach(self) -> int | None:
+        """Largest arena in bytes that the recipe's links and headers can address; None: no bound below 2^31."""
+        reaches = [2**16 * self.align] if self.link_bytes == 2 else []
+        for pool in self.pools:
+            if isinstance(pool, General) and pool.header < 4:
+                size_bits = 8 * pool.header - (2 if _has_tags(pool) else 1)
+                reaches.append(2**size_bits * self.align)
+        return min(reaches, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the TOML data: keys in the reference's order, without those whose absence means the same."""
+        heap = _non_default(self, skip={"pools"})
+        pools = [
+            {"kind": pool.kind, **_non_default(_without_resolved(pool, self), skip={"kind"})} for pool in self.pools
+        ]
+        return {**heap, "pool": pools}
+
+    def to_toml(self) -> str:
+        """Return the recipe as TOML; reading it back gives a recipe with the same hash."""
+        return tomli_w.dumps(self.to_dict(), multiline_strings=True)
+
+    def summary(self) -> str:
+        """Return one short line for people: pools, then what differs from the defaults."""
+        heap = [f"align {self.align}"] if self.align != 4 else []
+        heap += ["2-byte links"] if self.link_bytes == 2 else []
+        heap += ["checks"] if self.checks else []
+        pools = " + ".join(_SUMMARIES[pool.kind](_without_resolved(pool, self)) for pool in self.pools)
+        return ", ".join([pools, *heap])
+
+
+_HEAP_DEFAULTS = {key: field.default for key, field in Recipe.model_fields.items()}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a recipe file, for editors."""
+    return Recipe.model_json_schema(by_alias=True, mode="validation")
+
+
+def resolve_heap(text: str) -> Recipe:
+    """Find the recipe that a command line names: a zoo NAME, a RECIPE.toml, or STUDY:ID.
+
+    Raises HeapwrightError where nothing has that name.
+    """
+    if text.endswith(".toml"):
+        return Recipe.load(text)
+    study, separator, identifier = text.rpartition(":")
+    if separator:
+        from heapwright.study import Study
+
+        recipe: Recipe = Study.open(study).recipe(identifier)
+        return recipe
+    from heapwright import zoo
+
+    return zoo.load(text)
+
+
+# ---- Contradictions: what no reading of the keys can make sense of -------------------------------------------------
+
+_Found = Iterator[tuple[int | None, str]]
+
+
+def _contradictions(recipe: Recipe) -> _Found:
+    yield from _crowding(recipe.pools)
+    for index, pool in enumerate(recipe.pools):
+        if pool.max_size is not None and pool.min_size > pool.max_size:
+            yield index, f'"min_size" {pool.min_size} is above "max_size" {pool.max_size}; it would take no request'
+        if isinstance(pool, Quick):
+            problems = _quick_contradictions(pool, recipe, index)
+        elif isinstance(pool, General):
+            problems = _general_contradictions(pool, recipe, index)
+        else:
+            problems = _fixed_contradictions(pool, recipe)
+        yield from ((index, problem) for problem in problems)
+
+
+def _crowding(pools: tuple[Pool, ...]) -> _Found:
+    quick = [index for index, pool in enumerate(pools) if isinstance(pool, Quick)]
+    general = [index for index, pool in enumerate(pools) if isinstance(pool, General)]
+    growing = [index for index, pool in enumerate(pools) if isinstance(pool, Fixed) and pool.counts == "grow"]
+    if len(quick) > MAX_QUICK_POOLS:
+        yield quick[MAX_QUICK_POOLS], f"at most {MAX_QUICK_POOLS} quick pools; one holds up to {MAX_CLASSES} sizes"
+    if len(general) > MAX_GENERAL_POOLS:
+        yield general[MAX_GENERAL_POOLS], f"at most {MAX_GENERAL_POOLS} general pools"
+    if len(growing) > 1:
+        yield growing[1], f"pool {growing[0] + 1} already grows; put the sizes of both into one fixed pool"
+
+
+def _quick_contradictions(pool: Quick, recipe: Recipe, index: int) -> Iterator[str]:
+    below = [other for other in recipe.pools[index + 1 :] if not isinstance(other, Quick)]
+    if not below:
+        yield "no pool below it to take blocks from; valid: a general or fixed pool after it"
+        return
+    if (pool.sizes is None) == (pool.up_to is None):
+        yield 'needs either "sizes" (a list of request sizes) or "up_to" (every block size up to a bound)'
+        return
+    if pool.flush == "over-limit" and pool.limit_blocks is None and pool.limit_bytes is None:
+        yield '"flush" "over-limit" has no limit to go over; add "limit_blocks" or "limit_bytes"'
+    if pool.up_to is not None and pool.up_to < recipe.align:
+        yield f'"up_to" {pool.up_to} is below the alignment; valid: {recipe.align} to 4096'
+    cached = [size for size in pool.sizes or () if pool.takes(size)]
+    if pool.sizes is not None and not cached:
+        yield '"sizes" has none between "min_size" and "max_size"'
+    for size in cached:
+        yield from _quick_size_contradictions(size, pool, below)
+    for other in recipe.pools[:index]:
+        if isinstance(other, Quick):
+            yield from _shared_sizes(pool, other)
+
+
+def _quick_size_contradictions(size: int, pool: Quick, below: list[General | Fixed]) -> Iterator[str]:
+    if not any(_can_serve(other, size) for other in below):
+        yield f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
+    if pool.limit_bytes is not None and pool.limit_bytes < size:
+        yield f'"limit_bytes" {pool.limit_bytes} keeps no block of {size} bytes; valid: {size} or more'
+
+
+def _shared_sizes(pool: Quick, earlier: Quick) -> Iterator[str]:
+    if pool.up_to is not None and earlier.up_to is not None:
+        yield 'a second "up_to" caches what the first does; valid: one quick pool with "up_to"'
+    bound = pool.up_to or earlier.up_to or 0
+    mine, others = set(pool.sizes or ()), set(earlier.sizes or ())
+    shared = (mine & others) | {size for size in mine | others if size <= bound}
+    if shared:
+        yield f"{min(shared)} bytes is cached by two quick pools; valid: each size in one"
+
+
+def _can_serve(pool: General | Fixed, size: int) -> bool:
+    return pool.takes(size) and (isinstance(pool, General) or size <= max(pool.sizes))
+
+
+def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterator[str]:
+    if pool.unit % recipe.align or pool.unit & (pool.unit - 1):
+        yield f'"unit" {pool.unit} is not valid; valid: 0 (= align) or a power of two from align ({recipe.align}) up'
+        return
+    yield from _search_contradictions(pool)
+    if pool.bins != "none":
+        yield from _bin_contradictions(pool, recipe.align)
+    yield from _victim_contradictions(pool)
+    least = _least_block(pool, recipe.align, recipe.link_bytes)
+    if 0 < pool.min_block < least:
+        yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
+    yield from _region_contradictions(pool, recipe, index, max(least, pool.min_block))
+
+
+def _search_contradictions(pool: General) -> Iterator[str]:
+    if pool.free_list == "implicit" and pool.bins != "none":
+        yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "implicit": "none"'
+    if pool.bins != "none" and pool.fit == "next":
+        yield f'"fit" "next" roves over one list; valid with "bins" "{pool.bins}": first, best, worst, exact'
+    if pool.bins != "none" and pool.coalesce == "lazy":
+        yield (
+            f'"coalesce" "lazy" merges while one list is searched; valid with "bins" "{pool.bins}": '
+            "immediate, never, forward, deferred"
+        )
+
+
+def _bin_contradictions(pool: General, align: int) -> Iterator[str]:
+    if pool.linear_up_to is not None and pool.linear_up_to & (pool.linear_up_to - 1):
+        yield f'"linear_up_to" {pool.linear_up_to} is not valid; valid: 0 or a power of two'
+        return
+    linear, per_octave = _bin_shape(pool, align)
+    bins = linear // (pool.unit or align) + per_octave * (31 - max(linear, 1).bit_length() + 1)
+    if bins > MAX_BINS:
+        yield f'"linear_up_to" and "bins_per_octave" make {bins} bins; at most {MAX_BINS}'
+
+
+def _victim_contradictions(pool: General) -> Iterator[str]:
+    if pool.victim_up_to and (pool.bins == "none" or not _has_tags(pool)):
+        yield '"victim_up_to" needs "bins" other than "none", "boundary_tags" true and "coalesce" "immediate"'
+    if pool.close_bins and pool.bins != "exact":
+        yield f'"close_bins" needs "bins" "exact", not "{pool.bins}"'
+
+
+def _region_contradictions(pool: General, recipe: Recipe, index: int, least: int) -> Iterator[str]:
+    if pool.region == 0 and index + 1 < len(recipe.pools):
+        yield 'shares the rest of the arena and must be the last pool; move it there or give it a "region" in bytes'
+    if 0 < pool.region < least:
+        yield f'"region" {pool.region} cannot hold a block; valid: 0 (the rest of the arena) or {least} and more'
+    if recipe.reach is not None and pool.region > recipe.reach:
+        yield f'"region" {pool.region} is beyond what its links and headers reach; valid: up to {recipe.reach}'
+
+
+def _fixed_contradictions(pool: Fixed, recipe: Recipe) -> Iterator[str]:
+    classes = [_round_up(size, recipe.align) for size in pool.sizes]
+    if len(set(classes)) < len(classes):
+        twice = max(size for size in classes if classes.count(size) > 1)
+        yield f'"sizes": two classes have {twice} bytes at align {recipe.align}; valid: each class once'
+    if pool.min_size > max(pool.sizes):
+        yield f'"min_size" {pool.min_size} is above the largest class, {max(pool.sizes)}; it would take no request'
+    if pool.find == "freelist" and min(classes) < recipe.link_bytes:
+        yield f'"sizes": a free block of {min(classes)} bytes cannot hold its link; valid: {recipe.link_bytes} and more'
+    if pool.counts == "grow":
+        yield from _growth_contradictions(pool, recipe)
+    elif len(pool.counts) != len(pool.sizes):
+        yield f'"counts" has {len(pool.counts)} numbers for {len(pool.sizes)} sizes; valid: as many, or "grow"'
+    elif pool.page:
+        yield '"page" needs "counts" "grow"; classes with counts are laid out once'
+
+
+def _growth_contradictions(pool: Fixed, recipe: Recipe) -> Iterator[str]:
+    if pool.header == 0:
+        yield '"counts" "grow" needs a "header" that names the class of a block; valid: 1 to 16'
+    elif pool.find == "first-fit" and pool.header < 4 + recipe.link_bytes:
+        yield (
+            f'"find" "first-fit" chains growing blocks through a "header" of {pool.header}; '
+            f"valid: {4 + recipe.link_bytes} to 16"
+        )
+    last = recipe.pools[-1]
+    if isinstance(last, General) and last.region == 0 and last.header != pool.header:
+        yield (
+            f'"header" {pool.header} differs from the {last.header} of the general pool it shares the arena with; '
+            f"valid: {last.header}, or another header there"
+        )
+
+
+# ---- Canonical form ------------------------------------------------------------------------------------------------
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _has_tags(pool: General) -> bool:
+    """Boundary tags tell a freed block whether its predecessor is free; nothing but immediate coalescing asks."""
+    return pool.boundary_tags and pool.coalesce == "immediate"
+
+
+def _least_block(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of the smallest block: header and one unit, and room for links and tag while it is free."""
+    unit = pool.unit or align
+    tag = min(pool.header, 4) if _has_tags(pool) else 0
+    return _round_up(max(pool.header + unit, pool.header + LINKS[pool.free_list] * link_bytes + tag), unit)
+
+
+def _bin_shape(pool: General, align: int) -> tuple[int, BinsPerOctave]:
+    """Return (linear_up_to, bins_per_octave) as they act.
+
+    Octaves in which a bin is narrower than a unit hold one size a bin, which is what linear bins do.
+    """
+    unit = pool.unit or align
+    per_octave = pool.bins_per_octave or BINS_PER_OCTAVE[pool.bins]
+    linear = min(LINEAR_UP_TO[pool.bins], 512 * unit) if pool.linear_up_to is None else pool.linear_up_to
+    if per_octave > 1:
+        return max(linear, per_octave * unit), per_octave
+    return (0 if linear <= 2 * unit else linear), per_octave
+
+
+def _bins_name(pool: General, linear: int, per_octave: int, unit: int) -> Bins:
+    """Name a shape of bins by the design whose default it is, else by the family's parameterised member."""
+    if pool.bins in ROUNDED_UP:
+        return "half-fit" if (linear, per_octave) == (0, 1) else "two-level"
+    if pool.close_bins:
+        return "exact"
+    if (linear, per_octave) == (0, 1):
+        return "power-of-two"
+    return "lea" if (linear, per_octave) == (max(256, 4 * unit), 4) else "exact"
+
+
+def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["always", "never"] | int:
+    if pool.fit == "exact" or pool.split == "never":
+        return "never"
+    if pool.split == "always" or pool.split <= min_block:
+        return "always"
+    return _round_up(pool.split, unit)
+
+
+@lru_cache(maxsize=65536)
+def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
+    unit = pool.unit or align
+    min_block = _round_up(max(pool.min_block, _least_block(pool, align, link_bytes)), unit)
+    changes: dict[str, Any] = {"unit": unit, "min_block": min_block, "boundary_tags": _has_tags(pool)}
+    if pool.free_list == "implicit":
+        changes["order"] = "address"
+    if pool.bins == "none":
+        changes |= {"linear_up_to": None, "bins_per_octave": None}
+    else:
+        linear, per_octave = _bin_shape(pool, align)
+        bins = _bins_name(pool, linear, per_octave, unit)
+        changes |= {"bins": bins, "linear_up_to": linear, "bins_per_octave": per_octave}
+    if pool.bins in ROUNDED_UP or (pool.fit == "best" and (pool.search_percent == 0 or pool.order == "size")):
+        changes["fit"] = "first"
+    fit_searches = changes.get("fit", pool.fit) == "best"
+    changes["search_percent"] = pool.search_percent if fit_searches else 100
+    split = _least_remainder(pool.model_copy(update=changes), unit, min_block)
+    changes |= {"split": split, "split_from": "head" if split == "never" else pool.split_from}
+    merging = pool.coalesce != "never" and pool.coalesce_from > min_block
+    changes["coalesce_from"] = _round_up(pool.coalesce_from, unit) if merging else 0
+    changes["victim_up_to"] = min(pool.victim_up_to, pool.max_size or MAX_REQUEST)
+    changes["region"] = pool.region // unit * unit
+    return pool.model_copy(update=_request_range(pool) | changes)
+
+
+@lru_cache(maxsize=65536)
+def _canonical_fixed(pool: Fixed, align: int) -> Fixed:
+    classes = [_round_up(size, align) for size in pool.sizes]
+    changes: dict[str, Any] = {"sizes": tuple(sorted(classes))}
+    if pool.counts != "grow":
+        changes["counts"] = tuple(count for _, count in sorted(zip(classes, pool.counts, strict=True)))
+    if len(classes) == 1:
+        changes["fall_through"] = False
+    if pool.page <= pool.header + min(classes):
+        changes["page"] = 0
+    if pool.max_size is not None and pool.max_size >= max(classes):
+        changes["max_size"] = None
+    return pool.model_copy(update=_request_range(pool) | changes)
+
+
+@lru_cache(maxsize=65536)
+def _canonical_quick(pool: Quick, below: tuple[Pool, ...], align: int, link_bytes: int) -> Quick:
+    changes = _request_range(pool)
+    if pool.sizes is not None:
+        cached = {_capacity(size, below, align, link_bytes) for size in pool.sizes if pool.takes(size)}
+        changes |= {"sizes": tuple(sorted(cached)), "min_size": 0, "max_size": None}
+    elif pool.up_to is not None:
+        changes["up_to"] = pool.up_to // align * align
+        if pool.max_size is not None and pool.max_size >= pool.up_to:
+            changes["max_size"] = None
+    share = round(pool.flush_share * FLUSH_STEPS) / FLUSH_STEPS
+    changes["flush_share"] = share if pool.flush == "before-growing" else 0.0
+    return pool.model_copy(update=changes)
+
+
+def _request_range(pool: Pool) -> dict[str, Any]:
+    """A request of size 0 is served as 1 byte, and none is above 2^31 - 1."""
+    return {
+        "min_size": 0 if pool.min_size == 1 else pool.min_size,
+        "max_size": None if pool.max_size == MAX_REQUEST else pool.max_size,
+    }
+
+
+def _capacity(size: int, below: tuple[Pool, ...], align: int, link_bytes: int) -> int:
+    """Payload bytes of the block that the first general pool below gives a request of `size` bytes.
+
+    A list holds blocks, so two requests that get the same block share it. Left as it is where that pool would not
+    take a request of the whole payload.
+    """
+    for pool in below:
+        if isinstance(pool, General) and pool.takes(size):
+            general = _canonical_general(pool, align, link_bytes)
+            block = max(_round_up(size + general.header, general.unit), general.min_block)
+            capacity = block - general.header
+            return capacity if pool.takes(capacity) else size
+    return size
+
+
+def _canonical_pools(pools: tuple[Pool, ...], align: int, link_bytes: int) -> tuple[Pool, ...]:
+    canonical: list[Pool] = []
+    for index, pool in enumerate(pools):
+        if isinstance(pool, Quick):
+            canonical.append(_canonical_quick(pool, pools[index + 1 :], align, link_bytes))
+        elif isinstance(pool, General):
+            canonical.append(_canonical_general(pool, align, link_bytes))
+        else:
+            canonical.append(_canonical_fixed(pool, align))
+    return tuple(canonical)
+
+
+@lru_cache(maxsize=65536)
+def _pool_json(pool: Pool) -> str:
+    data = {"kind": pool.kind, **_non_default(pool, skip={"kind"})}
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+# ---- Writing -------------------------------------------------------------------------------------------------------
+
+
+def _non_default(table: _Table, skip: set[str]) -> dict[str, Any]:
+    """Keys whose value is not the default, in the order of declaration, lists for tuples."""
+    found = {}
+    for key, field in type(table).model_fields.items():
+        value = getattr(table, key)
+        if key not in skip and (field.is_required() or value != field.default):
+            found[key] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def _without_resolved(pool: Pool, recipe: Recipe) -> Pool:
+    """Undo what canonical() fills in, where the absent key means the same."""
+    if not isinstance(pool, General):
+        return pool
+    changes: dict[str, Any] = {}
+    if pool.unit == recipe.align:
+        changes["unit"] = 0
+    if pool.min_block == _least_block(pool, recipe.align, recipe.link_bytes):
+        changes["min_block"] = 0
+    if not pool.boundary_tags and pool.coalesce != "immediate":
+        changes["boundary_tags"] = True
+    if pool.free_list == "implicit":
+        changes["order"] = "lifo"
+    if pool.bins != "none":
+        shape = _bin_shape(pool, recipe.align)
+        absent = _bin_shape(pool.model_copy(update={"linear_up_to": None}), recipe.align)
+        changes["linear_up_to"] = None if shape == absent else pool.linear_up_to
+        changes["bins_per_octave"] = None if shape[1] == BINS_PER_OCTAVE[pool.bins] else pool.bins_per_octave
+    return pool.model_copy(update=changes)
+
+
+def _quick_summary(pool: Quick) -> str:
+    sizes = f"up to {pool.up_to}" if pool.sizes is None else _sizes_summary(pool.sizes)
+    words = [f"quick {sizes}"]
+    words += [f"limit {pool.limit_blocks} blocks"] if pool.limit_blocks else []
+    words += [f"limit {pool.limit_bytes} B"] if pool.limit_bytes else []
+    words += [f"flush {pool.flush}"] if pool.flush != "never" else []
+    words += [f"above {pool.flush_share:.4g}"] if pool.flush_share else []
+    return " ".join(words) + _range_summary(pool)
+
+
+def _general_summary(pool: General) -> str:
+    bins = {"none": f"{pool.free_list}/{pool.order}", "exact": "exact bins", "power-of-two": "power-of-two bins"}
+    where = "implicit" if pool.free_list == "implicit" else bins.get(pool.bins, pool.bins)
+    if pool.bins != "none" and (pool.free_list, pool.order) != ("double", "lifo"):
+        where += f" {pool.free_list}/{pool.order}"
+    shape = [f"linear to {pool.linear_up_to}"] if pool.linear_up_to is not None else []
+    shape += [f"{pool.bins_per_octave} an octave"] if pool.bins_per_octave is not None else []
+    fit = "good-fit" if pool.bins in ROUNDED_UP else f"{pool.fit}-fit"
+    fit += f" {pool.search_percent}%" if pool.fit == "best" and pool.search_percent != 100 else ""
+    split = f"split from {pool.split} B" if isinstance(pool.split, int) else f"split {pool.split}"
+    split += " off the tail" if pool.split_from == "tail" else ""
+    merge = f"coalesce {pool.coalesce}" + (f" from {pool.coalesce_from} B" if pool.coalesce_from else "")
+    words = [" ".join(["general", where, *(f"({part})" for part in shape), fit]), split, merge]
+    words += [f"victim {pool.victim_up_to}"] if pool.victim_up_to else []
+    words += [f"close bins {pool.close_bins}"] if pool.close_bins else []
+    words += [] if pool.boundary_tags else ["no tags"]
+    for key in ("header", "min_block", "unit", "region"):
+        if getattr(pool, key) != General.model_fields[key].default:
+            words.append(f"{key.replace('_', ' ')} {getattr(pool, key)}")
+    return ", ".join(words) + _range_summary(pool)
+
+
+def _fixed_summary(pool: Fixed) -> str:
+    counts = "growing" if pool.counts == "grow" else f"counts {_sizes_summary(pool.counts)}"
+    page = f" by pages of {pool.page}" if pool.page else ""
+    words = [f"fixed {_sizes_summary(pool.sizes)} {counts}{page} {pool.find}"]
+    words += [f"header {pool.header}"] if pool.header else []
+    words += ["falling through"] if pool.fall_through else []
+    return ", ".join(words) + _range_summary(pool)
+
+
+_SUMMARIES: dict[str, Any] = {"quick": _quick_summary, "general": _general_summary, "fixed": _fixed_summary}
+
+
+def _sizes_summary(sizes: tuple[int, ...]) -> str:
+    if len(sizes) <= 9:
+        return ",".join(map(str, sizes))
+    return ",".join(map(str, sizes[:4])) + f",...,{sizes[-1]} ({len(sizes)} sizes)"
+
+
+def _range_summary(pool: Pool) -> str:
+    if pool.max_size is not None:
+        return f" for {pool.min_size} to {pool.max_size} B"
+    return f" from {pool.min_size} B" if pool.min_size else ""
+
+
+# ---- Errors: one line that names the pool, the key and what would be valid -----------------------------------------
+
+_KINDS: dict[str, type[_Table]] = {"quick": Quick, "general": General, "fixed": Fixed}
+
+
+def _one_line(error: ValidationError, data: Mapping[str, Any]) -> str:
+    details = error.errors(include_url=False)
+    # A list whose items are wrong is reported as too short, too.
+    details = [detail for detail in details if len(detail["loc"]) > 1 or detail["type"] != "too_short"] or details
+    first = details[0]
+    if first["type"] == "contradiction":
+        index = first["ctx"]["pool"]
+        return f"{_pool_name(index, data)}: {first['ctx']['problem']}"
+    message = _explain(first, data)
+    keys = {detail["loc"][:4] for detail in details}
+    return message + (f" (and {len(keys) - 1} more)" if len(keys) > 1 else "")
+
+
+def _pool_name(index: int, data: Mapping[str, Any]) -> str:
+    pools = data.get("pool", data.get("pools"))
+    pool = pools[index] if isinstance(pools, list | tuple) else None
+    kind = pool.get("kind") if isinstance(pool, Mapping) else getattr(pool, "kind", None)
+    return f"pool {index + 1}" + (f" ({kind})" if isinstance(kind, str) and kind in _KINDS else "")
+
+
+def _explain(detail: ErrorDetails, data: Mapping[str, Any]) -> str:
+    table, prefix, path = Recipe, "", list(detail["loc"])
+    if path[:1] == ["pool"] and len(path) > 1:
+        prefix = _pool_name(int(path[1]), data) + ": "
+        if len(path) == 2:
+            return prefix + _explain_pool(detail)
+        return prefix + _explain_key(detail, _KINDS[str(path[2])], str(path[3]))
+    return prefix + _explain_key(detail, table, str(path[0]) if path else "")
+
+
+def _explain_pool(detail: ErrorDetails) -> str:
+    kinds = ", ".join(_KINDS)
+    if detail["type"] == "union_tag_not_found":
+        return f'"kind" is missing; valid: {kinds}'
+    if detail["type"] == "union_tag_invalid":
+        return f'"kind" {_quoted(detail["input"]["kind"])} is not valid; valid: {kinds}'
+    return "is not a table; valid: [[pool]] with a kind"
+
+
+def _explain_key(detail: ErrorDetails, table: type[_Table], key: str) -> str:
+    names = {"pool" if name == "pools" else name: field for name, field in table.model_fields.items()}
+    if detail["type"] == "extra_forbidden":
+        close = get_close_matches(key, names, n=1)
+        guess = f'; did you mean "{close[0]}"?' if close else ";"
+        return f'unknown key "{key}"{guess} valid: {", ".join(names)}'
+    if table is General and key == "header" and detail["input"] == 0:
+        return NO_HEADER
+    if key == "pool":
+        return f"needs 1 to {MAX_POOLS} [[pool]] tables; valid kinds: {', '.join(_KINDS)}"
+    if detail["type"] == "missing":
+        return f'"{key}" is missing; valid: {_valid(names[key])}'
+    return f'"{key}": {_quoted(detail["input"])} is not valid; valid: {_valid(names[key])}'
+
+
+def _quoted(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _valid(field: FieldInfo) -> str:
+    """Say what values a field takes, from its type and bounds."""
+    bounds = {type(bound).__name__: bound for bound in field.metadata}
+    least = getattr(bounds.get("Ge"), "ge", None)
+    most = getattr(bounds.get("Le"), "le", None)
+    span = "" if least is None else f" from {least} to {most}"
+    return ", ".join(_valid_of(part, span) for part in _alternatives(field.annotation))
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Literal, tuple) or not get_args(annotation):
+        if annotation is not NoneType:
+            yield annotation
+        return
+    for part in get_args(annotation):
+        yield from _alternatives(part)
+
+
+def _valid_of(annotation: Any, span: str) -> str:
+    if get_origin(annotation) is Literal:
+        return ", ".join(map(str, get_args(annotation)))
+    if get_origin(annotation) is tuple:
+        return f"a list of 1 to {MAX_CLASSES} whole numbers from 1 to {MAX_REQUEST}"
+    names = {bool: "true, false", int: "a whole number" + span, float: "a number" + span, str: "text"}
+    return names[annotation]
