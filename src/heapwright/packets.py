@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from array import array
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
 
-FORMAT = "heapwright packets 1"
+FORMAT_VERSION = "1"
 
 # Column -> (numpy dtype, DuckDB type), in the order of the file.
 COLUMNS: dict[str, tuple[Any, str]] = {
@@ -79,20 +80,24 @@ class PacketTable:
         name = os.fspath(path)
         if not os.path.isfile(name):
             raise HeapwrightError(f"{name}: no such file; a packet table (Parquet) is needed")
-        query = "SELECT " + ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
+        columns = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
+        # Brackets and stars in a file's name are no pattern, and a folder named dir=1 is no column.
+        literal = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in os.path.abspath(name))
+        source = f"read_parquet({_quoted(literal)}, hive_partitioning = false)"
         try:
             with duckdb.connect() as connection:
-                found = connection.execute(f"{query} FROM read_parquet(?)", [_literal_glob(name)]).fetchnumpy()
-                pairs = connection.execute(
-                    "SELECT key, value FROM parquet_kv_metadata(?)", [_literal_glob(name)]
-                ).fetchall()
+                found = connection.execute(f"SELECT {columns} FROM {source}").fetchnumpy()
+                query = f"SELECT key, value FROM parquet_kv_metadata({_quoted(literal)})"
+                pairs = connection.execute(query).fetchall()
         except duckdb.Error as error:
             raise HeapwrightError(
                 f"{name}: not a packet table: {_first_line(error)}; Parquet with columns {', '.join(COLUMNS)} is needed"
             ) from error
         _validate(name, found)
-        metadata = {_text(key): _text(value) for key, value in pairs}
-        metadata.pop("ARROW:schema", None)
+        metadata = {_text(key): _text(value) for key, value in pairs if _text(key) != "ARROW:schema"}
+        version = metadata.setdefault("format_version", FORMAT_VERSION)
+        if version != FORMAT_VERSION:
+            raise HeapwrightError(f"{name}: packet table version {version}; this Heapwright reads {FORMAT_VERSION}")
         return cls(**found, metadata=metadata)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -104,7 +109,7 @@ class PacketTable:
         import duckdb
 
         name = os.fspath(path)
-        metadata = {"format": FORMAT, **self.metadata}
+        metadata = {"format_version": FORMAT_VERSION, **self.metadata}
         pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in metadata.items())
         temporary = f"{name}.{os.getpid()}.part"
         try:
@@ -118,7 +123,8 @@ class PacketTable:
         except (duckdb.Error, OSError) as error:
             raise HeapwrightError(f"{name}: cannot be written: {_first_line(error)}") from error
         finally:
-            Path(temporary).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
 
 
 def import_capture(path: str | os.PathLike[str]) -> PacketTable:
@@ -361,11 +367,6 @@ def _validate(name: str, found: dict[str, Any]) -> None:
     wrong = np.flatnonzero(found["dir"] > 1)
     if len(wrong):
         raise HeapwrightError(f"{name}: row {wrong[0]}: dir is {found['dir'][wrong[0]]}; 0 or 1 is valid")
-
-
-def _literal_glob(name: str) -> str:
-    """Escape what DuckDB would expand in a file name."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def _quoted(text: str) -> str:

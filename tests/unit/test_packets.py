@@ -1,0 +1,427 @@
+"""Packet tables: round trip, validation, and the import of captures, whole and damaged."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+from pathlib import Path
+
+import dpkt
+import duckdb
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from heapwright.cli.import_ import command
+from heapwright.errors import HeapwrightError
+from heapwright.packets import COLUMNS, PacketTable, import_capture
+
+CLIENT, SERVER = b"\x02\x00\x00\x00\x00\x01", b"\x02\x00\x00\x00\x00\x02"
+
+
+def tcp_frame(payload: int, back: bool = False, client_port: int = 40000) -> bytes:
+    """An Ethernet frame of 14 + 20 + 20 + payload bytes between 192.0.2.1 and 192.0.2.2:80."""
+    ports = (80, client_port) if back else (client_port, 80)
+    segment = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], data=b"x" * payload)
+    ends = (b"\xc0\x00\x02\x02", b"\xc0\x00\x02\x01") if back else (b"\xc0\x00\x02\x01", b"\xc0\x00\x02\x02")
+    packet = dpkt.ip.IP(src=ends[0], dst=ends[1], p=dpkt.ip.IP_PROTO_TCP, data=segment)
+    packet.len = len(packet)
+    macs = (SERVER, CLIENT) if back else (CLIENT, SERVER)
+    return bytes(dpkt.ethernet.Ethernet(src=macs[0], dst=macs[1], data=packet))
+
+
+FRAMES = [tcp_frame(0), tcp_frame(0, back=True), tcp_frame(1000, back=True), tcp_frame(7, client_port=40001)]
+
+
+def pcap(
+    frames: list[bytes], order: str = "<", magic: int = 0xA1B2C3D4, link: int = 1, snap: int = 65535, unit: int = 1000
+) -> bytes:
+    """A pcap file with a frame every 1500 microseconds, as 1500 * unit fractions of a second / (1e6 * unit)."""
+    parts = [struct.pack(order + "IHHIIII", magic, 2, 4, 0, 0, snap, link)]
+    for number, frame in enumerate(frames):
+        data = frame[:snap]
+        parts.append(struct.pack(order + "IIII", 1_700_000_000, number * 1500 * unit // 1000, len(data), len(frame)))
+        parts.append(data)
+    return b"".join(parts)
+
+
+def block(order: str, kind: int, body: bytes) -> bytes:
+    """A pcapng block: type, length, body padded to 4 bytes, length again."""
+    body += b"\0" * (-len(body) % 4)
+    return struct.pack(order + "II", kind, len(body) + 12) + body + struct.pack(order + "I", len(body) + 12)
+
+
+def pcapng(frames: list[bytes], order: str = "<", resolution: int = 6, links: tuple[int, ...] = (1,)) -> bytes:
+    """A pcapng file with one interface a link type, frames dealt to them in turn, one every 1500 microseconds."""
+    parts = [block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    for link in links:
+        option = struct.pack(order + "HHB3xHH", 9, 1, resolution, 0, 0)
+        parts.append(block(order, 1, struct.pack(order + "HHI", link, 0, 65535) + option))
+    ticks_a_second = 2 ** (resolution & 0x7F) if resolution & 0x80 else 10**resolution
+    for number, frame in enumerate(frames):
+        ticks = 1_700_000_000 * ticks_a_second + number * 1500 * ticks_a_second // 1_000_000
+        head = (number % len(links), ticks >> 32, ticks & 0xFFFFFFFF, len(frame), len(frame))
+        parts.append(block(order, 6, struct.pack(order + "IIIII", *head) + frame))
+        parts.append(block(order, 0x0BAD, b"a block of another kind"))
+    return b"".join(parts)
+
+
+@pytest.fixture
+def load(tmp_path: Path):
+    def load(data: bytes) -> PacketTable:
+        file = tmp_path / "capture"
+        file.write_bytes(data)
+        return import_capture(file)
+
+    return load
+
+
+def assert_is_frames(table: PacketTable) -> None:
+    """`table` holds FRAMES: a handshake and an answer on one flow, then a second flow."""
+    assert table.ts_us.tolist() == [0, 1500, 3000, 4500]
+    assert table.frame_len.tolist() == [54, 54, 1054, 61]
+    assert table.ip_len.tolist() == [40, 40, 1040, 47]
+    assert table.proto.tolist() == [6] * 4
+    assert table.dir.tolist() == [0, 1, 1, 0]
+    first, second, third, other = table.flow.tolist()
+    assert first == second == third != other
+    assert first != 0 != other
+    for name, (dtype, _) in COLUMNS.items():
+        assert getattr(table, name).dtype == dtype
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(("magic", "unit"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1_000_000)])
+def test_pcap_of_both_byte_orders_and_resolutions(load, order: str, magic: int, unit: int) -> None:
+    table = load(pcap(FRAMES, order, magic, unit=unit))
+    assert_is_frames(table)
+    assert table.metadata == {"source": "capture", "capture": "pcap", "link": "Ethernet"}
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("resolution", [6, 9])
+def test_pcapng_of_both_byte_orders_and_resolutions(load, order: str, resolution: int) -> None:
+    table = load(pcapng(FRAMES, order, resolution))
+    assert_is_frames(table)
+    assert table.metadata["capture"] == "pcapng"
+
+
+def test_pcapng_resolution_as_a_power_of_two(load) -> None:
+    times = load(pcapng(FRAMES, resolution=0x80 | 20)).ts_us
+    np.testing.assert_allclose(times, [0, 1500, 3000, 4500], atol=2)
+
+
+def test_pcapng_as_dpkt_writes_it(load) -> None:
+    stream = io.BytesIO()
+    writer = dpkt.pcapng.Writer(stream)
+    for number, frame in enumerate(FRAMES):
+        writer.writepkt(frame, 1_000.0 + number * 0.0015)
+    assert_is_frames(load(stream.getvalue()))
+
+
+def test_pcapng_of_several_interfaces_and_sections(load) -> None:
+    two_sections = pcapng(FRAMES[:2], "<", 6, (1, 1)) + pcapng(FRAMES[:2], ">", 9, (1,))
+    table = load(two_sections)
+    assert table.frame_len.tolist() == [54, 54, 54, 54]
+    assert table.ts_us.tolist() == [0, 0, 1500, 1500]
+    assert "2 packets" not in table.metadata["warning"] and "put in order of time" in table.metadata["warning"]
+
+
+def test_snap_length_keeps_the_length_on_the_wire(load) -> None:
+    table = load(pcap(FRAMES, snap=54))
+    assert_is_frames(table)
+
+
+@pytest.mark.parametrize(("write", "between"), [(pcap, 3), (pcapng, 7)])
+def test_every_cut_keeps_what_was_read(load, write, between: int) -> None:
+    whole = write(FRAMES)
+    kept, told = [], 0
+    for length in range(len(whole)):
+        try:
+            table = load(whole[:length])
+        except HeapwrightError:
+            kept.append(0)
+            continue
+        kept.append(len(table))
+        assert table.frame_len.tolist() == [54, 54, 1054, 61][: len(table)]
+        told += "after packet" in table.metadata.get("warning", "")
+    assert kept == sorted(kept)
+    # Only a cut between two records (or blocks) looks like a shorter capture; every other one is told.
+    assert sum(count > 0 for count in kept) - told == between
+
+
+def test_a_cut_inside_a_packet_says_so(load) -> None:
+    table = load(pcap(FRAMES)[:-1])
+    assert len(table) == 3
+    assert table.metadata["warning"] == (
+        "cut or damaged after packet 3 (the file ends inside a record); what came before is kept"
+    )
+
+
+def test_a_length_no_capture_has_is_damage(load) -> None:
+    damaged = pcap(FRAMES[:1]) + struct.pack("<IIII", 1_700_000_000, 0, 0xFFFFFFF0, 60)
+    table = load(damaged)
+    assert len(table) == 1
+    assert "4294967280 captured bytes" in table.metadata["warning"]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "the file is empty; a pcap or pcapng capture is needed"),
+        (b"\xd4\xc3", "not a packet capture; pcap and pcapng (not compressed) are supported"),
+        (b"\x1f\x8b\x08\x00 and so on", "not a packet capture"),
+        (b"PAR1 is another format", "not a packet capture"),
+        (pcap([]), "no packet could be read (the capture is empty)"),
+        (pcap([])[:-3], "no packet could be read (the file ends inside a record)"),
+        (pcapng([]), "no packet could be read (the capture is empty)"),
+        (pcap(FRAMES, link=105), "link type 105 (IEEE802_11) is not supported; Ethernet (1) is"),
+        (pcap(FRAMES, ">", link=113), "link type 113 (LINUX_SLL) is not supported; Ethernet (1) is"),
+        (pcap(FRAMES, link=9999), "link type 9999 is not supported; Ethernet (1) is"),
+        (pcapng(FRAMES, links=(1, 127)), "link type 127 (IEEE802_11_RADIO) is not supported; Ethernet (1) is"),
+        (pcapng(FRAMES)[:28], "no packet could be read (the capture is empty)"),
+        (pcapng([]) + block("<", 3, b"\0" * 64), "(a simple packet block carries no time)"),
+        (pcapng([])[:28] + pcapng(FRAMES)[60:], "(a packet names interface 0, which the file does not describe)"),
+        (b"\x0a\x0d\x0d\x0a" + b"\x1c\0\0\0" * 6, "(a section header has no byte-order mark)"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_clear_line(load, data: bytes, says: str) -> None:
+    with pytest.raises(HeapwrightError) as raised:
+        load(data)
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_frames_without_ip_count_by_their_mac_addresses(load) -> None:
+    arp = bytes(dpkt.ethernet.Ethernet(src=CLIENT, dst=b"\xff" * 6, type=dpkt.ethernet.ETH_TYPE_ARP, data=b"\0" * 46))
+    spanning_tree = SERVER + CLIENT + struct.pack(">H", 38) + b"\x42\x42\x03" + b"\0" * 43
+    answer = CLIENT + SERVER + struct.pack(">H", 0x88B5) + b"\0" * 46
+    table = load(pcap([arp, spanning_tree, answer, b"\x01\x02\x03"]))
+    assert table.frame_len.tolist() == [60, 60, 60, 3]
+    assert table.ip_len.tolist() == table.proto.tolist() == [0, 0, 0, 0]
+    broadcast, there, back, unknown = table.flow.tolist()
+    assert there == back != broadcast != 0
+    assert unknown == 0
+    assert table.dir.tolist() == [0, 0, 1, 0]
+
+
+def test_ipv6_vlan_fragments_and_offloaded_segments(load) -> None:
+    datagram = dpkt.udp.UDP(sport=5683, dport=5683, data=b"y" * 12)
+    datagram.ulen = len(datagram)
+    six = dpkt.ip6.IP6(src=b"\x20" + b"\0" * 15, dst=b"\x20" + b"\1" * 15, nxt=17, hlim=1, data=datagram, plen=20)
+    ipv6 = bytes(dpkt.ethernet.Ethernet(src=CLIENT, dst=SERVER, type=0x86DD, data=six))
+    plain = tcp_frame(100)
+    tagged = plain[:12] + b"\x81\x00\x00\x05" + plain[12:]
+    fragment = plain[:20] + struct.pack(">H", 185) + plain[22:]
+    offloaded = plain[:16] + b"\0\0" + plain[18:]
+    table = load(pcap([ipv6, plain, tagged, fragment, offloaded]))
+    assert table.ip_len.tolist() == [60, 140, 140, 140, 140]
+    assert table.proto.tolist() == [17, 6, 6, 6, 6]
+    assert table.flow[1] == table.flow[2] == table.flow[4]
+    assert len(set(table.flow.tolist())) == 3
+
+
+def test_late_packets_are_put_in_order_of_time(load) -> None:
+    ordered = pcap(FRAMES)
+    head, first = ordered[:24], ordered[24 : 24 + 16 + 54]
+    table = load(head + ordered[24 + 16 + 54 :] + first)
+    assert table.ts_us.tolist() == [0, 1500, 3000, 4500]
+    assert table.frame_len.tolist() == [54, 54, 1054, 61]
+    assert table.metadata["warning"] == "1 packets were stored after a later one; put in order of time"
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------------
+
+
+def some_table(count: int = 1000, **metadata: str) -> PacketTable:
+    draw = np.random.default_rng(1)
+    return PacketTable(
+        ts_us=np.cumsum(draw.integers(0, 5000, count)),
+        frame_len=draw.integers(0, 2**32, count, np.uint32),
+        ip_len=draw.integers(0, 2**32, count, np.uint32),
+        proto=draw.integers(0, 256, count, np.uint8),
+        flow=draw.integers(0, 2**32, count, np.uint32),
+        dir=draw.integers(0, 2, count, np.uint8),
+        metadata=metadata,
+    )
+
+
+@pytest.mark.parametrize("name", ["packets.parquet", "it's [1]*.parquet"])
+def test_round_trip(tmp_path: Path, name: str) -> None:
+    table = some_table(link="Ethernet", note="it's {odd}: 'quoted'")
+    table.write(tmp_path / name)
+    again = PacketTable.read(tmp_path / name)
+    for column in COLUMNS:
+        np.testing.assert_array_equal(getattr(again, column), getattr(table, column))
+        assert getattr(again, column).dtype == getattr(table, column).dtype
+    assert again.metadata == {"format_version": "1", **table.metadata}
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_writing_replaces_the_whole_file_or_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "packets.parquet"
+    some_table(10).write(file)
+    some_table(20).write(file)
+    assert len(PacketTable.read(file)) == 20
+    (tmp_path / "folder.parquet").mkdir()
+    for target in ("folder.parquet", "missing/packets.parquet", "packets.parquet/packets.parquet"):
+        with pytest.raises(HeapwrightError, match="cannot be written") as raised:
+            some_table(5).write(tmp_path / target)
+        assert "\n" not in str(raised.value)
+    assert sorted(os.listdir(tmp_path)) == ["folder.parquet", "packets.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("select", "says"),
+    [
+        ("SELECT 0 AS ts_us, 60 AS frame_len", "with columns ts_us, frame_len, ip_len, proto, flow, dir is needed"),
+        ("SELECT 0 AS ts_us, -1 AS frame_len, 0 AS ip_len, 6 AS proto, 1 AS flow, 0 AS dir", "out of range"),
+        ("SELECT 0 AS ts_us, NULL AS frame_len, 0 AS ip_len, 6 AS proto, 1 AS flow, 0 AS dir", "row 0: frame_len is"),
+        ("SELECT 0 AS ts_us, 60 AS frame_len, 0 AS ip_len, 6 AS proto, 1 AS flow, 2 AS dir", "row 0: dir is 2; 0 or 1"),
+        ("SELECT -5 AS ts_us, 60 AS frame_len, 0 AS ip_len, 6 AS proto, 1 AS flow, 0 AS dir", "row 0: ts_us is -5"),
+        (
+            "SELECT 5 - range AS ts_us, 60 AS frame_len, 0 AS ip_len, 6 AS proto, 1 AS flow, 0 AS dir FROM range(3)",
+            "row 1: ts_us falls",
+        ),
+    ],
+)
+def test_reading_names_the_first_thing_wrong(tmp_path: Path, select: str, says: str) -> None:
+    file = tmp_path / "packets.parquet"
+    duckdb.sql(f"COPY ({select}) TO '{file}' (FORMAT parquet)")
+    with pytest.raises(HeapwrightError) as raised:
+        PacketTable.read(file)
+    assert says in str(raised.value)
+    assert str(raised.value).startswith(str(file))
+    assert "\n" not in str(raised.value)
+
+
+def test_cut_and_foreign_files_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "packets.parquet"
+    some_table().write(file)
+    whole = file.read_bytes()
+    for data in (whole[: len(whole) // 2], whole[:3], b"", b"text"):
+        file.write_bytes(data)
+        with pytest.raises(HeapwrightError, match="not a packet table"):
+            PacketTable.read(file)
+    with pytest.raises(HeapwrightError, match="no such file"):
+        PacketTable.read(tmp_path / "missing.parquet")
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "packets.parquet"
+    some_table(3, format_version="2").write(file)
+    with pytest.raises(HeapwrightError, match="version 2; this Heapwright reads 1"):
+        PacketTable.read(file)
+
+
+def test_columns_of_the_wrong_type_or_length_are_refused() -> None:
+    good = some_table(3)
+    columns = {name: getattr(good, name) for name in COLUMNS}
+    with pytest.raises(HeapwrightError, match="column flow is int64"):
+        PacketTable(**{**columns, "flow": columns["flow"].astype(np.int64)})
+    with pytest.raises(HeapwrightError, match="column dir is uint8 of shape"):
+        PacketTable(**{**columns, "dir": columns["dir"][:2]})
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_table_and_warns(tmp_path: Path) -> None:
+    (tmp_path / "cut.pcap").write_bytes(pcap(FRAMES)[:-1])
+    output = tmp_path / "out.parquet"
+    result = CliRunner().invoke(command, [str(tmp_path / "cut.pcap"), "-o", str(output), "--json"])
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert answer["packets"] == 3 == len(PacketTable.read(output))
+    assert answer["output"] == str(output)
+    assert "after packet 3" in answer["warning"]
+    assert "after packet 3" in result.stderr
+
+
+def test_the_command_refuses_other_formats(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(pcap(FRAMES))
+    result = CliRunner().invoke(command, [str(tmp_path / "a.pcap"), "--format", "mtrace", "-o", str(tmp_path / "out")])
+    assert isinstance(result.exception, HeapwrightError)
+    assert str(result.exception) == "--format mtrace: only captures can be imported; valid: capture"
+    assert not (tmp_path / "out").exists()
+
+
+# --- fuzz ------------------------------------------------------------------------------------------------------------
+
+SEEDS = [
+    pcap(FRAMES),
+    pcap(FRAMES, ">"),
+    pcap(FRAMES, "<", 0xA1B23C4D),
+    pcap(FRAMES, "<", 0xA1B2CD34),
+    pcap([tcp_frame(0)[:12] + b"\x88\x47" + b"\0\0\1\1" * 3 + tcp_frame(0)[14:]] * 3),
+    pcapng(FRAMES),
+    pcapng(FRAMES, ">", 9, (1, 1)),
+    pcapng(FRAMES, "<", 0x80 | 30),
+]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A valid capture with a few bytes changed, removed or put in, or one start with random bytes behind it."""
+    data = bytearray(draw(st.sampled_from(SEEDS)))
+    for _ in range(draw(st.integers(1, 6))):
+        at = draw(st.integers(0, len(data) - 1))
+        change = draw(st.sampled_from(["set", "insert", "remove", "random tail"]))
+        if change == "set":
+            data[at] = draw(st.integers(0, 255))
+        elif change == "insert":
+            data[at:at] = draw(st.binary(max_size=40))
+        elif change == "remove":
+            del data[at : min(at + draw(st.integers(1, 40)), len(data) - 1)]
+        else:
+            data[at:] = draw(st.binary(min_size=1, max_size=400))
+    return bytes(data)
+
+
+def import_or_refuse(file: Path, data: bytes) -> None:
+    """Import, or refuse with one line that names the file; a table that comes out is valid."""
+    file.write_bytes(data)
+    try:
+        table = import_capture(file)
+    except HeapwrightError as error:
+        assert "\n" not in str(error)
+        assert str(error).startswith(str(file))
+        return
+    assert len(table) > 0
+    assert table.ts_us[0] == 0
+    assert (np.diff(table.ts_us) >= 0).all()
+    assert (table.dir <= 1).all()
+
+
+fuzz = settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@fuzz
+@given(data=mutated())
+@example(data=pcapng(FRAMES).replace(b"\x09\x00\x01\x00\x06", b"\x09\x00\x01\x00\x7f"))
+@example(data=SEEDS[5][:8] + b"\0\0\0\0" + SEEDS[5][12:])
+def test_a_mutated_capture_is_imported_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    import_or_refuse(tmp_path_factory.getbasetemp() / "mutated", data)
+
+
+@settings(fuzz, max_examples=1000)
+@given(magic=st.sampled_from([b"", *(seed[:4] for seed in SEEDS)]), data=st.binary(max_size=300))
+def test_random_bytes_are_imported_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, magic: bytes, data: bytes
+) -> None:
+    import_or_refuse(tmp_path_factory.getbasetemp() / "random", magic + data)
+
+
+@settings(fuzz, max_examples=1000)
+@given(frames=st.lists(st.binary(min_size=1, max_size=120), min_size=1, max_size=4), kind=st.sampled_from([0, 1, 2, 3]))
+def test_any_frame_counts_as_a_packet(tmp_path_factory: pytest.TempPathFactory, frames: list[bytes], kind: int) -> None:
+    starts = (b"", CLIENT + SERVER, CLIENT + SERVER + b"\x08\x00\x45", CLIENT + SERVER + b"\x86\xdd\x60")
+    file = tmp_path_factory.getbasetemp() / "frames"
+    file.write_bytes(pcap([starts[kind] + frame for frame in frames]))
+    table = import_capture(file)
+    assert table.frame_len.tolist() == [len(starts[kind]) + len(frame) for frame in frames]
+    assert "warning" not in table.metadata
