@@ -114,8 +114,8 @@ class General(_Pool):
     close_bins: int = Field(0, ge=0, le=64, description="bins beyond an empty exact one that are tried first")
     fit: Literal["first", "next", "best", "worst", "exact"] = Field("first", description="which free block is taken")
     search_percent: int = Field(100, ge=0, le=100, description="share of the free blocks a best fit looks at, per cent")
-    split: Literal["always", "never"] | int = Field(
-        "always", ge=0, le=MAX_REQUEST, description="least remainder, bytes"
+    split: Literal["always", "never"] | Annotated[int, Field(ge=0, le=MAX_REQUEST)] = Field(
+        "always", description="least remainder, bytes"
     )
     split_from: Literal["head", "tail"] = Field("head", description="end of the block the request is cut from")
     coalesce: Literal["immediate", "never", "forward", "lazy", "deferred"] = Field(
@@ -240,7 +240,10 @@ class Recipe(_Table):
 
     def to_toml(self) -> str:
         """Return the recipe as TOML; reading it back gives a recipe with the same hash."""
-        return tomli_w.dumps(self.to_dict(), multiline_strings=True)
+        data = self.to_dict()
+        pools = data.pop("pool")
+        tables = ["[[pool]]\n" + "".join(f"{key} = {json.dumps(pool[key])}\n" for key in pool) for pool in pools]
+        return "\n".join([tomli_w.dumps(data, multiline_strings=True), *tables]).lstrip()
 
     def summary(self) -> str:
         """Return one short line for people: pools, then what differs from the defaults."""
@@ -370,6 +373,11 @@ def _search_contradictions(pool: General) -> Iterator[str]:
         yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "implicit": "none"'
     if pool.bins != "none" and pool.fit == "next":
         yield f'"fit" "next" roves over one list; valid with "bins" "{pool.bins}": first, best, worst, exact'
+    if pool.free_list != "implicit" and pool.coalesce == "lazy" and pool.order != "address":
+        yield (
+            f'"coalesce" "lazy" merges blocks that are neighbours in the list; valid with "order" "{pool.order}": '
+            'immediate, never, forward, deferred (valid with "lazy": "order" "address", "free_list" "implicit")'
+        )
     if pool.bins != "none" and pool.coalesce == "lazy":
         yield (
             f'"coalesce" "lazy" merges while one list is searched; valid with "bins" "{pool.bins}": '
@@ -390,8 +398,8 @@ def _bin_contradictions(pool: General, align: int) -> Iterator[str]:
 def _victim_contradictions(pool: General) -> Iterator[str]:
     if pool.victim_up_to and (pool.bins == "none" or not _has_tags(pool)):
         yield '"victim_up_to" needs "bins" other than "none", "boundary_tags" true and "coalesce" "immediate"'
-    if pool.close_bins and pool.bins != "exact":
-        yield f'"close_bins" needs "bins" "exact", not "{pool.bins}"'
+    if pool.close_bins and (pool.bins != "exact" or pool.fit == "exact"):
+        yield '"close_bins" looks for larger blocks in exact bins; it needs "bins" "exact" and no "fit" "exact"'
 
 
 def _region_contradictions(pool: General, recipe: Recipe, index: int, least: int) -> Iterator[str]:
@@ -480,11 +488,9 @@ def _bins_name(pool: General, linear: int, per_octave: int, unit: int) -> Bins:
 
 
 def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["always", "never"] | int:
-    if pool.fit == "exact" or pool.split == "never":
-        return "never"
-    if pool.split == "always" or pool.split <= min_block:
-        return "always"
-    return _round_up(pool.split, unit)
+    if isinstance(pool.split, str):
+        return pool.split
+    return "always" if pool.split <= min_block else _round_up(pool.split, unit)
 
 
 @lru_cache(maxsize=65536)
@@ -504,11 +510,15 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
         changes["fit"] = "first"
     fit_searches = changes.get("fit", pool.fit) == "best"
     changes["search_percent"] = pool.search_percent if fit_searches else 100
-    split = _least_remainder(pool.model_copy(update=changes), unit, min_block)
-    changes |= {"split": split, "split_from": "head" if split == "never" else pool.split_from}
+    changes["split"] = _least_remainder(pool, unit, min_block)
+    if pool.split == "never" or pool.fit == "exact":
+        changes["split_from"] = "head"
     merging = pool.coalesce != "never" and pool.coalesce_from > min_block
     changes["coalesce_from"] = _round_up(pool.coalesce_from, unit) if merging else 0
-    changes["victim_up_to"] = min(pool.victim_up_to, pool.max_size or MAX_REQUEST)
+    if pool.victim_up_to:
+        small = min(pool.victim_up_to, pool.max_size or MAX_REQUEST)
+        capacity = max(_round_up(small + pool.header, unit), min_block) - pool.header
+        changes["victim_up_to"] = min(capacity, MAX_REQUEST)
     changes["region"] = pool.region // unit * unit
     return pool.model_copy(update=_request_range(pool) | changes)
 
@@ -740,28 +750,29 @@ def _quoted(value: Any) -> str:
 
 def _valid(field: FieldInfo) -> str:
     """Say what values a field takes, from its type and bounds."""
-    bounds = {type(bound).__name__: bound for bound in field.metadata}
-    least = getattr(bounds.get("Ge"), "ge", None)
-    most = getattr(bounds.get("Le"), "le", None)
-    span = "" if least is None else f" from {least} to {most}"
-    return ", ".join(_valid_of(part, span) for part in _alternatives(field.annotation))
+    return ", ".join(_valid_of(*part) for part in _alternatives(field.annotation, field.metadata))
 
 
-def _alternatives(annotation: Any) -> Iterator[Any]:
+def _alternatives(annotation: Any, metadata: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
+    """Every member of a union with its constraints, without None."""
     if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
+        annotation, *inner = get_args(annotation)
+        metadata = [constraint for part in inner for constraint in getattr(part, "metadata", ())]
     if get_origin(annotation) in (Literal, tuple) or not get_args(annotation):
         if annotation is not NoneType:
-            yield annotation
+            yield annotation, metadata
         return
     for part in get_args(annotation):
-        yield from _alternatives(part)
+        yield from _alternatives(part, metadata)
 
 
-def _valid_of(annotation: Any, span: str) -> str:
+def _valid_of(annotation: Any, metadata: list[Any]) -> str:
     if get_origin(annotation) is Literal:
         return ", ".join(map(str, get_args(annotation)))
     if get_origin(annotation) is tuple:
         return f"a list of 1 to {MAX_CLASSES} whole numbers from 1 to {MAX_REQUEST}"
-    names = {bool: "true, false", int: "a whole number" + span, float: "a number" + span, str: "text"}
-    return names[annotation]
+    bounds = [
+        getattr(constraint, side) for side in ("ge", "le") for constraint in metadata if hasattr(constraint, side)
+    ]
+    span = f" from {bounds[0]} to {bounds[1]}" if bounds else ""
+    return {bool: "true, false", int: "a whole number" + span, float: "a number" + span, str: "text"}[annotation]
