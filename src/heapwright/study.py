@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ FORMAT = 1
 """Version of the file's tables; a reader refuses any other."""
 
 Pick = Literal["balanced", "smallest", "fastest"]
+PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
+"""The ways to pick one member of a front; see `Study.pick`."""
+
 Floats = NDArray[np.float64]
 
 _TABLES = ("meta", "traces", "recipes", "results", "held_out")
@@ -128,6 +132,11 @@ class Results:
         """One recipe's row with plain numbers."""
         metrics = {key: METRICS[key].plain(float(column[row])) for key, column in self.columns.items()}
         return Candidate(self.ids[row], self.zoo_names[row], metrics)
+
+    def find(self, id: str) -> Candidate | None:
+        """The row of this full id, if there is one."""
+        row = bisect_left(self.ids, id)
+        return self.candidate(row) if row < len(self.ids) and self.ids[row] == id else None
 
     def points(self, objectives: Sequence[str]) -> Floats:
         """The objectives' columns as float64[n, k]."""
@@ -315,9 +324,10 @@ class Study:
     def candidate(self, id: str) -> Candidate:
         """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""
         full = self.resolve(id)
-        if full not in self.combined.ids:
+        found = self.combined.find(full)
+        if found is None:
             raise HeapwrightError(f"{self.path}:{full}: not tried on every trace yet; finish the exploration")
-        return self.combined.candidate(self.combined.ids.index(full))
+        return found
 
     def per_trace(self, ids: Sequence[str]) -> dict[str, dict[str, dict[str, Value]]]:
         """The metrics of some recipes on each trace: id -> trace name -> metrics; held-out traces included."""
@@ -327,6 +337,19 @@ class Study:
             for recipe, trace, *values in self._fetch(query, [list(found)]):
                 found[recipe][trace] = dict(zip(METRICS, values, strict=True))
         return found
+
+    def describe(self, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+        """The candidates as `heapwright pareto --json` gives them: id, recipe, metrics over all traces and for each."""
+        per_trace = self.per_trace([one.id for one in candidates])
+        return [
+            {
+                "id": one.id,
+                "recipe": self.recipe(one.id).to_dict(),
+                "metrics": one.metrics,
+                "traces": per_trace[one.id],
+            }
+            for one in candidates
+        ]
 
     def front(self, objectives: str | Sequence[str] | None = None) -> list[Candidate]:
         """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`.
@@ -410,6 +433,19 @@ class Study:
     def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with _one_line(self.path):
             return self._connection.execute(query, list(parameters)).fetchall()
+
+
+def tuning(heap: str) -> tuple[str | None, dict[str, Value] | None]:
+    """What a heap named ``STUDY:ID`` was tuned for, in words, and its metrics; None and None for any other heap.
+
+    Raises `HeapwrightError` as `Study.open` and `Study.candidate` do.
+    """
+    path, separator, id = heap.rpartition(":")
+    if not separator or heap.endswith(".toml"):
+        return None, None
+    with Study.open(path) as study:
+        traces = ", ".join(f"{trace.name} ({trace.events:,} calls)" for trace in study.traces())
+        return f"{traces}; objectives {', '.join(study.objectives)}", study.candidate(id).metrics
 
 
 def _no_rows() -> dict[str, Floats]:

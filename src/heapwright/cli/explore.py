@@ -1,0 +1,162 @@
+"""`heapwright explore`: try every recipe of a space on traces and keep the results as a study."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from heapwright.cli.options import (
+    ListOptionCommand,
+    energy_option,
+    objectives_option,
+    read_energy_table,
+    read_traces,
+    repair_option,
+    traces_argument,
+)
+from heapwright.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from heapwright.explore import Progress
+
+PLAIN_SECONDS = 10
+SHOWN_MEMBERS = 16
+
+
+@click.command(cls=ListOptionCommand)
+@traces_argument
+@click.option(
+    "--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The recipes to try."
+)
+@objectives_option
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
+@click.option(
+    "--held-out",
+    metavar="TRACE...",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Replay the front and the zoo on these traces too, without ranking by them.",
+)
+@click.option("--strategy", type=click.Choice(["exhaustive", "random"]), default="exhaustive", show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Try at most so many recipes beside the zoo.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Which recipes the random strategy draws.")
+@energy_option
+@repair_option
+@click.option("-o", "--output", metavar="STUDY", required=True, type=click.Path(path_type=Path), help="The study file.")
+@json_option
+def command(
+    traces: tuple[Path, ...],
+    space_path: Path | None,
+    objectives: str | None,
+    jobs: int | None,
+    held_out: tuple[Path, ...],
+    strategy: Literal["exhaustive", "random"],
+    limit: int | None,
+    seed: int,
+    energy_table: Path | None,
+    repair: bool,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Try every recipe of a space on traces and keep the results as a study.
+
+    Without --space the space is built from the traces. The zoo is always tried too. An exploration that was interrupted
+    goes on where it stopped when the same command is given again.
+    """
+    from heapwright.explore import DEFAULT_OBJECTIVES, explore
+    from heapwright.space import Space
+    from heapwright.study import Study
+
+    read = read_traces(traces, repair)
+    space = Space.load(space_path) if space_path else Space.default(read)
+    with _progress() as show:
+        done = explore(
+            read,
+            space,
+            objectives or DEFAULT_OBJECTIVES,
+            output,
+            jobs,
+            held_out=read_traces(held_out, repair),
+            strategy=strategy,
+            limit=limit,
+            seed=seed,
+            energy_table=read_energy_table(energy_table),
+            progress=show,
+        )
+    if as_json:
+        print_json(
+            {
+                "study": str(done.study),
+                "recipes": done.recipes,
+                "evaluations": done.evaluations,
+                "seconds": round(done.seconds, 3),
+                "front": done.front,
+            }
+        )
+        return
+    from heapwright.cli.tables import print_front
+
+    with Study.open(done.study) as study:
+        print_front(study, study.objectives, most=SHOWN_MEMBERS)
+    click.echo(
+        f"{done.evaluations:,} replays in {done.seconds:,.1f} s. All of the front: heapwright pareto {done.study}"
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """A bar where stderr is a terminal, a line every ten seconds elsewhere."""
+    if not sys.stderr.isatty():
+        yield _plain_progress()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]:,.0f} replays/s, {task.fields[left]} left"),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks = {}
+
+        def show(progress: Progress) -> None:
+            if progress.what not in tasks:
+                tasks[progress.what] = bars.add_task(progress.what, rate=0.0, left="-")
+            left = _duration(progress.seconds_left)
+            task = tasks[progress.what]
+            bars.update(task, completed=progress.finished, total=progress.total, rate=progress.rate, left=left)
+
+        yield show
+
+
+def _plain_progress() -> Callable[[Progress], None]:
+    shown = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= PLAIN_SECONDS:
+            shown = time.monotonic()
+            click.echo(
+                f"{progress.what}: {progress.finished:,} of {progress.total:,} replays, "
+                f"{progress.rate:,.0f} a second, {_duration(progress.seconds_left)} left",
+                err=True,
+            )
+
+    return show
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

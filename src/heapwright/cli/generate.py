@@ -1,0 +1,38 @@
+"""`heapwright generate`: write a heap as C for firmware."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from heapwright.cli.output import json_option, print_json
+
+
+@click.command()
+@click.argument("heap", metavar="HEAP")
+@click.option(
+    "--target", type=click.Choice(["c"]), default="c", show_default=True, expose_value=False, help="What to write."
+)
+@click.option("--prefix", default="app", show_default=True, metavar="NAME", help="What names in the C begin with.")
+@click.option(
+    "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Where to write it."
+)
+@json_option
+def command(heap: str, prefix: str, output: Path, as_json: bool) -> None:
+    """Write a heap as C for firmware: source, header and a small test, freestanding and without dependencies.
+
+    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
+    """
+    from heapwright.generate import generate
+    from heapwright.recipes import resolve_heap
+    from heapwright.study import tuning
+
+    recipe = resolve_heap(heap)
+    tuned_for, metrics = tuning(heap)
+    files = generate(recipe, output, prefix, tuned_for, metrics)
+    if as_json:
+        print_json({"files": [str(file) for file in files]})
+        return
+    for file in files:
+        click.echo(str(file))

@@ -1,0 +1,72 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from heapwright.metrics import EnergyTable
+    from heapwright.traces import Trace
+
+traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+repair_option = click.option(
+    "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
+)
+heap_option = click.option(
+    "--heap",
+    "heaps",
+    metavar="HEAP...",
+    multiple=True,
+    required=True,
+    help="A zoo NAME, a RECIPE.toml or STUDY:ID; several may follow one another.",
+)
+objectives_option = click.option("--objectives", metavar="KEY,KEY", help="Metrics to be Pareto-optimal in.")
+energy_option = click.option(
+    "--energy-table",
+    metavar="CSV",
+    type=click.Path(path_type=Path),
+    help="Energy of an access by SRAM size (size_bytes, read_pJ, write_pJ), in place of the 90 nm table.",
+)
+
+
+class ListOptionCommand(click.Command):
+    """A command with an option that takes all words up to the next option, and may be repeated.
+
+    A word that ends in .parquet ends a list of heaps: it is a trace.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat the option before every further word of its list, which is how click takes several."""
+        repeated: list[str] = []
+        option = ""
+        for word in args:
+            if word.startswith("-"):
+                option = word if word in ("--heap", "--held-out") else ""
+            elif option == "--heap" and word.endswith(".parquet"):
+                option = ""
+            elif option and repeated[-1] != option:
+                repeated.append(option)
+            repeated.append(word)
+        return super().parse_args(ctx, repeated)
+
+
+def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:
+    """Read traces, and say on stderr what was repaired."""
+    from heapwright.traces import Trace
+
+    traces = [Trace.read(path, repair=repair) for path in paths]
+    for trace in traces:
+        for repaired in trace.repairs:
+            click.echo(f"{trace.path}: {repaired}", err=True)
+    return traces
+
+
+def read_energy_table(path: Path | None) -> EnergyTable | None:
+    """The energy table that was asked for, if one was."""
+    from heapwright.metrics import EnergyTable
+
+    return None if path is None else EnergyTable.read(path)

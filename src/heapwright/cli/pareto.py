@@ -1,0 +1,47 @@
+"""`heapwright pareto`: print the Pareto-optimal recipes of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from heapwright.cli.options import objectives_option
+from heapwright.cli.output import json_option, print_json
+
+
+@click.command()
+@click.argument("study_path", metavar="STUDY", type=click.Path(path_type=Path))
+@click.option(
+    "--pick",
+    type=click.Choice(["balanced", "smallest", "fastest"]),
+    help="One member: the best compromise, the least footprint, or the fewest accesses.",
+)
+@objectives_option
+@json_option
+def command(
+    study_path: Path, pick: Literal["balanced", "smallest", "fastest"] | None, objectives: str | None, as_json: bool
+) -> None:
+    """Print the Pareto-optimal recipes of a study, the zoo beside them.
+
+    --objectives ranks the study anew by any metrics. With --pick the recipe is printed as TOML after its metrics.
+    """
+    from heapwright.metrics import parse_objectives
+    from heapwright.study import Study
+
+    with Study.open(study_path) as study:
+        keys = parse_objectives(objectives) if objectives is not None else study.objectives
+        chosen = [study.pick(pick, keys)] if pick else study.front(keys)
+        if as_json:
+            print_json(study.describe(chosen))
+        elif pick:
+            from heapwright.cli.tables import print_metrics
+
+            (one,) = chosen
+            print_metrics("Metrics over all traces", {one.label: one.metrics})
+            click.echo(f"# {study.path}:{one.id}\n{study.recipe(one.id).to_toml()}", nl=False)
+        else:
+            from heapwright.cli.tables import print_front
+
+            print_front(study, keys)

@@ -1,0 +1,132 @@
+"""Tables on stdout: styled on a terminal, plain and uncut elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heapwright.metrics import Value
+    from heapwright.study import Candidate, Standing, Study
+
+_PLAIN_WIDTH = 200
+_ALWAYS = ("footprint_bytes", "fragmentation", "accesses", "accesses_malloc_max", "accesses_free_max", "failed")
+_HEADINGS = {
+    "footprint_bytes": "footprint",
+    "fragmentation": "frag.",
+    "accesses": "accesses",
+    "accesses_malloc_max": "worst malloc",
+    "accesses_free_max": "worst free",
+    "failed": "refused",
+}
+_PERCENT = ("fragmentation", "fragmentation_with_headers")
+
+
+def print_table(
+    title: str, headings: Sequence[str], sections: Sequence[Sequence[Sequence[str]]], left: Sequence[str] = ()
+) -> None:
+    """Print rows in sections under headings; columns named in ``left`` are aligned to the left and may wrap."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for heading in headings:
+        wraps = heading in left
+        table.add_column(heading, justify="left" if wraps else "right", no_wrap=not wraps)
+    for section in sections:
+        for row in section:
+            table.add_row(*(Text(cell) for cell in row))
+        table.add_section()
+    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    console.print(table)
+
+
+def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
+    """Print one column of metrics a heap, a row a metric, with units."""
+    from heapwright.metrics import METRICS
+
+    rows = [
+        [key, *(number(key, metrics.get(key)) for metrics in heaps.values()), metric.unit, metric.meaning]
+        for key, metric in METRICS.items()
+    ]
+    print_table(title, ["metric", *heaps, "unit", "meaning"], [rows], left=("metric", "unit", "meaning"))
+
+
+def number(key: str, value: Value) -> str:
+    """A metric for people: thousands marked, fragmentation in per cent, a dash for what was not measured."""
+    if value is None:
+        return "-"
+    if key in _PERCENT:
+        return f"{value:.1%}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def print_front(study: Study, objectives: Sequence[str], most: int | None = None) -> None:
+    """Print the front, at most so many members of it, and the zoo beside it with how far each is from the front."""
+    front = study.front(objectives)
+    picks = _picks(study, objectives) if front else {}
+    shown = _thinned(front, most, set(picks))
+    keys = [*objectives, *(key for key in _ALWAYS if key not in objectives)]
+    held_out = {key: f"held out: {_heading(key)}" for key in (*objectives, "failed") if study.combined_held_out.ids}
+
+    def row(candidate: Candidate, remark: str) -> list[str]:
+        apart = study.combined_held_out.find(candidate.id)
+        here = [number(key, candidate.metrics[key]) for key in keys]
+        there = [number(key, apart.metrics[key]) if apart else "-" for key in held_out]
+        return [candidate.label, *here, *there, remark]
+
+    members = [row(one, _remark(picks.get(one.id, []), study.recipe(one.id).summary())) for one in shown]
+    zoo = [row(standing.candidate, _standing(standing)) for standing in study.zoo_standings(objectives)]
+    traces = ", ".join(trace.name for trace in study.traces())
+    size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
+    title = f"Front ({size}) and zoo: {len(study.combined.ids):,} recipes on {traces}"
+    headings = ["heap", *map(_heading, keys), *held_out.values(), "recipe; zoo: against the front"]
+    print_table(title, headings, [members, zoo], left=(headings[0], headings[-1]))
+
+
+def _heading(key: str) -> str:
+    return _HEADINGS.get(key, key)
+
+
+def _remark(picks: Sequence[str], summary: str) -> str:
+    return f"{', '.join(picks).upper()}: {summary}" if picks else summary
+
+
+def _picks(study: Study, objectives: Sequence[str]) -> dict[str, list[str]]:
+    """Which picks a member is, by id."""
+    from heapwright.study import PICKS
+
+    found: dict[str, list[str]] = {}
+    for how in PICKS:
+        found.setdefault(study.pick(how, objectives).id, []).append(how)
+    return found
+
+
+def _thinned(front: Sequence[Candidate], most: int | None, always: set[str]) -> list[Candidate]:
+    """At most so many members, evenly spaced along the front, the picks among them."""
+    if most is None or len(front) <= most:
+        return list(front)
+    room = max(most - len(always), 2)
+    even = {round(step * (len(front) - 1) / (room - 1)) for step in range(room)}
+    return [one for at, one in enumerate(front) if at in even or one.id in always]
+
+
+def _standing(standing: Standing) -> str:
+    """A zoo allocator's place against the front, in words."""
+    if standing.on_front:
+        return "on the front"
+    if standing.dominated_by is None:
+        refused = standing.candidate.metrics["failed"]
+        return f"not ranked: refused {number('failed', refused)} requests" if refused else "not ranked: not measured"
+    worse = {key: ratio for key, ratio in standing.ratios.items() if ratio > 1}
+    if not worse:
+        return f"equal to {standing.dominated_by}"
+    by = ", ".join(f"{_heading(key)} {_worse(ratio)}" for key, ratio in worse.items())
+    return f"dominated by {standing.dominated_by}: {by}"
+
+
+def _worse(ratio: float) -> str:
+    return f"{ratio - 1:.1%} worse" if ratio < 10 else f"{ratio:,.0f} x worse"
