@@ -120,7 +120,7 @@ class Trace:
         """
         given = {"ts_us": ts_us, "tid": tid, "op": op, "id": id, "size": size}
         given |= {"align": align, "phase": phase, "site": site}
-        columns = {key: np.ma.asanyarray(values) for key, values in given.items() if values is not None}
+        columns: Columns = {key: np.ma.asanyarray(values) for key, values in given.items() if values is not None}
         columns.setdefault("ts_us", np.full(len(columns["op"]), -1, np.int64))
         columns.setdefault("tid", np.zeros(len(columns["op"]), np.uint16))
         _check_shapes(columns, name)
@@ -257,7 +257,7 @@ def _read_parquet(path: Path) -> tuple[Columns, dict[str, tuple[str, ...]], dict
             _check_types({str(row[0]): str(row[1]) for row in described}, path)
             present = [key for key in (*_REQUIRED, "align") if any(row[0] == key for row in described)]
             labels = [key for key in _LABELS if any(row[0] == key for row in described)]
-            names = {key: ("",) for key in _LABELS} | {key: _label_names(database, source, key) for key in labels}
+            names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(database, source, key) for key in labels}
             codes = [f"enum_code(coalesce({key}::VARCHAR, '')::{key}_names) AS {key}" for key in labels]
             columns = database.execute(f"SELECT {', '.join(present + codes)} FROM {source}").fetchnumpy()
             pairs = database.execute(f"SELECT key, value FROM parquet_kv_metadata({_quoted(literal)})").fetchall()

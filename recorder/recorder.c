@@ -1,0 +1,559 @@
+/* Heapwright's recorder: preloaded into an unmodified program, it writes down every heap call.
+ *
+ * Three rules make the file a valid history of the heap, whatever the threads do:
+ *   - a call takes its place in the file with one atomic addition, so places are in one order for all threads;
+ *   - a free takes its place before the block is released, an allocation after the block was obtained; so the place
+ *     of a free always comes before the place of the call that hands the same address out again;
+ *   - a realloc does both: it takes one place before (the old block is in nobody's hands from here on) and one after.
+ *
+ * The file is a shared mapping: what was recorded is in the kernel's hands at once and outlives SIGKILL and exec.
+ * The recorder never calls malloc, keeps no file descriptor open (programs close descriptors they do not know) and
+ * leaves errno alone. */
+#define _GNU_SOURCE
+#include "raw_format.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define DIRECTORY_VARIABLE "HEAPWRIGHT_RECORD_DIR"
+
+/* ------------------------------------------------- the real allocator ------------------------------------------ */
+
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    void *(*aligned_alloc)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+} real;
+
+enum { UNRESOLVED, RESOLVING, RESOLVED };
+static _Atomic(int) resolution;
+
+/* dlsym gives an object pointer; ISO C has no cast from there to a function pointer. */
+static void look_up(void *function, const char *const name) {
+    void *const symbol = dlsym(RTLD_NEXT, name);
+    memcpy(function, &symbol, sizeof symbol);
+}
+
+/* False while the real functions are being looked up. dlsym itself may ask for memory, so nobody may wait here: who
+ * comes meanwhile, this thread or another, is served from the bootstrap buffer. */
+static bool resolved(void) {
+    if (atomic_load_explicit(&resolution, memory_order_acquire) == RESOLVED) {
+        return true;
+    }
+    int expected = UNRESOLVED;
+    if (!atomic_compare_exchange_strong(&resolution, &expected, RESOLVING)) {
+        return expected == RESOLVED;
+    }
+    look_up(&real.malloc, "malloc");
+    look_up(&real.calloc, "calloc");
+    look_up(&real.realloc, "realloc");
+    look_up(&real.free, "free");
+    look_up(&real.aligned_alloc, "aligned_alloc");
+    look_up(&real.posix_memalign, "posix_memalign");
+    look_up(&real.memalign, "memalign");
+    look_up(&real.valloc, "valloc");
+    look_up(&real.pvalloc, "pvalloc");
+    atomic_store_explicit(&resolution, RESOLVED, memory_order_release);
+    return true;
+}
+
+/* ------------------------------------------------- the bootstrap buffer ---------------------------------------- */
+
+#define BOOTSTRAP_ALIGN 16u
+
+/* Never reused, hence always zero when it is handed out: calloc needs no memset. */
+static alignas(BOOTSTRAP_ALIGN) unsigned char bootstrap[65536];
+static _Atomic(size_t) bootstrap_used;
+
+static void *bootstrap_allocate(const size_t size) {
+    if (size > sizeof bootstrap) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    const size_t rounded = (size + BOOTSTRAP_ALIGN - 1) & ~(size_t)(BOOTSTRAP_ALIGN - 1);
+    const size_t start = atomic_fetch_add(&bootstrap_used, BOOTSTRAP_ALIGN + rounded);
+    if (start + BOOTSTRAP_ALIGN + rounded > sizeof bootstrap) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    memcpy(bootstrap + start, &size, sizeof size);
+    return bootstrap + start + BOOTSTRAP_ALIGN;
+}
+
+static bool in_bootstrap(const void *const pointer) {
+    const uintptr_t address = (uintptr_t)pointer;
+    return address >= (uintptr_t)bootstrap && address < (uintptr_t)bootstrap + sizeof bootstrap;
+}
+
+static void *leave_bootstrap(const void *const old, const size_t size) {
+    size_t old_size = 0;
+    memcpy(&old_size, (const unsigned char *)old - BOOTSTRAP_ALIGN, sizeof old_size);
+    void *const fresh = malloc(size);
+    if (fresh != NULL) {
+        memcpy(fresh, old, old_size < size ? old_size : size);
+    }
+    return fresh;
+}
+
+/* ------------------------------------------------- the state of a process -------------------------------------- */
+
+#define FIRST_CHUNK_RECORDS (RAW_FIRST_CHUNK_BYTES / sizeof(struct raw_record))
+#define CHUNK_RECORDS (RAW_CHUNK_BYTES / sizeof(struct raw_record))
+#define MAX_CHUNKS 131072u /* 4 G records, what the 32-bit ids of a trace can tell apart */
+
+enum { NEW, STARTING, RECORDING, OFF };
+
+/* Lives in memory that the kernel empties in a forked child, so that a child finds itself NEW and starts a file of
+ * its own, whichever way it was forked: atfork handlers miss raw clone calls and have no safe order among themselves.
+ * A vfork child shares its parent's memory, heap and file, as it should. */
+struct state {
+    _Atomic(int) status;
+    _Atomic(int) growing; /* lock */
+    _Atomic(uint32_t) threads;
+    uint32_t generation;
+    _Atomic(uint64_t) next; /* place of the next record */
+    struct raw_header *header;
+    char path[PATH_MAX];
+    _Atomic(struct raw_record *) chunks[MAX_CHUNKS];
+};
+
+static _Atomic(struct state *) the_state;
+static _Atomic(uint32_t) generations; /* survives a fork, so a child's generation differs from its parent's */
+static char directory[PATH_MAX - 64]; /* kept here because programs clear their environment */
+
+/* Initial-exec: the general model allocates a thread's block on first use, with malloc. */
+static _Thread_local struct {
+    uint32_t generation;
+    uint32_t number;
+    bool inside; /* in the real allocator: what it calls under our names is not the program's call */
+} me __attribute__((tls_model("initial-exec")));
+
+static uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void forget_in_child(void) {
+    struct state *const state = atomic_load(&the_state);
+    (void)madvise(state, sizeof *state, MADV_DONTNEED);
+}
+
+static struct state *map_state(void) {
+    struct state *const fresh =
+        mmap(NULL, sizeof *fresh, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (fresh == MAP_FAILED) {
+        return NULL;
+    }
+    const bool wiped = madvise(fresh, sizeof *fresh, MADV_WIPEONFORK) == 0;
+    struct state *expected = NULL;
+    if (!atomic_compare_exchange_strong(&the_state, &expected, fresh)) {
+        (void)munmap(fresh, sizeof *fresh);
+        return expected;
+    }
+    if (!wiped) {
+        (void)pthread_atfork(NULL, NULL, forget_in_child);
+    }
+    return fresh;
+}
+
+/* ------------------------------------------------- the file ---------------------------------------------------- */
+
+/* Reserve disk blocks for a part of the file and map it. Without the reservation the kernel would report a full
+ * disk as SIGBUS, and a program's own limit on file sizes as SIGXFSZ: the program would die of being recorded. */
+static void *map_part(const int file, const uint64_t at, const size_t bytes, const int flags) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < at + bytes) {
+        errno = EFBIG;
+        return NULL;
+    }
+    int failed = EINTR;
+    while (failed == EINTR) {
+        failed = posix_fallocate(file, (off_t)at, (off_t)bytes);
+    }
+    if (failed != 0) {
+        errno = failed;
+        return NULL;
+    }
+    void *const part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, (off_t)at);
+    return part == MAP_FAILED ? NULL : part;
+}
+
+/* An exec keeps the process id, so one process may need several files. */
+static int create_file(struct state *const state) {
+    int file = -1;
+    for (int image = 0; file < 0; image++) {
+        const int length = snprintf(state->path, sizeof state->path, "%s/%d.%d.raw", directory, (int)getpid(), image);
+        if (length < 0 || (size_t)length >= sizeof state->path) {
+            return -1;
+        }
+        file = open(state->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file < 0 && errno != EEXIST) {
+            return -1;
+        }
+    }
+    return file;
+}
+
+static bool open_recording(struct state *const state) {
+    const char *const wanted = directory[0] == '\0' ? getenv(DIRECTORY_VARIABLE) : NULL;
+    if (wanted != NULL && strlen(wanted) < sizeof directory) {
+        memcpy(directory, wanted, strlen(wanted) + 1);
+    }
+    if (directory[0] == '\0') {
+        return false;
+    }
+    const int file = create_file(state);
+    if (file < 0) {
+        return false;
+    }
+    struct raw_header *const header = map_part(file, 0, sizeof *header, 0);
+    (void)close(file);
+    if (header == NULL) {
+        (void)unlink(state->path);
+        return false;
+    }
+    header->pointer_bytes = (uint32_t)sizeof(void *);
+    header->record_bytes = (uint32_t)sizeof(struct raw_record);
+    header->pid = (uint32_t)getpid();
+    header->parent = (uint32_t)getppid();
+    (void)!readlink("/proc/self/exe", header->program, sizeof header->program - 1);
+    memcpy(header->magic, RAW_MAGIC, sizeof header->magic);
+    state->header = header;
+    state->generation = atomic_fetch_add(&generations, 1) + 1;
+    return true;
+}
+
+/* What slow paths put aside. Opening a file is a cancellation point and signal handlers may jump out of anything:
+ * either would leave a lock taken for ever. */
+struct calm {
+    sigset_t signals;
+    int cancel;
+    int error;
+};
+
+static struct calm calm_begin(void) {
+    struct calm calm = {.error = errno};
+    sigset_t all;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &calm.signals);
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &calm.cancel);
+    return calm;
+}
+
+static void calm_end(const struct calm *const calm) {
+    int ignored = 0;
+    (void)pthread_setcancelstate(calm->cancel, &ignored);
+    (void)pthread_sigmask(SIG_SETMASK, &calm->signals, NULL);
+    errno = calm->error;
+}
+
+/* The state of this process if it records, else NULL. Runs on the first call after start, fork or exec. */
+static struct state *start(void) {
+    if (environ == NULL) {
+        return NULL; /* the dynamic linker allocates before the C library is ready to open files */
+    }
+    struct state *state = atomic_load(&the_state);
+    if (state == NULL && (state = map_state()) == NULL) {
+        return NULL;
+    }
+    const struct calm calm = calm_begin();
+    int expected = NEW;
+    if (atomic_compare_exchange_strong(&state->status, &expected, STARTING)) {
+        expected = open_recording(state) ? RECORDING : OFF;
+        atomic_store_explicit(&state->status, expected, memory_order_release);
+    }
+    calm_end(&calm);
+    return expected == RECORDING ? state : NULL;
+}
+
+static struct state *recording(void) {
+    struct state *const state = atomic_load_explicit(&the_state, memory_order_acquire);
+    if (state != NULL) {
+        const int status = atomic_load_explicit(&state->status, memory_order_acquire);
+        if (status == RECORDING) {
+            return state;
+        }
+        if (status != NEW) {
+            return NULL;
+        }
+    }
+    return start();
+}
+
+static uint64_t chunk_at(const uint64_t chunk) {
+    return RAW_RECORDS_AT + (chunk == 0 ? 0 : RAW_FIRST_CHUNK_BYTES + (chunk - 1) * RAW_CHUNK_BYTES);
+}
+
+static struct raw_record *map_chunk(struct state *const state, const uint64_t chunk) {
+    const uint64_t before = clock_ns();
+    const int file = open(state->path, O_RDWR | O_CLOEXEC);
+    void *part = NULL;
+    if (file >= 0) {
+        part = map_part(file, chunk_at(chunk), chunk == 0 ? RAW_FIRST_CHUNK_BYTES : RAW_CHUNK_BYTES, MAP_POPULATE);
+    }
+    const int error = errno;
+    if (file >= 0) {
+        (void)close(file);
+    }
+    if (part == NULL) {
+        state->header->stopped = error;
+        atomic_store(&state->status, OFF);
+    }
+    atomic_fetch_add(&state->header->growing_ns, clock_ns() - before);
+    return part;
+}
+
+static struct raw_record *grow(struct state *const state, const uint64_t chunk) {
+    const struct calm calm = calm_begin();
+    while (atomic_exchange_explicit(&state->growing, 1, memory_order_acquire) != 0) {
+        (void)sched_yield();
+    }
+    struct raw_record *base = atomic_load_explicit(&state->chunks[chunk], memory_order_relaxed);
+    if (base == NULL && atomic_load(&state->status) == RECORDING) {
+        base = map_chunk(state, chunk);
+        atomic_store_explicit(&state->chunks[chunk], base, memory_order_release);
+    }
+    atomic_store_explicit(&state->growing, 0, memory_order_release);
+    calm_end(&calm);
+    return base;
+}
+
+static struct raw_record *place(struct state *const state, const uint64_t index) {
+    const bool in_first = index < FIRST_CHUNK_RECORDS;
+    const uint64_t beyond = index - FIRST_CHUNK_RECORDS;
+    const uint64_t chunk = in_first ? 0 : 1 + beyond / CHUNK_RECORDS;
+    if (chunk >= MAX_CHUNKS) {
+        return NULL;
+    }
+    struct raw_record *base = atomic_load_explicit(&state->chunks[chunk], memory_order_acquire);
+    if (base == NULL && (base = grow(state, chunk)) == NULL) {
+        return NULL;
+    }
+    return base + (in_first ? index : beyond % CHUNK_RECORDS);
+}
+
+/* Relaxed is enough for the reservation: the allocator's own synchronisation orders the release of a block before
+ * its next allocation, and additions to one variable follow that order. */
+static void record(const enum raw_kind kind, const void *const pointer, const size_t size, const unsigned align_log2) {
+    struct state *const state = recording();
+    if (state == NULL) {
+        return;
+    }
+    if (me.generation != state->generation) {
+        me.generation = state->generation;
+        me.number = atomic_fetch_add(&state->threads, 1);
+    }
+    const uint64_t now = clock_ns();
+    const uint64_t index = atomic_fetch_add_explicit(&state->next, 1, memory_order_relaxed);
+    struct raw_record *const record = place(state, index);
+    if (record == NULL) {
+        return;
+    }
+    record->time_ns = now;
+    record->pointer = (uintptr_t)pointer;
+    record->size = size;
+    record->thread = me.number;
+    record->align_log2 = (uint8_t)align_log2;
+    if (index % RAW_SAMPLE == RAW_SAMPLE / 2) {
+        const uint64_t cost = clock_ns() - now;
+        record->cost_ns = (uint16_t)(cost < UINT16_MAX ? cost : UINT16_MAX);
+    }
+    atomic_store_explicit(&record->kind, (unsigned char)kind, memory_order_release);
+}
+
+/* A file even for a program that never allocates: it tells "no calls" from "the recorder was not loaded". */
+__attribute__((constructor)) static void load(void) {
+    (void)resolved();
+    (void)recording();
+}
+
+/* ------------------------------------------------- the calls --------------------------------------------------- */
+
+static unsigned log2_up(const size_t align) {
+    return align <= 1 ? 0
+                      : (unsigned)(sizeof(unsigned long long) * CHAR_BIT) -
+                            (unsigned)__builtin_clzll((unsigned long long)align - 1);
+}
+
+static size_t page_size(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void *allocated(void *const pointer, const enum raw_kind kind, const size_t size, const size_t align) {
+    me.inside = false;
+    if (pointer != NULL) {
+        record(kind, pointer, size, log2_up(align));
+    }
+    return pointer;
+}
+
+EXPORT void *malloc(const size_t size) {
+    if (!resolved()) {
+        return bootstrap_allocate(size);
+    }
+    if (me.inside) {
+        return real.malloc(size);
+    }
+    me.inside = true;
+    return allocated(real.malloc(size), RAW_MALLOC, size, 0);
+}
+
+EXPORT void *calloc(const size_t count, const size_t size) {
+    if (!resolved()) {
+        return size != 0 && count > sizeof bootstrap / size ? bootstrap_allocate(SIZE_MAX)
+                                                            : bootstrap_allocate(count * size);
+    }
+    if (me.inside) {
+        return real.calloc(count, size);
+    }
+    me.inside = true;
+    return allocated(real.calloc(count, size), RAW_CALLOC, count * size, 0);
+}
+
+EXPORT void free(void *const pointer) {
+    if (pointer == NULL || in_bootstrap(pointer) || !resolved()) {
+        return;
+    }
+    if (me.inside) {
+        real.free(pointer);
+        return;
+    }
+    record(RAW_FREE, pointer, 0, 0);
+    me.inside = true;
+    real.free(pointer);
+    me.inside = false;
+}
+
+/* C23; declared here because the headers of most systems do not yet. */
+EXPORT void free_sized(void *pointer, size_t size);
+EXPORT void free_aligned_sized(void *pointer, size_t align, size_t size);
+
+void free_sized(void *const pointer, const size_t size) {
+    (void)size;
+    free(pointer);
+}
+
+void free_aligned_sized(void *const pointer, const size_t align, const size_t size) {
+    (void)align;
+    (void)size;
+    free(pointer);
+}
+
+EXPORT void *realloc(void *const old, const size_t size) {
+    if (old == NULL) {
+        return malloc(size);
+    }
+    if (in_bootstrap(old)) {
+        return leave_bootstrap(old, size);
+    }
+    if (!resolved()) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (me.inside) {
+        return real.realloc(old, size);
+    }
+    record(RAW_REALLOC_BEGIN, old, size, 0);
+    me.inside = true;
+    void *const fresh = real.realloc(old, size);
+    me.inside = false;
+    if (fresh != NULL) {
+        record(RAW_REALLOC_END, fresh, size, 0);
+    } else {
+        record(size == 0 ? RAW_REALLOC_FREED : RAW_REALLOC_FAILED, old, size, 0);
+    }
+    return fresh;
+}
+
+EXPORT void *reallocarray(void *const old, const size_t count, const size_t size) {
+    if (size != 0 && count > SIZE_MAX / size) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(old, count * size);
+}
+
+static void *unsupported(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
+EXPORT void *aligned_alloc(const size_t align, const size_t size) {
+    if (!resolved() || real.aligned_alloc == NULL) {
+        return unsupported();
+    }
+    if (me.inside) {
+        return real.aligned_alloc(align, size);
+    }
+    me.inside = true;
+    return allocated(real.aligned_alloc(align, size), RAW_MALLOC, size, align);
+}
+
+EXPORT void *memalign(const size_t align, const size_t size) {
+    if (!resolved() || real.memalign == NULL) {
+        return unsupported();
+    }
+    if (me.inside) {
+        return real.memalign(align, size);
+    }
+    me.inside = true;
+    return allocated(real.memalign(align, size), RAW_MALLOC, size, align);
+}
+
+EXPORT int posix_memalign(void **const out, const size_t align, const size_t size) {
+    if (!resolved() || real.posix_memalign == NULL) {
+        return ENOMEM;
+    }
+    if (me.inside) {
+        return real.posix_memalign(out, align, size);
+    }
+    me.inside = true;
+    const int failed = real.posix_memalign(out, align, size);
+    (void)allocated(failed == 0 ? *out : NULL, RAW_MALLOC, size, align);
+    return failed;
+}
+
+EXPORT void *valloc(const size_t size) {
+    if (!resolved() || real.valloc == NULL) {
+        return unsupported();
+    }
+    if (me.inside) {
+        return real.valloc(size);
+    }
+    me.inside = true;
+    return allocated(real.valloc(size), RAW_MALLOC, size, page_size());
+}
+
+EXPORT void *pvalloc(const size_t size) {
+    if (!resolved() || real.pvalloc == NULL) {
+        return unsupported();
+    }
+    if (me.inside) {
+        return real.pvalloc(size);
+    }
+    me.inside = true;
+    return allocated(real.pvalloc(size), RAW_MALLOC, size, page_size());
+}

@@ -1,0 +1,60 @@
+"""heapwright record: run a program and keep its heap calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heapwright.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from heapwright.record import Recording
+
+_SHOWN = 10
+
+
+@click.command(name="record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The trace; PROGRAM.parquet if not given.")
+@json_option
+@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(output: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+    """Run CMD and write every heap call it makes as a Parquet trace.
+
+    Each process CMD starts gets a trace of its own: the one with most calls gets the name asked for, the others that
+    name with .PID added. CMD's input and output pass through (with --json its output goes to stderr). Ctrl-C goes to
+    CMD; what was recorded is kept.
+    """
+    from heapwright.record import record
+
+    stdout = sys.stderr.fileno() if as_json else None
+    recording = record(cmd, output, stdout=stdout, tell=lambda line: click.echo(f"heapwright: {line}", err=True))
+    for line in _summary(recording):
+        click.echo(f"heapwright: {line}", err=True)
+    if as_json:
+        files = [dataclasses.asdict(file) for file in recording.files]
+        print_json({"files": files, "exit_status": recording.exit_status, "cost": dataclasses.asdict(recording.cost)})
+
+
+def _summary(recording: Recording) -> list[str]:
+    """Say what was written, how the program ended and what recording cost, a line each."""
+    lines = []
+    for file in recording.files[:_SHOWN]:
+        what = f"{file.calls:,} calls of {Path(file.program).name} (process {file.pid}, threads: {file.threads})"
+        lines.append(f"{file.path}: {what}, peak {file.peak_live_bytes:,} B in {file.peak_live_objects:,} objects")
+        lines += [f"{file.path}: {note}" for note in file.notes]
+    if len(recording.files) > _SHOWN:
+        beside = recording.files[0].path.parent
+        lines.append(f"{beside}: traces of {len(recording.files) - _SHOWN} more processes (--json lists all)")
+    if recording.exit_status < 0:
+        lines.append(f"the program was ended by {signal.Signals(-recording.exit_status).name}")
+    elif recording.exit_status > 0:
+        lines.append(f"the program ended with exit status {recording.exit_status}")
+    cost = recording.cost
+    share = f"{100 * cost.share:.1f} % of the run's processor time"
+    lines.append(f"{cost.calls:,} calls, {cost.ns_per_call:.0f} ns a call of recording, {share}")
+    return lines
