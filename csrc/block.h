@@ -1,0 +1,109 @@
+/* block.h: how a general pool stores what it knows about a block.
+ *
+ *        b                    b + header                      b + size
+ *        |                    |                               |
+ *        +--------+-----------+-------------------------------+--------+
+ *  used: | word   | (unused)  | payload                       | word of the next block
+ *        +--------+-----------+------+------+-----------------+--------+
+ *  free: | word   | (unused)  | next | prev |        | size   | word of the next block
+ *        +--------+-----------+------+------+--------+--------+--------+
+ *                               links of the list     boundary tag
+ *
+ * The word holds the block's size and its flags. Blocks start where the payload comes out aligned. A free block has
+ * as many links as its list needs; it repeats its size at its end only with boundary tags.
+ */
+#ifndef HW_BLOCK_H
+#define HW_BLOCK_H
+
+#include "arena.h"
+
+enum {
+    HW_USED = 1,     /* the block is not free; blocks cached in a quick list keep this flag */
+    HW_PREV_USED = 2 /* boundary tags only: the block before is none that could be merged with */
+};
+
+static inline uint32_t word_size(const struct hw_general *g, uint32_t word)
+{
+    if (g->size_raw) {
+        return word & ~((1u << g->flag_bits) - 1u);
+    }
+    return word >> g->flag_bits << g->size_shift;
+}
+
+static inline uint32_t size_word(const struct hw_general *g, uint32_t size, uint32_t flags)
+{
+    if (g->size_raw) {
+        return size | flags;
+    }
+    return size >> g->size_shift << g->flag_bits | flags;
+}
+
+static inline uint32_t load_word(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    return load_field(&g->word, h, b);
+}
+
+static inline void store_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    store_field(&g->word, h, b, word);
+}
+
+/* The block size that serves a request of n bytes, 1 <= n <= HW_MAX_REQUEST. */
+static inline uint32_t block_size_for(const struct hw_general *g, uint32_t n)
+{
+    const uint32_t unit = 1u << g->unit_shift;
+    uint32_t size = (n + g->header + unit - 1u) & ~(unit - 1u);
+    return size < g->min_block ? g->min_block : size;
+}
+
+/* Whether a free block of this size takes part in merging. */
+static inline int can_merge(const struct hw_general *g, uint32_t size)
+{
+    if (g->coalesce_from > g->min_block) {
+        return size >= g->coalesce_from;
+    }
+    return 1;
+}
+
+/* A neighbour's word: is that block free, and large enough to merge with? */
+static inline int is_mergeable(const struct hw_general *g, uint32_t word)
+{
+    return (word & HW_USED) == 0 && can_merge(g, word_size(g, word));
+}
+
+/* Size of the free block that ends at b, read from its boundary tag. */
+static inline uint32_t size_before(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    return word_size(g, load_field(&g->word, h, b - g->word.bytes));
+}
+
+/* Writes a free block's word and, with boundary tags, its tag. `flags` tells about the block before. */
+static inline void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
+{
+    store_word(g, h, b, size_word(g, size, flags));
+    if (g->boundary_tags && can_merge(g, size)) {
+        store_field(&g->word, h, b + size - g->word.bytes, size_word(g, size, 0));
+    }
+}
+
+/* Tells the block at `next` that the block before it is in use, or too small to merge. */
+static inline void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint32_t next)
+{
+    if (g->boundary_tags) {
+        store_word(g, h, next, load_word(g, h, next) | HW_PREV_USED);
+    }
+}
+
+/* The block that ends at b, found by walking from the first one; 0 where b is the first. O(blocks). */
+static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    uint32_t before = 0;
+    uint32_t at = g->start;
+    while (at < b) {
+        before = at;
+        at += word_size(g, load_word(g, h, at));
+    }
+    return before;
+}
+
+#endif

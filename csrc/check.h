@@ -1,0 +1,414 @@
+/* check.h: looking at a heap from outside: the walk, the statistics, and the checker of invariants.
+ *
+ * Firmware that calls none of these carries none of their code.
+ */
+#ifndef HW_CHECK_H
+#define HW_CHECK_H
+
+#include "heap.h"
+
+/* ---- the walk -------------------------------------------------------------------------------------------------- */
+
+/* Whether a quick list above pool `owner` holds the block. O(blocks of its list). */
+static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
+                            uint32_t capacity)
+{
+    for (uint32_t i = 0; i < owner; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK) {
+            const struct hw_quick *q = &pool->quick;
+            const uint32_t list = quick_list(q, capacity);
+            uint32_t node = list < q->count ? load_link(&q->links, h, quick_head(q, list)) : 0;
+            while (node && node != at) {
+                node = load_link(&q->links, h, node);
+            }
+            if (node) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Describes the block that begins at `at` in a general pool; 0 behind the last one. */
+static inline int general_block_at(const struct hw_general *g, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    if (at >= load4(h, g->top_at)) {
+        return 0;
+    }
+    block->offset = at;
+    if (g->victim_up_to && at == load4(h, g->victim_at) && load4(h, g->victim_at + 4u) > at) {
+        block->size = load4(h, g->victim_at + 4u) - at;
+        block->header = 0;
+        block->state = HW_BLOCK_VICTIM;
+        return 1;
+    }
+    const uint32_t word = load_word(g, h, at);
+    block->size = word_size(g, word);
+    block->header = g->header;
+    block->state = word & HW_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return block->size != 0;
+}
+
+static inline void fixed_describe(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t b,
+                                  struct hw_block *block)
+{
+    block->offset = b;
+    block->size = fixed_stride(f, class_);
+    block->header = f->header;
+    block->state = fixed_is_free(f, h, class_, b + f->header) ? HW_BLOCK_FREE : HW_BLOCK_USED;
+}
+
+/* Describes the first block at or behind `at` of classes with counts; 0 behind the last one. */
+static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
+                                         struct hw_block *block)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        const uint32_t end = f->blocks_at[i] + load4(h, f->carved_at + 4u * i) * fixed_stride(f, i);
+        if (at < f->blocks_at[i]) {
+            at = f->blocks_at[i];
+        }
+        if (at < end) {
+            fixed_describe(f, h, i, at, block);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Describes the block at `at` of classes that grow; 0 behind the last one, or where a header names no class. */
+static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
+                                       struct hw_block *block)
+{
+    if (at >= load4(h, f->end_at)) {
+        return 0;
+    }
+    const uint32_t class_ = fixed_class_of(f, h, at + f->header);
+    if (class_ >= f->count) {
+        return 0;
+    }
+    fixed_describe(f, h, class_, at, block);
+    return 1;
+}
+
+static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    if (pool->kind == HW_QUICK) {
+        return 0;
+    }
+    if (pool->kind == HW_GENERAL) {
+        return general_block_at(&pool->general, h, at ? at : pool->general.start, block);
+    }
+    if (pool->fixed.grow) {
+        return fixed_grown_block_at(&pool->fixed, h, at ? at : load4(h, pool->fixed.limit_at), block);
+    }
+    return fixed_counted_block_at(&pool->fixed, h, at, block);
+}
+
+static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap, struct hw_block *block)
+{
+    uint32_t at = block->offset + block->size;
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (block->pool <= i) {
+            if (block->pool < i) {
+                at = 0;
+                block->pool = i;
+            }
+            if (pool_block_at(pool, heap, at, block)) {
+                if (pool->cached && block->state == HW_BLOCK_USED &&
+                    is_cached(p, i, heap, block->offset + block->header,
+                              pool_capacity(pool, heap, block->offset + block->header))) {
+                    block->state = HW_BLOCK_CACHED;
+                }
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
+{
+    struct hw_statistics told = {0, 0, 0, 0, 0, 0, 0};
+    struct hw_block block = {0, 0, 0, 0, 0};
+    uint32_t fixed = 0;
+    while (hw_next_block(p, heap, &block)) {
+        if (block.state == HW_BLOCK_USED) {
+            told.used += block.size;
+            told.used_blocks++;
+        } else {
+            told.unused += block.size;
+            if (block.state != HW_BLOCK_CACHED && block.size - block.header > told.largest_free) {
+                told.largest_free = block.size - block.header;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_GENERAL) {
+            const struct hw_general *g = &pool->general;
+            const uint32_t above = load4(heap, g->limit_at) - load4(heap, g->top_at);
+            if (above > g->header && above - g->header > told.largest_free) {
+                told.largest_free = above - g->header;
+            }
+            if (g->region) {
+                fixed += load4(heap, g->high_at) - g->start;
+            }
+        }
+        if (pool->kind == HW_FIXED && pool->fixed.grow == 0) {
+            for (uint32_t k = 0; k < pool->fixed.count; k++) {
+                fixed += load4(heap, pool->fixed.carved_at + 4u * k) * fixed_stride(&pool->fixed, k);
+            }
+        }
+        if (pool->kind == HW_FIXED && pool->fixed.grow) {
+            fixed += load4(heap, pool->fixed.end_at) - load4(heap, pool->fixed.limit_at);
+        }
+    }
+    told.peak = p->control + fixed + load4(heap, p->shared_high_at) - p->fixed_end;
+    told.refused = load4(heap, p->refused_at);
+    if (p->checks) {
+        told.misused = load4(heap, p->misused_at);
+    }
+    return told;
+}
+
+/* ---- invariants of a general pool -------------------------------------------------------------------------------- */
+
+/* Free neighbours that the policy would have merged. */
+static inline int should_have_merged(const struct hw_general *g, uint32_t word, uint32_t next_word)
+{
+    return g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && is_mergeable(g, next_word);
+}
+
+/* Checks one block against what is known of the block before it; `previous` is that block's word, 0 for the first. */
+static inline int check_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
+{
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t size = word_size(g, word);
+    if (size < g->min_block || (size & ((1u << g->unit_shift) - 1u)) != 0) {
+        return HW_BROKEN_SIZE;
+    }
+    if (size > load4(h, g->top_at) - b) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if (previous && should_have_merged(g, previous, word)) {
+        return HW_BROKEN_MERGE;
+    }
+    if (g->boundary_tags) {
+        const int previous_free = previous != 0 && is_mergeable(g, previous);
+        if (previous_free != ((word & HW_PREV_USED) == 0)) {
+            return HW_BROKEN_FLAGS;
+        }
+        if (is_mergeable(g, word) && size_before(g, h, b + size) != size) {
+            return HW_BROKEN_FLAGS;
+        }
+    }
+    if (g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && b + size == load4(h, g->top_at)) {
+        return HW_BROKEN_MERGE;
+    }
+    return 0;
+}
+
+/* Checks one list and adds the number of its blocks to *blocks. */
+static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t most,
+                             uint32_t *blocks)
+{
+    uint32_t before = head;
+    uint32_t key = 0;
+    uint32_t node = load_link(&g->links, h, before);
+    while (node) {
+        const uint32_t b = node - g->header;
+        if (b < g->start || b >= load4(h, g->top_at)) {
+            return HW_BROKEN_BOUNDS;
+        }
+        const uint32_t word = load_word(g, h, b);
+        if ((word & HW_USED) || list_head(g, word_size(g, word)) != head || *blocks >= most) {
+            return HW_BROKEN_LIST;
+        }
+        if (g->free_list == HW_DOUBLE && load_link(&g->links, h, node + g->links.field.bytes) != before) {
+            return HW_BROKEN_LINK;
+        }
+        if (g->order == HW_ADDRESS || g->order == HW_SIZE) {
+            const uint32_t this_key = g->order == HW_SIZE ? word_size(g, word) : b;
+            if (this_key < key) {
+                return HW_BROKEN_LIST;
+            }
+            key = this_key;
+        }
+        *blocks += 1u;
+        before = node;
+        node = load_link(&g->links, h, node);
+    }
+    if (g->order == HW_FIFO && load_link(&g->links, h, head + g->links.field.bytes) != before) {
+        return HW_BROKEN_LINK;
+    }
+    return 0;
+}
+
+/* Checks that the lists hold exactly the `free_blocks` blocks that the walk found free. */
+static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uint32_t free_blocks)
+{
+    uint32_t listed = 0;
+    if (g->free_list == HW_IMPLICIT) {
+        return 0;
+    }
+    const uint32_t lists = g->bins ? g->bins : 1u;
+    for (uint32_t list = 0; list < lists; list++) {
+        const uint32_t head = g->lists_at + list * g->list_stride;
+        const int broken = check_list(g, h, head, free_blocks, &listed);
+        if (broken) {
+            return broken;
+        }
+        if (g->bins && load_link(&g->links, h, head) != 0 &&
+            (load4(h, g->bitmap_at + list / 32u * 4u) >> list % 32u & 1u) == 0) {
+            return HW_BROKEN_LIST;
+        }
+    }
+    if (g->fit == HW_BEST && g->search_percent < 100u && load4(h, g->count_at) != free_blocks) {
+        return HW_BROKEN_COUNT;
+    }
+    return listed == free_blocks ? 0 : HW_BROKEN_COUNT;
+}
+
+static inline int check_general(const struct hw_general *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    if (top < g->start || top > load4(h, g->high_at) || load4(h, g->high_at) > load4(h, g->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    uint32_t previous = 0;
+    uint32_t free_blocks = 0;
+    int victim_seen = 0;
+    uint32_t b = g->start;
+    while (b < top) {
+        if (g->victim_up_to && b == load4(h, g->victim_at) && load4(h, g->victim_at + 4u) > b) {
+            if (previous && (previous & HW_USED) == 0) {
+                return HW_BROKEN_MERGE;
+            }
+            victim_seen = 1;
+            previous = 0;
+            b = load4(h, g->victim_at + 4u);
+        } else {
+            const int broken = check_block(g, h, b, previous);
+            if (broken) {
+                return broken;
+            }
+            previous = load_word(g, h, b);
+            free_blocks += (previous & HW_USED) == 0;
+            b += word_size(g, previous);
+        }
+    }
+    if (b != top) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if (g->victim_up_to && victim_seen == 0 && load4(h, g->victim_at) != load4(h, g->victim_at + 4u)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    return check_lists(g, h, free_blocks);
+}
+
+/* ---- invariants of the other pools ------------------------------------------------------------------------------- */
+
+static inline int check_quick(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    uint32_t cached = 0;
+    for (uint32_t list = 0; list < q->count; list++) {
+        const uint32_t capacity = quick_list_capacity(q, list);
+        uint32_t blocks = 0;
+        uint32_t node = load_link(&q->links, h, quick_head(q, list));
+        while (node) {
+            if (!heap_has_used(p, h, node) || heap_capacity(p, h, node) != capacity) {
+                return HW_BROKEN_QUICK;
+            }
+            blocks++;
+            if (blocks > load4(h, p->shared_end_at)) {
+                return HW_BROKEN_QUICK;
+            }
+            node = load_link(&q->links, h, node);
+        }
+        if (q->limit_blocks || q->limit_bytes) {
+            if (load4(h, q->counts_at + 4u * list) != blocks) {
+                return HW_BROKEN_COUNT;
+            }
+        }
+        if (q->limit_blocks && blocks > q->limit_blocks) {
+            return HW_BROKEN_QUICK;
+        }
+        if (q->limit_bytes && blocks > 1u && blocks * capacity > q->limit_bytes) {
+            return HW_BROKEN_QUICK;
+        }
+        cached += blocks * capacity;
+    }
+    if (q->flush_share && load4(h, q->cached_at) != cached) {
+        return HW_BROKEN_COUNT;
+    }
+    return 0;
+}
+
+/* The free lists of one class: every entry is a block of the class. */
+static inline int check_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    uint32_t blocks = 0;
+    uint32_t node = f->first_fit ? 0 : load_link(&f->links, h, fixed_head(f, class_));
+    while (node) {
+        if (!fixed_is_payload(f, h, node) || fixed_class_of(f, h, node) != class_) {
+            return HW_BROKEN_CLASS;
+        }
+        blocks++;
+        if (blocks > load4(h, f->end_at)) {
+            return HW_BROKEN_LIST;
+        }
+        node = load_link(&f->links, h, node);
+    }
+    return 0;
+}
+
+static inline int check_fixed(const struct hw_fixed *f, struct hw_heap *h)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        const int broken = check_class(f, h, i);
+        if (broken) {
+            return broken;
+        }
+        if (f->grow == 0 && load4(h, f->carved_at + 4u * i) > f->counts[i]) {
+            return HW_BROKEN_BOUNDS;
+        }
+    }
+    if (f->grow) {
+        uint32_t b = load4(h, f->limit_at);
+        const uint32_t end = load4(h, f->end_at);
+        while (b < end) {
+            const uint32_t class_ = fixed_class_of(f, h, b + f->header);
+            if (class_ >= f->count) {
+                return HW_BROKEN_CLASS;
+            }
+            b += fixed_stride(f, class_);
+        }
+        if (b != end) {
+            return HW_BROKEN_BOUNDS;
+        }
+    }
+    return 0;
+}
+
+static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        int broken = 0;
+        if (pool->kind == HW_QUICK) {
+            broken = check_quick(p, &pool->quick, heap);
+        } else if (pool->kind == HW_FIXED) {
+            broken = check_fixed(&pool->fixed, heap);
+        } else {
+            broken = check_general(&pool->general, heap);
+        }
+        if (broken) {
+            return broken;
+        }
+    }
+    return 0;
+}
+
+#endif

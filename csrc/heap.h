@@ -1,0 +1,470 @@
+/* heap.h: the way of a request through the pools, and the public entry points.
+ *
+ *     malloc:   pool 1 -> pool 2 -> ... each: what it has, then a flush of the quick lists, then new memory
+ *     free:     address or header -> owner; quick lists above the owner first
+ *
+ * The control data lies at the start of the arena:
+ *
+ *     0: null node | refused, misused | end of the shared part | pool by pool: lists, bitmaps, boundaries, flags
+ */
+#ifndef HW_HEAP_H
+#define HW_HEAP_H
+
+#include "heapwright.h"
+#include "pool_fixed.h"
+#include "pool_general.h"
+#include "pool_quick.h"
+
+/* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
+#define HW_MAX_REQUEST 0x7fff0000u
+
+/* ---- one pool -------------------------------------------------------------------------------------------------- */
+
+/* What a pool can give without raising its high-water mark: the address of the payload, or 0. */
+static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    if (pool->kind == HW_QUICK) {
+        return quick_malloc(&pool->quick, h, n);
+    }
+    if (pool->kind == HW_FIXED) {
+        return fixed_find(&pool->fixed, h, n);
+    }
+    const uint32_t b = general_find(&pool->general, h, block_size_for(&pool->general, n));
+    return b ? b + pool->general.header : 0;
+}
+
+/* What a pool can give by taking memory that was never used. */
+static inline uint32_t pool_grow(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    if (pool->kind == HW_QUICK) {
+        return 0;
+    }
+    if (pool->kind == HW_FIXED) {
+        return fixed_grow(&pool->fixed, h, n);
+    }
+    const uint32_t b = general_grow(&pool->general, h, block_size_for(&pool->general, n));
+    return b ? b + pool->general.header : 0;
+}
+
+/* Whether the block with this payload came from the pool. The last pool is only asked about what no other owns. */
+static inline int pool_owns(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    if (pool->kind == HW_QUICK) {
+        return 0;
+    }
+    if (pool->last) {
+        return 1;
+    }
+    if (pool->kind == HW_FIXED) {
+        if (pool->fixed.grow) {
+            return at >= load4(h, pool->fixed.limit_at);
+        }
+        return at >= pool->fixed.blocks_at[0] && at < pool->fixed.end;
+    }
+    return at >= pool->general.start && at < pool->general.start + pool->general.region;
+}
+
+static inline uint32_t pool_capacity(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    if (pool->kind == HW_FIXED) {
+        return pool->fixed.sizes[fixed_class_of(&pool->fixed, h, at)];
+    }
+    const uint32_t word = load_word(&pool->general, h, at - pool->general.header);
+    return word_size(&pool->general, word) - pool->general.header;
+}
+
+/* Whether `at` is the payload of a block of this pool that is handed out, as far as its metadata tells. */
+static inline int pool_has_used(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    if (pool->kind == HW_FIXED) {
+        return fixed_is_payload(&pool->fixed, h, at) &&
+               !fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at);
+    }
+    const struct hw_general *g = &pool->general;
+    if (at < g->start + g->header || at >= load4(h, g->top_at)) {
+        return 0;
+    }
+    return (load_word(g, h, at - g->header) & HW_USED) != 0;
+}
+
+/* ---- quick lists and their owners ------------------------------------------------------------------------------ */
+
+/* Gives a block back to the pool that made it, past the quick lists. */
+static inline void heap_release(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            if (pool->kind == HW_FIXED) {
+                fixed_free(&pool->fixed, h, at);
+                return;
+            }
+            const uint32_t b = at - pool->general.header;
+            general_release(&pool->general, h, b, load_word(&pool->general, h, b));
+            return;
+        }
+    }
+}
+
+/* Empties one quick list into the pools below. O(blocks in the list) releases. */
+static inline void flush_list(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list,
+                              uint32_t capacity)
+{
+    uint32_t at = quick_pop(q, h, list, capacity);
+    while (at) {
+        heap_release(p, h, at);
+        at = quick_pop(q, h, list, capacity);
+    }
+}
+
+static inline uint32_t quick_list_capacity(const struct hw_quick *q, uint32_t list)
+{
+    if (q->by_size) {
+        return q->block_least + (list << q->block_unit_shift) - q->block_header;
+    }
+    return q->sizes[list];
+}
+
+/* Whether the caches of this quick pool hold enough to be worth a flush before the heap grows. */
+static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    if (q->flush_share) {
+        const uint32_t heap = load4(h, p->shared_high_at) - p->fixed_end;
+        return load4(h, q->cached_at) >= heap / 1024u * q->flush_share;
+    }
+    return 1;
+}
+
+/* Empties every list of a quick pool; 0 where all were empty. */
+static inline int flush_pool(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    int flushed = 0;
+    for (uint32_t list = 0; list < q->count; list++) {
+        if (load_link(&q->links, h, quick_head(q, list))) {
+            flush_list(p, q, h, list, quick_list_capacity(q, list));
+            flushed = 1;
+        }
+    }
+    return flushed;
+}
+
+/* Returns cached blocks to their pools because the heap would have to grow; 0 where nothing came back. */
+static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap *h)
+{
+    int flushed = 0;
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_BEFORE_GROWING) {
+            if (is_worth_a_flush(p, &pool->quick, h) && flush_pool(p, &pool->quick, h)) {
+                flushed = 1;
+            }
+        }
+    }
+    return flushed;
+}
+
+/* Keeps a freed block in a quick list; 0 where none wants it. */
+static inline int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t at,
+                           uint32_t capacity)
+{
+    const uint32_t list = quick_list(q, capacity);
+    if (list >= q->count) {
+        return 0;
+    }
+    if (quick_is_full(q, h, list, capacity)) {
+        if (q->flush != HW_FLUSH_OVER_LIMIT) {
+            return 0;
+        }
+        flush_list(p, q, h, list, capacity);
+    }
+    quick_push(q, h, list, capacity, at);
+    return 1;
+}
+
+/* Offers a block of pool `owner` to the quick pools above it. */
+static inline int heap_cache(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
+                             uint32_t capacity)
+{
+    for (uint32_t i = 0; i < owner; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && cache_in(p, &pool->quick, h, at, capacity)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- the heap in offsets --------------------------------------------------------------------------------------- */
+
+static inline void count_refused(const struct hw_policy *p, struct hw_heap *h)
+{
+    store4(h, p->refused_at, load4(h, p->refused_at) + 1u);
+}
+
+static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
+{
+    uint32_t size = bytes > p->reach ? p->reach : (uint32_t)bytes;
+    size &= ~(p->align - 1u);
+    if (size < p->fixed_end) {
+        return 0;
+    }
+    for (uint32_t at = 0; at < p->control; at++) {
+        store1(h, at, 0);
+    }
+    store4(h, p->shared_limit_at, size);
+    store4(h, p->shared_high_at, p->fixed_end);
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK) {
+            quick_init(&pool->quick, h);
+        }
+        if (pool->kind == HW_FIXED) {
+            fixed_init(&pool->fixed, h);
+            if (pool->fixed.grow) {
+                const uint32_t end = ((size + pool->fixed.header) & ~(p->align - 1u)) - pool->fixed.header;
+                store4(h, p->shared_limit_at, end);
+                store4(h, pool->fixed.end_at, end);
+            }
+        }
+        if (pool->kind == HW_GENERAL) {
+            const struct hw_general *g = &pool->general;
+            general_init(g, h, g->region ? g->start + g->region : load4(h, p->shared_limit_at));
+        }
+    }
+    return 1;
+}
+
+/* Serves n bytes, 1 <= n <= HW_MAX_REQUEST: the address of the payload, or 0. */
+static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (n >= pool->min_size && n <= pool->max_size) {
+            uint32_t at = pool_find(pool, h, n);
+            if (p->flushes && pool->kind != HW_QUICK && at == 0 && flush_before_growing(p, h)) {
+                at = pool_find(pool, h, n);
+            }
+            if (pool->kind != HW_QUICK && at == 0) {
+                at = pool_grow(pool, h, n);
+            }
+            if (at) {
+                return at;
+            }
+        }
+    }
+    count_refused(p, h);
+    return 0;
+}
+
+/* As heap_malloc(), at an alignment beyond the policy's. */
+static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
+                                           uint32_t n)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_GENERAL && n >= pool->min_size && n <= pool->max_size) {
+            const struct hw_general *g = &pool->general;
+            const uint32_t size = aligned_size_for(g, n, alignment);
+            uint32_t b = general_find(g, h, size);
+            if (p->flushes && b == 0 && flush_before_growing(p, h)) {
+                b = general_find(g, h, size);
+            }
+            if (b == 0) {
+                b = general_grow(g, h, size);
+            }
+            if (b) {
+                b = general_align(g, h, b, alignment);
+                general_trim(g, h, b, block_size_for(g, n));
+                return b + g->header;
+            }
+        }
+    }
+    count_refused(p, h);
+    return 0;
+}
+
+static inline uint32_t heap_capacity(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            return pool_capacity(pool, h, at);
+        }
+    }
+    return 0;
+}
+
+static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            if (pool->kind == HW_FIXED) {
+                if (pool->cached && heap_cache(p, i, h, at, pool_capacity(pool, h, at))) {
+                    return;
+                }
+                fixed_free(&pool->fixed, h, at);
+                return;
+            }
+            const struct hw_general *g = &pool->general;
+            const uint32_t b = at - g->header;
+            const uint32_t word = load_word(g, h, b);
+            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->header)) {
+                return;
+            }
+            general_release(g, h, b, word);
+            return;
+        }
+    }
+}
+
+/* Makes the object at `at` n bytes large where it lies; 0 where it cannot, and nothing has changed. */
+static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            if (n < pool->min_size || n > pool->max_size) {
+                return 0;
+            }
+            if (pool->kind == HW_FIXED) {
+                return n <= pool_capacity(pool, h, at);
+            }
+            return general_resize(&pool->general, h, at - pool->general.header, n);
+        }
+    }
+    return 0;
+}
+
+static inline uint32_t heap_realloc(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
+{
+    if (heap_resize(p, h, at, n)) {
+        return at;
+    }
+    const uint32_t moved = heap_malloc(p, h, n);
+    if (moved) {
+        const uint32_t had = heap_capacity(p, h, at);
+        copy_payload(h, moved, at, had < n ? had : n);
+        heap_free(p, h, at);
+    }
+    return moved;
+}
+
+/* Whether `at` is the payload of a block that is handed out, as far as the metadata tells. */
+static inline int heap_has_used(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (at < p->control || at >= load4(h, p->shared_end_at) || (at & (p->align - 1u)) != 0) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            return pool_has_used(pool, h, at);
+        }
+    }
+    return 0;
+}
+
+/* ---- public entry points, see heapwright.h ---------------------------------------------------------------------- */
+
+/* The address of a pointer into the arena; 0, which is no payload's, for what lies outside a 32-bit reach. */
+static inline uint32_t address_of(struct hw_heap *h, const void *pointer)
+{
+    const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
+    return offset < UINT32_MAX ? (uint32_t)offset : 0;
+}
+
+/* With checks: counts a pointer that is no used block; 0 for such a one. */
+static inline int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (p->checks && !heap_has_used(p, h, at)) {
+        store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
+        return 0;
+    }
+    return 1;
+}
+
+static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    if (size > HW_MAX_REQUEST) {
+        count_refused(p, heap);
+        return NULL;
+    }
+    const uint32_t at = heap_malloc(p, heap, size ? (uint32_t)size : 1u);
+    return at ? arena_pointer(heap, at) : NULL;
+}
+
+static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
+{
+    if (size != 0 && count > HW_MAX_REQUEST / size) {
+        count_refused(p, heap);
+        return NULL;
+    }
+    unsigned char *memory = hw_malloc(p, heap, count * size);
+    if (memory) {
+        for (size_t i = 0; i < count * size; i++) {
+            memory[i] = 0;
+        }
+    }
+    return memory;
+}
+
+static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void *pointer)
+{
+    if (pointer == NULL) {
+        return;
+    }
+    const uint32_t at = address_of(heap, pointer);
+    if (is_usable(p, heap, at)) {
+        heap_free(p, heap, at);
+    }
+}
+
+static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
+{
+    if (pointer == NULL) {
+        return hw_malloc(p, heap, size);
+    }
+    const uint32_t at = address_of(heap, pointer);
+    if (size > HW_MAX_REQUEST) {
+        count_refused(p, heap);
+        return NULL;
+    }
+    if (!is_usable(p, heap, at)) {
+        return NULL;
+    }
+    const uint32_t moved = heap_realloc(p, heap, at, size ? (uint32_t)size : 1u);
+    return moved ? arena_pointer(heap, moved) : NULL;
+}
+
+static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *heap, size_t alignment, size_t size)
+{
+    if (alignment <= p->align && alignment != 0 && (alignment & (alignment - 1u)) == 0) {
+        return hw_malloc(p, heap, size);
+    }
+    if (alignment == 0 || (alignment & (alignment - 1u)) != 0 || size > HW_MAX_REQUEST / 4u ||
+        alignment > HW_MAX_REQUEST / 4u) {
+        count_refused(p, heap);
+        return NULL;
+    }
+    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, size ? (uint32_t)size : 1u);
+    return at ? arena_pointer(heap, at) : NULL;
+}
+
+static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
+{
+    return pointer ? heap_capacity(p, heap, address_of(heap, pointer)) : 0;
+}
+
+#ifndef HW_EXPLORE
+static inline struct hw_heap *hw_init(const struct hw_policy *p, void *arena, size_t bytes)
+{
+    if (arena == NULL || (uintptr_t)arena % HW_ARENA_ALIGNMENT != 0) {
+        return NULL;
+    }
+    struct hw_heap *heap = arena;
+    return heap_init(p, heap, bytes) ? heap : NULL;
+}
+#endif
+
+#endif

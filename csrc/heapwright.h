@@ -1,0 +1,102 @@
+/* heapwright.h: the public interface of a heap.
+ *
+ * A heap lives in one arena, a piece of memory that the caller provides; all that the heap knows is stored there. There
+ * are no globals: a program may have as many heaps as it likes.
+ *
+ * The functions are not safe to call from several threads, or from interrupts, at the same time: take a lock around
+ * them. None of them blocks, and none calls anything but itself.
+ *
+ * Where the policy does not say otherwise, a pointer that did not come from this heap, or was freed before, makes the
+ * behaviour undefined, as in C. With `checks` in the recipe, free and realloc ignore and count a pointer outside the
+ * heap, one that is not aligned, and one whose block is free. What they cannot detect: a pointer into the middle of a
+ * block where the bytes in front look like a header, and a second free of a block that a quick list holds.
+ */
+#ifndef HW_HEAPWRIGHT_H
+#define HW_HEAPWRIGHT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hw_policy;
+struct hw_heap;
+
+/* The core is one translation unit; generated code exports these functions instead. */
+#define HW_API static inline
+
+/* Alignment that the arena's first byte must have, in bytes. */
+#define HW_ARENA_ALIGNMENT 16u
+
+/* A piece of the arena as hw_next_block() tells it. */
+struct hw_block {
+    uint32_t offset; /* of its first byte, header included, from the start of the arena */
+    uint32_t size;   /* bytes, header included */
+    uint32_t header; /* bytes in front of the payload */
+    uint32_t state;  /* HW_BLOCK_... */
+    uint32_t pool;   /* the pool it belongs to, counted from 0 in the order of the recipe */
+};
+
+/* States of a block. */
+#define HW_BLOCK_USED 1u   /* handed out */
+#define HW_BLOCK_FREE 2u   /* to be found by a request */
+#define HW_BLOCK_CACHED 3u /* free for requests of its size, kept in a quick list */
+#define HW_BLOCK_VICTIM 4u /* free, without a header: the region that small requests are cut from */
+
+/* What hw_statistics() tells; all in bytes unless said otherwise. */
+struct hw_statistics {
+    uint32_t used;         /* in blocks that are handed out, headers included */
+    uint32_t used_blocks;  /* number of blocks handed out */
+    uint32_t unused;       /* in free and cached blocks, headers included */
+    uint32_t largest_free; /* payload of the largest free block, or of the memory above the last block */
+    uint32_t peak;         /* all memory that blocks have ever covered, control data included; never decreases */
+    uint32_t refused;      /* number of requests that were refused */
+    uint32_t misused;      /* number of wrong pointers ignored; 0 where the recipe asks for no checks */
+};
+
+/* Makes a heap of `bytes` bytes at `arena`, which is aligned to HW_ARENA_ALIGNMENT.
+ * Returns NULL if and only if arena is NULL, misaligned, or too small for the control data and all regions with a size
+ * of their own. Memory beyond what the recipe's links and sizes reach is left unused. O(control data). */
+HW_API struct hw_heap *hw_init(const struct hw_policy *policy, void *arena, size_t bytes);
+
+/* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1.
+ * Returns NULL if and only if the heap has no room for it; that is counted, and the heap goes on as before. */
+HW_API void *hw_malloc(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
+
+/* Memory for `count` objects of `size` bytes, all zero. Returns NULL also where count * size overflows. O(count * size). */
+HW_API void *hw_calloc(const struct hw_policy *policy, struct hw_heap *heap, size_t count, size_t size);
+
+/* Makes the object at `pointer` `size` bytes large, in place where it can, else by moving it. NULL asks for a new
+ * object; a size of 0 is served as 1. Returns NULL if and only if there is no room: the object then lives on as it was. */
+HW_API void *hw_realloc(const struct hw_policy *policy, struct hw_heap *heap, void *pointer, size_t size);
+
+/* Memory for `size` bytes at an address that is a multiple of `alignment`, a power of two. Returns NULL also where
+ * alignment is no power of two, or is beyond the recipe's and no pool with headers takes the request. */
+HW_API void *hw_aligned_alloc(const struct hw_policy *policy, struct hw_heap *heap, size_t alignment, size_t size);
+
+/* Gives an object back. NULL is allowed. */
+HW_API void hw_free(const struct hw_policy *policy, struct hw_heap *heap, void *pointer);
+
+/* Bytes that the object at `pointer` may use: at least what was asked for. 0 for NULL. */
+HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
+
+/* Walks the heap: fill *block with zeros, call until it returns 0. Blocks come pool by pool, by address. The heap must
+ * not change in between. O(1) a block, and the length of a quick list or of a class's list of free blocks. */
+HW_API int hw_next_block(const struct hw_policy *policy, struct hw_heap *heap, struct hw_block *block);
+
+/* Counts what the heap holds. O(blocks), see hw_next_block(). */
+HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct hw_heap *heap);
+
+/* Checks every invariant of the heap's data. Returns 0 where all hold, else one of HW_BROKEN_... O(blocks), more where
+ * quick lists are long. It cannot detect an overflow that wrote what was there before, or damage to payloads. */
+HW_API int hw_check(const struct hw_policy *policy, struct hw_heap *heap);
+
+#define HW_BROKEN_BOUNDS 1   /* a block or boundary lies outside its part of the arena */
+#define HW_BROKEN_SIZE 2     /* a block's size is impossible */
+#define HW_BROKEN_FLAGS 3    /* a block's flags or boundary tag contradict its neighbour */
+#define HW_BROKEN_MERGE 4    /* two free neighbours that should have been merged */
+#define HW_BROKEN_LIST 5     /* a list holds what it should not, or in the wrong order */
+#define HW_BROKEN_LINK 6     /* a link back does not match */
+#define HW_BROKEN_COUNT 7    /* the lists and the walk disagree on the number of free blocks */
+#define HW_BROKEN_QUICK 8    /* a quick list holds a block of another size, or more than its limit */
+#define HW_BROKEN_CLASS 9    /* a header names a class that does not exist */
+
+#endif

@@ -1,0 +1,163 @@
+/* policy.h: all that a recipe can say, as one constant.
+ *
+ * The same source runs in two ways. The explorer passes a policy it filled at run time; firmware gets a constant one,
+ * which the compiler (a `static const struct hw_policy`) or the generator (literal constants in the text it writes)
+ * folds away. So every decision of the core that depends on the policy is a plain condition on these fields, in the
+ * grammar of docs/core-grammar.md.
+ *
+ * Fields marked "derived" follow from the others; `native/policy_layout.h` computes them. Sizes, offsets and
+ * addresses are bytes; an address is an offset from the arena's base.
+ */
+#ifndef HW_POLICY_H
+#define HW_POLICY_H
+
+#include <stdint.h>
+
+enum {
+    HW_MAX_POOLS = 8,
+    HW_MAX_CLASSES = 64 /* sizes of a quick list, classes of a fixed pool */
+};
+
+/* pool kinds */
+enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3 };
+
+/* general: how free blocks are found */
+enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2 };
+enum { HW_LIFO = 0, HW_FIFO = 1, HW_ADDRESS = 2, HW_SIZE = 3 };
+enum { HW_FIRST = 0, HW_NEXT = 1, HW_BEST = 2, HW_WORST = 3, HW_EXACT = 4 };
+
+/* general: when neighbours merge */
+enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4 };
+
+/* quick: when cached blocks go back */
+enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
+
+/* How a number is stored in the arena. */
+struct hw_field {
+    uint32_t bytes;   /* width, 1 to 4 */
+    uint32_t natural; /* 1: aligned to its width, so that one access reaches it; 0: accessed byte by byte */
+};
+
+/* How a link is stored: the address of a list node, which is the address of the block's payload. */
+struct hw_links {
+    struct hw_field field;
+    uint32_t shift; /* a stored link is the address >> shift */
+};
+
+/* Exact-size caches in front of the pools below. */
+struct hw_quick {
+    struct hw_links links;
+    uint32_t count;                 /* number of lists */
+    uint32_t by_size;               /* 1: one list for every block size up to `up_to`; 0: the capacities listed */
+    uint32_t up_to;                 /* largest cached block, header included */
+    uint32_t sizes[HW_MAX_CLASSES]; /* payload capacity of each list's blocks */
+    uint32_t limit_blocks;          /* most blocks a list keeps; 0 is no limit */
+    uint32_t limit_bytes;           /* most payload bytes a list keeps; 0 is no limit */
+    uint32_t flush;                 /* when cached blocks go back to their pool */
+    uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
+    uint32_t block_header;          /* derived: header of the blocks cached here */
+    uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
+    uint32_t block_least;           /* derived: smallest block of the pool below */
+    uint32_t heads_at;              /* derived: address of the list heads */
+    uint32_t counts_at;             /* derived: address of the number of blocks in each list */
+    uint32_t cached_at;             /* derived: address of the sum of cached payload bytes */
+};
+
+/* Blocks of any size with headers. */
+struct hw_general {
+    struct hw_links links;
+    struct hw_field word;     /* the word at a block's start that holds its size and flags */
+    uint32_t header;          /* bytes before the payload */
+    uint32_t align;           /* alignment of payloads */
+    uint32_t unit_shift;      /* log2 of the unit of block sizes */
+    uint32_t min_block;       /* smallest block, header included */
+    uint32_t boundary_tags;   /* 1: a free block repeats its size in its last word */
+    uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT */
+    uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
+    uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
+    uint32_t search_percent;  /* share of the free blocks that a best fit looks at */
+    uint32_t split;           /* 0: blocks are handed out whole */
+    uint32_t split_least;     /* smallest remainder that is split off */
+    uint32_t split_tail;      /* 1: the request is cut from the block's end */
+    uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED */
+    uint32_t coalesce_from;   /* smallest block that merges */
+    uint32_t bins;            /* number of bins; 0: one list */
+    uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */
+    uint32_t bin_steps_log2;  /* log2 of the bins an octave above that */
+    uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
+    uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
+    uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
+    uint32_t region;          /* bytes of a region of its own; 0: shares the rest of the arena */
+    uint32_t size_raw;        /* derived: the word is size | flags, without shifting */
+    uint32_t flag_bits;       /* derived: flags in that word */
+    uint32_t size_shift;      /* derived: log2 of the unit in which the word counts */
+    uint32_t bin_first;       /* derived: unit number of the first bin's size */
+    uint32_t bin_octave;      /* derived: log2 of the first size above the linear bins */
+    uint32_t bin_linear_bins; /* derived: number of linear bins */
+    uint32_t list_stride;     /* derived: bytes from one list head to the next */
+    uint32_t lists_at;        /* derived: address of the list heads */
+    uint32_t bitmap_at;       /* derived: address of the bitmap of bins that may hold blocks */
+    uint32_t summary_at;      /* derived: address of the bitmap of bitmap words that are not zero */
+    uint32_t top_at;          /* derived: address of the end of the blocks */
+    uint32_t high_at;         /* derived: address of the high-water mark */
+    uint32_t limit_at;        /* derived: address of the end of the memory it may use */
+    uint32_t rover_at;        /* derived: address of the place where the next search starts */
+    uint32_t count_at;        /* derived: address of the number of free blocks */
+    uint32_t pending_at;      /* derived: address of the mark that blocks were freed since the last merge */
+    uint32_t victim_at;       /* derived: address of the victim region's start, its end behind it */
+    uint32_t start;           /* derived: address of the first block */
+};
+
+/* Classes of fixed-size blocks. */
+struct hw_fixed {
+    struct hw_links links;
+    struct hw_field word;           /* the header word that names the class */
+    uint32_t count;                 /* number of classes */
+    uint32_t sizes[HW_MAX_CLASSES]; /* payload bytes of each class, ascending */
+    uint32_t counts[HW_MAX_CLASSES]; /* blocks of each class; unused when it grows */
+    uint32_t grow;                  /* 1: classes grow from the end of the arena downwards */
+    uint32_t page;                  /* bytes carved at a time when growing; 0: one block */
+    uint32_t header;                /* bytes before the payload */
+    uint32_t first_fit;             /* 1: flags are searched; 0: free blocks are listed */
+    uint32_t fall_through;          /* 1: an exhausted class borrows from the next larger ones */
+    uint32_t align;                 /* alignment of payloads */
+    uint32_t heads_at;              /* derived: address of the list heads */
+    uint32_t carved_at;             /* derived: address of the number of blocks carved, a class */
+    uint32_t tails_at;              /* derived: address of the chain ends, a class */
+    uint32_t flags_at[HW_MAX_CLASSES];  /* derived: address of each class's flag bytes */
+    uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of each class's first block */
+    uint32_t end;                   /* derived: address of the end of its region */
+    uint32_t limit_at;              /* derived: address of the lower end of the grown classes */
+    uint32_t high_at;               /* derived: address of the high-water mark of what lies below */
+    uint32_t end_at;                /* derived: address of the upper end of the grown classes */
+};
+
+struct hw_pool {
+    uint32_t kind;     /* HW_QUICK, HW_GENERAL, HW_FIXED */
+    uint32_t min_size; /* smallest request it takes */
+    uint32_t max_size; /* largest request it takes */
+    uint32_t last;     /* derived: 1 where whatever no pool above owns is its own */
+    uint32_t cached;   /* derived: 1 where quick pools stand above it */
+    struct hw_quick quick;
+    struct hw_general general;
+    struct hw_fixed fixed;
+};
+
+struct hw_policy {
+    uint32_t align;      /* alignment of payloads */
+    uint32_t checks;     /* 1: free and realloc ignore and count pointers that are no used block */
+    uint32_t pool_count; /* number of pools */
+    uint32_t flushes;    /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t control;    /* derived: bytes of control data at the arena's base */
+    uint32_t fixed_end;  /* derived: end of the control data and of all regions with a size of their own */
+    uint32_t reach;      /* derived: largest arena that links and sizes can address */
+    uint32_t shared_top_at;   /* derived: address of the end of the shared part's blocks */
+    uint32_t shared_high_at;  /* derived: address of the shared part's high-water mark */
+    uint32_t shared_limit_at; /* derived: address of the end of the shared part */
+    uint32_t shared_end_at;   /* derived: address of the arena's end */
+    uint32_t refused_at; /* derived: address of the number of refused requests */
+    uint32_t misused_at; /* derived: address of the number of wrong pointers ignored */
+    struct hw_pool pools[HW_MAX_POOLS];
+};
+
+#endif

@@ -1,0 +1,282 @@
+/* pool_fixed.h: classes of fixed-size blocks; none is ever split or merged.
+ *
+ * Classes with counts own contiguous regions, one after another, and an address names its class:
+ *
+ *     | flags of class 0, 1, ... | ... | class 0: b b b b | class 1: b b b | ...
+ *
+ * Classes that grow carve blocks, one or a page at a time, from the end of the arena downwards, and each block's header
+ * names its class:
+ *
+ *     | other pools ->          <- limit |h b|h b|h bbb|h b|h bbb| end of the arena
+ *
+ * Free blocks are listed, LIFO, through their payloads; or every block has a flag, and the first free one in order of
+ * carving is taken: a walk over all blocks of the class, as in Mamagkakis et al. (WiFi middleware), Fig. 2. The flags
+ * of counted classes are bytes in the control data; those of classes that grow are in the headers, which are chained.
+ */
+#ifndef HW_POOL_FIXED_H
+#define HW_POOL_FIXED_H
+
+#include "arena.h"
+
+enum { HW_FIXED_TAKEN = 1 /* in a header that is chained: the block is in use */ };
+
+/* Bytes from one block of a class to the next. */
+static inline uint32_t fixed_stride(const struct hw_fixed *f, uint32_t class_)
+{
+    return (f->sizes[class_] + f->header + f->align - 1u) & ~(f->align - 1u);
+}
+
+/* The smallest class that holds n bytes; f->count where there is none. O(classes). */
+static inline uint32_t fixed_class_for(const struct hw_fixed *f, uint32_t n)
+{
+    uint32_t class_ = 0;
+    while (class_ < f->count && f->sizes[class_] < n) {
+        class_++;
+    }
+    return class_;
+}
+
+static inline uint32_t fixed_head(const struct hw_fixed *f, uint32_t class_)
+{
+    return f->heads_at + class_ * f->links.field.bytes;
+}
+
+/* The class whose region holds this payload. O(classes). */
+static inline uint32_t fixed_class_of_address(const struct hw_fixed *f, uint32_t at)
+{
+    uint32_t class_ = f->count - 1u;
+    while (class_ > 0 && at < f->blocks_at[class_]) {
+        class_--;
+    }
+    return class_;
+}
+
+static inline uint32_t fixed_class_of(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    if (f->grow) {
+        return load_field(&f->word, h, at - f->header) >> 1;
+    }
+    return fixed_class_of_address(f, at);
+}
+
+static inline uint32_t fixed_index_of(const struct hw_fixed *f, uint32_t class_, uint32_t at)
+{
+    return (at - f->header - f->blocks_at[class_]) / fixed_stride(f, class_);
+}
+
+/* ---- classes with counts --------------------------------------------------------------------------------------- */
+
+/* A block of the class's region that was never used; 0 where all have been. */
+static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    const uint32_t carved_at = f->carved_at + 4u * class_;
+    const uint32_t carved = load4(h, carved_at);
+    if (carved == f->counts[class_]) {
+        return 0;
+    }
+    store4(h, carved_at, carved + 1u);
+    const uint32_t stride = fixed_stride(f, class_);
+    note_covered(h, stride);
+    note_block_made(h, f->header);
+    return f->blocks_at[class_] + carved * stride + f->header;
+}
+
+/* The first block whose flag is clear. O(blocks of the class). */
+static inline uint32_t fixed_first_unflagged(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    const uint32_t carved = load4(h, f->carved_at + 4u * class_);
+    for (uint32_t i = 0; i < carved; i++) {
+        if (load1(h, f->flags_at[class_] + i) == 0) {
+            store1(h, f->flags_at[class_] + i, 1);
+            return f->blocks_at[class_] + i * fixed_stride(f, class_) + f->header;
+        }
+    }
+    const uint32_t at = fixed_carve(f, h, class_);
+    if (at) {
+        store1(h, f->flags_at[class_] + carved, 1);
+    }
+    return at;
+}
+
+/* ---- classes that grow ----------------------------------------------------------------------------------------- */
+
+/* Chain links of headers that are chained; the chain runs through payload addresses. */
+static inline uint32_t fixed_chain_at(const struct hw_fixed *f, uint32_t at)
+{
+    return at - f->header + 4u;
+}
+
+/* The first block of the chain that is not taken. O(blocks of the class). */
+static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    uint32_t at = load_link(&f->links, h, fixed_head(f, class_));
+    while (at) {
+        const uint32_t word = load_field(&f->word, h, at - f->header);
+        if ((word & HW_FIXED_TAKEN) == 0) {
+            store_field(&f->word, h, at - f->header, word | HW_FIXED_TAKEN);
+            return at;
+        }
+        at = load_link(&f->links, h, fixed_chain_at(f, at));
+    }
+    return 0;
+}
+
+/* Adds one carved block to its class. */
+static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
+{
+    const uint32_t head = fixed_head(f, class_);
+    store_field(&f->word, h, at - f->header, class_ << 1);
+    note_block_made(h, f->header);
+    if (f->first_fit) {
+        const uint32_t tail_at = f->tails_at + class_ * f->links.field.bytes;
+        const uint32_t tail = load_link(&f->links, h, tail_at);
+        store_link(&f->links, h, fixed_chain_at(f, at), 0);
+        store_link(&f->links, h, tail ? fixed_chain_at(f, tail) : head, at);
+        store_link(&f->links, h, tail_at, at);
+        return;
+    }
+    store_link(&f->links, h, at, load_link(&f->links, h, head));
+    store_link(&f->links, h, head, at);
+}
+
+/* Carves blocks for a class from the end of the free part of the arena; 0 where that is too small. */
+static inline int fixed_grow_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    const uint32_t stride = fixed_stride(f, class_);
+    const uint32_t blocks = stride < f->page ? f->page / stride : 1u;
+    const uint32_t limit = load4(h, f->limit_at);
+    if (limit - load4(h, f->high_at) < blocks * stride) {
+        return 0;
+    }
+    store4(h, f->limit_at, limit - blocks * stride);
+    note_covered(h, blocks * stride);
+    for (uint32_t i = 1; i <= blocks; i++) {
+        fixed_add(f, h, class_, limit - i * stride + f->header);
+    }
+    return 1;
+}
+
+/* ---- all classes ----------------------------------------------------------------------------------------------- */
+
+/* A free block of this very class, without growing; 0 where there is none. */
+static inline uint32_t fixed_find_in(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    if (f->first_fit) {
+        if (f->grow) {
+            return fixed_first_in_chain(f, h, class_);
+        }
+        return fixed_first_unflagged(f, h, class_);
+    }
+    const uint32_t head = fixed_head(f, class_);
+    const uint32_t at = load_link(&f->links, h, head);
+    if (at) {
+        store_link(&f->links, h, head, load_link(&f->links, h, at));
+        return at;
+    }
+    if (f->grow) {
+        return 0;
+    }
+    return fixed_carve(f, h, class_);
+}
+
+/* Serves a request of n bytes without raising the high-water mark: the address of the payload, or 0. */
+static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
+{
+    uint32_t class_ = fixed_class_for(f, n);
+    if (class_ == f->count) {
+        return 0;
+    }
+    uint32_t at = fixed_find_in(f, h, class_);
+    if (f->fall_through && f->grow == 0) {
+        while (at == 0 && ++class_ < f->count) {
+            at = fixed_find_in(f, h, class_);
+        }
+    }
+    return at;
+}
+
+/* Serves a request by growing its class; a class that cannot grow may borrow from larger ones. */
+static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
+{
+    uint32_t class_ = fixed_class_for(f, n);
+    if (f->grow == 0 || class_ == f->count) {
+        return 0;
+    }
+    if (fixed_grow_class(f, h, class_)) {
+        return fixed_find_in(f, h, class_);
+    }
+    uint32_t at = 0;
+    if (f->fall_through) {
+        while (at == 0 && ++class_ < f->count) {
+            at = fixed_find_in(f, h, class_);
+        }
+    }
+    return at;
+}
+
+static inline void fixed_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    if (f->first_fit && f->grow) {
+        const uint32_t word = load_field(&f->word, h, at - f->header);
+        store_field(&f->word, h, at - f->header, word & ~(uint32_t)HW_FIXED_TAKEN);
+        return;
+    }
+    const uint32_t class_ = fixed_class_of(f, h, at);
+    if (f->first_fit) {
+        store1(h, f->flags_at[class_] + fixed_index_of(f, class_, at), 0);
+        return;
+    }
+    const uint32_t head = fixed_head(f, class_);
+    store_link(&f->links, h, at, load_link(&f->links, h, head));
+    store_link(&f->links, h, head, at);
+}
+
+/* Whether the block with this payload is free. O(free blocks of the class) where they are listed. */
+static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
+{
+    if (f->first_fit && f->grow) {
+        return (load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0;
+    }
+    if (f->first_fit) {
+        return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
+    }
+    uint32_t node = load_link(&f->links, h, fixed_head(f, class_));
+    while (node && node != at) {
+        node = load_link(&f->links, h, node);
+    }
+    return node == at;
+}
+
+/* Whether `at` can be the payload of one of the pool's blocks. */
+static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    if (f->grow) {
+        return fixed_class_of(f, h, at) < f->count;
+    }
+    if (at < f->blocks_at[0] + f->header) {
+        return 0;
+    }
+    const uint32_t class_ = fixed_class_of_address(f, at);
+    const uint32_t index = fixed_index_of(f, class_, at);
+    return index < load4(h, f->carved_at + 4u * class_) &&
+           f->blocks_at[class_] + index * fixed_stride(f, class_) + f->header == at;
+}
+
+static inline void fixed_init(const struct hw_fixed *f, struct hw_heap *h)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        store_link(&f->links, h, fixed_head(f, i), 0);
+    }
+    if (f->grow == 0) {
+        for (uint32_t i = 0; i < f->count; i++) {
+            store4(h, f->carved_at + 4u * i, 0);
+        }
+    }
+    if (f->grow && f->first_fit) {
+        for (uint32_t i = 0; i < f->count; i++) {
+            store_link(&f->links, h, f->tails_at + i * f->links.field.bytes, 0);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,945 @@
+/* pool_general.h: blocks of any size with headers, split and merged as the policy says.
+ *
+ *   start                                                    top        high-water mark      limit
+ *   |                                                        |          |                    |
+ *   +------+-------------+------+-------------+------+-------+----------+--------------------+
+ *   | used | free        | used | victim      | free | used  | was used | never used         |
+ *   +------+-------------+------+-------------+------+-------+----------+--------------------+
+ *
+ * Blocks lie back to back from `start` to `top`. Above the top memory is taken last, so the highest top ever is the
+ * smallest arena that serves the same requests. The victim is a region without header or tag from which small
+ * requests are carved one after another: the remainder of the block that was split last for a small request. Next to
+ * the top, and next to the victim, freeing and carving only move a boundary.
+ *
+ * Sources: Knuth, TAOCP 1, 2.5; Wilson et al. 1995, sections 3 and 4; Lea, "A memory allocator" (the victim is a
+ * "designated victim" that stays outside the bins and has no header).
+ */
+#ifndef HW_POOL_GENERAL_H
+#define HW_POOL_GENERAL_H
+
+#include "freelist.h"
+
+static inline void general_init(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
+{
+    store4(h, g->top_at, g->start);
+    store4(h, g->high_at, g->start);
+    store4(h, g->limit_at, limit);
+    freelist_clear(g, h);
+}
+
+/* ---- the top --------------------------------------------------------------------------------------------------- */
+
+static inline void mark_free_below(const struct hw_general *g, struct hw_heap *h, uint32_t next)
+{
+    store_word(g, h, next, load_word(g, h, next) & ~(uint32_t)HW_PREV_USED);
+}
+
+/* Cuts a used block from the top; the caller has seen that there is room. */
+static inline uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
+{
+    store4(h, g->top_at, top + size);
+    if (g->boundary_tags) {
+        store_word(g, h, top, size_word(g, size, HW_USED | HW_PREV_USED));
+    } else {
+        store_word(g, h, top, size_word(g, size, HW_USED));
+    }
+    note_block_made(h, g->header);
+    return top;
+}
+
+/* A block from memory that was in use before; 0 where there is none. */
+static inline uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t top = load4(h, g->top_at);
+    if (load4(h, g->high_at) - top < size) {
+        return 0;
+    }
+    return cut_from_top(g, h, top, size);
+}
+
+static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t high = load4(h, g->high_at);
+    if (end > high) {
+        store4(h, g->high_at, end);
+        note_covered(h, end - high);
+    }
+}
+
+/* A block that raises the high-water mark; 0 where the arena ends. */
+static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t top = load4(h, g->top_at);
+    if (load4(h, g->limit_at) - top < size) {
+        return 0;
+    }
+    raise_high(g, h, top + size);
+    return cut_from_top(g, h, top, size);
+}
+
+/* Gives the end of the blocks back to the top. A victim that lies above the new top has become part of it. */
+static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    store4(h, g->top_at, b);
+    note_block_gone(h, g->header);
+    if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
+        store4(h, g->victim_at, 0);
+        store4(h, g->victim_at + 4u, 0);
+    }
+    if (g->fit == HW_NEXT && g->free_list == HW_IMPLICIT && load4(h, g->rover_at) > b) {
+        store4(h, g->rover_at, b);
+    }
+}
+
+/* ---- lazy merging: a search merges what it passes ------------------------------------------------------------------ */
+
+/* A walk that starts in the middle must start at a block. */
+static inline void keep_rover_on_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end)
+{
+    if (g->fit == HW_NEXT && g->free_list == HW_IMPLICIT) {
+        const uint32_t rover = load4(h, g->rover_at);
+        if (rover > b && rover < end) {
+            store4(h, g->rover_at, b);
+        }
+    }
+}
+
+/* Merges the free block b with the free blocks behind it and returns its word; 0 where it became part of the top.
+ * `before` points to b in its list, which is in order of addresses, so what follows b there is what is merged first. */
+static inline uint32_t merge_following(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b,
+                                       uint32_t word)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t had = word_size(g, word);
+    uint32_t size = had;
+    if (!can_merge(g, size)) {
+        return word;
+    }
+    while (b + size < top) {
+        const uint32_t next_word = load_word(g, h, b + size);
+        if (!is_mergeable(g, next_word)) {
+            break;
+        }
+        if (g->free_list != HW_IMPLICIT) {
+            list_unlink(g, h, size, b + g->header, b + size + g->header);
+        }
+        note_block_gone(h, g->header);
+        size += word_size(g, next_word);
+    }
+    if (size == had && b + size != top) {
+        return word;
+    }
+    if (b + size == top) {
+        if (g->free_list != HW_IMPLICIT) {
+            list_unlink(g, h, size, before, b + g->header);
+        }
+        lower_top(g, h, b);
+        return 0;
+    }
+    keep_rover_on_block(g, h, b, b + size);
+    store_word(g, h, b, size_word(g, size, 0));
+    return size_word(g, size, 0);
+}
+
+/* ---- searching ------------------------------------------------------------------------------------------------- */
+
+static inline struct hw_found found_none(void)
+{
+    struct hw_found none = {0, 0, 0};
+    return none;
+}
+
+/* Whether a free block of `have` bytes ends a search that takes the first one that will do. */
+static inline int will_do(const struct hw_general *g, uint32_t have, uint32_t size)
+{
+    if (g->fit == HW_EXACT) {
+        return have == size;
+    }
+    return have >= size;
+}
+
+/* Whether a fitting block of `have` bytes is preferred to the best one so far; `best` is 0 where there is none. */
+static inline int is_better(const struct hw_general *g, uint32_t have, uint32_t best)
+{
+    if (g->fit == HW_WORST) {
+        return have > best;
+    }
+    return best == 0 || have < best;
+}
+
+/* Searches one list from the word `before` up to the node `end`, for the first block that will do. */
+static inline struct hw_found list_first(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t end,
+                                         uint32_t size)
+{
+    struct hw_found found = found_none();
+    uint32_t node = load_link(&g->links, h, before);
+    while (node && node != end) {
+        const uint32_t b = node - g->header;
+        uint32_t word = load_word(g, h, b);
+        if (g->coalesce == HW_LAZY) {
+            word = merge_following(g, h, before, b, word);
+        }
+        if (word && will_do(g, word_size(g, word), size)) {
+            found.b = b;
+            found.word = word;
+            found.before = before;
+            return found;
+        }
+        if (word) {
+            before = node;
+        }
+        node = load_link(&g->links, h, before);
+    }
+    return found;
+}
+
+/* How many blocks a best fit looks at before it settles: a share of all free blocks (Mamagkakis et al. 2006, 4). */
+static inline uint32_t search_budget(const struct hw_general *g, struct hw_heap *h)
+{
+    if (g->search_percent < 100u) {
+        return load4(h, g->count_at) / 100u * g->search_percent +
+               load4(h, g->count_at) % 100u * g->search_percent / 100u;
+    }
+    return UINT32_MAX;
+}
+
+/* Searches a whole list, or the policy's share of it, for the best block. O(list). */
+static inline struct hw_found list_best(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t size)
+{
+    struct hw_found found = found_none();
+    uint32_t best = 0;
+    uint32_t budget = search_budget(g, h);
+    uint32_t node = load_link(&g->links, h, before);
+    while (node) {
+        const uint32_t b = node - g->header;
+        uint32_t word = load_word(g, h, b);
+        if (g->coalesce == HW_LAZY) {
+            word = merge_following(g, h, before, b, word);
+        }
+        const uint32_t have = word_size(g, word);
+        if (word && have >= size && is_better(g, have, best)) {
+            best = have;
+            found.b = b;
+            found.word = word;
+            found.before = before;
+            if (g->fit == HW_BEST && have == size) {
+                return found;
+            }
+        }
+        if (g->search_percent < 100u) {
+            if (budget <= 1u && best) {
+                return found;
+            }
+            budget -= budget != 0;
+        }
+        if (word) {
+            before = node;
+        }
+        node = load_link(&g->links, h, before);
+    }
+    return found;
+}
+
+static inline struct hw_found list_search(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
+{
+    if (g->fit == HW_BEST || g->fit == HW_WORST) {
+        return list_best(g, h, head, size);
+    }
+    return list_first(g, h, head, 0, size);
+}
+
+/* Next fit: from where the last search ended to the end of the list, then from its head. */
+static inline struct hw_found list_next(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t rover = load4(h, g->rover_at);
+    struct hw_found found = list_first(g, h, rover, 0, size);
+    if (found.b == 0 && rover != g->lists_at) {
+        found = list_first(g, h, g->lists_at, load_link(&g->links, h, rover), size);
+    }
+    if (found.b) {
+        store4(h, g->rover_at, found.before);
+    }
+    return found;
+}
+
+/* Walks the blocks from b up to `end`, used ones too, for a free one that will do. O(blocks). */
+static inline struct hw_found walk_first(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end,
+                                         uint32_t size)
+{
+    struct hw_found found = found_none();
+    while (b < end) {
+        uint32_t word = load_word(g, h, b);
+        if ((word & HW_USED) == 0) {
+            if (g->coalesce == HW_LAZY) {
+                word = merge_following(g, h, 0, b, word);
+                if (word == 0) {
+                    return found;
+                }
+            }
+            if (will_do(g, word_size(g, word), size)) {
+                found.b = b;
+                found.word = word;
+                return found;
+            }
+        }
+        b += word_size(g, word);
+    }
+    return found;
+}
+
+/* Walks all blocks for the best free one. O(blocks). */
+static inline struct hw_found walk_best(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    struct hw_found found = found_none();
+    uint32_t best = 0;
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t b = g->start;
+    while (b < top) {
+        uint32_t word = load_word(g, h, b);
+        if ((word & HW_USED) == 0) {
+            if (g->coalesce == HW_LAZY) {
+                word = merge_following(g, h, 0, b, word);
+                if (word == 0) {
+                    return found;
+                }
+            }
+            const uint32_t have = word_size(g, word);
+            if (have >= size && is_better(g, have, best)) {
+                best = have;
+                found.b = b;
+                found.word = word;
+                if (g->fit == HW_BEST && have == size) {
+                    return found;
+                }
+            }
+        }
+        b += word_size(g, word);
+    }
+    return found;
+}
+
+static inline struct hw_found walk_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    if (g->fit == HW_BEST || g->fit == HW_WORST) {
+        return walk_best(g, h, size);
+    }
+    if (g->fit == HW_NEXT) {
+        const uint32_t rover = load4(h, g->rover_at);
+        struct hw_found found = walk_first(g, h, rover, load4(h, g->top_at), size);
+        if (found.b == 0 && rover != g->start) {
+            found = walk_first(g, h, g->start, rover, size);
+        }
+        if (found.b) {
+            store4(h, g->rover_at, found.b);
+        }
+        return found;
+    }
+    return walk_first(g, h, g->start, load4(h, g->top_at), size);
+}
+
+/* ---- searching bins -------------------------------------------------------------------------------------------- */
+
+/* The first block of the list at `head`, whose word has to be read. */
+static inline struct hw_found take_head(const struct hw_general *g, struct hw_heap *h, uint32_t head)
+{
+    struct hw_found found;
+    found.before = head;
+    found.b = load_link(&g->links, h, head) - g->header;
+    found.word = load_word(g, h, found.b);
+    return found;
+}
+
+/* A block of exactly this size, or of the next few exact sizes. The size is known from the bin: where neighbours merge
+ * at once, so are the flags of a free block. */
+static inline struct hw_found bins_exact(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    struct hw_found found = found_none();
+    if (size >= g->bin_linear) {
+        return found;
+    }
+    uint32_t head = list_head(g, size);
+    const uint32_t unit = 1u << g->unit_shift;
+    uint32_t have = size;
+    uint32_t node = load_link(&g->links, h, head);
+    if (g->close_bins) {
+        uint32_t left = g->close_bins;
+        while (node == 0 && left > 0 && have + unit < g->bin_linear) {
+            left--;
+            have += unit;
+            head += g->list_stride;
+            node = load_link(&g->links, h, head);
+        }
+    }
+    if (node) {
+        found.b = node - g->header;
+        found.before = head;
+        if (g->boundary_tags && g->coalesce_from <= g->min_block) {
+            found.word = size_word(g, have, HW_PREV_USED);
+        } else {
+            found.word = load_word(g, h, found.b);
+        }
+    }
+    return found;
+}
+
+/* The block that the bins give for a request: from its own bin by the policy's fit, else from the next filled one. */
+static inline struct hw_found bins_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    uint32_t bin = bin_of(g, size);
+    if (g->bin_round_up) {
+        bin = bin_above(g, size);
+        if (bin == g->bins - 1u) {
+            return list_search(g, h, g->lists_at + bin * g->list_stride, size);
+        }
+    } else if (size >= g->bin_linear) {
+        struct hw_found found = list_search(g, h, g->lists_at + bin * g->list_stride, size);
+        if (found.b || g->fit == HW_EXACT) {
+            return found;
+        }
+        bin++;
+    } else if (g->fit == HW_EXACT) {
+        return found_none();
+    }
+    const uint32_t head = next_filled_list(g, h, bin);
+    if (head == 0) {
+        return found_none();
+    }
+    if (g->bin_round_up && head == g->lists_at + (g->bins - 1u) * g->list_stride) {
+        return list_search(g, h, head, size);
+    }
+    if (g->fit == HW_BEST && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
+        return list_search(g, h, head, size);
+    }
+    return take_head(g, h, head);
+}
+
+/* ---- handing out ----------------------------------------------------------------------------------------------- */
+
+/*  | free: size + rest           |
+ *  | used: size  | free: rest    |   */
+static inline uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
+                                       uint32_t size, uint32_t rest)
+{
+    const uint32_t remainder = found.b + size;
+    if (g->free_list != HW_IMPLICIT) {
+        if (g->bins || g->order == HW_SIZE) {
+            list_unlink(g, h, size + rest, found.before, found.b + g->header);
+        } else {
+            list_replace(g, h, found.before, found.b, remainder);
+        }
+    }
+    if (g->boundary_tags) {
+        store_word(g, h, found.b, size_word(g, size, HW_USED | (found.word & HW_PREV_USED)));
+        write_free(g, h, remainder, rest, HW_PREV_USED);
+        if (can_merge(g, size + rest) && !can_merge(g, rest)) {
+            mark_before_used(g, h, remainder + rest);
+        }
+    } else {
+        store_word(g, h, found.b, size_word(g, size, HW_USED));
+        write_free(g, h, remainder, rest, 0);
+    }
+    if (g->bins || g->order == HW_SIZE) {
+        freelist_insert(g, h, remainder, rest);
+    }
+    note_block_made(h, g->header);
+    return found.b;
+}
+
+/*  | free: rest + size           |
+ *  | free: rest  | used: size    |   */
+static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
+                                       uint32_t size, uint32_t rest)
+{
+    const uint32_t used = found.b + rest;
+    const int refile = g->free_list != HW_IMPLICIT && (g->bins || g->order == HW_SIZE);
+    if (refile) {
+        list_unlink(g, h, rest + size, found.before, found.b + g->header);
+    }
+    if (g->boundary_tags) {
+        write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
+        store_word(g, h, used, size_word(g, size, can_merge(g, rest) ? HW_USED : HW_USED | HW_PREV_USED));
+        if (can_merge(g, rest + size)) {
+            mark_before_used(g, h, used + size);
+        }
+    } else {
+        write_free(g, h, found.b, rest, 0);
+        store_word(g, h, used, size_word(g, size, HW_USED));
+    }
+    if (refile) {
+        freelist_insert(g, h, found.b, rest);
+    }
+    note_block_made(h, g->header);
+    return used;
+}
+
+/* Takes a free block out of its list and hands it out as it is. */
+static inline uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct hw_found found)
+{
+    const uint32_t size = word_size(g, found.word);
+    if (g->free_list != HW_IMPLICIT) {
+        list_unlink(g, h, size, found.before, found.b + g->header);
+    }
+    store_word(g, h, found.b, found.word | HW_USED);
+    if (g->boundary_tags && can_merge(g, size)) {
+        mark_before_used(g, h, found.b + size);
+    }
+    return found.b;
+}
+
+/* Hands out `size` bytes of a free block. */
+static inline uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
+{
+    if (g->split) {
+        const uint32_t rest = word_size(g, found.word) - size;
+        if (rest >= g->split_least) {
+            if (g->split_tail) {
+                return split_from_tail(g, h, found, size, rest);
+            }
+            return split_from_head(g, h, found, size, rest);
+        }
+    }
+    return take_whole(g, h, found);
+}
+
+/* ---- the victim ------------------------------------------------------------------------------------------------ */
+
+/* A used block from the start of the victim; 0 where it is too small. */
+static inline uint32_t cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t b = load4(h, g->victim_at);
+    const uint32_t have = load4(h, g->victim_at + 4u) - b;
+    if (have < size) {
+        return 0;
+    }
+    if (have - size < g->min_block) {
+        size = have;
+    }
+    store4(h, g->victim_at, b + size);
+    store_word(g, h, b, size_word(g, size, HW_USED | HW_PREV_USED));
+    note_block_made(h, g->header);
+    return b;
+}
+
+/* Hands out the head of a free block and makes its remainder the victim; what was the victim becomes a free block. */
+static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
+                                      uint32_t size)
+{
+    const uint32_t whole = word_size(g, found.word);
+    if (whole - size < g->split_least) {
+        return take_whole(g, h, found);
+    }
+    list_unlink(g, h, whole, found.before, found.b + g->header);
+    const uint32_t old = load4(h, g->victim_at);
+    const uint32_t old_size = load4(h, g->victim_at + 4u) - old;
+    store4(h, g->victim_at, found.b + size);
+    store4(h, g->victim_at + 4u, found.b + whole);
+    store_word(g, h, found.b, size_word(g, size, HW_USED | HW_PREV_USED));
+    mark_before_used(g, h, found.b + whole);
+    if (old_size) {
+        write_free(g, h, old, old_size, HW_PREV_USED);
+        mark_free_below(g, h, old + old_size);
+        freelist_insert(g, h, old, old_size);
+        note_block_made(h, g->header);
+    }
+    return found.b;
+}
+
+/* Small requests: exact bin, victim, best fit. Large requests: best fit, victim. */
+static inline uint32_t find_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t small_up_to = block_size_for(g, g->victim_up_to);
+    if (size <= small_up_to) {
+        struct hw_found close = bins_exact(g, h, size);
+        if (close.b) {
+            return take(g, h, close, size);
+        }
+        const uint32_t cut = cut_from_victim(g, h, size);
+        if (cut) {
+            return cut;
+        }
+    }
+    struct hw_found found = bins_search(g, h, size);
+    if (found.b == 0) {
+        return cut_from_victim(g, h, size);
+    }
+    if (size <= small_up_to) {
+        return take_as_victim(g, h, found, size);
+    }
+    return take(g, h, found, size);
+}
+
+/* ---- merging everything ---------------------------------------------------------------------------------------- */
+
+/* Merges all neighbours and files the free blocks anew; 0 where nothing was freed since the last time. O(blocks). */
+static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
+{
+    if (load4(h, g->pending_at) == 0) {
+        return 0;
+    }
+    store4(h, g->pending_at, 0);
+    freelist_clear(g, h);
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t b = g->start;
+    while (b < top) {
+        const uint32_t word = load_word(g, h, b);
+        uint32_t size = word_size(g, word);
+        if ((word & HW_USED) == 0) {
+            uint32_t next = b + size;
+            while (can_merge(g, size) && next < top) {
+                const uint32_t next_word = load_word(g, h, next);
+                if (!is_mergeable(g, next_word)) {
+                    break;
+                }
+                note_block_gone(h, g->header);
+                next += word_size(g, next_word);
+            }
+            size = next - b;
+            if (next == top && can_merge(g, size)) {
+                lower_top(g, h, b);
+                return 1;
+            }
+            store_word(g, h, b, size_word(g, size, 0));
+            freelist_insert(g, h, b, size);
+        }
+        b += size;
+    }
+    return 1;
+}
+
+/* ---- allocating ------------------------------------------------------------------------------------------------ */
+
+static inline uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    struct hw_found found;
+    if (g->bins) {
+        if (g->bin_linear_bins && !g->bin_round_up) {
+            found = bins_exact(g, h, size);
+            if (found.b) {
+                return take(g, h, found, size);
+            }
+        }
+        found = bins_search(g, h, size);
+    } else if (g->free_list == HW_IMPLICIT) {
+        found = walk_search(g, h, size);
+    } else if (g->fit == HW_NEXT) {
+        found = list_next(g, h, size);
+    } else {
+        found = list_search(g, h, g->lists_at, size);
+    }
+    if (found.b) {
+        return take(g, h, found, size);
+    }
+    return reuse_top(g, h, size);
+}
+
+/* A used block of `size` bytes or a little more, without raising the high-water mark; 0 where there is none. */
+static inline uint32_t general_find(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    if (g->victim_up_to) {
+        const uint32_t near_victim = find_beside_victim(g, h, size);
+        return near_victim ? near_victim : reuse_top(g, h, size);
+    }
+    const uint32_t b = search_and_take(g, h, size);
+    if (g->coalesce == HW_DEFERRED && b == 0 && merge_all(g, h)) {
+        return search_and_take(g, h, size);
+    }
+    return b;
+}
+
+/* ---- freeing --------------------------------------------------------------------------------------------------- */
+
+/* Frees a block of an address-ordered list without boundary tags: the way to its place passes its neighbours. */
+static inline void release_on_the_way(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    uint32_t before_lower = 0;
+    uint32_t before = g->lists_at;
+    uint32_t next = load_link(&g->links, h, before);
+    const uint32_t node = b + g->header;
+    while (next && next < node) {
+        before_lower = before;
+        before = next;
+        next = load_link(&g->links, h, next);
+    }
+    if (next == node + size) {
+        const uint32_t next_size = word_size(g, load_word(g, h, b + size));
+        if (can_merge(g, next_size)) {
+            list_unlink(g, h, next_size, before, next);
+            note_block_gone(h, g->header);
+            size += next_size;
+            next = load_link(&g->links, h, before);
+        }
+    }
+    uint32_t lower = 0;
+    if (before_lower) {
+        const uint32_t lower_size = word_size(g, load_word(g, h, before - g->header));
+        if (before + lower_size == node && can_merge(g, lower_size)) {
+            lower = before;
+            b = lower - g->header;
+            size += lower_size;
+            note_block_gone(h, g->header);
+        }
+    }
+    if (b + size == load4(h, g->top_at)) {
+        if (lower) {
+            list_unlink(g, h, size, before_lower, lower);
+        }
+        lower_top(g, h, b);
+        return;
+    }
+    write_free(g, h, b, size, 0);
+    if (lower == 0) {
+        count_free(g, h, 1);
+        list_link(g, h, before, node, next);
+    }
+}
+
+/* Files a free block whose neighbours have been seen to. */
+static inline void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
+                                 uint32_t flags)
+{
+    write_free(g, h, b, size, flags);
+    freelist_insert(g, h, b, size);
+    if (g->coalesce == HW_DEFERRED) {
+        store4(h, g->pending_at, 1);
+    }
+}
+
+/* Merges with the block behind; returns the size gained. `next_word` is that block's word, or used for the top. */
+static inline uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
+{
+    if (!is_mergeable(g, next_word)) {
+        return 0;
+    }
+    const uint32_t size = word_size(g, next_word);
+    freelist_remove(g, h, next, size);
+    note_block_gone(h, g->header);
+    return size;
+}
+
+/* Merges with the block ahead, where that is free; returns the size gained. */
+static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    uint32_t size = 0;
+    if (g->boundary_tags) {
+        if (word & HW_PREV_USED) {
+            return 0;
+        }
+        size = size_before(g, h, b);
+    } else {
+        const uint32_t previous = block_before(g, h, b);
+        if (previous == 0) {
+            return 0;
+        }
+        const uint32_t previous_word = load_word(g, h, previous);
+        if (!is_mergeable(g, previous_word)) {
+            return 0;
+        }
+        size = b - previous;
+    }
+    freelist_remove(g, h, b - size, size);
+    note_block_gone(h, g->header);
+    return size;
+}
+
+/* Lets the victim take in a block beside it; returns 0 where the block is not beside the victim. After a merge with the
+ * block behind, what comes next still believes that its predecessor is free. */
+static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
+                              int behind_was_merged)
+{
+    if (b + size == load4(h, g->victim_at)) {
+        store4(h, g->victim_at, b);
+        note_block_gone(h, g->header);
+        return 1;
+    }
+    if (b == load4(h, g->victim_at + 4u)) {
+        store4(h, g->victim_at + 4u, b + size);
+        if (behind_was_merged) {
+            mark_before_used(g, h, b + size);
+        }
+        note_block_gone(h, g->header);
+        return 1;
+    }
+    return 0;
+}
+
+/* Frees a block and merges it with its free neighbours.
+ *     | free | b: used | free |  =>  | free                  |
+ * Next to the top or the victim it becomes part of these. */
+static inline void release_merged(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
+                                  uint32_t word)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t next = b + size;
+    const uint32_t next_is_block = g->victim_up_to ? next != top && next != load4(h, g->victim_at) : next != top;
+    uint32_t next_word = HW_USED;
+    uint32_t gained = 0;
+    if (next_is_block) {
+        next_word = load_word(g, h, next);
+        gained = merge_next(g, h, next, next_word);
+        size += gained;
+    }
+    if (g->coalesce == HW_IMMEDIATE) {
+        const uint32_t ahead = merge_previous(g, h, b, word);
+        b -= ahead;
+        size += ahead;
+    }
+    keep_rover_on_block(g, h, b, b + size);
+    if (g->victim_up_to && b + size != top && join_victim(g, h, b, size, gained != 0)) {
+        return;
+    }
+    if (b + size == top) {
+        if (g->victim_up_to && b == load4(h, g->victim_at + 4u)) {
+            b = load4(h, g->victim_at);
+        }
+        lower_top(g, h, b);
+        return;
+    }
+    if (g->boundary_tags) {
+        if (gained == 0) {
+            store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
+        }
+        release_alone(g, h, b, size, HW_PREV_USED);
+        return;
+    }
+    release_alone(g, h, b, size, 0);
+}
+
+/* Frees the block b, whose word has been read: O(1) but for the searches that the policy asks for. */
+static inline void general_release(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    const uint32_t size = word_size(g, word);
+    if ((g->coalesce == HW_IMMEDIATE || g->coalesce == HW_FORWARD) && can_merge(g, size)) {
+        if (g->coalesce == HW_IMMEDIATE && g->order == HW_ADDRESS && !g->boundary_tags && !g->bins &&
+            g->free_list != HW_IMPLICIT) {
+            release_on_the_way(g, h, b, size);
+            return;
+        }
+        release_merged(g, h, b, size, word);
+        return;
+    }
+    if (g->boundary_tags) {
+        release_alone(g, h, b, size, word & HW_PREV_USED);
+        return;
+    }
+    release_alone(g, h, b, size, 0);
+}
+
+/* ---- resizing -------------------------------------------------------------------------------------------------- */
+
+/* Gives back what a used block has beyond `size`, where the policy would split it. */
+static inline void general_trim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t rest = word_size(g, word) - size;
+    if (!g->split || rest < g->split_least) {
+        return;
+    }
+    const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
+    store_word(g, h, b, size_word(g, size, flags));
+    note_block_made(h, g->header);
+    if (g->boundary_tags) {
+        store_word(g, h, b + size, size_word(g, rest, HW_USED | HW_PREV_USED));
+    } else {
+        store_word(g, h, b + size, size_word(g, rest, HW_USED));
+    }
+    general_release(g, h, b + size, load_word(g, h, b + size));
+}
+
+/* Takes `more` bytes from the top, or from the victim, for the block that ends there. */
+static inline int extend_over_boundary(const struct hw_general *g, struct hw_heap *h, uint32_t end, uint32_t more,
+                                       uint32_t *gained)
+{
+    if (end == load4(h, g->top_at)) {
+        if (load4(h, g->limit_at) - end < more) {
+            return 0;
+        }
+        raise_high(g, h, end + more);
+        store4(h, g->top_at, end + more);
+        *gained = more;
+        return 1;
+    }
+    if (g->victim_up_to && end == load4(h, g->victim_at)) {
+        const uint32_t have = load4(h, g->victim_at + 4u) - end;
+        if (have < more) {
+            return 0;
+        }
+        *gained = have - more < g->min_block ? have : more;
+        store4(h, g->victim_at, end + *gained);
+        return 1;
+    }
+    return 0;
+}
+
+/* Makes the used block b hold n bytes where it lies; 0 where it cannot, and nothing has changed.
+ * Shrinking gives the end back. Growing takes from the free block behind, the victim or the top. */
+static inline int general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
+{
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t size = word_size(g, word);
+    const uint32_t need = block_size_for(g, n);
+    if (need <= size) {
+        general_trim(g, h, b, need);
+        return 1;
+    }
+    const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
+    const uint32_t end = b + size;
+    uint32_t gained = 0;
+    if (extend_over_boundary(g, h, end, need - size, &gained)) {
+        store_word(g, h, b, size_word(g, size + gained, flags));
+        return 1;
+    }
+    if (g->coalesce == HW_NEVER || end == load4(h, g->top_at)) {
+        return 0;
+    }
+    if (g->victim_up_to && end == load4(h, g->victim_at)) {
+        return 0;
+    }
+    const uint32_t next_word = load_word(g, h, end);
+    const uint32_t next_size = word_size(g, next_word);
+    if ((next_word & HW_USED) || size + next_size < need) {
+        return 0;
+    }
+    freelist_remove(g, h, end, next_size);
+    note_block_gone(h, g->header);
+    store_word(g, h, b, size_word(g, size + next_size, flags));
+    keep_rover_on_block(g, h, b, end + next_size);
+    if (g->boundary_tags && can_merge(g, next_size)) {
+        mark_before_used(g, h, end + next_size);
+    }
+    general_trim(g, h, b, need);
+    return 1;
+}
+
+/* A block of this size holds n bytes at any alignment beyond the policy's, see general_align(). */
+static inline uint32_t aligned_size_for(const struct hw_general *g, uint32_t n, uint32_t alignment)
+{
+    return block_size_for(g, n) + block_size_for(g, alignment) + g->min_block;
+}
+
+/* Moves the start of a used block up so that its payload is aligned; the piece in front becomes a free block.
+ * The block is as large as aligned_size_for() says. Returns the block with the aligned payload. */
+static inline uint32_t general_align(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t alignment)
+{
+    const uint32_t base = (uint32_t)(uintptr_t)arena_base(h);
+    uint32_t front = (~(base + b + g->header) + 1u) & (alignment - 1u);
+    if (front == 0) {
+        return b;
+    }
+    while (front < g->min_block) {
+        front += alignment;
+    }
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t rest = word_size(g, word) - front;
+    const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
+    if (g->boundary_tags) {
+        store_word(g, h, b + front, size_word(g, rest, HW_USED | HW_PREV_USED));
+    } else {
+        store_word(g, h, b + front, size_word(g, rest, HW_USED));
+    }
+    note_block_made(h, g->header);
+    store_word(g, h, b, size_word(g, front, flags));
+    general_release(g, h, b, size_word(g, front, flags));
+    return b + front;
+}
+
+#endif

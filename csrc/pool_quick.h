@@ -1,0 +1,115 @@
+/* pool_quick.h: exact-size caches in front of the pools below.
+ *
+ * A freed block whose capacity is one of the listed sizes goes on that size's LIFO list, where the next request that
+ * would be given such a block finds it: one load and one store each way, and no address is looked at. To the pool it
+ * came from the block stays in use, so it is not merged. Its link lies in its payload.
+ *
+ * Sources: Weinstock and Wulf 1988 (quick fit); Wilson et al. 1995, 3.5 (deferred coalescing); Mamagkakis et al. 2006,
+ * sections 5 and 6 (freelists for the two or three dominant sizes of network traffic).
+ */
+#ifndef HW_POOL_QUICK_H
+#define HW_POOL_QUICK_H
+
+#include "arena.h"
+
+/* Payload capacity of the block that the pool below gives for a request of n bytes. */
+static inline uint32_t quick_capacity(const struct hw_quick *q, uint32_t n)
+{
+    const uint32_t unit = 1u << q->block_unit_shift;
+    const uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
+    return (block < q->block_least ? q->block_least : block) - q->block_header;
+}
+
+/* The list of blocks of this capacity; q->count where they are not cached. */
+static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
+{
+    if (q->by_size) {
+        const uint32_t block = capacity + q->block_header;
+        return block <= q->up_to ? (block - q->block_least) >> q->block_unit_shift : q->count;
+    }
+    uint32_t list = 0;
+    while (list < q->count && q->sizes[list] != capacity) {
+        list++;
+    }
+    return list;
+}
+
+static inline uint32_t quick_head(const struct hw_quick *q, uint32_t list)
+{
+    return q->heads_at + list * q->links.field.bytes;
+}
+
+/* Keeps the accounts that limits and a flush by share need. */
+static inline void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks,
+                                 uint32_t bytes)
+{
+    if (q->limit_blocks || q->limit_bytes) {
+        const uint32_t at = q->counts_at + 4u * list;
+        store4(h, at, load4(h, at) + blocks);
+    }
+    if (q->flush_share) {
+        store4(h, q->cached_at, load4(h, q->cached_at) + bytes);
+    }
+}
+
+/* Takes the first block off a list: the address of its payload; 0 where the list is empty. */
+static inline uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity)
+{
+    const uint32_t head = quick_head(q, list);
+    const uint32_t at = load_link(&q->links, h, head);
+    if (at) {
+        store_link(&q->links, h, head, load_link(&q->links, h, at));
+        quick_account(q, h, list, ~0u, ~capacity + 1u);
+    }
+    return at;
+}
+
+static inline void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity,
+                              uint32_t at)
+{
+    const uint32_t head = quick_head(q, list);
+    store_link(&q->links, h, at, load_link(&q->links, h, head));
+    store_link(&q->links, h, head, at);
+    quick_account(q, h, list, 1, capacity);
+}
+
+/* Serves a request from the caches: the address of the payload, or 0. O(lists). */
+static inline uint32_t quick_malloc(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t capacity = quick_capacity(q, n);
+    const uint32_t list = quick_list(q, capacity);
+    return list < q->count ? quick_pop(q, h, list, capacity) : 0;
+}
+
+/* Whether a list has reached its limit. */
+static inline int quick_is_full(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity)
+{
+    if (q->limit_blocks == 0 && q->limit_bytes == 0) {
+        return 0;
+    }
+    const uint32_t blocks = load4(h, q->counts_at + 4u * list);
+    if (q->limit_blocks && blocks >= q->limit_blocks) {
+        return 1;
+    }
+    if (q->limit_bytes) {
+        return (blocks + 1u) * capacity > q->limit_bytes;
+    }
+    return 0;
+}
+
+static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
+{
+    for (uint32_t list = 0; list < q->count; list++) {
+        store_link(&q->links, h, quick_head(q, list), 0);
+    }
+    if (q->limit_blocks || q->limit_bytes) {
+        for (uint32_t list = 0; list < q->count; list++) {
+            store4(h, q->counts_at + 4u * list, 0);
+        }
+    }
+    if (q->flush_share) {
+        store4(h, q->cached_at, 0);
+    }
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* Every function of the core, compiled with the strictest warnings: once as firmware sees it, once as the explorer. */
+#include "check.h"
+
+int strict_compile(const struct hw_policy *p, struct hw_heap *h, void *memory);
+
+int strict_compile(const struct hw_policy *p, struct hw_heap *h, void *memory)
+{
+#ifndef HW_EXPLORE
+    h = hw_init(p, memory, 4096);
+#else
+    (void)heap_init(p, h, 4096);
+#endif
+    void *a = hw_malloc(p, h, 1);
+    void *b = hw_calloc(p, h, 1, 1);
+    a = hw_realloc(p, h, a, 2);
+    hw_free(p, h, hw_aligned_alloc(p, h, 64, 1));
+    hw_free(p, h, b);
+    hw_free(p, h, memory);
+    return (int)hw_usable_size(p, h, a) + (int)hw_statistics(p, h).used + hw_check(p, h);
+}
