@@ -28,10 +28,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-MAX_REQUEST = 2**31 - 1
-"""Largest request in bytes that a recipe can speak of; a trace holds none above it."""
+MAX_REQUEST = 0x7FFF0000
+"""Largest request in bytes that the core serves, so that no 32-bit sum of sizes overflows."""
 
 MAX_CLASSES = 64
+MAX_UP_TO = 4096
 MAX_BINS = 1024
 """A bitmap of bins and a one-word summary of it: 32 words of 32 bits."""
 
@@ -68,6 +69,10 @@ def _whole(value: Any) -> Any:
 Size = Annotated[int, Field(strict=True, ge=1, le=MAX_REQUEST)]
 
 
+class ContradictionError(HeapwrightError):
+    """Keys that are valid each for itself but not together."""
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_by_name=True, validate_by_alias=True)
 
@@ -88,7 +93,9 @@ class Quick(_Pool):
     sizes: tuple[Size, ...] | None = Field(
         None, strict=False, min_length=1, max_length=MAX_CLASSES, description="request sizes that have a list, bytes"
     )
-    up_to: int | None = Field(None, ge=1, le=4096, description="one list for every block size up to this, bytes")
+    up_to: int | None = Field(
+        None, ge=1, le=MAX_UP_TO, description="largest request that has a list, one for every block size, bytes"
+    )
     limit_blocks: int | None = Field(None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
     limit_bytes: int | None = Field(None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
     flush: Literal["never", "over-limit", "before-growing"] = Field("never", description="when blocks go back")
@@ -191,11 +198,18 @@ class Recipe(_Table):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "recipe") -> Recipe:
-        """Build from the data of a TOML file or of `to_dict`; `where` names it in errors. Raises HeapwrightError."""
+        """Build from the data of a TOML file or of `to_dict`; `where` names it in errors.
+
+        Raises HeapwrightError, its subclass
+        ContradictionError where every key is valid for itself.
+        """
         try:
             return cls.model_validate(dict(data))
         except ValidationError as error:
-            raise HeapwrightError(f"{where}: {_one_line(error, data)}") from None
+            problem = f"{where}: {_one_line(error, data)}"
+            if error.errors(include_url=False)[0]["type"] == "contradiction":
+                raise ContradictionError(problem) from None
+            raise HeapwrightError(problem) from None
 
     @classmethod
     def unchecked(cls, pools: tuple[Pool, ...], align: int = 4, link_bytes: int = 4, checks: bool = False) -> Recipe:
@@ -222,7 +236,7 @@ class Recipe(_Table):
 
     @property
     def reach(self) -> int | None:
-        """Largest arena in bytes that the recipe's links and headers can address; None: no bound below 2^31."""
+        """Largest arena in bytes that the recipe's links and headers can address; None: none below 2^31 bytes."""
         reaches = [2**16 * self.align] if self.link_bytes == 2 else []
         for pool in self.pools:
             if isinstance(pool, General) and pool.header < 4:
@@ -317,12 +331,10 @@ def _quick_contradictions(pool: Quick, recipe: Recipe, index: int) -> Iterator[s
         yield "no pool below it to take blocks from; valid: a general or fixed pool after it"
         return
     if (pool.sizes is None) == (pool.up_to is None):
-        yield 'needs either "sizes" (a list of request sizes) or "up_to" (every block size up to a bound)'
+        yield 'needs either "sizes" (a list of request sizes) or "up_to" (every block size up to that of a request)'
         return
     if pool.flush == "over-limit" and pool.limit_blocks is None and pool.limit_bytes is None:
         yield '"flush" "over-limit" has no limit to go over; add "limit_blocks" or "limit_bytes"'
-    if pool.up_to is not None and pool.up_to < recipe.align:
-        yield f'"up_to" {pool.up_to} is below the alignment; valid: {recipe.align} to 4096'
     cached = [size for size in pool.sizes or () if pool.takes(size)]
     if pool.sizes is not None and not cached:
         yield '"sizes" has none between "min_size" and "max_size"'
@@ -531,7 +543,7 @@ def _canonical_fixed(pool: Fixed, align: int) -> Fixed:
         changes["counts"] = tuple(count for _, count in sorted(zip(classes, pool.counts, strict=True)))
     if len(classes) == 1:
         changes["fall_through"] = False
-    if pool.page <= pool.header + min(classes):
+    if pool.page < 2 * _round_up(pool.header + min(classes), align):
         changes["page"] = 0
     if pool.max_size is not None and pool.max_size >= max(classes):
         changes["max_size"] = None
@@ -545,7 +557,7 @@ def _canonical_quick(pool: Quick, below: tuple[Pool, ...], align: int, link_byte
         cached = {_capacity(size, below, align, link_bytes) for size in pool.sizes if pool.takes(size)}
         changes |= {"sizes": tuple(sorted(cached)), "min_size": 0, "max_size": None}
     elif pool.up_to is not None:
-        changes["up_to"] = pool.up_to // align * align
+        changes["up_to"] = min(_capacity(pool.up_to, below, align, link_bytes), MAX_UP_TO)
         if pool.max_size is not None and pool.max_size >= pool.up_to:
             changes["max_size"] = None
     share = round(pool.flush_share * FLUSH_STEPS) / FLUSH_STEPS
@@ -554,7 +566,7 @@ def _canonical_quick(pool: Quick, below: tuple[Pool, ...], align: int, link_byte
 
 
 def _request_range(pool: Pool) -> dict[str, Any]:
-    """A request of size 0 is served as 1 byte, and none is above 2^31 - 1."""
+    """A request of size 0 is served as 1 byte, and none above MAX_REQUEST is served at all."""
     return {
         "min_size": 0 if pool.min_size == 1 else pool.min_size,
         "max_size": None if pool.max_size == MAX_REQUEST else pool.max_size,
@@ -571,7 +583,7 @@ def _capacity(size: int, below: tuple[Pool, ...], align: int, link_bytes: int) -
         if isinstance(pool, General) and pool.takes(size):
             general = _canonical_general(pool, align, link_bytes)
             block = max(_round_up(size + general.header, general.unit), general.min_block)
-            capacity = block - general.header
+            capacity = min(block - general.header, MAX_REQUEST)
             return capacity if pool.takes(capacity) else size
     return size
 
