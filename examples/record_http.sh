@@ -9,13 +9,14 @@ heapwright=${HEAPWRIGHT:-heapwright}
 port=18080
 work=$(mktemp -d)
 
-# The recorder is the server's parent; the server's own process id is in its pid file.
+# The recorder is the server's parent and ends with it; the server's own process id is in its pid file.
 finish() {
     if [ -s "$work/pid" ]; then kill -INT "$(cat "$work/pid")" 2>/dev/null || true; fi
     wait
     rm -rf "$work"
 }
-trap finish EXIT INT TERM
+trap finish EXIT
+trap 'exit 1' INT TERM
 
 python3 "$here/http_load.py" --root "$work/site" --make
 mkdir "$work/cache"

@@ -22,7 +22,8 @@ finish() {
     ip netns del "$far" 2>/dev/null || true
     rm -rf "$work"
 }
-trap finish EXIT INT TERM
+trap finish EXIT
+trap 'exit 1' INT TERM
 
 ip netns add "$near"
 ip netns add "$far"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 import zlib
 from array import array
 from collections.abc import Iterator
@@ -151,7 +152,7 @@ def import_capture(path: str | os.PathLike[str]) -> PacketTable:
                 times.append(nanoseconds)
                 for column, value in zip(columns.values(), (frame_len, *row), strict=True):
                     column.append(value)
-        except (_DamageError, UnpackError, ValueError, OverflowError) as error:
+        except (_DamageError, UnpackError, struct.error, ValueError, OverflowError) as error:
             damage = _first_line(error) or type(error).__name__
     if not times:
         raise HeapwrightError(f"{name}: no packet could be read ({damage or 'the capture is empty'}); one is needed")

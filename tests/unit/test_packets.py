@@ -403,6 +403,7 @@ fuzz = settings(max_examples=3000, deadline=None, suppress_health_check=[HealthC
 @fuzz
 @given(data=mutated())
 @example(data=pcapng(FRAMES).replace(b"\x09\x00\x01\x00\x06", b"\x09\x00\x01\x00\x7f"))
+@example(data=pcapng(FRAMES[:1]) + block("<", 6, b""))
 @example(data=SEEDS[5][:8] + b"\0\0\0\0" + SEEDS[5][12:])
 def test_a_mutated_capture_is_imported_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     import_or_refuse(tmp_path_factory.getbasetemp() / "mutated", data)
