@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from heapwright.metrics import Value
     from heapwright.study import Candidate, Standing, Study
 
-_PLAIN_WIDTH = 200
+_UNBOUNDED = 10_000
+_REMARKS_BESIDE = 140
 _ALWAYS = ("footprint_bytes", "fragmentation", "accesses", "accesses_malloc_max", "accesses_free_max", "failed")
 _HEADINGS = {
     "footprint_bytes": "footprint",
@@ -26,22 +30,27 @@ _PERCENT = ("fragmentation", "fragmentation_with_headers")
 def print_table(
     title: str, headings: Sequence[str], sections: Sequence[Sequence[Sequence[str]]], left: Sequence[str] = ()
 ) -> None:
-    """Print rows in sections under headings; columns named in ``left`` are aligned to the left and may wrap."""
+    """Print rows in sections under headings; columns named in ``left`` are aligned to the left."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for heading in headings:
-        wraps = heading in left
-        table.add_column(heading, justify="left" if wraps else "right", no_wrap=not wraps)
+        table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
     for section in sections:
         for row in section:
             table.add_row(*(Text(cell) for cell in row))
         table.add_section()
-    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _UNBOUNDED)
+    console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
+
+
+def _narrow() -> bool:
+    """Whether stdout is a terminal too narrow for remarks beside numbers."""
+    return sys.stdout.isatty() and shutil.get_terminal_size().columns < _REMARKS_BESIDE
 
 
 def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
@@ -82,9 +91,21 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
     zoo = [row(standing.candidate, _standing(standing)) for standing in study.zoo_standings(objectives)]
     traces = ", ".join(trace.name for trace in study.traces())
     size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
-    title = f"Front ({size}) and zoo: {len(study.combined.ids):,} recipes on {traces}"
+    title = f"Front ({size}) and zoo: {len(study.combined.ids):,} recipes on {traces}\n"
     headings = ["heap", *map(_heading, keys), *held_out.values(), "recipe; zoo: against the front"]
-    print_table(title, headings, [members, zoo], left=(headings[0], headings[-1]))
+    _print_with_remarks(title, headings, [members, zoo])
+
+
+def _print_with_remarks(title: str, headings: list[str], sections: list[list[list[str]]]) -> None:
+    """Print a table whose last column holds remarks; below it, where the terminal is too narrow."""
+    if not _narrow():
+        print_table(title, headings, sections, left=(headings[0], headings[-1]))
+        return
+    print_table(title, headings[:-1], [[row[:-1] for row in rows] for rows in sections], left=headings[:1])
+    for rows in sections:
+        click.echo()
+        for row in rows:
+            click.echo(f"{row[0]}: {row[-1]}")
 
 
 def _heading(key: str) -> str:
@@ -124,9 +145,13 @@ def _standing(standing: Standing) -> str:
     worse = {key: ratio for key, ratio in standing.ratios.items() if ratio > 1}
     if not worse:
         return f"equal to {standing.dominated_by}"
-    by = ", ".join(f"{_heading(key)} {_worse(ratio)}" for key, ratio in worse.items())
+    by = ", ".join(f"{_heading(key)} {_difference(key, ratio)}" for key, ratio in worse.items())
     return f"dominated by {standing.dominated_by}: {by}"
 
 
-def _worse(ratio: float) -> str:
-    return f"{ratio - 1:.1%} worse" if ratio < 10 else f"{ratio:,.0f} x worse"
+def _difference(key: str, ratio: float) -> str:
+    """How far a value is from one that it is so many times worse than, with its sign."""
+    from heapwright.metrics import METRICS
+
+    percent = 100 * (ratio - 1 if METRICS[key].direction == "min" else 1 / ratio - 1)
+    return f"{percent:+.1f} %" if abs(percent) >= 0.1 else f"{percent:+.1g} %"
