@@ -50,13 +50,12 @@ static inline int general_block_at(const struct hw_general *g, struct hw_heap *h
     return block->size != 0;
 }
 
-static inline void fixed_describe(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t b,
-                                  struct hw_block *block)
+static inline void fixed_describe(const struct hw_fixed *f, uint32_t class_, uint32_t b, struct hw_block *block)
 {
     block->offset = b;
     block->size = fixed_stride(f, class_);
     block->header = f->header;
-    block->state = fixed_is_free(f, h, class_, b + f->header) ? HW_BLOCK_FREE : HW_BLOCK_USED;
+    block->state = HW_BLOCK_USED;
 }
 
 /* Describes the first block at or behind `at` of classes with counts; 0 behind the last one. */
@@ -69,7 +68,7 @@ static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_hea
             at = f->blocks_at[i];
         }
         if (at < end) {
-            fixed_describe(f, h, i, at, block);
+            fixed_describe(f, i, at, block);
             return 1;
         }
     }
@@ -87,10 +86,12 @@ static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap 
     if (class_ >= f->count) {
         return 0;
     }
-    fixed_describe(f, h, class_, at, block);
+    fixed_describe(f, class_, at, block);
     return 1;
 }
 
+/* Describes the block at `at`, 0 being the pool's first; 0 behind the last one. In a fixed pool, and where quick lists
+ * stand above, a block that is told to be in use may also be one that waits in a list, see block_state(). */
 static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (pool->kind == HW_QUICK) {
@@ -105,6 +106,24 @@ static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, u
     return fixed_counted_block_at(&pool->fixed, h, at, block);
 }
 
+/* Tells a block that is handed out from one that waits in a list. O(list). */
+static inline uint32_t block_state(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
+                                   const struct hw_block *block)
+{
+    const struct hw_pool *pool = &p->pools[owner];
+    const uint32_t at = block->offset + block->header;
+    if (block->state != HW_BLOCK_USED) {
+        return block->state;
+    }
+    if (pool->kind == HW_FIXED && fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at)) {
+        return HW_BLOCK_FREE;
+    }
+    if (pool->cached && is_cached(p, owner, h, at, pool_capacity(pool, h, at))) {
+        return HW_BLOCK_CACHED;
+    }
+    return HW_BLOCK_USED;
+}
+
 static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap, struct hw_block *block)
 {
     uint32_t at = block->offset + block->size;
@@ -116,11 +135,7 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
                 block->pool = i;
             }
             if (pool_block_at(pool, heap, at, block)) {
-                if (pool->cached && block->state == HW_BLOCK_USED &&
-                    is_cached(p, i, heap, block->offset + block->header,
-                              pool_capacity(pool, heap, block->offset + block->header))) {
-                    block->state = HW_BLOCK_CACHED;
-                }
+                block->state = block_state(p, i, heap, block);
                 return 1;
             }
         }

@@ -203,8 +203,7 @@ static inline void count_refused(const struct hw_policy *p, struct hw_heap *h)
 
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
 {
-    uint32_t size = bytes > p->reach ? p->reach : (uint32_t)bytes;
-    size &= ~(p->align - 1u);
+    const uint32_t size = bytes > p->reach ? p->reach : (uint32_t)bytes;
     if (size < p->fixed_end) {
         return 0;
     }

@@ -55,7 +55,9 @@ struct hw_statistics {
 /* Makes a heap of `bytes` bytes at `arena`, which is aligned to HW_ARENA_ALIGNMENT.
  * Returns NULL if and only if arena is NULL, misaligned, or too small for the control data and all regions with a size
  * of their own. Memory beyond what the recipe's links and sizes reach is left unused. O(control data). */
+#ifndef HW_EXPLORE
 HW_API struct hw_heap *hw_init(const struct hw_policy *policy, void *arena, size_t bytes);
+#endif
 
 /* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1.
  * Returns NULL if and only if the heap has no room for it; that is counted, and the heap goes on as before. */

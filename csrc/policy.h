@@ -5,7 +5,7 @@
  * folds away. So every decision of the core that depends on the policy is a plain condition on these fields, in the
  * grammar of docs/core-grammar.md.
  *
- * Fields marked "derived" follow from the others; `native/policy_layout.h` computes them. Sizes, offsets and
+ * Fields marked "derived" follow from the others; `heapwright.policy` computes them. Sizes, offsets and
  * addresses are bytes; an address is an offset from the arena's base.
  */
 #ifndef HW_POLICY_H
@@ -151,7 +151,6 @@ struct hw_policy {
     uint32_t control;    /* derived: bytes of control data at the arena's base */
     uint32_t fixed_end;  /* derived: end of the control data and of all regions with a size of their own */
     uint32_t reach;      /* derived: largest arena that links and sizes can address */
-    uint32_t shared_top_at;   /* derived: address of the end of the shared part's blocks */
     uint32_t shared_high_at;  /* derived: address of the shared part's high-water mark */
     uint32_t shared_limit_at; /* derived: address of the end of the shared part */
     uint32_t shared_end_at;   /* derived: address of the arena's end */

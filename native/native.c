@@ -1,0 +1,540 @@
+/* native.c: the replay engine. It drives the core with the policy known at run time and keeps the accounts that the
+ * heap itself does not: what is live, what each call cost, what covered the arena. */
+#define _GNU_SOURCE
+#include "native.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "check.h"
+
+enum { OP_MALLOC = 0, OP_CALLOC = 1, OP_REALLOC = 2, OP_FREE = 3 };
+
+/* ---- traces ---------------------------------------------------------------------------------------------------- */
+
+uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t count, uint32_t objects, uint32_t *scratch,
+                         uint32_t *slot)
+{
+    uint32_t *number = scratch;           /* of each live object, plus 1 */
+    uint32_t *unused = scratch + objects; /* a stack: the number freed last is in the cache */
+    uint32_t unused_count = 0;
+    uint32_t slots = 0;
+    memset(number, 0, objects * sizeof *number);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t *mine = &number[object[i]];
+        if (*mine == 0) {
+            *mine = unused_count ? unused[--unused_count] : ++slots;
+        }
+        slot[i] = *mine - 1u;
+        if (op[i] == OP_FREE) {
+            unused[unused_count++] = *mine;
+            *mine = 0;
+        }
+    }
+    return slots;
+}
+
+void *hw_reserve(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void hw_unreserve(void *memory, size_t bytes)
+{
+    if (memory) {
+        munmap(memory, bytes);
+    }
+}
+
+/* ---- one replay -------------------------------------------------------------------------------------------------- */
+
+struct object {
+    uint32_t at;       /* payload address; 0 where the object is not alive */
+    uint32_t size;     /* bytes requested */
+    uint32_t capacity; /* payload bytes of its block */
+    uint32_t header;   /* header bytes of its block */
+};
+
+struct replay {
+    const struct hw_policy *policy;
+    const struct hw_calls *calls;
+    struct hw_heap heap;
+    struct object *objects;
+    uint64_t requested; /* live */
+    uint64_t capacity;  /* of live blocks */
+    uint64_t headers;   /* of live blocks */
+    int check;
+    struct hw_metrics *metrics;
+};
+
+static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
+                        size_t bytes, int check, struct hw_metrics *metrics)
+{
+    memset(r, 0, sizeof *r);
+    memset(metrics, 0, sizeof *metrics);
+    r->policy = policy;
+    r->calls = calls;
+    r->heap.base = memory;
+    r->check = check;
+    r->metrics = metrics;
+    metrics->broken_call = calls->count;
+    if (!heap_init(policy, &r->heap, bytes)) {
+        return -2;
+    }
+    r->heap.reads = 0;
+    r->heap.writes = 0;
+    r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
+    return r->objects ? 0 : -1;
+}
+
+/* Looks at the heap without its accesses being counted. */
+static void describe(struct replay *r, struct object *object)
+{
+    const uint64_t reads = r->heap.reads;
+    const struct hw_policy *p = r->policy;
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, &r->heap, object->at)) {
+            object->capacity = pool_capacity(pool, &r->heap, object->at);
+            object->header = pool->kind == HW_FIXED ? pool->fixed.header : pool->general.header;
+            break;
+        }
+    }
+    r->heap.reads = reads;
+}
+
+static void enter(struct replay *r, struct object *object, uint32_t at, uint32_t size)
+{
+    object->at = at;
+    object->size = size;
+    describe(r, object);
+    r->requested += size;
+    r->capacity += object->capacity;
+    r->headers += object->header;
+}
+
+static void leave(struct replay *r, struct object *object)
+{
+    r->requested -= object->size;
+    r->capacity -= object->capacity;
+    r->headers -= object->header;
+    object->at = 0;
+}
+
+/* A pattern that tells objects and places apart, so that a block which moved or overlaps another is found out. */
+static unsigned char pattern(uint32_t slot, uint32_t i)
+{
+    return (unsigned char)(slot * 167u + (i ^ i >> 8) * 59u + 1u);
+}
+
+static void fill(struct replay *r, uint32_t slot, uint32_t from)
+{
+    const struct object *object = &r->objects[slot];
+    unsigned char *payload = arena_pointer(&r->heap, object->at);
+    for (uint32_t i = from; r->check && i < object->size; i++) {
+        payload[i] = pattern(slot, i);
+    }
+}
+
+static int is_intact(struct replay *r, uint32_t slot, uint32_t bytes)
+{
+    const struct object *object = &r->objects[slot];
+    const unsigned char *payload = arena_pointer(&r->heap, object->at);
+    for (uint32_t i = 0; r->check && i < bytes; i++) {
+        if (payload[i] != pattern(slot, i)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void note_broken(struct replay *r, uint64_t call, int what)
+{
+    if (r->metrics->broken == 0) {
+        r->metrics->broken = what;
+        r->metrics->broken_call = call;
+    }
+}
+
+static void refuse(struct replay *r)
+{
+    r->metrics->failed++;
+}
+
+static void replay_malloc(struct replay *r, uint64_t i)
+{
+    const uint32_t slot = r->calls->slot[i];
+    const uint32_t size = r->calls->size[i];
+    const uint32_t n = size ? size : 1u;
+    const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
+    uint32_t at = 0;
+    if (n <= HW_MAX_REQUEST) {
+        at = align > r->policy->align ? heap_malloc_aligned(r->policy, &r->heap, align, n)
+                                      : heap_malloc(r->policy, &r->heap, n);
+    }
+    r->metrics->requested_bytes += size;
+    r->objects[slot].at = at;
+    if (at == 0) {
+        refuse(r);
+        return;
+    }
+    r->metrics->admitted_bytes += size;
+    enter(r, &r->objects[slot], at, size);
+    fill(r, slot, 0);
+}
+
+static void replay_realloc(struct replay *r, uint64_t i)
+{
+    const uint32_t slot = r->calls->slot[i];
+    const uint32_t size = r->calls->size[i];
+    struct object *object = &r->objects[slot];
+    if (object->at == 0) {
+        return;
+    }
+    r->metrics->requested_bytes += size;
+    const uint32_t had = object->size;
+    const uint32_t at = size <= HW_MAX_REQUEST ? heap_realloc(r->policy, &r->heap, object->at, size ? size : 1u) : 0;
+    if (at == 0) {
+        refuse(r);
+        return;
+    }
+    r->metrics->admitted_bytes += size;
+    leave(r, object);
+    enter(r, object, at, size);
+    if (!is_intact(r, slot, had < size ? had : size)) {
+        note_broken(r, i, -1);
+    }
+    fill(r, slot, had < size ? had : size);
+}
+
+static void replay_free(struct replay *r, uint64_t i)
+{
+    const uint32_t slot = r->calls->slot[i];
+    struct object *object = &r->objects[slot];
+    if (object->at == 0) {
+        return;
+    }
+    if (!is_intact(r, slot, object->size)) {
+        note_broken(r, i, -1);
+    }
+    heap_free(r->policy, &r->heap, object->at);
+    leave(r, object);
+}
+
+/* Performs one call; returns the metadata accesses it made. */
+static uint64_t replay_call(struct replay *r, uint64_t i)
+{
+    const uint64_t before = r->heap.reads + r->heap.writes;
+    const uint32_t covered = r->heap.covered_bytes;
+    const uint8_t op = r->calls->op[i];
+    if (op == OP_FREE) {
+        replay_free(r, i);
+    } else if (op == OP_REALLOC) {
+        replay_realloc(r, i);
+    } else {
+        replay_malloc(r, i);
+    }
+    struct hw_metrics *m = r->metrics;
+    if (r->requested > m->requested_peak) {
+        m->requested_peak = r->requested;
+    }
+    if (r->heap.covered_bytes != covered) {
+        m->peak_requested = r->requested;
+        m->peak_capacity = r->capacity;
+        m->peak_headers = r->heap.header_bytes;
+    }
+    const uint64_t cost = r->heap.reads + r->heap.writes - before;
+    if (r->check > 1) {
+        const uint64_t reads = r->heap.reads;
+        const int broken = hw_check(r->policy, &r->heap);
+        if (broken) {
+            note_broken(r, i, broken);
+        }
+        r->heap.reads = reads;
+    }
+    return cost;
+}
+
+static void replay_end(struct replay *r)
+{
+    struct hw_metrics *m = r->metrics;
+    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
+        m->live_blocks += r->objects[slot].at != 0;
+    }
+    m->reads = r->heap.reads;
+    m->writes = r->heap.writes;
+    m->moved = r->heap.moved_bytes;
+    m->covered = r->heap.covered_bytes;
+    m->shared = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
+    if (r->policy->shared_end_at != r->policy->shared_limit_at) {
+        m->shared += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
+    }
+    free(r->objects);
+}
+
+/* ---- costs of calls ---------------------------------------------------------------------------------------------- */
+
+/* How often each cost occurred; costs beyond the table are kept one by one. */
+struct costs {
+    uint32_t often[4096];
+    uint32_t *dear;
+    uint64_t dear_count;
+    uint64_t count;
+    uint64_t max;
+};
+
+static void costs_add(struct costs *costs, uint64_t cost)
+{
+    costs->count++;
+    if (cost > costs->max) {
+        costs->max = cost;
+    }
+    if (cost < 4096u) {
+        costs->often[cost]++;
+    } else {
+        costs->dear[costs->dear_count++] = cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost;
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The smallest cost that at least 99.9 % of the calls do not exceed. */
+static uint64_t costs_p999(struct costs *costs)
+{
+    uint64_t left = costs->count - costs->count / 1000u; /* ceil(0.999 count) calls are at or below it */
+    if (costs->count == 0) {
+        return 0;
+    }
+    for (uint32_t cost = 0; cost < 4096u; cost++) {
+        if (costs->often[cost] >= left) {
+            return cost;
+        }
+        left -= costs->often[cost];
+    }
+    qsort(costs->dear, costs->dear_count, sizeof *costs->dear, ascending);
+    return costs->dear[left - 1u];
+}
+
+/* ---- entry points ------------------------------------------------------------------------------------------------ */
+
+struct accounts {
+    struct costs allocating;
+    struct costs freeing;
+    double weighted; /* live requested bytes times microseconds, or times calls */
+    double weight;
+};
+
+static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
+{
+    double span = 1.0;
+    if (r->calls->ts_us) {
+        span = i + 1u < r->calls->count ? (double)(r->calls->ts_us[i + 1u] - r->calls->ts_us[i]) : 0.0;
+    }
+    a->weighted += span * (double)r->requested;
+    a->weight += span;
+}
+
+int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
+              uint32_t *timeline, struct hw_metrics *metrics)
+{
+    struct replay r;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
+    if (failed) {
+        return failed;
+    }
+    struct accounts *a = calloc(1, sizeof *a);
+    uint32_t *dear = malloc((calls->count ? calls->count : 1u) * sizeof *dear);
+    if (a == NULL || dear == NULL) {
+        free(a);
+        free(dear);
+        free(r.objects);
+        return -1;
+    }
+    uint64_t frees = 0;
+    for (uint64_t i = 0; i < calls->count; i++) {
+        frees += calls->op[i] == OP_FREE;
+    }
+    a->freeing.dear = dear;
+    a->allocating.dear = dear + frees;
+    for (uint64_t i = 0; i < calls->count; i++) {
+        costs_add(calls->op[i] == OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
+        account_time(a, &r, i);
+        if (timeline) {
+            timeline[3u * i] = (uint32_t)r.requested;
+            timeline[3u * i + 1u] = (uint32_t)(r.capacity + r.headers);
+            timeline[3u * i + 2u] = r.heap.covered_bytes;
+        }
+    }
+    replay_end(&r);
+    metrics->malloc_max = a->allocating.max;
+    metrics->malloc_p999 = costs_p999(&a->allocating);
+    metrics->free_max = a->freeing.max;
+    metrics->free_p999 = costs_p999(&a->freeing);
+    metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
+    free(dear);
+    free(a);
+    return 0;
+}
+
+/* ---- the heap map ------------------------------------------------------------------------------------------------ */
+
+struct map {
+    struct hw_run *runs;
+    uint64_t room;
+    uint64_t count;
+    uint32_t column;
+};
+
+/* Adds a run, or lengthens the last one. */
+static void add_run(struct map *map, uint32_t offset, uint32_t size, uint32_t state)
+{
+    if (size == 0) {
+        return;
+    }
+    if (map->count > 0 && map->count <= map->room) {
+        struct hw_run *last = &map->runs[map->count - 1u];
+        if (last->column == map->column && last->state == state && last->offset + last->size == offset) {
+            last->size += size;
+            return;
+        }
+    }
+    if (map->count < map->room) {
+        const struct hw_run run = {map->column, offset, size, state};
+        map->runs[map->count] = run;
+    }
+    map->count++;
+}
+
+static void add_block(struct map *map, const struct hw_block *block, const unsigned char *live)
+{
+    uint32_t state = 2;
+    if (block->state == HW_BLOCK_USED) {
+        state = live[block->offset + block->header] ? 1 : 3;
+    }
+    add_run(map, block->offset, block->header, 0);
+    add_run(map, block->offset + block->header, block->size - block->header, state);
+}
+
+static void add_column(struct map *map, struct replay *r, uint32_t arena, const unsigned char *live)
+{
+    const struct hw_policy *p = r->policy;
+    uint32_t end = p->control;
+    add_run(map, 0, p->control, 4);
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        struct hw_block block = {0, 0, 0, 0, 0};
+        while (pool_block_at(&p->pools[i], &r->heap, block.offset + block.size, &block)) {
+            if (block.offset > end) {
+                add_run(map, end, block.offset - end, 5);
+            }
+            add_block(map, &block, live);
+            end = block.offset + block.size > end ? block.offset + block.size : end;
+        }
+    }
+    if (end < arena) {
+        add_run(map, end, arena - end, 5);
+    }
+}
+
+int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                    const uint64_t *columns, uint32_t column_count, struct hw_run *runs, uint64_t room)
+{
+    struct replay r;
+    struct hw_metrics metrics;
+    struct map map = {runs, room, 0, 0};
+    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    if (failed) {
+        return failed;
+    }
+    unsigned char *live = calloc(bytes + 1u, 1);
+    if (live == NULL) {
+        free(r.objects);
+        return -1;
+    }
+    for (uint64_t i = 0; i < calls->count && map.column < column_count; i++) {
+        struct object *object = &r.objects[calls->slot[i]];
+        live[object->at] = 0;
+        (void)replay_call(&r, i);
+        live[object->at] = 1;
+        live[0] = 0;
+        if (columns[map.column] == i) {
+            add_column(&map, &r, (uint32_t)bytes, live);
+            map.column++;
+        }
+    }
+    replay_end(&r);
+    free(live);
+    return (int64_t)map.count;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------------------------------ */
+
+static void mark(unsigned char *marks, uint32_t from, uint32_t bytes, uint32_t *end)
+{
+    memset(marks + from, 1, bytes);
+    if (from + bytes > *end) {
+        *end = from + bytes;
+    }
+}
+
+static void mark_general(const struct hw_general *g, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+{
+    const uint32_t payload = block->offset + block->header;
+    mark(marks, block->offset, block->header ? g->word.bytes : 0, end);
+    if (block->state == HW_BLOCK_FREE) {
+        const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
+        mark(marks, payload, links * g->links.field.bytes, end);
+        if (g->boundary_tags && can_merge(g, block->size)) {
+            mark(marks, block->offset + block->size - g->word.bytes, g->word.bytes, end);
+        }
+    }
+    if (block->state == HW_BLOCK_CACHED) {
+        mark(marks, payload, g->links.field.bytes, end);
+    }
+}
+
+static void mark_fixed(const struct hw_fixed *f, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+{
+    if (f->header) {
+        mark(marks, block->offset, f->grow ? f->word.bytes : 0, end);
+    }
+    if (f->grow && f->first_fit) {
+        mark(marks, block->offset + 4u, f->links.field.bytes, end);
+    }
+    if (block->state == HW_BLOCK_CACHED || (block->state == HW_BLOCK_FREE && !f->first_fit)) {
+        mark(marks, block->offset + block->header, f->links.field.bytes, end);
+    }
+}
+
+int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                    unsigned char *marks)
+{
+    struct replay r;
+    struct hw_metrics metrics;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    if (failed) {
+        return failed;
+    }
+    for (uint64_t i = 0; i < calls->count; i++) {
+        (void)replay_call(&r, i);
+    }
+    uint32_t end = 0;
+    struct hw_block block = {0, 0, 0, 0, 0};
+    mark(marks, 0, policy->control, &end);
+    while (hw_next_block(policy, &r.heap, &block)) {
+        const struct hw_pool *pool = &policy->pools[block.pool];
+        if (pool->kind == HW_FIXED) {
+            mark_fixed(&pool->fixed, &block, marks, &end);
+        } else {
+            mark_general(&pool->general, &block, marks, &end);
+        }
+    }
+    replay_end(&r);
+    return (int64_t)end;
+}

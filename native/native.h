@@ -1,0 +1,81 @@
+/* native.h: what Python calls. Host only; the declarations below are read by cffi as they stand. */
+#ifndef HW_NATIVE_H
+#define HW_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy.h"
+
+/* A trace, ready to be replayed: arrays of `count` calls. */
+struct hw_calls {
+    uint64_t count;
+    uint32_t slots;        /* objects are numbered so that no number is in use twice at a time; this many numbers */
+    const uint8_t *op;     /* 0 malloc, 1 calloc, 2 realloc, 3 free */
+    const uint32_t *slot;  /* the object's number */
+    const uint32_t *size;  /* bytes requested; ignored for a free */
+    const uint32_t *align; /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
+    const int64_t *ts_us;  /* microseconds since the first call; NULL where there are no times */
+};
+
+/* What one replay found; bytes unless said otherwise. */
+struct hw_metrics {
+    uint64_t requested_peak;   /* largest sum of live requested bytes */
+    uint64_t requested_bytes;  /* sum of all requests */
+    uint64_t admitted_bytes;   /* sum of the requests that were served */
+    uint64_t failed;           /* requests refused */
+    uint64_t reads;            /* metadata loads */
+    uint64_t writes;           /* metadata stores */
+    uint64_t moved;            /* copied by realloc */
+    uint64_t covered;          /* ever covered by blocks */
+    uint64_t peak_requested;   /* live requested bytes when the last block was first covered */
+    uint64_t peak_capacity;    /* payload capacity of live blocks at that time */
+    uint64_t peak_headers;     /* headers of all blocks, used and free, at that time */
+    uint64_t malloc_max;       /* accesses of the dearest malloc, calloc or realloc */
+    uint64_t malloc_p999;      /* accesses that 99.9 % of these calls do not exceed */
+    uint64_t free_max;         /* the same for free */
+    uint64_t free_p999;
+    uint64_t shared;           /* covered in the shared part of the arena */
+    uint64_t live_blocks;      /* objects alive at the end */
+    double mean_requested;     /* live requested bytes, averaged over time (over calls where there are no times) */
+    uint64_t broken_call;      /* first call after which a payload or an invariant was found broken; count if none */
+    int broken;                /* what was broken: HW_BROKEN_..., or -1 for a payload */
+};
+
+/* Bytes of the arena that look alike. */
+struct hw_run {
+    uint32_t column; /* index into the requested calls */
+    uint32_t offset;
+    uint32_t size;
+    uint32_t state; /* 0 header, 1 payload in use, 2 free, 3 cached, 4 control, 5 untouched */
+};
+
+/* Numbers objects so that few numbers are used; returns how many. `object` are dense indices below `objects`, and
+ * `scratch` has room for 2 * objects numbers. O(count). */
+uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t count, uint32_t objects, uint32_t *scratch,
+                         uint32_t *slot);
+
+/* Reserves address space for arenas; memory is taken as it is touched. NULL where the system refuses. */
+void *hw_reserve(size_t bytes);
+void hw_unreserve(void *memory, size_t bytes);
+
+/* Replays the calls on a fresh heap of `bytes` bytes at `memory`. Refused requests are counted, and later calls of the
+ * refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and all invariants after every call).
+ * `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers,
+ * and bytes ever covered, after each call. Returns 0, or -1 where there is no memory, or -2 where the arena is too
+ * small for the heap's control data. O(count) calls of the heap. */
+int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
+              uint32_t *timeline, struct hw_metrics *metrics);
+
+/* Replays and describes the whole arena after each of the calls `columns`, ascending. Writes at most `room` runs.
+ * Returns the number of runs there are, or a negative number as hw_replay() does. */
+int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                    const uint64_t *columns, uint32_t column_count, struct hw_run *runs, uint64_t room);
+
+/* Replays, leaves the heap in `memory`, and marks in `marks` (one byte for each of the arena's) what is metadata:
+ * control data, headers, links and boundary tags of free blocks, links of cached blocks. Returns the address behind the
+ * last marked byte, or a negative number as hw_replay() does. */
+int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                    unsigned char *marks);
+
+#endif

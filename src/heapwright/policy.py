@@ -1,0 +1,324 @@
+"""From a recipe to the policy that the C core runs: every field of `struct hw_policy`, the derived ones included.
+
+The control data is laid out here, once, for replay and for generated code alike:
+
+    null node | refused, misused | end of the shared part, its high-water mark | pool by pool
+
+All numbers are bytes or addresses (offsets from the arena's base) unless the field says otherwise; `csrc/policy.h`
+documents each field.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heapwright.errors import HeapwrightError
+from heapwright.recipes import Fixed, General, Quick, Recipe
+
+KINDS = {"quick": 1, "general": 2, "fixed": 3}
+FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
+ORDERS = {"lifo": 0, "fifo": 1, "address": 2, "size": 3}
+FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
+COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4}
+FLUSHES = {"never": 0, "over-limit": 1, "before-growing": 2}
+
+MAX_REQUEST = 0x7FFF0000
+"""HW_MAX_REQUEST of csrc/heap.h: larger requests are refused."""
+
+MAX_REACH = 1 << 31
+"""No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
+
+LARGEST_OCTAVE = 31
+"""Bins cover sizes below 2^31."""
+
+
+def policy(recipe: Recipe) -> dict[str, Any]:
+    """The policy of a recipe as nested dicts and lists that mirror `struct hw_policy`.
+
+    The recipe is taken in its canonical form. Raises HeapwrightError where the control data and the regions with a
+    size of their own are beyond what the recipe's links reach.
+    """
+    return _Layout(recipe.canonical()).values
+
+
+def _log2(value: int) -> int:
+    return value.bit_length() - 1
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+class _Layout:
+    """Places the control data, then the regions, then the shared part."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.align = recipe.align
+        self.cursor = 0
+        pools = recipe.pools
+        doubles = any(isinstance(pool, General) and pool.free_list == "double" for pool in pools)
+        self._take(2 * recipe.link_bytes if doubles else 0, 1)
+        heap = {
+            "refused_at": self._take(4, 4),
+            "misused_at": self._take(4, 4) if recipe.checks else 0,
+            "shared_limit_at": self._take(4, 4),
+            "shared_high_at": self._take(4, 4),
+        }
+        self.heap = heap
+        self.values: dict[str, Any] = {}
+        last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
+        laid_out = [self._pool(index, index == last) for index in range(len(pools))]
+        control = self._regions(laid_out)
+        grown = next((pool["fixed"] for pool in laid_out if pool["fixed"].get("grow")), None)
+        self.values = {
+            "align": self.align,
+            "checks": int(recipe.checks),
+            "pool_count": len(pools),
+            "flushes": int(any(isinstance(pool, Quick) and pool.flush == "before-growing" for pool in pools)),
+            "control": control,
+            "fixed_end": self.cursor,
+            "reach": self._reach(laid_out),
+            "shared_end_at": grown["end_at"] if grown else heap["shared_limit_at"],
+            **heap,
+            "pools": laid_out,
+        }
+        if self.cursor > self.values["reach"]:
+            raise HeapwrightError(
+                f"{recipe.name or recipe.summary()}: control data and regions take {self.cursor} bytes, its links and "
+                f'headers reach {self.values["reach"]}; use "link_bytes" 4, a larger header or smaller regions'
+            )
+
+    def _take(self, size: int, align: int) -> int:
+        at = _round_up(self.cursor, align)
+        self.cursor = at + size
+        return at
+
+    def _links(self) -> dict[str, Any]:
+        width = self.recipe.link_bytes
+        return {
+            "field": {"bytes": width, "natural": int(self.align % width == 0)},
+            "shift": _log2(self.align) if width == 2 else 0,
+        }
+
+    def _word(self, header: int) -> dict[str, int]:
+        """The field at the start of a block's header: up to 4 bytes, natural where every header starts aligned."""
+        width = max(1, min(header, 4))
+        natural = width in (1, 2, 4) and self.align % width == 0 and header % width == 0
+        return {"bytes": width, "natural": int(natural)}
+
+    def _pool(self, index: int, last: bool) -> dict[str, Any]:
+        pool = self.recipe.pools[index]
+        limits = {
+            "kind": KINDS[pool.kind],
+            "min_size": pool.min_size,
+            "max_size": MAX_REQUEST if pool.max_size is None else min(pool.max_size, MAX_REQUEST),
+            "last": int(last),
+            "cached": int(any(isinstance(above, Quick) for above in self.recipe.pools[:index])),
+            "quick": {},
+            "general": {},
+            "fixed": {},
+        }
+        if isinstance(pool, Quick):
+            limits["quick"] = self._quick(pool, index)
+        elif isinstance(pool, General):
+            limits["general"] = self._general(pool, bool(limits["cached"]))
+        else:
+            limits["fixed"] = self._fixed(pool)
+        return limits
+
+    # ---- quick
+
+    def _quick(self, pool: Quick, index: int) -> dict[str, Any]:
+        below = next(other for other in self.recipe.pools[index + 1 :] if not isinstance(other, Quick))
+        if isinstance(below, General):
+            header, unit, least = below.header, below.unit, self._least(below, cached=True)
+        else:
+            header, unit, least = 0, self.align, max(self.align, _round_up(self.recipe.link_bytes, self.align))
+
+        def capacity(size: int) -> int:
+            return max(_round_up(size + header, unit), least) - header
+
+        link = self.recipe.link_bytes
+        if pool.sizes is None:
+            assert pool.up_to is not None
+            up_to = capacity(pool.up_to) + header
+            sizes: list[int] = []
+            count = (up_to - least) // unit + 1
+        else:
+            up_to = 0
+            sizes = list(dict.fromkeys(capacity(size) for size in pool.sizes))
+            count = len(sizes)
+        limited = pool.limit_blocks is not None or pool.limit_bytes is not None
+        share = round(pool.flush_share * 1024)
+        return {
+            "links": self._links(),
+            "count": count,
+            "by_size": int(pool.sizes is None),
+            "up_to": up_to,
+            "sizes": sizes,
+            "limit_blocks": pool.limit_blocks or 0,
+            "limit_bytes": pool.limit_bytes or 0,
+            "flush": FLUSHES[pool.flush],
+            "flush_share": share,
+            "block_header": header,
+            "block_unit_shift": _log2(unit),
+            "block_least": least,
+            "heads_at": self._take(count * link, link),
+            "counts_at": self._take(4 * count, 4) if limited else 0,
+            "cached_at": self._take(4, 4) if share else 0,
+        }
+
+    # ---- general
+
+    def _least(self, pool: General, cached: bool) -> int:
+        """Smallest block; one that a quick list may hold has room for a link whatever its own list needs."""
+        link = _round_up(pool.header + self.recipe.link_bytes, pool.unit) if cached else 0
+        return max(pool.min_block, link)
+
+    def _general(self, pool: General, cached: bool) -> dict[str, Any]:
+        recipe = self.recipe
+        tags = pool.boundary_tags
+        flag_bits = 2 if tags else 1
+        word = self._word(pool.header)
+        least = self._least(pool, cached)
+        raw = word["bytes"] == 4 and self.align >= 1 << flag_bits
+        shared = pool.region == 0
+        next_fit = pool.fit == "next"
+        partial = pool.fit == "best" and pool.search_percent < 100 and pool.free_list != "implicit"
+        split_least = least if pool.split == "always" else max(least, pool.split if isinstance(pool.split, int) else 0)
+        values = {
+            "links": self._links(),
+            "word": word,
+            "header": pool.header,
+            "align": self.align,
+            "unit_shift": _log2(pool.unit),
+            "min_block": least,
+            "boundary_tags": int(tags),
+            "free_list": FREE_LISTS[pool.free_list],
+            "order": ORDERS[pool.order],
+            "fit": FITS[pool.fit],
+            "search_percent": pool.search_percent if partial else 100,
+            "split": int(pool.split != "never"),
+            "split_least": split_least,
+            "split_tail": int(pool.split_from == "tail"),
+            "coalesce": COALESCE[pool.coalesce],
+            "coalesce_from": pool.coalesce_from,
+            "bin_round_up": int(pool.bins in ("two-level", "half-fit")),
+            "victim_up_to": pool.victim_up_to,
+            "close_bins": pool.close_bins,
+            "region": pool.region,
+            "size_raw": int(raw),
+            "flag_bits": flag_bits,
+            "size_shift": _log2(self.align),
+            "top_at": self._take(4, 4),
+            "high_at": self.heap["shared_high_at"] if shared else self._take(4, 4),
+            "limit_at": self.heap["shared_limit_at"] if shared else self._take(4, 4),
+            "rover_at": self._take(4, 4) if next_fit else 0,
+            "count_at": self._take(4, 4) if partial else 0,
+            "pending_at": self._take(4, 4) if pool.coalesce == "deferred" else 0,
+            "victim_at": self._take(8, 4) if pool.victim_up_to else 0,
+        }
+        values |= self._bins(pool, least)
+        bins = values["bins"]
+        stride = self.recipe.link_bytes * (2 if pool.order == "fifo" else 1)
+        if recipe.link_bytes == 2 and (pool.free_list == "double" or pool.order == "fifo"):
+            stride = _round_up(stride, self.align)
+        values["list_stride"] = stride
+        values["summary_at"] = self._take(4, 4) if bins > 32 else 0
+        values["bitmap_at"] = self._take(_round_up(bins, 32) // 8, 4) if bins else 0
+        lists = 0 if pool.free_list == "implicit" else max(bins, 1)
+        values["lists_at"] = self._take(lists * stride, max(self.align, 4)) if lists else 0
+        return values
+
+    def _bins(self, pool: General, least: int) -> dict[str, int]:
+        if pool.bins == "none":
+            return dict.fromkeys(("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins"), 0)
+        linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
+        first = least // pool.unit
+        linear_bins = max(0, linear // pool.unit - first)
+        octave = _log2(linear) if linear_bins else _log2(least)
+        octaves = min(LARGEST_OCTAVE, _log2(self._reach_of(pool))) - octave
+        return {
+            "bins": linear_bins + max(1, octaves) * per_octave,
+            "bin_linear": linear if linear_bins else 0,
+            "bin_steps_log2": _log2(per_octave),
+            "bin_first": first,
+            "bin_octave": octave,
+            "bin_linear_bins": linear_bins,
+        }
+
+    def _reach_of(self, pool: General) -> int:
+        """Largest arena that links and the size field of this pool's headers address."""
+        width = min(pool.header, 4)
+        flag_bits = 2 if pool.boundary_tags else 1
+        raw = width == 4 and self.align >= 1 << flag_bits
+        sizes = MAX_REACH if raw else ((1 << (8 * width - flag_bits)) - 1) * self.align
+        links = 0xFFFF * self.align if self.recipe.link_bytes == 2 else MAX_REACH
+        return min(sizes, links, MAX_REACH)
+
+    def _reach(self, laid_out: list[dict[str, Any]]) -> int:
+        reaches = [self._reach_of(pool) for pool in self.recipe.pools if isinstance(pool, General)]
+        if self.recipe.link_bytes == 2:
+            reaches.append(0xFFFF * self.align)
+        return min([MAX_REACH, *reaches])
+
+    # ---- fixed
+
+    def _fixed(self, pool: Fixed) -> dict[str, Any]:
+        link = self.recipe.link_bytes
+        count = len(pool.sizes)
+        grow = pool.counts == "grow"
+        first_fit = pool.find == "first-fit"
+        counts = [] if isinstance(pool.counts, str) else list(pool.counts)
+        flags_at = [self._take(blocks, 1) for blocks in counts] if first_fit and not grow else []
+        return {
+            "links": self._links(),
+            "word": self._word(pool.header),
+            "count": count,
+            "sizes": list(pool.sizes),
+            "counts": counts,
+            "grow": int(grow),
+            "page": pool.page,
+            "header": pool.header,
+            "first_fit": int(first_fit),
+            "fall_through": int(pool.fall_through),
+            "align": self.align,
+            "heads_at": self._take(count * link, link) if grow or not first_fit else 0,
+            "carved_at": 0 if grow else self._take(4 * count, 4),
+            "tails_at": self._take(count * link, link) if grow and first_fit else 0,
+            "flags_at": flags_at,
+            "limit_at": self.heap["shared_limit_at"] if grow else 0,
+            "high_at": self.heap["shared_high_at"] if grow else 0,
+            "end_at": self._take(4, 4) if grow else self.heap["shared_limit_at"],
+        }
+
+    # ---- regions
+
+    def _aligned_for(self, header: int) -> int:
+        """The next address at which a block starts so that its payload is aligned."""
+        return _round_up(self.cursor + header, self.align) - header
+
+    def _regions(self, laid_out: list[dict[str, Any]]) -> int:
+        """Lays out the regions with a size of their own, then the start of the shared part; returns the control's end."""
+        control = self.cursor
+        for pool, values in zip(self.recipe.pools, laid_out, strict=True):
+            if isinstance(pool, General) and pool.region:
+                self.cursor = self._aligned_for(pool.header)
+                values["general"]["start"] = self.cursor
+                self.cursor += pool.region
+            elif isinstance(pool, Fixed) and not isinstance(pool.counts, str):
+                self._counted_classes(pool, values["fixed"])
+        for pool, values in zip(self.recipe.pools, laid_out, strict=True):
+            if isinstance(pool, General) and pool.region == 0:
+                self.cursor = self._aligned_for(pool.header)
+                values["general"]["start"] = self.cursor
+        return control
+
+    def _counted_classes(self, pool: Fixed, values: dict[str, Any]) -> None:
+        values["blocks_at"] = []
+        for size, count in zip(values["sizes"], values["counts"], strict=True):
+            self.cursor = self._aligned_for(pool.header)
+            values["blocks_at"].append(self.cursor)
+            self.cursor += count * _round_up(size + pool.header, self.align)
+        values["end"] = self.cursor
