@@ -29,7 +29,9 @@ PERCENTILES = (10, 25, 50, 75, 90, 99)
 
 
 class Objects(NamedTuple):
-    """Every object of a trace in order of birth: int64 of shape (objects,), call of birth, call of death (-1: never)."""
+    """Every object of a trace in order of birth: int64 of shape (objects,), call of birth, call of death (-1:
+    never).
+    """
 
     birth: Int64s
     death: Int64s

@@ -1,0 +1,126 @@
+"""The page: one HTML file with everything in it, made of a template, the plotting library and the content."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from heapwright.metrics import METRICS
+from heapwright.report.plots import Figure
+
+TEMPLATE = Path(__file__).with_name("template")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One figure of the page's head: what it is, its value in words, and what to compare it with."""
+
+    words: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Heap:
+    """What one heap makes of one trace: two figures with the same axes."""
+
+    timeline: Figure
+    heap_map: Figure
+
+
+@dataclass(frozen=True)
+class TraceSection:
+    """One trace: figures of what it asks for, and what heaps make of it; `missing` says why there are none."""
+
+    name: str
+    figures: Sequence[Figure] = ()
+    heaps: Sequence[Heap] = ()
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: `columns` of (heading, unit, meaning), rows of cells, and a line below."""
+
+    columns: Sequence[tuple[str, str, str]]
+    rows: Sequence[Mapping[str, Any]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that a page shows. A trace's page has no trade-offs, tables or recipes."""
+
+    title: str
+    lead: str
+    facts: Sequence[Fact]
+    traces: Sequence[TraceSection]
+    trade_offs: Sequence[Figure] = ()
+    front: Table | None = None
+    zoo: Table | None = None
+    held_out: Table | None = None
+    recipes: Sequence[Mapping[str, Any]] = ()
+    objectives: Sequence[str] = ()
+    selected: str = ""
+    source: str = ""
+    origin: Sequence[str] = field(default_factory=list)
+
+    def figures(self) -> list[Figure]:
+        """Every figure of the page, in its order."""
+        found = list(self.trade_offs)
+        for trace in self.traces:
+            found += trace.figures
+            found += [figure for heap in trace.heaps for figure in (heap.timeline, heap.heap_map)]
+        return found
+
+
+def render(content: Content) -> str:
+    """The page as HTML. It loads nothing: a content security policy in its head forbids that."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("page.html.jinja").render(
+        content=content,
+        style=(TEMPLATE / "page.css").read_text(encoding="utf-8"),
+        script=(TEMPLATE / "page.js").read_text(encoding="utf-8"),
+        library=_library(),
+        data=_packed(content),
+    )
+
+
+def _packed(content: Content) -> str:
+    """Plots and recipes as JSON, gzip, base64: a fifth of the plain size, and browsers since 2023 unpack it
+    themselves.
+    """
+    data = {
+        "figures": {figure.name: figure.page_spec() for figure in content.figures()},
+        "tradeOffs": [figure.name for figure in content.trade_offs],
+        "metrics": {key: {"unit": metric.unit, "meaning": metric.meaning} for key, metric in METRICS.items()},
+        "recipes": list(content.recipes),
+        "objectives": list(content.objectives),
+        "selected": content.selected,
+        "source": content.source,
+    }
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that defines vegaEmbed."""
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", "<\\/script")

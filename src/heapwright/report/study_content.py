@@ -1,0 +1,296 @@
+"""What a page says of a study: the choice among its recipes, and how the chosen ones treat the traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heapwright import __version__, pareto
+from heapwright.errors import HeapwrightError
+from heapwright.metrics import METRICS, Value
+from heapwright.profile import profile
+from heapwright.recipes import Recipe, resolve_heap
+from heapwright.report import plots
+from heapwright.report.page import Content, Fact, Table, TraceSection
+from heapwright.report.trace_content import NamedHeap, section
+from heapwright.study import Candidate, Standing, Study, TraceInfo
+from heapwright.traces import Trace
+
+TABLE_METRICS = (
+    "footprint_bytes",
+    "fragmentation",
+    "accesses",
+    "accesses_malloc_max",
+    "accesses_free_max",
+    "energy_nJ",
+)
+SAME_SPOT = 3.0
+"""Pixels within which two recipes off the front are drawn as one point."""
+PLOTTED_PAIRS = 3
+
+
+def study_content(study: Study, heaps: Sequence[str]) -> Content:
+    """The page of a study.
+
+    `heaps`: recipes to draw (ids of the study, zoo names, or as on the command line); by default the balanced pick
+    and the zoo's best. Raises HeapwrightError where no recipe of the study serves every request.
+    """
+    front, balanced, standings = study.front(), study.pick("balanced"), study.zoo_standings()
+    rival = _best_of_zoo(standings, front, study.objectives)
+    drawn = heaps or [balanced.id, *([rival.id] if rival and rival.id != balanced.id else [])]
+    named = [_named_heap(study, heap, balanced.id) for heap in drawn]
+    recipes = _drawn_recipes(study, front, standings, balanced.id)
+    infos = study.traces()
+    names = _listed([info.name for info in infos])
+    tried, admitted = len(study.combined.ids), len(_admitted(study))
+    refused = f"{tried - admitted:,} refused requests" if tried > admitted else "all served every request"
+    return Content(
+        title=names,
+        lead=f"{tried:,} allocators tried on {names}, judged by {_listed(list(map(plots.words, study.objectives)))}. "
+        f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
+        facts=[
+            *(_fact(key, balanced, rival) for key in study.objectives),
+            Fact("Recipes tried", f"{tried:,}", refused),
+            Fact("On the front", f"{len(front):,}", f"beside {len(standings)} allocators of the zoo"),
+        ],
+        traces=[_section(study, info, named) for info in infos],
+        trade_offs=_trade_offs(study.objectives, recipes, admitted),
+        front=_front(study, front, balanced.id),
+        zoo=_zoo(study, standings, balanced.id),
+        held_out=_held_out(study, balanced.id),
+        recipes=recipes,
+        objectives=study.objectives,
+        selected=balanced.id,
+        source=study.path.name,
+        origin=_origin(study, admitted, len(recipes)),
+    )
+
+
+def _admitted(study: Study) -> npt.NDArray[np.intp]:
+    """Rows of the recipes that may be on a front; see `Results.front_rows`."""
+    eligible = ~np.isnan(study.combined.points(study.objectives)).any(axis=1)
+    if "admitted_fraction" not in study.objectives:
+        eligible &= study.combined.columns["failed"] == 0
+    return np.flatnonzero(eligible)
+
+
+def _fact(key: str, balanced: Candidate, rival: Candidate | None) -> Fact:
+    """What the balanced pick costs, against the zoo's best."""
+    value = balanced.metrics[key]
+    title = f"{plots.words(key).capitalize()}, balanced pick"
+    if rival is None or value is None:
+        return Fact(title, _cell(key, value, short=True))
+    if rival.id == balanced.id:
+        return Fact(title, _cell(key, value, short=True), f"it is the zoo's {rival.label}")
+    other = rival.metrics[key]
+    change = f"{value / other - 1:+.1%} ".replace("-", "\u2212") if other else ""
+    return Fact(title, _cell(key, value, short=True), f"{change}against {rival.label}, best of the zoo")
+
+
+def _best_of_zoo(
+    standings: Sequence[Standing], front: Sequence[Candidate], objectives: Sequence[str]
+) -> Candidate | None:
+    """The zoo allocator with the best balance of the objectives, among those that served every request."""
+    zoo = [standing.candidate for standing in standings if standing.on_front or standing.dominated_by]
+    if not zoo:
+        return None
+    points = np.array([[float(one.metrics[key] or 0) for key in objectives] for one in [*zoo, *front]])
+    ratios = pareto.ratios_to_best(points, [METRICS[key].direction for key in objectives])
+    return zoo[int(np.log(ratios[: len(zoo)]).mean(axis=1).argmin())]
+
+
+def _named_heap(study: Study, heap: str, balanced: str) -> NamedHeap:
+    try:
+        identifier = study.resolve(heap)
+    except HeapwrightError:
+        return NamedHeap(heap, resolve_heap(heap))
+    recipe = study.recipe(identifier)
+    name = "Balanced pick" if identifier == balanced else ""
+    return NamedHeap(name or recipe.name or identifier, recipe)
+
+
+def _drawn_recipes(
+    study: Study, front: Sequence[Candidate], standings: Sequence[Standing], balanced: str
+) -> list[dict[str, Any]]:
+    """The recipes that the page holds: front, zoo, and of the others one for each spot of the plots."""
+    kinds = {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
+    kinds |= {candidate.id: "front" for candidate in front}
+    rows = _admitted(study)
+    standing_out = np.array([study.combined.ids[row] in kinds for row in rows])
+    shown = [*rows[standing_out], *_spots(study, rows[~standing_out])]
+    texts = dict(study._fetch("SELECT id, toml FROM recipes"))
+    candidates = [study.combined.candidate(int(row)) for row in shown]
+    return [_recipe(study, one, texts[one.id], kinds, balanced) for one in candidates]
+
+
+def _recipe(study: Study, candidate: Candidate, toml: str, kinds: dict[str, str], balanced: str) -> dict[str, Any]:
+    keys = METRICS if candidate.id in kinds else dict.fromkeys([*_plotted(study.objectives), *TABLE_METRICS])
+    return {
+        "id": candidate.id,
+        "kind": kinds.get(candidate.id, "cloud"),
+        "name": candidate.zoo_name or "",
+        "balanced": candidate.id == balanced,
+        "summary": Recipe.parse(toml, candidate.id).summary(),
+        "toml": toml,
+        "metrics": {key: candidate.metrics[key] for key in keys if candidate.metrics[key] is not None},
+    }
+
+
+def _spots(study: Study, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Of recipes that any plot would draw within `SAME_SPOT` pixels of each other, the first."""
+    if not len(rows):
+        return rows
+    points = study.combined.points(_plotted(study.objectives))[rows]
+    scaled = np.where((points > 0).all(axis=0), np.log(np.maximum(points, 1e-9)), points)
+    low, high = scaled.min(axis=0), scaled.max(axis=0)
+    spots = ((scaled - low) / np.where(high > low, high - low, 1) * plots.WIDE / SAME_SPOT).astype(np.int64)
+    return rows[np.sort(np.unique(spots, axis=0, return_index=True)[1])]
+
+
+def _plotted(objectives: Sequence[str]) -> tuple[str, ...]:
+    """The metrics on the axes: the objectives; beside a single one, what it is most likely paid with."""
+    if len(objectives) > 1:
+        return tuple(objectives)
+    return (*objectives, "footprint_bytes" if objectives[0] == "accesses" else "accesses")
+
+
+def _trade_offs(objectives: Sequence[str], recipes: Sequence[dict[str, Any]], admitted: int) -> list[plots.Figure]:
+    keys = _plotted(objectives)
+    rows = [{key: value for key, value in recipe.items() if key not in ("toml", "metrics")} for recipe in recipes]
+    for row, recipe in zip(rows, recipes, strict=True):
+        row.update((key, recipe["metrics"][key]) for key in keys)
+    pairs = list(combinations(keys, 2))[:PLOTTED_PAIRS]
+    return [
+        plots.trade_off(
+            rows,
+            x,
+            y,
+            admitted,
+            "trade-off" if len(pairs) == 1 else f"trade-off-{plots.words(x)}-{plots.words(y)}".replace(" ", "-"),
+            len(objectives) == 2,
+        )
+        for x, y in pairs
+    ]
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _front(study: Study, front: Sequence[Candidate], balanced: str) -> Table:
+    keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
+    rows = [_row(study, one, "front", balanced, [_cell(key, one.metrics[key]) for key in keys]) for one in front]
+    return Table([*map(_column, keys)], rows, f"In the order of {plots.words(study.objectives[0])}.")
+
+
+def _zoo(study: Study, standings: Sequence[Standing], balanced: str) -> Table:
+    """The zoo, and how far each of its allocators is behind the front."""
+    keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
+    rows = []
+    for standing in standings:
+        one = standing.candidate
+        cells = [*(_cell(key, one.metrics[key]) for key in keys), _behind(standing, study.objectives)]
+        rows.append(_row(study, one, "front" if standing.on_front else "zoo", balanced, cells))
+    columns = [*map(_column, keys), ("against the front", "", "the member that beats it most, and by how much")]
+    return Table(columns, rows, "Ratios say how many times more it costs than that member of the front.")
+
+
+def _behind(standing: Standing, objectives: Sequence[str]) -> str:
+    if standing.on_front:
+        return "on it"
+    if standing.dominated_by is None:
+        return f"refused {standing.candidate.metrics['failed'] or 0:,} requests"
+    ratios = " · ".join(f"{standing.ratios[key]:.3g}\u00d7 {plots.words(key)}" for key in objectives)
+    return f"{ratios} of {standing.dominated_by[:6]}"
+
+
+def _held_out(study: Study, balanced: str) -> Table | None:
+    """The recipes replayed on the traces held out: the objectives there beside those explored."""
+    results = study.combined_held_out
+    if not results.ids:
+        return None
+    best = {results.ids[row] for row in results.front_rows(study.objectives)}
+    order = {candidate.id: at for at, candidate in enumerate(study.front())}
+    candidates = sorted(map(results.candidate, range(len(results.ids))), key=lambda one: order.get(one.id, len(order)))
+    rows = []
+    for candidate in candidates:
+        explored = study.candidate(candidate.id).metrics
+        cells = [_cell(key, metrics[key]) for key in study.objectives for metrics in (explored, candidate.metrics)]
+        kind = "front" if candidate.id in order else "zoo"
+        rows.append(_row(study, candidate, kind, balanced, [*cells, "yes" if candidate.id in best else "no"]))
+    columns = [
+        (f"{plots.words(key)}, {where}", METRICS[key].unit, METRICS[key].meaning)
+        for key in study.objectives
+        for where in ("explored", "held out")
+    ]
+    columns.append(("best there", "", "on the Pareto front of these recipes over the traces held out"))
+    names = _listed([info.name for info in study.traces(held_out=True)])
+    return Table(columns, rows, f"Held out: {names}. No recipe was chosen with them in view.")
+
+
+def _row(study: Study, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": candidate.id,
+        "label": candidate.label,
+        "kind": kind,
+        "mark": "balanced pick" if candidate.id == balanced else "",
+        "summary": study.recipe(candidate.id).summary(),
+        "cells": cells,
+    }
+
+
+def _column(key: str) -> tuple[str, str, str]:
+    return plots.words(key), METRICS[key].unit.replace("count", "").replace("ratio", ""), METRICS[key].meaning
+
+
+def _cell(key: str, value: Value | None, short: bool = False) -> str:
+    if value is None:
+        return "\u2013"
+    if short and METRICS[key].unit == "B":
+        return plots.quantity(int(value))
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+# --- traces and origin ------------------------------------------------------------------------------------------------
+
+
+def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap]) -> TraceSection:
+    """The figures of a trace of the study, or why its file cannot give them any more."""
+    path = _find(study, info)
+    if path is None:
+        return TraceSection(
+            info.name, missing=f"{info.path or 'It came from no file'}: not found, so there are no plots of it."
+        )
+    trace = Trace.read(path, repair=True)
+    if TraceInfo.of(trace).digest != info.digest:
+        return TraceSection(
+            info.name, missing=f"{path} has changed since the exploration, so there are no plots of it."
+        )
+    return section(trace, profile(trace), heaps, everything=False)
+
+
+def _find(study: Study, info: TraceInfo) -> Path | None:
+    """The file of a trace: where it was, or the same name beside the study."""
+    places = [Path(info.path), study.path.parent / Path(info.path).name] if info.path else []
+    return next((place for place in places if place.is_file()), None)
+
+
+def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
+    traces = ", ".join(f"{info.name} ({info.events:,} calls)" for info in study.traces())
+    day, version = study.meta["created"][:10], study.meta["heapwright"]
+    lines = [
+        f"Study {study.path.name}, explored on {day} with Heapwright {version}. "
+        f"Page by Heapwright {__version__}. Traces: {traces}.",
+        "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes.",
+    ]
+    if drawn < admitted:
+        lines.append(f"{drawn:,} of {admitted:,} recipes are drawn: of those that would cover each other, one.")
+    return lines
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,105 @@
+"""What a page says of a trace: what it asks of memory, and what heaps make of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heapwright import __version__
+from heapwright.profile import profile
+from heapwright.recipes import Recipe, resolve_heap
+from heapwright.report import plots
+from heapwright.report.page import Content, Fact, Heap, TraceSection
+from heapwright.traces import Trace
+
+DEFAULT_HEAP = "victim-bins"
+"""The heap that a trace's page draws where none is named: the best single allocator of the zoo."""
+TIMELINE_POINTS, MAP_COLUMNS = 500, 360
+
+
+@dataclass(frozen=True)
+class NamedHeap:
+    """A recipe and what the page calls it."""
+
+    name: str
+    recipe: Recipe
+
+
+def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
+    """The page of a trace, with the heaps named (as on the command line), `DEFAULT_HEAP` where there is none."""
+    described = profile(trace)
+    named = [NamedHeap(heap, resolve_heap(heap)) for heap in heaps or [DEFAULT_HEAP]]
+    seconds = "" if trace.seconds is None else f" in {trace.seconds:,.3g} s"
+    threads = "one thread" if described["threads"] == 1 else f"{described['threads']} threads"
+    locality = described["locality"][1]
+    return Content(
+        title=trace.name,
+        lead=f"{len(trace):,} calls of {threads}{seconds}: what they ask of memory, and what "
+        f"{' and '.join(heap.name for heap in named)} makes of it." + _order_of_death(described["free_order"]),
+        facts=[
+            Fact(
+                "Peak of live requests", plots.quantity(trace.peak_live_bytes), f"{trace.peak_live_objects:,} objects"
+            ),
+            Fact(
+                "Distinct sizes", f"{described['distinct_sizes']:,}", f"{described['sizes_for_90_percent']:,} make 90 %"
+            ),
+            Fact("Never freed", f"{described['never_freed']['share']:.0%}", "of the objects"),
+            Fact("Neighbours die together", percent(locality["share"]), f"by chance {percent(locality['by_chance'])}"),
+        ],
+        traces=[section(trace, described, named, everything=True)],
+        origin=[
+            f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes.",
+            "Neighbours are objects born one after the other, both alive; "
+            f"they die together when at most {locality['within_frees']} frees lie between.",
+        ],
+    )
+
+
+def _order_of_death(order: Mapping[str, float | None]) -> str:
+    score = order["score"]
+    if score is None:
+        return ""
+    if score > 0.9:
+        return " Mostly the youngest objects are freed first, as from a stack."
+    if score < 0.1:
+        return " Mostly the oldest objects are freed first, as from a queue."
+    return ""
+
+
+def section(trace: Trace, described: Mapping[str, Any], heaps: Sequence[NamedHeap], everything: bool) -> TraceSection:
+    """The figures of one trace and of each heap on it; `everything` adds live curve and lifetimes."""
+    stem = slug(trace.name)
+    figures = [plots.top_sizes(described, f"sizes-{stem}"), plots.size_histogram(described, f"histogram-{stem}")]
+    if everything:
+        figures += [plots.live_curve(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
+    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem))
+
+
+def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
+    from heapwright import replay
+
+    timelines = [replay.timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
+    maps = [replay.heap_map(trace, heap.recipe, columns=MAP_COLUMNS) for heap in heaps]
+    extent = max(int(samples["footprint"].max()) for samples in timelines)
+    found = []
+    for heap, samples, drawn in zip(heaps, timelines, maps, strict=True):
+        name = f"{stem}-{slug(heap.name)}"
+        found.append(
+            Heap(
+                plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
+                plots.heap_map(drawn, heap.name, len(trace), extent, f"heap-map-{name}"),
+            )
+        )
+    return found
+
+
+def slug(text: str) -> str:
+    """A name as part of a file's name and of an anchor in the page."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
+
+
+def percent(share: float | None) -> str:
+    """A share in words."""
+    return "no case" if share is None else f"{share:.0%}"
