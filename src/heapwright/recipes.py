@@ -78,8 +78,8 @@ class _Table(BaseModel):
 
 
 class _Pool(_Table):
-    min_size: int = Field(0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
-    max_size: int | None = Field(None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
+    min_size: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
+    max_size: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
 
     def takes(self, size: int) -> bool:
         """Whether the pool is offered a request of `size` bytes."""
@@ -91,47 +91,63 @@ class Quick(_Pool):
 
     kind: Literal["quick"] = "quick"
     sizes: tuple[Size, ...] | None = Field(
-        None, strict=False, min_length=1, max_length=MAX_CLASSES, description="request sizes that have a list, bytes"
+        default=None,
+        strict=False,
+        min_length=1,
+        max_length=MAX_CLASSES,
+        description="request sizes that have a list, bytes",
     )
     up_to: int | None = Field(
-        None, ge=1, le=MAX_UP_TO, description="largest request that has a list, one for every block size, bytes"
+        default=None, ge=1, le=MAX_UP_TO, description="largest request that has a list, one for every block size, bytes"
     )
-    limit_blocks: int | None = Field(None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
-    limit_bytes: int | None = Field(None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
-    flush: Literal["never", "over-limit", "before-growing"] = Field("never", description="when blocks go back")
-    flush_share: float = Field(0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried")
+    limit_blocks: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
+    limit_bytes: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
+    flush: Literal["never", "over-limit", "before-growing"] = Field(default="never", description="when blocks go back")
+    flush_share: float = Field(
+        default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
+    )
 
 
 class General(_Pool):
     """Blocks of any size, each with a header."""
 
     kind: Literal["general"] = "general"
-    header: int = Field(4, ge=1, le=16, description="bytes before the payload")
-    boundary_tags: bool = Field(True, description="a free block repeats its size in its last word")
-    free_list: Literal["double", "single", "implicit"] = Field("double", description="how free blocks are linked")
-    order: Literal["lifo", "fifo", "address", "size"] = Field("lifo", description="order of a free list")
-    bins: Bins = Field("none", description="one free list, or one a range of sizes")
+    header: int = Field(default=4, ge=1, le=16, description="bytes before the payload")
+    boundary_tags: bool = Field(default=True, description="a free block repeats its size in its last word")
+    free_list: Literal["double", "single", "implicit"] = Field(
+        default="double", description="how free blocks are linked"
+    )
+    order: Literal["lifo", "fifo", "address", "size"] = Field(default="lifo", description="order of a free list")
+    bins: Bins = Field(default="none", description="one free list, or one a range of sizes")
     linear_up_to: int | None = Field(
-        None, ge=0, le=2**20, description="block sizes below this have a bin each, bytes; 0 or a power of two"
+        default=None, ge=0, le=2**20, description="block sizes below this have a bin each, bytes; 0 or a power of two"
     )
     bins_per_octave: Annotated[BinsPerOctave | None, BeforeValidator(_whole)] = Field(
-        None, description="bins between a power of two and the next"
+        default=None, description="bins between a power of two and the next"
     )
-    victim_up_to: int = Field(0, ge=0, le=MAX_REQUEST, description="largest request that carves from the victim, bytes")
-    close_bins: int = Field(0, ge=0, le=64, description="bins beyond an empty exact one that are tried first")
-    fit: Literal["first", "next", "best", "worst", "exact"] = Field("first", description="which free block is taken")
-    search_percent: int = Field(100, ge=0, le=100, description="share of the free blocks a best fit looks at, per cent")
+    victim_up_to: int = Field(
+        default=0, ge=0, le=MAX_REQUEST, description="largest request that carves from the victim, bytes"
+    )
+    close_bins: int = Field(default=0, ge=0, le=64, description="bins beyond an empty exact one that are tried first")
+    fit: Literal["first", "next", "best", "worst", "exact"] = Field(
+        default="first", description="which free block is taken"
+    )
+    search_percent: int = Field(
+        default=100, ge=0, le=100, description="share of the free blocks a best fit looks at, per cent"
+    )
     split: Literal["always", "never"] | Annotated[int, Field(ge=0, le=MAX_REQUEST)] = Field(
-        "always", description="least remainder, bytes"
+        default="always", description="least remainder, bytes"
     )
-    split_from: Literal["head", "tail"] = Field("head", description="end of the block the request is cut from")
+    split_from: Literal["head", "tail"] = Field(default="head", description="end of the block the request is cut from")
     coalesce: Literal["immediate", "never", "forward", "lazy", "deferred"] = Field(
-        "immediate", description="when free neighbours merge"
+        default="immediate", description="when free neighbours merge"
     )
-    coalesce_from: int = Field(0, ge=0, le=MAX_REQUEST, description="smallest block that merges, bytes")
-    min_block: int = Field(0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least")
-    unit: int = Field(0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
-    region: int = Field(0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
+    coalesce_from: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest block that merges, bytes")
+    min_block: int = Field(
+        default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
+    )
+    unit: int = Field(default=0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
+    region: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
 
 
 class Fixed(_Pool):
@@ -142,12 +158,12 @@ class Fixed(_Pool):
         strict=False, min_length=1, max_length=MAX_CLASSES, description="payload bytes of each class"
     )
     counts: Literal["grow"] | Annotated[tuple[Size, ...], Field(strict=False)] = Field(
-        "grow", description='blocks of each class, or "grow"'
+        default="grow", description='blocks of each class, or "grow"'
     )
-    header: int = Field(0, ge=0, le=16, description="bytes before the payload")
-    find: Literal["freelist", "first-fit"] = Field("freelist", description="how a free block is found")
-    fall_through: bool = Field(False, description="an exhausted class borrows from the next larger ones")
-    page: int = Field(0, ge=0, le=MAX_REQUEST, description="bytes carved at a time when growing; 0: one block")
+    header: int = Field(default=0, ge=0, le=16, description="bytes before the payload")
+    find: Literal["freelist", "first-fit"] = Field(default="freelist", description="how a free block is found")
+    fall_through: bool = Field(default=False, description="an exhausted class borrows from the next larger ones")
+    page: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes carved at a time when growing; 0: one block")
 
 
 Pool = Quick | General | Fixed
@@ -160,14 +176,14 @@ class Recipe(_Table):
     the class itself raises pydantic's `ValidationError` for the same reasons. Recipes are immutable and hashable.
     """
 
-    name: str = Field("", description="what to call it")
-    source: str = Field("", description="paper, section or program it follows")
-    about: str = Field("", description="what is documented and what was chosen")
-    align: Annotated[Alignment, BeforeValidator(_whole)] = Field(4, description="alignment of payloads, bytes")
+    name: str = Field(default="", description="what to call it")
+    source: str = Field(default="", description="paper, section or program it follows")
+    about: str = Field(default="", description="what is documented and what was chosen")
+    align: Annotated[Alignment, BeforeValidator(_whole)] = Field(default=4, description="alignment of payloads, bytes")
     link_bytes: Annotated[LinkBytes, BeforeValidator(_whole)] = Field(
-        4, description="width of a link in metadata, bytes; 2 counts in units of align"
+        default=4, description="width of a link in metadata, bytes; 2 counts in units of align"
     )
-    checks: bool = Field(False, description="free and realloc ignore and count wrong pointers")
+    checks: bool = Field(default=False, description="free and realloc ignore and count wrong pointers")
     pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
         validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS
     )
@@ -529,8 +545,7 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
     changes["coalesce_from"] = _round_up(pool.coalesce_from, unit) if merging else 0
     if pool.victim_up_to:
         small = min(pool.victim_up_to, pool.max_size or MAX_REQUEST)
-        capacity = max(_round_up(small + pool.header, unit), min_block) - pool.header
-        changes["victim_up_to"] = min(capacity, MAX_REQUEST)
+        changes["victim_up_to"] = capacity_for(small, pool, align, link_bytes)
     changes["region"] = pool.region // unit * unit
     return pool.model_copy(update=_request_range(pool) | changes)
 
@@ -581,11 +596,16 @@ def _capacity(size: int, below: tuple[Pool, ...], align: int, link_bytes: int) -
     """
     for pool in below:
         if isinstance(pool, General) and pool.takes(size):
-            general = _canonical_general(pool, align, link_bytes)
-            block = max(_round_up(size + general.header, general.unit), general.min_block)
-            capacity = min(block - general.header, MAX_REQUEST)
+            capacity = capacity_for(size, pool, align, link_bytes)
             return capacity if pool.takes(capacity) else size
     return size
+
+
+def capacity_for(size: int, pool: General, align: int = 4, link_bytes: int = 4) -> int:
+    """Payload bytes of the block that a general pool cuts for a request of `size` bytes."""
+    unit = pool.unit or align
+    least = _round_up(max(pool.min_block, _least_block(pool, align, link_bytes)), unit)
+    return min(max(_round_up(size + pool.header, unit), least) - pool.header, MAX_REQUEST)
 
 
 def _canonical_pools(pools: tuple[Pool, ...], align: int, link_bytes: int) -> tuple[Pool, ...]:

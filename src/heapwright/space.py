@@ -1,0 +1,488 @@
+"""The recipes an exploration may try: a default space made for the traces at hand, or one read from SPACE.toml.
+
+The default space has about ten levels of each of the four techniques of Mamagkakis et al. 2006, section 5 (freelists,
+fit, splitting, coalescing) in every combination, and families around the designs that measured best. `docs/spaces.md`
+describes both, and the format of SPACE.toml.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from heapwright.errors import HeapwrightError
+from heapwright.recipes import ContradictionError, Fixed, General, Pool, Quick, Recipe, capacity_for
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from heapwright.traces import Trace
+
+ORDINARY = 10_000
+"""Recipes that the default space has unless the traces ask for too few sizes."""
+
+FREELISTS = 9
+"""Most sizes that get a freelist of their own; with none there are ten levels."""
+
+SPECIAL_SHARE = 0.1
+"""Share of the requests from which a size gets fixed blocks of its own (Mamagkakis et al. 2007, section 4, A)."""
+
+REACH_MARGIN = 1.25
+"""Narrow links and headers are tried where they reach this much more than the most that is live."""
+
+MAX_COMBINATIONS = 1_000_000
+
+Family = Iterable[tuple[Pool, ...]]
+
+
+class Demand(NamedTuple):
+    """What traces ask of a heap, as far as a space depends on it."""
+
+    sizes: tuple[tuple[int, float], ...]
+    """(bytes, share of the requests), most frequent first."""
+    largest: int
+    """Largest request in bytes."""
+    peak_live_bytes: int
+    """Most requested bytes that are live at once."""
+
+    @classmethod
+    def of(cls, traces: Sequence[Trace]) -> Demand:
+        """Sum up traces: requests are malloc, calloc and realloc, sizes of all traces count alike."""
+        import numpy as np
+
+        from heapwright.traces import FREE
+
+        if not traces:
+            raise HeapwrightError("space: no traces to build a space from; valid: at least one")
+        asked = np.concatenate([trace.size[trace.op != FREE] for trace in traces])
+        sizes, counts = np.unique(np.maximum(asked, 1), return_counts=True)
+        order = np.lexsort((sizes, -counts))
+        shares = tuple((int(sizes[i]), float(counts[i] / len(asked))) for i in order)
+        return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces))
+
+
+class Space:
+    """A finite set of canonical recipes, each once, in a fixed order with the cheap ones to replay first."""
+
+    def __init__(self, families: Iterable[tuple[str, Iterable[Recipe]]], notes: Sequence[str] = ()) -> None:
+        """Gather named families; a recipe that an earlier family has is left out of a later one."""
+        self._recipes: dict[str, Recipe] = {}
+        self._sizes: Counter[str] = Counter()
+        for title, family in families:
+            for recipe in family:
+                canonical = recipe.canonical()
+                if self._recipes.setdefault(canonical.hash, canonical) is canonical:
+                    self._sizes[title] += 1
+        self.notes = tuple(notes)
+
+    @classmethod
+    def default(cls, traces: Sequence[Trace], align: int = 4) -> Space:
+        """Build the default space for traces: at least 10,000 recipes, unless they ask for too few sizes."""
+        return cls.tailored(Demand.of(traces), align)
+
+    @classmethod
+    def tailored(cls, demand: Demand, align: int = 4) -> Space:
+        """Build the default space for a demand; `notes` says so where it has fewer than 10,000 recipes."""
+        levels = _Levels(demand, align)
+        space = cls([("zoo", _zoo()), *_default_families(levels)])
+        if len(space) < ORDINARY:
+            space.notes = (
+                f"{len(space):,} recipes instead of {ORDINARY:,}: the traces ask for only {len(levels.frequent)} "
+                f"sizes of blocks, so there are {len(levels.freelists)} levels of freelists instead of {FREELISTS + 1}",
+            )
+        return space
+
+    @classmethod
+    def load(cls, path: str | Path, traces: Sequence[Trace] = ()) -> Space:
+        """Read SPACE.toml: axes of values for recipe keys, multiplied out.
+
+        `traces` are needed where the file says `default = true` or `most_frequent`. Combinations that contradict
+        themselves are left out, and `notes` says how many. Raises HeapwrightError for a file, key or value that
+        cannot be used, OSError where the file cannot be read.
+        """
+        return _read_space(Path(path), traces)
+
+    def recipes(self) -> Iterator[Recipe]:
+        """Yield every recipe once: canonical, distinct by hash, always in the same order."""
+        return iter(self._recipes.values())
+
+    def random(self, n: int, seed: int) -> list[Recipe]:
+        """Draw `n` different recipes, or all where there are fewer; the same ones for the same seed."""
+        recipes = list(self._recipes.values())
+        return random.Random(seed).sample(recipes, min(n, len(recipes)))
+
+    def describe(self) -> str:
+        """Say in lines of text how many recipes there are, in which families, and what was left out."""
+        families = (f"  {count:6,} {title}" for title, count in self._sizes.items())
+        return "\n".join([f"{len(self):,} recipes", *families, *self.notes])
+
+    def __len__(self) -> int:
+        return len(self._recipes)
+
+
+# ---- The default space ---------------------------------------------------------------------------------------------
+
+
+def _zoo() -> list[Recipe]:
+    from heapwright import zoo
+
+    return zoo.recipes()
+
+
+class _Levels:
+    """The levels of each technique, scaled to what the traces ask for."""
+
+    def __init__(self, demand: Demand, align: int) -> None:
+        self.demand, self.align = demand, align
+        self.frequent = _frequent_capacities(demand, align)
+        counts = range(1, len(self.frequent) + 1)
+        self.freelists: list[tuple[Pool, ...]] = [(), *((Quick(sizes=tuple(self.frequent[:k])),) for k in counts)]
+        self.few_freelists = self.freelists[:4]
+        self.largest = max(demand.largest, 1024)
+        self.splits: list[Any] = ["always", *_thresholds(32, self.largest, 8), "never"]
+        self.few_splits: list[Any] = ["always", self.splits[4], "never"]
+        merge_from = _thresholds(64, self.largest // 2, 3)
+        self.coalescing: list[dict[str, Any]] = [
+            {"coalesce": "immediate"},
+            *({"coalesce": "immediate", "coalesce_from": size} for size in merge_from),
+            {"coalesce": "deferred"},
+            *({"coalesce": "deferred", "coalesce_from": size} for size in merge_from[::2]),
+            {"coalesce": "forward"},
+            {"coalesce": "forward", "coalesce_from": merge_from[1]},
+            {"coalesce": "never"},
+        ]
+        thresholds = [32, 64, 128, 256, 512, 1000, 2000]
+        self.victims = [size for size in thresholds if size < demand.largest] + [min(demand.largest, 4096)]
+        self.up_to = [size for size in (32, 64, 128, 256, 512, 1024, 2048) if size < 2 * demand.largest]
+
+    def reaches(self, recipe: Recipe) -> bool:
+        """Whether links and headers reach the arena that the traces will need."""
+        return recipe.reach is None or recipe.reach >= REACH_MARGIN * self.demand.peak_live_bytes
+
+
+def _frequent_capacities(demand: Demand, align: int) -> list[int]:
+    """The most frequent sizes of blocks, as payload bytes: requests that get the same block count together."""
+    shares: dict[int, float] = {}
+    for size, share in demand.sizes:
+        capacity = capacity_for(size, General(), align)
+        shares[capacity] = shares.get(capacity, 0.0) + share
+    return sorted(shares, key=lambda capacity: (-shares[capacity], capacity))[:FREELISTS]
+
+
+def _thresholds(least: int, most: int, count: int) -> list[int]:
+    """Sizes in geometric progression, rounded up to 8 bytes."""
+    step = (most / least) ** (1 / (count - 1))
+    return [-(-round(least * step**i) // 8) * 8 for i in range(count)]
+
+
+def _default_families(levels: _Levels) -> Iterator[tuple[str, Iterable[Recipe]]]:
+    """The families of the default space, the cheap ones to replay first."""
+    families: list[tuple[str, Family]] = [
+        ("bins with a victim", _victim_family(levels)),
+        ("shapes and orders of bins", _bin_family(levels)),
+        ("limits and flushes of freelists", _quick_family(levels)),
+        ("fixed classes for frequent sizes", _fixed_family(levels)),
+        ("smallest blocks", _block_family(levels)),
+    ]
+    for title, family in families:
+        yield title, _heaps(family, levels.align)
+    yield "narrow headers and links", _narrow_family(levels)
+    families = [
+        ("freelists x fit x split x coalesce", _technique_grid(levels)),
+        ("orders of one list", _order_family(levels)),
+        ("splitting from the tail", _tail_family(levels)),
+        ("single lists and lists without tags", _single_family(levels)),
+        ("lazy coalescing", _lazy_family(levels)),
+        ("implicit lists", _implicit_family(levels)),
+    ]
+    for title, family in families:
+        yield title, _heaps(family, levels.align)
+
+
+def _heaps(family: Family, align: int) -> Iterator[Recipe]:
+    return (Recipe.unchecked(pools, align) for pools in family)
+
+
+MERGING: tuple[Literal["immediate", "deferred"], ...] = ("immediate", "deferred")
+LISTS: tuple[Literal["double", "single"], ...] = ("double", "single")
+SEARCHES: tuple[Literal["first", "next", "best"], ...] = ("first", "next", "best")
+
+EXACT_BEST: dict[str, Any] = {"bins": "exact", "fit": "best"}
+GOOD_FIT: dict[str, Any] = {"bins": "two-level"}
+
+FITS: list[dict[str, Any]] = [
+    EXACT_BEST,
+    GOOD_FIT,
+    {"bins": "exact", "fit": "exact"},
+    {"fit": "first"},
+    {"fit": "next"},
+    {"fit": "best", "search_percent": 10},
+    {"fit": "best", "search_percent": 30},
+    {"fit": "best", "search_percent": 60},
+    {"fit": "best"},
+    {"fit": "worst"},
+]
+"""Ten levels of fit: three over bins, seven over one doubly linked list, last freed first."""
+
+
+def _technique_grid(levels: _Levels) -> Family:
+    """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5)."""
+    for merging, fit, split in product(levels.coalescing, FITS, levels.splits):
+        general = General(**fit, **merging, split=split)
+        for freelists in levels.freelists:
+            yield (*freelists, general)
+
+
+def _shapes(units: Sequence[int]) -> list[dict[str, Any]]:
+    exact = [{**EXACT_BEST, "linear_up_to": size, "unit": unit} for size in (2048, 1024, 512) for unit in units]
+    return [*exact, {"bins": "lea", "fit": "best"}, GOOD_FIT, {**GOOD_FIT, "bins_per_octave": 8}]
+
+
+def _victim_family(levels: _Levels) -> Family:
+    """The largest single gain measured: its threshold belongs to the traffic, so all of them are tried."""
+    flushed = Quick(up_to=32, flush="before-growing", flush_share=1 / 128)
+    fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (flushed,)]
+    for shape, victim in product(_shapes((levels.align, 2 * levels.align)), levels.victims):
+        for close_bins in (0, 2) if shape["bins"] == "exact" else (0,):
+            general = General(**shape, victim_up_to=victim, close_bins=close_bins)
+            yield from ((*front, general) for front in fronts)
+
+
+def _bin_family(levels: _Levels) -> Family:
+    shapes: list[dict[str, Any]] = [
+        {**EXACT_BEST, "linear_up_to": size, "bins_per_octave": steps}
+        for size, steps in product((2048, 1024, 512, 256), (1, 4, 8))
+    ]
+    shapes += [{**GOOD_FIT, "bins_per_octave": steps} for steps in (32, 16, 8, 4)]
+    shapes += [{"bins": bins, "fit": fit} for bins, fit in product(("lea", "power-of-two"), ("best", "first"))]
+    shapes += [{"bins": "half-fit"}]
+    orders: tuple[Literal["lifo", "fifo", "address", "size"], ...] = ("lifo", "fifo", "address", "size")
+    for shape, order, merge in product(shapes, orders, MERGING):
+        general = General(**shape, coalesce=merge, order=order)
+        yield from ((*front, general) for front in levels.few_freelists)
+
+
+def _bases(levels: _Levels) -> list[General]:
+    """One pool of each promising design, to vary what is around it."""
+    victim = levels.victims[-1]
+    designs = [EXACT_BEST, {**EXACT_BEST, "victim_up_to": victim}, GOOD_FIT, {"fit": "first"}, {"fit": "best"}]
+    return [General(**design) for design in designs]
+
+
+def _quick_family(levels: _Levels) -> Family:
+    flushes: list[dict[str, Any]] = [
+        {},
+        {"flush": "over-limit", "limit_blocks": 16},
+        *({"flush": "before-growing", "flush_share": share} for share in (0.0, 1 / 128, 1 / 32, 1 / 8)),
+    ]
+    limits: list[dict[str, Any]] = [
+        {"limit_blocks": blocks, "flush": flush}
+        for blocks, flush in product((4, 16, 64), ("never", "over-limit", "before-growing"))
+    ]
+    fronts = [Quick(up_to=size, **flush) for size, flush in product(levels.up_to, flushes)]
+    for count in (2, 3, 6):
+        if count <= len(levels.frequent):
+            fronts += [Quick(sizes=tuple(levels.frequent[:count]), **limit) for limit in [*limits, *flushes[2:]]]
+    return product(fronts, _bases(levels))
+
+
+def _fixed_family(levels: _Levels) -> Family:
+    """Fixed classes in front of a general pool that serves what is larger."""
+    align = levels.align
+    special = {size for size, share in levels.demand.sizes if share >= SPECIAL_SHARE}
+    powers = {2**exponent for exponent in range(6, 12) if 2**exponent < 2 * levels.demand.largest}
+    kingsley = {2**exponent - 4 for exponent in range(4, 13) if 2**exponent < 4 * levels.demand.largest}
+    classes = [special | powers, kingsley, *(set(levels.frequent[:count]) for count in (3, 6, 9))]
+    growth: list[dict[str, Any]] = [{"header": 4, "page": page} for page in (0, 1024, 4096)]
+    growth += [{"header": 8, "find": "first-fit"}]
+    designs: list[dict[str, Any]] = [EXACT_BEST, GOOD_FIT, {"fit": "first"}]
+    for sizes, grow, design in product(classes, growth, designs):
+        aligned = {-(-size // align) * align for size in sizes}
+        if aligned:
+            yield Fixed(sizes=tuple(sorted(aligned)), **grow), General(**design, header=grow["header"])
+
+
+def _block_family(levels: _Levels) -> Family:
+    for base, least, front in product(_bases(levels), (32, 64), levels.few_freelists):
+        yield *front, base.model_copy(update={"min_block": least})
+
+
+def _narrow_family(levels: _Levels) -> Iterator[Recipe]:
+    """2-byte links and 2- or 3-byte headers around the promising designs, where they reach far enough."""
+    shapes = [*_shapes((levels.align,)), {"fit": "first"}, {"fit": "best"}]
+    generals = [General(**shape) for shape in shapes]
+    generals += [
+        General(**shape, victim_up_to=victim)
+        for shape, victim in product(shapes, levels.victims[1::2])
+        if shape.get("bins") == "exact"
+    ]
+    for general, header, link_bytes in product(generals, (2, 3, 4), (2, 4)):
+        pool = general.model_copy(update={"header": header})
+        for front in levels.few_freelists:
+            recipe = Recipe.unchecked((*front, pool), levels.align, link_bytes)
+            if levels.reaches(recipe):
+                yield recipe
+
+
+def _order_family(levels: _Levels) -> Family:
+    orders: tuple[Literal["fifo", "address", "size"], ...] = ("fifo", "address", "size")
+    fits: tuple[Literal["first", "best", "next", "worst"], ...] = ("first", "best", "next", "worst")
+    for order, fit, split, merge in product(orders, fits, levels.few_splits, MERGING):
+        general = General(order=order, fit=fit, split=split, coalesce=merge)
+        yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+def _tail_family(levels: _Levels) -> Family:
+    designs: list[dict[str, Any]] = [EXACT_BEST, GOOD_FIT, {"fit": "first"}, {"fit": "next"}, {"fit": "best"}]
+    designs += [{"fit": "first", "order": "address"}]
+    for design, merge, front in product(designs, MERGING, levels.few_freelists):
+        yield *front, General(**design, coalesce=merge, split_from="tail")
+
+
+def _single_family(levels: _Levels) -> Family:
+    """Few, because taking a block out of a single list, or finding a neighbour without tags, is a walk."""
+    merging: list[dict[str, Any]] = [
+        {"boundary_tags": True},
+        {"boundary_tags": False},
+        {"coalesce": "deferred"},
+        {"coalesce": "never"},
+    ]
+    orders: tuple[Literal["lifo", "address"], ...] = ("lifo", "address")
+    for free_list, order, fit, merge in product(LISTS, orders, SEARCHES[::2], merging):
+        general = General(free_list=free_list, order=order, fit=fit, **merge)
+        yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+def _lazy_family(levels: _Levels) -> Family:
+    for free_list, fit, split in product(LISTS, SEARCHES, levels.few_splits[:2]):
+        general = General(free_list=free_list, order="address", fit=fit, split=split, coalesce="lazy")
+        yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+def _implicit_family(levels: _Levels) -> Family:
+    """Few, because a search walks every block of the heap."""
+    merging: list[dict[str, Any]] = [
+        {"boundary_tags": True},
+        {"boundary_tags": False},
+        {"coalesce": "lazy"},
+        {"coalesce": "deferred"},
+    ]
+    for fit, merge in product(SEARCHES, merging):
+        general = General(free_list="implicit", fit=fit, **merge)
+        yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+# ---- SPACE.toml ----------------------------------------------------------------------------------------------------
+
+_HEAP_AXES = ("align", "link_bytes", "checks")
+_SWITCHES = ("include_zoo", "default")
+_POOLS: dict[str, type[Pool]] = {"quick": Quick, "general": General, "fixed": Fixed}
+_LISTS = ("sizes", "counts")
+
+
+def _read_space(path: Path, traces: Sequence[Trace]) -> Space:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise HeapwrightError(f"{path}: not valid TOML: {error}") from None
+    _check_keys(data, [*_SWITCHES, *_HEAP_AXES, "pool"], f"{path}")
+    switches = {key: data.pop(key, key == "include_zoo") for key in _SWITCHES}
+    for key, value in switches.items():
+        if not isinstance(value, bool):
+            raise HeapwrightError(f'{path}: "{key}": {value!r} is not valid; valid: true, false')
+    demand = Demand.of(traces) if traces else None
+    made, dropped = _combinations(data, demand, path) if "pool" in data else ([], [])
+    families: list[tuple[str, Iterable[Recipe]]] = [("zoo", _zoo())] if switches["include_zoo"] else []
+    families += [(path.name, made)]
+    if switches["default"]:
+        if demand is None:
+            raise HeapwrightError(f'{path}: "default" true needs traces to build the default space from')
+        families += _default_families(_Levels(demand, 4))
+    notes = [f"{len(dropped):,} combinations left out as contradictions, the first: {dropped[0]}"] if dropped else []
+    space = Space(families, notes)
+    if not len(space):
+        raise HeapwrightError(f"{path}: no recipes; " + (notes[0] if notes else "valid: [[pool]] tables with axes"))
+    return space
+
+
+def _combinations(data: Mapping[str, Any], demand: Demand | None, path: Path) -> tuple[list[Recipe], list[str]]:
+    """Multiply out all axes; returns the recipes and why each of the others is none."""
+    axes: list[list[tuple[int | None, str, Any]]] = [
+        [(None, key, value) for value in _values(key, data[key])] for key in _HEAP_AXES if key in data
+    ]
+    kinds = []
+    if not isinstance(data["pool"], list):
+        raise HeapwrightError(f'{path}: "pool" is not valid; valid: [[pool]] tables')
+    for index, pool in enumerate(data["pool"]):
+        kinds.append(_kind(pool, f"{path}: pool {index + 1}"))
+        keys = [key for key in pool if key != "kind"]
+        axes += [[(index, key, value) for value in _values(key, pool[key])] for key in keys]
+    count = prod(map(len, axes))
+    if count > MAX_COMBINATIONS:
+        raise HeapwrightError(
+            f"{path}: {count:,} combinations; valid: at most {MAX_COMBINATIONS:,}, so shorten an axis"
+        )
+    made, dropped = [], []
+    for choice in product(*axes):
+        try:
+            made.append(Recipe.from_dict(_recipe_data(choice, kinds, demand, path), str(path)))
+        except ContradictionError as error:
+            dropped.append(str(error))
+    return made, dropped
+
+
+def _recipe_data(
+    choice: Iterable[tuple[int | None, str, Any]], kinds: list[str], demand: Demand | None, path: Path
+) -> dict[str, Any]:
+    heap: dict[str, Any] = {}
+    pools: list[dict[str, Any]] = [{"kind": kind} for kind in kinds]
+    for index, key, value in choice:
+        (heap if index is None else pools[index])[key] = value
+    for pool in pools:
+        if "most_frequent" in pool:
+            pool["sizes"] = _most_frequent(pool.pop("most_frequent"), demand, heap.get("align", 4), path)
+    return {**heap, "pool": [pool for pool in pools if pool.get("sizes") != []]}
+
+
+def _most_frequent(count: Any, demand: Demand | None, align: Any, path: Path) -> list[int]:
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= FREELISTS:
+        raise HeapwrightError(f'{path}: "most_frequent": {count!r} is not valid; valid: 0 to {FREELISTS}')
+    if demand is None:
+        raise HeapwrightError(f'{path}: "most_frequent" needs traces to count sizes in')
+    return _frequent_capacities(demand, align if isinstance(align, int) else 4)[:count]
+
+
+def _kind(pool: Any, where: str) -> str:
+    kind = pool.get("kind") if isinstance(pool, dict) else None
+    if not isinstance(kind, str) or kind not in _POOLS:
+        raise HeapwrightError(f'{where}: "kind": {kind!r} is not valid; valid: one of {", ".join(_POOLS)}')
+    extra = ["most_frequent"] if kind == "quick" else []
+    _check_keys(pool, [*_POOLS[kind].model_fields, *extra], f"{where} ({kind})")
+    return kind
+
+
+def _check_keys(table: Mapping[str, Any], valid: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in valid:
+            close = get_close_matches(key, valid, n=1)
+            guess = f'did you mean "{close[0]}"? ' if close else ""
+            raise HeapwrightError(f'{where}: unknown key "{key}"; {guess}valid: {", ".join(valid)}')
+
+
+def _values(key: str, value: Any) -> list[Any]:
+    """The values of an axis; what a recipe would say, a number or one list of sizes, is an axis of one value."""
+    if not isinstance(value, list):
+        return [value]
+    if key in _LISTS and all(isinstance(item, int) for item in value):
+        return [value]
+    return value
