@@ -74,7 +74,9 @@ def command(
     from heapwright.study import Study
 
     read = read_traces(traces, repair)
-    space = Space.load(space_path) if space_path else Space.default(read)
+    space = Space.load(space_path, read) if space_path else Space.default(read)
+    for note in space.notes:
+        click.echo(f"space: {note}", err=True)
     with _progress() as show:
         done = explore(
             read,
