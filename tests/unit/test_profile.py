@@ -1,0 +1,306 @@
+"""Profile: traces whose answers are known by construction, and obvious counts of all that is vectorised."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heapwright.errors import HeapwrightError
+from heapwright.packets import PacketTable
+from heapwright.profile import (
+    births_and_deaths,
+    locality_of_frees,
+    order_of_frees,
+    profile,
+    profile_file,
+    profile_packets,
+    sample_events,
+)
+from heapwright.traces import FREE, MALLOC, REALLOC, Trace
+
+
+def trace_of(*calls: tuple[int, int, int], **columns: list[int]) -> Trace:
+    """A trace of (op, id, size)."""
+    op, ids, size = zip(*calls, strict=True)
+    return Trace.from_columns(op=op, id=ids, size=size, name="t", **columns)
+
+
+def queue(length: int, rounds: int) -> Trace:
+    calls = [(MALLOC, at, 10) for at in range(length)]
+    for at in range(rounds):
+        calls += [(FREE, at, 0), (MALLOC, length + at, 10)]
+    return trace_of(*calls, *((FREE, rounds + at, 0) for at in range(length)))
+
+
+def stack(depth: int) -> Trace:
+    return trace_of(*((MALLOC, at, 10) for at in range(depth)), *((FREE, at, 0) for at in reversed(range(depth))))
+
+
+def packets_of(ip_len: list[int], frame_len: list[int], flow: list[int]) -> PacketTable:
+    count = len(ip_len)
+    return PacketTable(
+        ts_us=np.arange(count, dtype=np.int64) * 500_000,
+        frame_len=np.array(frame_len, np.uint32),
+        ip_len=np.array(ip_len, np.uint32),
+        proto=np.zeros(count, np.uint8),
+        flow=np.array(flow, np.uint32),
+        dir=np.zeros(count, np.uint8),
+    )
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Random valid traces in which ids come back after their free."""
+    live: list[int] = []
+    calls: list[tuple[int, int, int]] = []
+    for choice in draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=80)):
+        size = choice % 97
+        if live and choice % 5 == 0:
+            calls.append((REALLOC, live[choice % len(live)], size))
+        elif live and choice % 5 in (1, 2):
+            calls.append((FREE, live.pop(choice % len(live)), 0))
+        else:
+            identifier = next(at for at in range(1000) if at not in live)
+            live.append(identifier)
+            calls.append((MALLOC, identifier, size))
+    return trace_of(*calls)
+
+
+def obvious_lives(trace: Trace) -> list[tuple[int, int]]:
+    """(birth, death or -1) of every object, by walking the calls."""
+    lives: list[list[int]] = []
+    current: dict[int, int] = {}
+    for at, (operation, identifier) in enumerate(zip(trace.op.tolist(), trace.id.tolist(), strict=True)):
+        if operation == MALLOC:
+            current[identifier] = len(lives)
+            lives.append([at, -1])
+        elif operation == FREE:
+            lives[current[identifier]][1] = at
+    return [(birth, death) for birth, death in lives]
+
+
+def test_counts_sizes_and_shares() -> None:
+    trace = trace_of((MALLOC, 0, 16), (1, 1, 16), (MALLOC, 2, 40), (REALLOC, 2, 64), (FREE, 0, 0))
+    result = profile(trace)
+    counts = {key: result[key] for key in ("events", "mallocs", "callocs", "reallocs", "frees", "requests")}
+    assert counts == {"events": 5, "mallocs": 2, "callocs": 1, "reallocs": 1, "frees": 1, "requests": 4}
+    assert result["sizes"] == [
+        {"size": 16, "count": 2, "share": 0.5},
+        {"size": 40, "count": 1, "share": 0.25},
+        {"size": 64, "count": 1, "share": 0.25},
+    ]
+    assert (result["distinct_sizes"], result["top_two_share"], result["sizes_for_90_percent"]) == (3, 0.75, 3)
+    assert (result["requested_bytes"], result["requested_peak_bytes"], result["requested_peak_event"]) == (136, 96, 3)
+    assert result["live"] == {"event": [0, 1, 2, 3, 4], "bytes": [16, 32, 72, 96, 80], "objects": [1, 2, 3, 3, 2]}
+    assert result["never_freed"] == {"objects": 2, "bytes": 80, "share": pytest.approx(2 / 3)}
+
+
+def test_sizes_for_90_percent_is_the_least_number_of_sizes() -> None:
+    calls = [(MALLOC, at, 8 if at < 9 else 16) for at in range(10)]
+    assert profile(trace_of(*calls))["sizes_for_90_percent"] == 1
+    calls.append((MALLOC, 10, 16))
+    assert profile(trace_of(*calls))["sizes_for_90_percent"] == 2
+
+
+def test_lifetimes_on_both_clocks() -> None:
+    trace = trace_of((MALLOC, 0, 100), (MALLOC, 1, 7), (REALLOC, 1, 9), (FREE, 1, 0), (FREE, 0, 0))
+    lifetimes = profile(trace)["lifetimes"]
+    assert (lifetimes["events"]["p10"], lifetimes["events"]["max"]) == (2, 4)
+    assert (lifetimes["bytes"]["p10"], lifetimes["bytes"]["max"]) == (9, 16)
+    assert lifetimes["events"]["histogram"] == [
+        {"from": 1, "to": 2, "count": 0},
+        {"from": 2, "to": 4, "count": 1},
+        {"from": 4, "to": 8, "count": 1},
+    ]
+
+
+def test_a_trace_without_frees() -> None:
+    result = profile(trace_of((MALLOC, 0, 8), (MALLOC, 1, 8)))
+    assert result["lifetimes"]["events"] == {
+        "p10": None, "p25": None, "p50": None, "p75": None, "p90": None, "p99": None, "max": None, "histogram": []
+    }  # fmt: skip
+    assert result["locality"][0] == {"within_frees": 1, "share": None, "by_chance": None}
+    assert result["free_order"] == {"score": None, "youngest_share": None, "oldest_share": None}
+
+
+def test_a_queue_and_a_stack_are_told_apart() -> None:
+    oldest_first = {"score": 0.0, "youngest_share": 0.0, "oldest_share": 1.0}
+    assert order_of_frees(births_and_deaths(queue(20, 300))) == oldest_first
+    youngest_first = {"score": 1.0, "youngest_share": 1.0, "oldest_share": 0.0}
+    assert order_of_frees(births_and_deaths(stack(50))) == youngest_first
+
+
+def test_what_lives_for_ever_does_not_make_a_queue_look_like_a_stack() -> None:
+    calls = [(MALLOC, 1000 + at, 8) for at in range(100)]
+    served = queue(20, 100)
+    calls += zip(served.op.tolist(), served.id.tolist(), served.size.tolist(), strict=True)
+    assert order_of_frees(births_and_deaths(trace_of(*calls)))["score"] == 0.0
+
+
+def test_neighbours_in_a_queue_die_together_and_random_deaths_follow_chance() -> None:
+    assert locality_of_frees(births_and_deaths(queue(50, 500)))[0]["share"] == 1.0
+    generator = np.random.default_rng(7)
+    live = list(range(100))
+    calls = [(MALLOC, at, 8) for at in live]
+    for at in range(100, 30_000):
+        calls.append((FREE, live.pop(int(generator.integers(len(live)))), 0))
+        calls.append((MALLOC, at, 8))
+        live.append(at)
+    for row in locality_of_frees(births_and_deaths(trace_of(*calls))):
+        assert row["share"] == pytest.approx(row["by_chance"], abs=0.01)
+
+
+@given(traces())
+@settings(max_examples=200, deadline=None)
+def test_vectorised_counts_equal_obvious_ones(trace: Trace) -> None:
+    objects = births_and_deaths(trace)
+    lives = obvious_lives(trace)
+    assert list(zip(objects.birth.tolist(), objects.death.tolist(), strict=True)) == lives
+    assert order_of_frees(objects) == pytest.approx(obvious_order(lives), nan_ok=True)
+    assert locality_of_frees(objects, (3,)) == [pytest.approx(obvious_locality(lives, 3))]
+
+
+def obvious_order(lives: list[tuple[int, int]]) -> dict[str, Any]:
+    scores = []
+    freed = [life for life in lives if life[1] >= 0]
+    for birth, death in freed:
+        others = [other for other in freed if other[0] < death < other[1]]
+        if others:
+            scores.append(sum(other[0] < birth for other in others) / len(others))
+    if not scores:
+        return {"score": None, "youngest_share": None, "oldest_share": None}
+    ends = {key: sum(score == end for score in scores) / len(scores) for key, end in (("young", 1), ("old", 0))}
+    return {"score": sum(scores) / len(scores), "youngest_share": ends["young"], "oldest_share": ends["old"]}
+
+
+def obvious_locality(lives: list[tuple[int, int]], window: int) -> dict[str, Any]:
+    deaths = sorted(death for _, death in lives if death >= 0)
+    together, chances = [], []
+    for (_, one), (birth, other) in pairwise(lives):
+        if (one >= 0 and one < birth) or (one < 0 and other < 0):
+            continue
+        first = min(death for death in (one, other) if death >= 0)
+        later = [death for death in deaths if death > first][:window]
+        alive = sum(born < first and not 0 <= death <= first for born, death in lives)
+        together.append(max(one, other) in later if min(one, other) >= 0 else False)
+        chances.append(1 - (1 - 1 / alive) ** window)
+    if not together:
+        return {"within_frees": window, "share": None, "by_chance": None}
+    shares = {"share": sum(together) / len(together), "by_chance": sum(chances) / len(chances)}
+    return {"within_frees": window, **shares}
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=300), st.integers(4, 60))
+def test_samples_keep_the_peak_and_both_ends(values: list[int], points: int) -> None:
+    array = np.array(values, dtype=np.int64)
+    sample = sample_events(array, points)
+    assert len(sample) <= points
+    assert array[sample].max() == array.max()
+    assert (sample[0], sample[-1]) == (0, len(values) - 1)
+    assert (np.diff(sample) > 0).all()
+
+
+def test_packets_have_ip_sizes_where_there_are_any() -> None:
+    result = profile_packets(packets_of([40, 1500, 40, 0], [54, 1514, 54, 60], [1, 2, 1, 0]), "p")
+    assert (result["packets"], result["size_column"], result["flows"], result["seconds"]) == (4, "ip_len", 2, 1.5)
+    assert [(row["size"], row["count"]) for row in result["sizes"]] == [(40, 2), (1500, 1)]
+    assert result["sizes"][0]["share"] == pytest.approx(2 / 3)
+
+
+def test_packets_without_ip_have_frame_sizes() -> None:
+    result = profile_packets(packets_of([0, 0], [10, 26], [0, 0]), "p")
+    assert (result["size_column"], result["bytes"], result["flows"]) == ("frame_len", 36, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "share", "distinct", "peak"),
+    [("wee_gcc-hello", 16, 20.7, 521, 9303005), ("rec_lighttpd", 32, 17.0, 45, 174264)],
+)
+def test_published_figures_of_real_traces(
+    shared_data: Path, name: str, size: int, share: float, distinct: int, peak: int
+) -> None:
+    result = profile_file(shared_data / "heap" / f"{name}.parquet")
+    assert result["sizes"][0]["size"] == size
+    assert round(100 * result["sizes"][0]["share"], 1) == share
+    assert (result["distinct_sizes"], result["requested_peak_bytes"]) == (distinct, peak)
+
+
+def test_published_figures_of_real_packets(shared_data: Path) -> None:
+    result = profile_file(shared_data / "packets" / "westermo_ind_2023.parquet")
+    sizes = [(row["size"], round(100 * row["share"], 1)) for row in result["sizes"][:2]]
+    assert (result["packets"], result["distinct_sizes"], sizes) == (35124, 33, [(44, 66.4), (52, 13.0)])
+    assert (round(result["seconds"]), result["flows"]) == (5444, 15657)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    program = "from heapwright.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_command_prints_json_for_a_trace_and_for_packets(tmp_path: Path) -> None:
+    trace, packets = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    stack(30).write(trace)
+    packets_of([40, 1500], [54, 1514], [1, 2]).write(packets)
+    result = json.loads(run("profile", trace, "--json").stdout)
+    assert (result["events"], result["sizes"]) == (60, [{"size": 10, "count": 30, "share": 1.0}])
+    result = json.loads(run("profile", packets, "--json").stdout)
+    assert (result["packets"], len(result["sizes"])) == (2, 2)
+
+
+def test_command_marks_frequent_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    trace_of(*((MALLOC, at, 24 if at < 19 else 1000) for at in range(20))).write(path)
+    lines = run("profile", path).stdout.splitlines()
+    (frequent,) = [line for line in lines if line.split()[:1] == ["24"]]
+    (rare,) = [line for line in lines if line.split()[:1] == ["1,000"]]
+    assert "95.0%" in frequent
+    assert "≥ 10 %" in frequent
+    assert "≥ 10 %" not in rare
+
+
+@pytest.mark.parametrize("content", [b"", b"no Parquet at all", b"PAR1" + bytes(100)])
+def test_what_is_no_table_is_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "broken.parquet"
+    path.write_bytes(content)
+    result = run("profile", path)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert str(path) in result.stderr
+    with pytest.raises(HeapwrightError, match="Parquet"):
+        profile_file(path)
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    result = run("profile", tmp_path / "none.parquet")
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert "none.parquet" in result.stderr
+
+
+def test_repair_says_what_it_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "twice.parquet"
+    stack(3).write(path)
+    import duckdb
+
+    broken = tmp_path / "broken.parquet"
+    with duckdb.connect() as database:
+        database.execute(
+            f"COPY (SELECT * FROM '{path}' UNION ALL SELECT * FROM '{path}' WHERE op = 3 AND id = 0) "
+            f"TO '{broken}' (FORMAT parquet)"
+        )
+    assert run("profile", broken).returncode == 1
+    repaired = run("profile", broken, "--repair", "--json")
+    assert repaired.stderr.count("\n") == 1
+    assert json.loads(repaired.stdout)["events"] == 6
