@@ -1,0 +1,1 @@
+"""C for a program, from a recipe."""

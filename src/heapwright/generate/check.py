@@ -1,0 +1,240 @@
+"""Finds where the core breaks docs/core-grammar.md, without a policy: what must be static is followed through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heapwright.generate import syntax as c
+from heapwright.generate.fold import needs_static
+from heapwright.generate.program import BUILTIN_VALUES, Program
+from heapwright.generate.syntax import GrammarError
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What an expression is: `part` names the policy type it is a part of; `static` numbers have no part."""
+
+    static: bool
+    part: str = ""
+    pointer: bool = False
+    array: bool = False
+
+
+_RUN_TIME = _Kind(False)
+_NUMBER = _Kind(True)
+
+
+def violations(program: Program) -> list[GrammarError]:
+    """All violations in all functions, in the order of the sources."""
+    found: list[GrammarError] = []
+    if not program.policy_structs:
+        source = program.sources[0].file if program.sources else "core"
+        return [GrammarError(source, 1, "no struct hw_policy is defined")]
+    found += _macro_names(program)
+    results = _static_functions(program)
+    for function in program.functions.values():
+        checker = _Checker(program, function, results)
+        checker.run()
+        found += checker.found
+    return found
+
+
+def _macro_names(program: Program) -> list[GrammarError]:
+    """Macros named like a constant that a policy member becomes."""
+    members = {name.upper() for struct in program.policy_structs for name in program.structs[struct].fields or {}}
+    return [
+        GrammarError(macro.file, macro.line, f"{name} is also the name of a policy member's constant")
+        for name, macro in program.macros.items()
+        if name in members
+    ]
+
+
+def _static_functions(program: Program) -> set[str]:
+    """Functions whose every result may be static: all their returns are, given that their static arguments are."""
+    names = {name for name, function in program.functions.items() if function.type != "void"}
+    while True:
+        bad = {name for name in names if not _Checker(program, program.functions[name], names).returns_static()}
+        if not bad:
+            return names
+        names -= bad
+
+
+class _Checker:
+    def __init__(self, program: Program, function: c.Function, results: set[str]) -> None:
+        self.program = program
+        self.function = function
+        self.results = results
+        self.found: list[GrammarError] = []
+        self.returned: list[_Kind] = []
+        self.names: dict[str, _Kind] = {}
+        self.assigned = self.assigned_names()
+
+    def assigned_names(self) -> set[str]:
+        names = set()
+        for expr in c.all_expressions(self.function.body or []):
+            match expr:
+                case c.Assign(target=c.Name(name=name)) | c.Update(operand=c.Name(name=name)):
+                    names.add(name)
+                case c.Unary(op="&", operand=c.Name(name=name)):
+                    names.add(name)
+                case _:
+                    pass
+        return names
+
+    def run(self) -> None:
+        """Check the whole function."""
+        for parameter in self.function.parameters:
+            pointed = self.program.policy_pointer(parameter.type)
+            static = self.program.is_static_parameter(parameter)
+            self.names[parameter.name] = _Kind(static, pointed or "", pointed is not None)
+            if static and parameter.name in self.assigned:
+                self.report(self.function, f"{parameter.name} is static but is assigned or has its address taken")
+        self.block(self.function.body or [])
+
+    def returns_static(self) -> bool:
+        """Whether all results are static."""
+        self.run()
+        return bool(self.returned) and all(kind == _NUMBER for kind in self.returned)
+
+    def report(self, node: c.Item | c.Stmt | c.Expr, what: str) -> None:
+        self.found.append(GrammarError(self.function.file, node.line or self.function.line, what))
+
+    # ---- statements
+
+    def block(self, body: list[c.Stmt]) -> None:
+        scope = dict(self.names)
+        for stmt in body:
+            self.statement(stmt)
+        self.names = scope
+
+    def statement(self, stmt: c.Stmt) -> None:
+        match stmt:
+            case c.Declare():
+                self.declare(stmt)
+            case c.For():
+                self.for_statement(stmt)
+            case c.Return(expr=c.Expr() as expr):
+                self.returned.append(self.number(expr))
+            case _:
+                for expr in c.expressions(stmt):
+                    self.number(expr)
+                for body in c.bodies(stmt):
+                    self.block(body)
+
+    def declare(self, stmt: c.Declare, counter: bool = False) -> None:
+        if stmt.name in self.names:
+            self.report(stmt, f"{stmt.name} shadows another variable or parameter")
+        pointed = self.program.policy_pointer(stmt.type)
+        if pointed:
+            kind = self.kind(stmt.init) if stmt.init else _RUN_TIME
+            if not kind.pointer or kind.part != pointed or stmt.name in self.assigned:
+                self.report(stmt, f"{stmt.name}: a policy pointer is initialised once, to a part of the policy")
+            self.names[stmt.name] = _Kind(True, pointed, True)
+            return
+        if c.bare_type(stmt.type).removesuffix(" *") in self.program.policy_structs:
+            self.report(stmt, f"{stmt.name}: the policy is only reached through pointers to const")
+        kind = self.number(stmt.init) if stmt.init else _RUN_TIME
+        static = kind.static and not stmt.suffix and (counter or stmt.name not in self.assigned)
+        self.names[stmt.name] = _NUMBER if static else _RUN_TIME
+
+    def for_statement(self, stmt: c.For) -> None:
+        scope = dict(self.names)
+        counter = stmt.init.name if isinstance(stmt.init, c.Declare) else ""
+        unrolled = bool(counter) and needs_static(self.program, counter, stmt.body)
+        if isinstance(stmt.init, c.Declare):
+            self.declare(stmt.init, counter=unrolled)
+        elif stmt.init:
+            self.statement(stmt.init)
+        for expr in (stmt.test, stmt.update):
+            kind = self.number(expr) if expr else _RUN_TIME
+            if unrolled and expr is stmt.test and not kind.static:
+                self.report(stmt, f"{counter} must be static here, but the loop's bounds are not")
+        self.block(stmt.body)
+        self.names = scope
+
+    # ---- expressions
+
+    def number(self, expr: c.Expr) -> _Kind:
+        """The kind of an expression that stands for a value, not for a part of the policy."""
+        kind = self.kind(expr)
+        if isinstance(expr, c.Cast) and expr.to == "void":
+            return _RUN_TIME
+        if kind.part:
+            self.report(expr, f"{kind.part} is passed to run-time code; name the member that is meant")
+            return _RUN_TIME
+        return kind
+
+    def kind(self, expr: c.Expr) -> _Kind:
+        match expr:
+            case c.Literal():
+                return _NUMBER
+            case c.Name(name=name):
+                known = name in self.program.enumerators or name in BUILTIN_VALUES or name in self.program.macros
+                return self.names.get(name, _NUMBER if known else _RUN_TIME)
+            case c.Member():
+                return self.member(expr)
+            case c.Index():
+                return self.index(expr)
+            case c.Unary(op="&"):
+                base = self.kind(expr.operand)
+                return _Kind(True, base.part, True) if base.part and not base.array else _RUN_TIME
+            case c.Call():
+                return self.call(expr)
+            case c.Assign() | c.Update():
+                return self.assignment(expr)
+            case c.Cast(to="void"):
+                return self.kind(expr.operand)
+            case c.Unary(op="*") | c.Verbatim() | c.Braces():
+                kinds = [self.number(operand) for operand in c.operands(expr)]
+                return _RUN_TIME if kinds else _Kind(False)
+            case _:
+                return _Kind(all([self.number(operand).static for operand in c.operands(expr)]))
+
+    def member(self, expr: c.Member) -> _Kind:
+        base = self.kind(expr.base)
+        if not base.part:
+            return _RUN_TIME
+        field = (self.program.structs[base.part].fields or {}).get(expr.name)
+        if field is None or base.array or base.pointer != expr.arrow:
+            self.report(expr, f"{base.part} has no member {expr.name} that is reached like this")
+            return _NUMBER
+        typed = c.bare_type(field.type)
+        part = typed if typed in self.program.structs else ("number" if field.array else "")
+        return _Kind(True, part, False, field.array)
+
+    def index(self, expr: c.Index) -> _Kind:
+        base = self.kind(expr.base)
+        at = self.number(expr.index)
+        if not base.array:
+            return _RUN_TIME
+        if base.part == "number":
+            return _Kind(at.static)
+        if not at.static:
+            self.report(expr, f"the index into an array of {base.part} is not static")
+        return _Kind(True, base.part)
+
+    def assignment(self, expr: c.Assign | c.Update) -> _Kind:
+        target = expr.target if isinstance(expr, c.Assign) else expr.operand
+        kind = self.kind(target)
+        if not isinstance(target, c.Name) and (kind.part or kind.static):
+            self.report(expr, "the policy is assigned to")
+        if isinstance(expr, c.Assign):
+            self.number(expr.source)
+        return _RUN_TIME
+
+    def call(self, expr: c.Call) -> _Kind:
+        function = self.program.functions.get(expr.name)
+        if function is None or len(function.parameters) != len(expr.arguments):
+            for argument in expr.arguments:
+                self.number(argument)
+            if function is not None:
+                self.report(expr, f"{expr.name} takes {len(function.parameters)} arguments")
+            return _RUN_TIME
+        for parameter, argument in zip(function.parameters, expr.arguments, strict=True):
+            pointed = self.program.policy_pointer(parameter.type)
+            kind = self.kind(argument) if pointed else self.number(argument)
+            if pointed and (kind.part != pointed or not kind.pointer):
+                self.report(expr, f"{expr.name}: {parameter.name} needs a static pointer to {pointed}")
+            elif not pointed and self.program.is_static_parameter(parameter) and not kind.static:
+                self.report(expr, f"{expr.name}: {parameter.name} needs a static argument")
+        return _NUMBER if expr.name in self.results else _RUN_TIME

@@ -1,0 +1,259 @@
+"""Names in specialised code: the user's prefix, constants after policy members, functions after pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from heapwright.generate import syntax as c
+from heapwright.generate.fold import Folder, Specialisation
+from heapwright.generate.printer import Printer, commented_lines, declarator
+from heapwright.generate.program import ROOT, Program, number
+from heapwright.generate.tidy import reachable
+
+POOLS = "pools"
+
+
+class Names:
+    """The names of one specialisation."""
+
+    def __init__(self, program: Program, folder: Folder, prefix: str) -> None:
+        self.program = program
+        self.folder = folder
+        self.prefix = prefix
+        self.constants: dict[object, str] = {}
+        self.meanings: dict[str, c.Expr] = {}
+
+    def rename(self, name: str) -> str:
+        """An identifier of the core in the output."""
+        if name.startswith("hw_"):
+            return f"{self.prefix}_{name[3:]}"
+        return f"{self.prefix.upper()}_{name[3:]}" if name.startswith("HW_") else name
+
+    def constant(self, expr: c.Expr) -> str:
+        """The name of a number, table or static result."""
+        return self.constants[_key(expr)]
+
+    # ---- pools
+
+    def label(self, path: c.Path) -> str:
+        """The pool that a path leads into: its kind, with a number where several have it; empty outside pools."""
+        if len(path) < 2 or path[0] != POOLS or not isinstance(path[1], int):
+            return ""
+        kinds = [self.kind(index) for index in range(len(self.folder.values[POOLS]))]  # type: ignore[arg-type]
+        kind = kinds[path[1]]
+        return f"{kind}{kinds[: path[1]].count(kind) + 1}" if kinds.count(kind) > 1 else kind
+
+    def kind(self, index: int) -> str:
+        """A pool's kind, as the policy's enumerators name it: quick for HW_QUICK."""
+        value = self.folder.lookup((POOLS, index, "kind"))
+        pool = self.program.structs[c.bare_type(self.fields(ROOT)[POOLS].type)]
+        for member in pool.fields or {}:
+            if self.program.enumerators.get(f"HW_{member.upper()}") == value:
+                return member
+        return "pool"
+
+    def fields(self, struct: str) -> dict[str, c.Field]:
+        found = self.program.structs.get(struct)
+        return (found.fields if found else None) or {}
+
+    def field(self, path: c.Path) -> c.Field:
+        """The member of a policy struct that a path ends at, array indices aside."""
+        struct = ROOT
+        field = c.Field("", False, "")
+        for part in path:
+            if isinstance(part, str):
+                field = self.fields(struct)[part]
+                struct = c.bare_type(field.type)
+        return field
+
+    def order(self, path: c.Path) -> tuple[int, ...]:
+        """Where a path stands among all: heap before pools, members in the order of their structs."""
+        struct = ROOT
+        order = [0 if path[0] != POOLS else 1]
+        for part in path:
+            if isinstance(part, int):
+                order.append(part)
+            else:
+                order.append(list(self.fields(struct)).index(part))
+                struct = c.bare_type(self.fields(struct)[part].type)
+        return tuple(order)
+
+    # ---- constants
+
+    def assign(self, live: Iterable[Specialisation]) -> None:
+        """Name the functions that are left, then the constants they use."""
+        by_function: dict[str, list[Specialisation]] = {}
+        for target in live:
+            by_function.setdefault(target.function.name, []).append(target)
+        taken = set(by_function) | set(self.program.opaque)
+        for name, targets in by_function.items():
+            for target in targets:
+                target.name = name if len(targets) == 1 else self.function_name(target, taken)
+                taken.add(target.name)
+        self.name_constants(live)
+
+    def function_name(self, target: Specialisation, taken: set[str]) -> str:
+        name = target.function.name
+        paths = [static.path for static in target.statics.values() if isinstance(static, c.Place)]
+        label = next((label for path in paths if (label := self.label(path))), "")
+        kind = label.rstrip("0123456789")
+        if label:
+            name = label + name.removeprefix(kind) if name.startswith(kind + "_") else f"{name}_{label}"
+        numbers = [static.value for static in target.statics.values() if not isinstance(static, c.Place)]
+        name += "".join(f"_{value}".replace("-", "minus_") for value in numbers)
+        free, count = name, 2
+        while free in taken:
+            free, count = f"{name}_{count}", count + 1
+        return free
+
+    def name_constants(self, live: Iterable[Specialisation]) -> None:
+        """Give each policy value, table and static result in use its name."""
+        self.constants, self.meanings = {}, {}
+        found: dict[object, c.Expr] = {}
+        todo = [expr for target in live for expr in c.all_expressions(target.body)]
+        while todo:
+            expr = todo.pop()
+            if isinstance(expr, (c.Constant, c.Table, c.Derived)) and _key(expr) not in found:
+                found[_key(expr)] = expr
+                if isinstance(expr, c.Derived):
+                    todo += list(c.walk(expr.form))
+        by_base: dict[str, list[c.Expr]] = {}
+        for expr in found.values():
+            by_base.setdefault(self.base(expr), []).append(expr)
+        taken = set(self.program.macros)
+        for base, group in sorted(by_base.items()):
+            agree = len({self.meaning(expr) for expr in group}) == 1 and base not in taken
+            for expr in sorted(group, key=self.place_of):
+                self.constants[_key(expr)] = self.free_name(expr, base, agree, taken)
+            taken |= {self.constants[_key(expr)] for expr in group}
+
+    def free_name(self, expr: c.Expr, base: str, agree: bool, taken: set[str]) -> str:
+        label = self.label(_path(expr)).upper()
+        name = base if agree or not label else f"{label}_{base}"
+        candidates = (name, *(f"{name}_{count}" for count in range(2, 1000)))
+        for candidate in candidates:
+            known = self.meanings.get(candidate)
+            if known is not None and self.meaning(known) == self.meaning(expr):
+                return candidate
+            if known is None and candidate not in taken:
+                self.meanings[candidate] = expr
+                return candidate
+        raise AssertionError(name)
+
+    def base(self, expr: c.Expr) -> str:
+        """A constant's name while no pools disagree."""
+        if isinstance(expr, c.Derived):
+            return expr.callee.function.name.upper()
+        path = _path(expr)
+        rest = path[2:] if path[0] == POOLS else path
+        if len(rest) > 1 and path[0] == POOLS and isinstance(rest[1], str) and rest[0] == self.kind(int(path[1])):
+            rest = rest[1:]
+        if isinstance(rest[-1], int) and len(self.values(path[:-1])) == 1:
+            rest = rest[:-1]
+        return "_".join(str(part) for part in rest).upper()
+
+    def values(self, path: c.Path) -> list[int]:
+        """The elements of an array of the policy."""
+        value: object = self.folder.values
+        for part in path:
+            value = value[part]  # type: ignore[index]
+        return list(value)  # type: ignore[call-overload]
+
+    def meaning(self, expr: c.Expr) -> object:
+        """What has to be equal for two constants to share a name."""
+        if isinstance(expr, c.Table):
+            return tuple(self.values(expr.path))
+        return expr.value, expr.type, isinstance(expr, c.Derived)
+
+    def place_of(self, expr: c.Expr) -> tuple[int, ...]:
+        return (2,) if isinstance(expr, c.Derived) else self.order(_path(expr))
+
+    def definitions(self, printer: Printer) -> str:
+        """The constants in use: those of the policy in its order, then static results, then tables."""
+        ordered = sorted(self.meanings.items(), key=lambda pair: (self.place_of(pair[1]), pair[0]))
+        rows, tables = [], ""
+        for name, expr in ordered:
+            if isinstance(expr, c.Table):
+                tables += self.table(name, expr, printer)
+            else:
+                rows.append((f"#define {name} {self.value(expr, printer)}", self.note(expr, printer)))
+        return "\n".join(part for part in (commented_lines(rows), tables) if part)
+
+    def value(self, expr: c.Expr, printer: Printer) -> str:
+        if isinstance(expr, c.Derived):
+            text = printer.flat(expr.form)
+            return f"({text})" if printer.parenthesised(expr.form, 15) else text
+        assert expr.value is not None
+        return number(expr.value, expr.type).text
+
+    def note(self, expr: c.Expr, printer: Printer) -> str:
+        """The comment of a constant: that of the policy member, or the function's."""
+        if isinstance(expr, c.Derived):
+            comments = expr.callee.function.comments
+            text = comments[-1].text.removeprefix("/*").removesuffix("*/").strip() if comments else ""
+            return "" if "\n" in text else printer.words(text)
+        return printer.words(self.field(_path(expr)).comment.removeprefix("derived: "))
+
+    def table(self, name: str, expr: c.Table, printer: Printer) -> str:
+        """The definition of an array, in the smallest unsigned type that holds its values."""
+        values = self.values(expr.path)
+        bits = next(bits for bits in (8, 16, 32) if max(values, default=0) < 1 << bits)
+        element = expr.type.removesuffix(" *") if expr.type else "uint32_t"
+        kind = self.program.integer(element)
+        element = f"uint{bits}_t" if kind and not kind.signed else element
+        items = c.Braces([("", c.Literal(str(value))) for value in values])
+        head = f"static const {declarator(element, name)}[{len(values)}] = "
+        note = self.note(expr, printer)
+        comment = f"/* {note} */\n" if note else ""
+        return f"{comment}{head}{printer.filled_braces(items, len(head))};\n"
+
+    # ---- equal functions
+
+    def merge_equal(self, entries: list[Specialisation]) -> None:
+        """Let specialisations of one function that come out equal be one, in place."""
+        live = reachable(entries)
+        self.name_constants(live)
+        printer = Printer(lambda name: name, self.constant)
+        groups = {id(target): (target.function.name, 0) for target in live}
+        count = 0
+        while len(set(groups.values())) != count:
+            count = len(set(groups.values()))
+            for target in live:
+                name, number_ = groups[id(target)]
+                target.name = f"{name}#{number_}"
+            texts = {id(t): (t.function.name, t.entry, self.text(t, printer)) for t in live}
+            numbers = {text: index for index, text in enumerate(dict.fromkeys(texts.values()))}
+            groups = {key: (text[0], numbers[text]) for key, text in texts.items()}
+        first: dict[tuple[str, int], Specialisation] = {}
+        for target in live:
+            first.setdefault(groups[id(target)], target)
+        chosen = {id(target): first[groups[id(target)]] for target in live}
+        for target in live:
+            c.change_expressions(target.body, lambda expr: _with_callees(expr, chosen))
+
+    def text(self, target: Specialisation, printer: Printer) -> str:
+        head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.parameters)
+        return f"({head}) {printer.body(target.body, 1)}"
+
+
+def _with_callees(expr: c.Expr, chosen: dict[int, Specialisation]) -> c.Expr:
+    expr = c.rebuild(expr, lambda inner: _with_callees(inner, chosen))
+    if isinstance(expr, c.Call) and expr.callee:
+        return replace(expr, callee=chosen[id(expr.callee)])
+    return expr
+
+
+def _key(expr: c.Expr) -> object:
+    if isinstance(expr, c.Derived):
+        return id(expr.callee)
+    return type(expr).__name__, _path(expr)
+
+
+def _path(expr: c.Expr) -> c.Path:
+    if isinstance(expr, (c.Constant, c.Table)):
+        return expr.path
+    if isinstance(expr, c.Derived):
+        paths = [static.path for static in expr.callee.statics.values() if isinstance(static, c.Place)]
+        return next((path for path in paths if path), ())
+    return ()

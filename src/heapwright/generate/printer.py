@@ -1,0 +1,318 @@
+"""Writes trees as C: four spaces, 120 columns, comments where the source had them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from heapwright.generate import syntax as c
+
+WIDTH = 120
+_LEVELS = [("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
+           ("*", "/", "%")]
+_PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=3) for op in ops} | {",": 0}
+_UNARY = 13
+_BITWISE = {"&", "|", "^"}
+_CONFUSED = {  # inner operators that compilers warn about without parentheses
+    "||": {"&&"},
+    "&": {"+", "-", "|", "^", "==", "!=", "<", ">", "<=", ">="},
+    "|": {"+", "-", "&", "^", "==", "!=", "<", ">", "<=", ">="},
+    "^": {"+", "-", "&", "|", "==", "!=", "<", ">", "<=", ">="},
+    "<<": {"+", "-"},
+    ">>": {"+", "-"},
+}
+
+
+class Printer:
+    """Writes one text. `rename` maps identifiers of the core to those of the text; `name` gives constants theirs."""
+
+    def __init__(self, rename: Callable[[str], str], name: Callable[[c.Expr], str]) -> None:
+        self.rename = rename
+        self.name = name
+
+    # ---- expressions
+
+    def flat(self, expr: c.Expr, outer: int = 0, op: str = "") -> str:
+        """An expression on one line, in parentheses where `outer` (the precedence around it) asks for them."""
+        text = self.bare(expr)
+        return f"({text})" if self.parenthesised(expr, outer, op) else text
+
+    def parenthesised(self, expr: c.Expr, outer: int, op: str = "") -> bool:
+        level = _level(expr)
+        if level < outer:
+            return True
+        if isinstance(expr, c.Assign) and expr.paren:
+            return True
+        if outer == 0 or level > _UNARY:
+            return False
+        if isinstance(expr, c.Binary) and expr.op in _CONFUSED.get(op, ()):
+            return True
+        if isinstance(expr, c.Binary) and op in ("==", "!=", "<", ">", "<=", ">=") and 8 <= level <= 9:
+            return True
+        return expr.paren and not isinstance(expr, (c.Cast, c.Unary))
+
+    def bare(self, expr: c.Expr) -> str:
+        match expr:
+            case c.Name() | c.Call():
+                return self.named(expr)
+            case c.Literal():
+                return expr.text
+            case c.Verbatim():
+                return c.WORD.sub(lambda match: self.rename(match.group()), expr.text)
+            case c.Constant() | c.Table() | c.Derived():
+                return self.name(expr)
+            case c.Unary():
+                inner = self.flat(expr.operand, _UNARY)
+                return expr.op + (" " if inner[0] == expr.op and expr.op in "+-&" else "") + inner
+            case c.Update():
+                inner = self.flat(expr.operand, _UNARY + 1)
+                return expr.op + inner if expr.prefix else inner + expr.op
+            case c.Binary(op=","):
+                return f"{self.flat(expr.left)}, {self.flat(expr.right, 1)}"
+            case c.Binary():
+                level = _PRECEDENCE[expr.op]
+                return f"{self.flat(expr.left, level, expr.op)} {expr.op} {self.flat(expr.right, level + 1, expr.op)}"
+            case c.Assign():
+                return f"{self.flat(expr.target, _UNARY)} {expr.op} {self.flat(expr.source, 1)}"
+            case c.Conditional():
+                return f"{self.flat(expr.test, 3)} ? {self.flat(expr.yes, 1)} : {self.flat(expr.no, 2)}"
+            case c.Index():
+                return f"{self.flat(expr.base, _UNARY + 1)}[{self.flat(expr.index)}]"
+            case c.Member():
+                return f"{self.flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}"
+            case c.Cast():
+                return f"({self.type(expr.to)}){self.flat(expr.operand, _UNARY)}"
+            case c.Braces():
+                items = ", ".join(f"{at} = {self.flat(e, 1)}" if at else self.flat(e, 1) for at, e in expr.items)
+                return f"({self.type(expr.to)}){{{items}}}" if expr.to else f"{{{items}}}"
+            case _:
+                raise AssertionError(f"{type(expr).__name__} is left in specialised code")
+
+    def named(self, expr: c.Name | c.Call) -> str:
+        name = expr.callee.name if isinstance(expr, c.Call) and expr.callee else expr.name
+        if isinstance(expr, c.Name):
+            return self.rename(name)
+        return f"{self.rename(name)}({', '.join(self.flat(argument, 1) for argument in expr.arguments)})"
+
+    def type(self, text: str) -> str:
+        """A type's text in the names of the output."""
+        return c.WORD.sub(lambda match: self.rename(match.group()), text)
+
+    def broken(self, expr: c.Expr, column: int, room: int, outer: int = 0, op: str = "") -> str:
+        """An expression starting in a column, over several lines where it does not fit; `room` is kept free behind."""
+        flat = self.flat(expr, outer, op)
+        if column + len(flat) + room <= WIDTH:
+            return flat
+        if self.parenthesised(expr, outer, op):
+            return f"({self.split(expr, column + 1, room + 1)})"
+        return self.split(expr, column, room)
+
+    def split(self, expr: c.Expr, column: int, room: int) -> str:
+        match expr:
+            case c.Binary(op=operator) if operator != ",":
+                level = _PRECEDENCE[operator]
+                links = _chain(expr, level, self)
+                return self.filled([(part, f" {op}", level, op) for part, op in links], column, room)
+            case c.Call():
+                head = self.named(c.Call(expr.name, [], expr.callee))[:-1]
+                parts = [(argument, ",", 1, "") for argument in expr.arguments]
+                return f"{head}{self.filled(parts, column + len(head), room + 1)})"
+            case c.Conditional():
+                test = self.broken(expr.test, column, 0, 3)
+                at = column + len(test.split("\n")[-1]) + 1 if "\n" not in test else column + 4
+                gap = " " if "\n" not in test else "\n" + " " * at
+                yes = self.broken(expr.yes, at + 2, 0, 1)
+                return f"{test}{gap}? {yes}\n{' ' * at}: {self.broken(expr.no, at + 2, room, 2)}"
+            case c.Assign():
+                head = f"{self.flat(expr.target, _UNARY)} {expr.op} "
+                return head + self.broken(expr.source, column + len(head), room, 1)
+            case c.Unary():
+                return expr.op + self.broken(expr.operand, column + 1, room, _UNARY)
+            case c.Cast():
+                head = f"({self.type(expr.to)})"
+                return head + self.broken(expr.operand, column + len(head), room, _UNARY)
+            case _:
+                return self.bare(expr)
+
+    def filled(self, parts: Sequence[tuple[c.Expr, str, int, str]], column: int, room: int) -> str:
+        """Parts and the separators behind them, as many on a line as fit, all lines starting in the same column."""
+        text = ""
+        at = column
+        for index, (part, separator, level, op) in enumerate(parts):
+            last = index == len(parts) - 1
+            after = room if last else len(separator)
+            inner = level + (1 if index and op and op not in ("&&", "||") else 0)
+            flat = self.flat(part, inner, op)
+            if index and at + 1 + len(flat) + after > WIDTH:
+                text += "\n" + " " * column
+                at = column
+            elif index:
+                text += " "
+                at += 1
+            piece = self.broken(part, at, after, inner, op) + ("" if last else separator)
+            text += piece
+            at = len(piece.split("\n")[-1]) if "\n" in piece else at + len(piece)
+        return text
+
+    def filled_braces(self, braces: c.Braces, column: int) -> str:
+        """A list of numbers in braces, over several lines where it does not fit."""
+        parts = [(item, ",", 1, "") for _, item in braces.items]
+        return "{" + self.filled(parts, column + 1, 2) + "}"
+
+    # ---- statements
+
+    def body(self, body: list[c.Stmt], depth: int) -> str:
+        """Statements, each line with its line break."""
+        return "".join(self.statement(stmt, depth) for stmt in body)
+
+    def statement(self, stmt: c.Stmt, depth: int) -> str:
+        indent = "    " * depth
+        head = "\n" if stmt.blank else ""
+        head += "".join(self.comment(comment, indent) for comment in stmt.comments)
+        tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
+        if isinstance(stmt, c.Guarded):
+            return head + "".join(f"{line}\n{self.body(body, depth)}" for line, body in stmt.branches) + "#endif" + tail
+        return f"{head}{indent}{self.code(stmt, depth)}{tail}"
+
+    def code(self, stmt: c.Stmt, depth: int) -> str:
+        column = 4 * depth
+        match stmt:
+            case c.Declare():
+                return self.declaration(stmt, column) + ";"
+            case c.Do():
+                return self.broken(stmt.expr, column, 1) + ";"
+            case c.Return(expr=None):
+                return "return;"
+            case c.Return(expr=c.Expr() as expr):
+                return f"return {self.broken(expr, column + 7, 1)};"
+            case c.Jump():
+                return stmt.word + ";"
+            case c.Block():
+                return self.braces(stmt.body, depth)
+            case c.If():
+                return self.if_statement(stmt, depth)
+            case c.For():
+                return f"for ({self.for_head(stmt, column + 5)}) {self.braces(stmt.body, depth)}"
+            case c.While(at_end=True):
+                return f"do {self.braces(stmt.body, depth)} while ({self.broken(stmt.test, column + 9, 2)});"
+            case c.While():
+                return f"while ({self.broken(stmt.test, column + 7, 3)}) {self.braces(stmt.body, depth)}"
+            case _:
+                raise AssertionError(type(stmt).__name__)
+
+    def declaration(self, stmt: c.Declare, column: int) -> str:
+        head = declarator(self.type(stmt.type), stmt.name) + self.type(stmt.suffix)
+        if stmt.init is None:
+            return head
+        flat = self.flat(stmt.init, 1)
+        if column + len(head) + 3 + len(flat) + 1 > WIDTH and not isinstance(stmt.init, (c.Binary, c.Conditional, c.Call)):
+            return f"{head} =\n{' ' * (column + 4)}{self.broken(stmt.init, column + 4, 1, 1)}"
+        return f"{head} = {self.broken(stmt.init, column + len(head) + 3, 1, 1)}"
+
+    def if_statement(self, stmt: c.If, depth: int) -> str:
+        text = f"if ({self.broken(stmt.test, 4 * depth + 4, 3)}) {self.braces(stmt.yes, depth)}"
+        match stmt.no:
+            case []:
+                return text
+            case [c.If(comments=[]) as chained]:
+                return f"{text} else {self.if_statement(chained, depth)}"
+            case _:
+                return f"{text} else {self.braces(stmt.no, depth)}"
+
+    def for_head(self, stmt: c.For, column: int) -> str:
+        init = ""
+        if isinstance(stmt.init, c.Declare):
+            init = self.declaration(stmt.init, 0)
+        elif isinstance(stmt.init, c.Do):
+            init = self.flat(stmt.init.expr)
+        parts = [init] + [self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update)]
+        flat = "; ".join(parts) if any(parts) else ";;"
+        if column + len(flat) + 3 <= WIDTH:
+            return flat
+        return f";\n{' ' * column}".join(parts)
+
+    def braces(self, body: list[c.Stmt], depth: int) -> str:
+        return "{\n" + self.body(body, depth + 1) + "    " * depth + "}" if body else "{\n" + "    " * depth + "}"
+
+    # ---- comments and functions
+
+    def words(self, text: str) -> str:
+        """Text of a comment in the names of the output."""
+        return c.WORD.sub(lambda match: self.rename(match.group()), text)
+
+    def comment(self, comment: c.Comment, indent: str) -> str:
+        """A comment with its line break, moved to an indent."""
+        first, *rest = self.words(comment.text).split("\n")
+        moved = [line[min(comment.column, len(line) - len(line.lstrip())) :] for line in rest]
+        return "".join(f"{indent}{line}".rstrip() + "\n" for line in [first, *moved])
+
+    def signature(self, storage: str, function: c.Function, name: str, parameters: list[c.Parameter]) -> str:
+        """The head of a function definition, without its brace."""
+        head = f"{storage} " if storage else ""
+        head += declarator(self.type(function.type), self.rename(name)) + "("
+        parts = [declarator(self.type(p.type), p.name) + self.type(p.suffix) for p in parameters] or ["void"]
+        text = head
+        at = len(head)
+        for index, part in enumerate(parts):
+            piece = part + (")" if index == len(parts) - 1 else ",")
+            if index and at + 1 + len(piece) > WIDTH:
+                text += "\n" + " " * len(head)
+                at = len(head)
+            elif index:
+                text += " "
+                at += 1
+            text += piece
+            at += len(piece)
+        return text
+
+
+def declarator(typed: str, name: str) -> str:
+    """A type and the name declared with it."""
+    return f"{typed}{name}" if typed.endswith("*") or not name else f"{typed} {name}"
+
+
+def _level(expr: c.Expr) -> int:
+    match expr:
+        case c.Binary():
+            return _PRECEDENCE[expr.op]
+        case c.Assign():
+            return 1
+        case c.Conditional():
+            return 2
+        case c.Unary() | c.Cast():
+            return _UNARY
+        case c.Update():
+            return _UNARY if expr.prefix else _UNARY + 1
+        case c.Literal(text=text) if text.startswith("-"):
+            return _UNARY
+        case _:
+            return _UNARY + 1
+
+
+def _chain(expr: c.Binary, level: int, printer: Printer) -> list[tuple[c.Expr, str]]:
+    """Operands of a row of operators of one precedence, each with the operator behind it."""
+    left = expr.left
+    same = isinstance(left, c.Binary) and _PRECEDENCE[left.op] == level
+    if isinstance(left, c.Binary) and same and not printer.parenthesised(left, level, expr.op):
+        links = _chain(left, level, printer)
+        return [*links[:-1], (links[-1][0], expr.op), (expr.right, expr.op)]
+    return [(left, expr.op), (expr.right, expr.op)]
+
+
+def commented_lines(rows: list[tuple[str, str]]) -> str:
+    """Lines of code with comments behind them, aligned while they fit, else above."""
+    width = max((len(code) for code, note in rows if note), default=0)
+    fits = all(width + len(note) + 7 <= WIDTH for _, note in rows if note)
+    lines = []
+    for code, note in rows:
+        at = width if fits else len(code)
+        if note and at + len(note) + 7 > WIDTH:
+            lines += [f"/* {note} */", code]
+        else:
+            lines.append(f"{code.ljust(at)} /* {note} */" if note else code)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def collapse_blank_lines(text: str) -> str:
+    """The text without runs of blank lines."""
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"

@@ -1,0 +1,295 @@
+"""What the sources of the core define, and C's rules for types and static arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Union
+
+from heapwright.generate import syntax as c
+from heapwright.generate.syntax import GrammarError
+
+# Mirrors a policy struct: members by name, arrays as lists that hold exactly the elements in use.
+PolicyValues = Mapping[str, Union[int, bool, Sequence[Any], "PolicyValues"]]
+
+ROOT = "struct hw_policy"
+BUILTIN_VALUES = {
+    "UINT8_MAX": (0xFF, "int"),
+    "UINT16_MAX": (0xFFFF, "int"),
+    "UINT32_MAX": (0xFFFFFFFF, "uint32_t"),
+}
+_COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+_INVERTED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+class Program:
+    """All sources together. Raises GrammarError where they contradict each other."""
+
+    def __init__(self, sources: Sequence[c.Source]) -> None:
+        self.sources = sources
+        self.functions: dict[str, c.Function] = {}
+        self.opaque: dict[str, list[c.Function]] = {}
+        self.structs: dict[str, c.Struct] = {}
+        self.macros: dict[str, c.Macro] = {}
+        self.globals: dict[str, c.Global] = {}
+        self.enumerators: dict[str, int] = {}
+        for source in sources:
+            for item in source.items:
+                self._add(item)
+
+    def _add(self, item: c.Item) -> None:
+        match item:
+            case c.Function(body=None):
+                pass
+            case c.Function():
+                if item.name in self.functions:
+                    raise GrammarError(item.file, item.line, f"{item.name} is defined twice")
+                self.functions[item.name] = item
+            case c.Struct():
+                if item.fields is not None:
+                    self.structs["struct " + item.name] = item
+            case c.Macro():
+                self.macros[item.name] = item
+            case c.Global():
+                self.globals[item.name] = item
+            case c.Enum():
+                self._add_enum(item)
+            case c.GuardedItems():
+                for _, items in item.branches:
+                    for inner in items:
+                        self._add_guarded(inner)
+
+    def _add_guarded(self, item: c.Item) -> None:
+        if isinstance(item, c.Function):
+            if any(self.is_static_parameter(parameter) for parameter in item.parameters):
+                raise GrammarError(item.file, item.line, f"{item.name} takes the policy inside a compiler's #if")
+            self.opaque.setdefault(item.name, []).append(item)
+        else:
+            self._add(item)
+
+    def _add_enum(self, item: c.Enum) -> None:
+        value = -1
+        for member in item.members:
+            known = value + 1 if member.init is None else self.plain_value(member.init)
+            if known is None:
+                raise GrammarError(item.file, item.line, f"the value of {member.name} is not a static expression")
+            value = known
+            self.enumerators[member.name] = value
+
+    def plain_value(self, expr: c.Expr) -> int | None:
+        """Value of an expression over literals, enumerators and macros; None where it is none."""
+        match expr:
+            case c.Literal():
+                return literal_value(expr.text)[0]
+            case c.Name(name=name) if name in BUILTIN_VALUES:
+                return BUILTIN_VALUES[name][0]
+            case c.Name(name=name) if name in self.enumerators:
+                return self.enumerators[name]
+            case c.Name(name=name) if name in self.macros:
+                value = self.macros[name].value
+                return None if value is None else self.plain_value(value)
+            case c.Unary(op=op):
+                operand = self.plain_value(expr.operand)
+                return None if operand is None else unary_value(op, operand)
+            case c.Binary():
+                left, right = self.plain_value(expr.left), self.plain_value(expr.right)
+                return None if left is None or right is None else binary_value(expr.op, left, right)
+            case c.Cast():
+                kind = self.integer(expr.to)
+                operand = self.plain_value(expr.operand)
+                return None if kind is None or operand is None else kind.wrap(operand)
+            case _:
+                return None
+
+    @cached_property
+    def policy_structs(self) -> frozenset[str]:
+        """The struct types that make up the policy, as `struct NAME`."""
+        found: set[str] = set()
+        todo = [ROOT]
+        while todo:
+            name = todo.pop()
+            if name in found or name not in self.structs:
+                continue
+            found.add(name)
+            todo += [c.bare_type(field.type) for field in (self.structs[name].fields or {}).values()]
+        return frozenset(found)
+
+    @cached_property
+    def struct_arrays(self) -> frozenset[str]:
+        """Names of policy members that are arrays of structs: their indices must be static."""
+        fields = [item for name in self.policy_structs for item in (self.structs[name].fields or {}).items()]
+        return frozenset(name for name, field in fields if field.array and c.bare_type(field.type) in self.structs)
+
+    def policy_pointer(self, typed: str) -> str | None:
+        """The policy struct that a type points to, when it is a static pointer."""
+        bare = c.bare_type(typed)
+        pointed = bare[:-2] if bare.endswith(" *") else ""
+        return pointed if pointed in self.policy_structs and "const" in typed.split("*")[0].split() else None
+
+    def is_static_parameter(self, parameter: c.Parameter) -> bool:
+        """Whether a parameter is known once the policy is."""
+        if self.policy_pointer(parameter.type):
+            return True
+        return "const" in parameter.type.split() and not parameter.suffix and "*" not in parameter.type
+
+    def integer(self, typed: str | None) -> c.Integer | None:
+        """The integer type behind a type's text, typedefs resolved; None for all others."""
+        bare = c.bare_type(typed or "")
+        seen: set[str] = set()
+        while bare in self.globals and bare not in seen:
+            seen.add(bare)
+            bare = c.bare_type(self.globals[bare].type)
+        return c.INT if bare.startswith("enum ") and "*" not in bare else c.INTEGERS.get(bare)
+
+    def promoted(self, typed: str | None) -> str | None:
+        """The type after integer promotion: int, uint32_t, int64_t, uint64_t or size_t; None for no integer."""
+        kind = self.integer(typed)
+        if kind is None:
+            return None
+        if kind.bits == 0:
+            return "size_t"
+        if kind.bits < 32:
+            return "int"
+        return {32: ("uint32_t", "int"), 64: ("uint64_t", "int64_t")}[kind.bits][kind.signed]
+
+    def common(self, left: str | None, right: str | None) -> str | None:
+        """The type in which two operands meet (C11 6.3.1.8); None where that is not known."""
+        types = {self.promoted(left), self.promoted(right)}
+        if None in types or len(types) > 1 and "size_t" in types and types & {"int64_t", "uint64_t"}:
+            return None
+        return next(name for name in ("size_t", "uint64_t", "int64_t", "uint32_t", "int") if name in types)
+
+    @cached_property
+    def pure_opaque(self) -> frozenset[str]:
+        """Functions between compiler conditionals, and function-like macros, that change nothing."""
+        pure = {name for name, variants in self.opaque.items() if all(map(_changes_only_locals, variants))}
+        while True:
+            bad = {name for name in pure if not self._calls_only(name, pure)}
+            if not bad:
+                break
+            pure -= bad
+        macros = {name for name, macro in self.macros.items() if macro.value is not None and macro.parameters is not None}
+        return frozenset(pure | {name for name in macros if _only_builtins(self.macros[name].value)})
+
+    def _calls_only(self, name: str, pure: set[str]) -> bool:
+        bodies = [variant.body or [] for variant in self.opaque[name]]
+        calls = [e.name for body in bodies for e in c.all_expressions(body) if isinstance(e, c.Call)]
+        return all(call in pure or call.startswith("__builtin_") for call in calls)
+
+
+def _changes_only_locals(function: c.Function) -> bool:
+    body = function.body or []
+    for expr in c.all_expressions(body):
+        target = expr.target if isinstance(expr, c.Assign) else expr.operand if isinstance(expr, c.Update) else None
+        if target is not None and not isinstance(target, c.Name):
+            return False
+    return True
+
+
+def _only_builtins(expr: c.Expr | None) -> bool:
+    if expr is None:
+        return False
+    for part in c.walk(expr):
+        if isinstance(part, (c.Assign, c.Update)):
+            return False
+        if isinstance(part, c.Call) and not part.name.startswith("__builtin_"):
+            return False
+    return True
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+
+def literal_value(text: str) -> tuple[int | None, str | None]:
+    """Value and type of a literal; None, None where it is no integer."""
+    if text in ("true", "false"):
+        return int(text == "true"), "int"
+    digits = text.rstrip("uUlL")
+    suffix = text[len(digits) :].lower()
+    if not digits[:1].isdigit() or "." in digits or "l" in suffix and "ll" not in suffix:
+        return None, None
+    octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    value = int(digits, 8 if octal else 0)
+    long = "ll" in suffix or value > 0xFFFFFFFF
+    if "u" in suffix:
+        return value, "uint64_t" if long else "uint32_t"
+    if not long and value > 0x7FFFFFFF:
+        return value, "uint32_t" if digits[:1] == "0" else "int64_t"
+    return value, "int64_t" if long else "int"
+
+
+def number(value: int, typed: str | None) -> c.Literal:
+    """A literal of this value whose type, promoted, is the one given."""
+    if typed == "uint32_t":
+        text = "UINT32_MAX" if value == 0xFFFFFFFF else f"{value}u"
+    else:
+        text = {"uint64_t": f"{value}ull", "int64_t": f"{value}ll"}.get(typed or "", str(value))
+    return c.Literal(text, value=value, type=typed)
+
+
+def unary_value(op: str, operand: int) -> int | None:
+    """Mathematical value of a unary operation; None for other operators."""
+    match op:
+        case "-":
+            return -operand
+        case "~":
+            return ~operand
+        case "!":
+            return int(not operand)
+        case "+":
+            return operand
+        case _:
+            return None
+
+
+def binary_value(op: str, left: int, right: int) -> int | None:
+    """Mathematical value of a binary operation, divisions truncating; None where C leaves it undefined."""
+    if op in ("/", "%"):
+        if right == 0:
+            return None
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return quotient if op == "/" else left - quotient * right
+    if op in ("<<", ">>"):
+        if not 0 <= right < 64:
+            return None
+        return left << right if op == "<<" else left >> right
+    if op in _COMPARISONS:
+        compare = {"==": left == right, "!=": left != right, "<": left < right, "<=": left <= right}
+        return int(compare[op] if op in compare else not compare[_INVERTED[op]])
+    known = {"+": left + right, "-": left - right, "*": left * right, "&": left & right, "|": left | right}
+    return {**known, "^": left ^ right}.get(op)
+
+
+def is_comparison(op: str) -> bool:
+    """Whether an operator compares."""
+    return op in _COMPARISONS
+
+
+def mirrored(op: str) -> str:
+    """The comparison with its operands exchanged."""
+    return _MIRRORED.get(op, op)
+
+
+def negated(expr: c.Expr) -> c.Expr:
+    """The condition that holds where this one does not, in its simplest form."""
+    if isinstance(expr, c.Binary) and expr.op in _INVERTED:
+        return c.Binary(_INVERTED[expr.op], expr.left, expr.right, line=expr.line, type="int")
+    if isinstance(expr, c.Unary) and expr.op == "!":
+        return expr.operand
+    return c.Unary("!", expr, line=expr.line, type="int")
+
+
+# ---- purity ---------------------------------------------------------------------------------------------------------
+
+
+def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
+    """Whether evaluating an expression of specialised code changes nothing; `pure_names` are harmless macros."""
+    for part in c.walk(expr):
+        if isinstance(part, (c.Assign, c.Update)):
+            return False
+        if isinstance(part, c.Call):
+            harmless = part.callee.pure if part.callee else part.name in pure_names or part.name.startswith("__builtin_")
+            if not harmless:
+                return False
+    return True

@@ -1,0 +1,321 @@
+"""Rewrites the core for one policy, at source level.
+
+The core (csrc/) is one text for all policies. `specialise` evaluates everything in it that the policy decides and
+writes what is left: C that holds only what one recipe uses. docs/core-grammar.md says what the core may look like;
+`check_grammar` tells where a source does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from heapwright.generate import syntax as c
+from heapwright.generate.check import violations
+from heapwright.generate.fold import Folder, Specialisation
+from heapwright.generate.naming import Names
+from heapwright.generate.parse import parse
+from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
+from heapwright.generate.program import PolicyValues, Program
+from heapwright.generate.syntax import GrammarError
+from heapwright.generate.tidy import reachable, settle, unused_in_entry
+
+__all__ = ["GrammarError", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
+
+Sources = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Specialised:
+    """Specialised code in parts, each empty or ending with a line break.
+
+    `includes`: system headers, as `<stdint.h>`; `types`: structs, enums and typedefs; `constants`: the numbers of the
+    policy, tables and macros; `functions`: all functions; `prototypes`: those of the entries, with their comments.
+    """
+
+    includes: tuple[str, ...]
+    types: str
+    constants: str
+    functions: str
+    prototypes: str
+
+    @property
+    def text(self) -> str:
+        """Everything but the prototypes: one C file."""
+        includes = "".join(f"#include {path}\n" for path in self.includes)
+        parts = [part for part in (includes, self.types, self.constants, self.functions) if part]
+        return collapse_blank_lines("\n".join(parts))
+
+
+def specialise(
+    sources: Sources, values: PolicyValues, entries: Sequence[str], prefix: str, defines: Iterable[str] = frozenset()
+) -> str:
+    """The core rewritten for one policy, as one C file.
+
+    `sources`: (file name, text) in the order of inclusion; `values`: struct hw_policy as nested dicts and lists, arrays
+    holding exactly the elements in use; `entries`: the public functions wanted, whose policy parameter goes;
+    `prefix`: what hw_ becomes (HW_: in upper case); `defines`: HW_ names taken as defined. Raises GrammarError for a
+    source outside docs/core-grammar.md, HeapwrightError for an unknown entry or a policy without a value.
+    """
+    return specialise_parts(sources, values, entries, prefix, defines).text
+
+
+def specialise_parts(
+    sources: Sources, values: PolicyValues, entries: Sequence[str], prefix: str, defines: Iterable[str] = frozenset()
+) -> Specialised:
+    """Like `specialise`, in the parts that a header and a source file are made of."""
+    program = _program(tuple(sources), frozenset(defines))
+    folder = Folder(program, values)
+    wanted = [folder.entry(name) for name in entries]
+    settle(wanted, program)
+    names = Names(program, folder, prefix)
+    names.merge_equal(wanted)
+    live = reachable(settle(wanted, program))
+    names.assign(live)
+    return _Writer(program, names, live, wanted).parts()
+
+
+def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> list[GrammarError]:
+    """Everything in the sources that breaks docs/core-grammar.md, in order; empty where all is well."""
+    parsed = []
+    found = []
+    for file, text in sources:
+        try:
+            parsed.append(parse(file, text, frozenset(defines)))
+        except GrammarError as error:
+            found.append(error)
+    if found:
+        return found
+    try:
+        return violations(Program(parsed))
+    except GrammarError as error:
+        return [error]
+
+
+@lru_cache(maxsize=8)
+def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> Program:
+    return Program([parse(file, text, defines) for file, text in sources])
+
+
+class _Writer:
+    """Puts the parts in the order of the source."""
+
+    def __init__(
+        self, program: Program, names: Names, live: list[Specialisation], entries: list[Specialisation]
+    ) -> None:
+        self.program = program
+        self.names = names
+        self.live = live
+        self.entries = entries
+        self.printer = Printer(names.rename, names.constant)
+        self.plain = Printer(lambda name: name, names.constant)
+        self.by_function: dict[str, list[Specialisation]] = {}
+        for target in sorted(live, key=lambda target: target.name):
+            self.by_function.setdefault(target.function.name, []).append(target)
+
+    def parts(self) -> Specialised:
+        used = self.used_words()
+        kept = [kept for source in self.program.sources for kept in self.kept(source.items, used)]
+        macros = [item for item in kept if isinstance(item, c.Macro)]
+        types = [item for item in kept if not isinstance(item, (c.Macro, c.Function))]
+        guarded = [item for item in types if isinstance(item, c.GuardedItems) and _holds_function(item)]
+        types = [item for item in types if item not in guarded]
+        includes = sorted({path for source in self.program.sources for path in source.includes})
+        constants = [self.names.definitions(self.printer), "".join(self.item(item) for item in macros)]
+        return Specialised(
+            tuple(includes),
+            "".join(self.item(item) for item in types).lstrip("\n"),
+            "\n".join(part.lstrip("\n") for part in constants if part),
+            self.functions(guarded),
+            "\n".join(self.prototype(entry) for entry in self.entries),
+        )
+
+    # ---- what is used
+
+    def used_words(self) -> set[str]:
+        """Every identifier of the functions left, and of what these need in turn."""
+        words: set[str] = set()
+        for target in self.live:
+            words |= set(c.WORD.findall(self.code(target, self.plain, comments=False)))
+        while True:
+            more = set(words)
+            for source in self.program.sources:
+                for item in self.kept(source.items, words):
+                    more |= _words_of(item)
+            if more == words:
+                return words
+            words = more
+
+    def kept(self, items: list[c.Item], used: set[str]) -> list[c.Item]:
+        """The items at file level that are used, guarded ones without what is not."""
+        out: list[c.Item] = []
+        for item in items:
+            match item:
+                case c.GuardedItems():
+                    branches = [(head, self.kept_guarded(inner, used)) for head, inner in item.branches]
+                    if any(inner for _, inner in branches):
+                        out.append(replace(item, branches=branches))
+                case c.Enum():
+                    if any(member.name in used for member in item.members) or item.name in used:
+                        out.append(item)
+                case c.Struct() if "struct " + item.name in self.program.policy_structs:
+                    pass
+                case c.Struct() | c.Macro() | c.Global():
+                    if item.name in used:
+                        out.append(item)
+                case _:
+                    pass
+        return out
+
+    def kept_guarded(self, items: list[c.Item], used: set[str]) -> list[c.Item]:
+        functions = [item for item in items if isinstance(item, c.Function) and item.name in used]
+        others = self.kept(items, used)
+        return [item for item in items if item in functions or item in others]
+
+    # ---- items
+
+    def item(self, item: c.Item, first: bool = False) -> str:
+        head = "\n" if item.blank and not first else ""
+        head += "".join(self.printer.comment(comment, "") for comment in item.comments)
+        tail = f" {self.printer.words(item.trailing)}\n" if item.trailing else "\n"
+        match item:
+            case c.GuardedItems():
+                branches = (f"{line}\n{self.guarded(items)}" for line, items in item.branches)
+                return head + "".join(branches) + "#endif" + tail
+            case c.Enum():
+                return head + self.enum(item) + tail
+            case c.Function():
+                return head + self.opaque_function(item) + tail
+            case c.Struct() | c.Macro() | c.Global():
+                return head + self.printer.words(item.text) + tail
+            case _:
+                raise AssertionError(type(item).__name__)
+
+    def guarded(self, items: list[c.Item]) -> str:
+        return "".join(self.item(item, first=index == 0) for index, item in enumerate(items))
+
+    def opaque_function(self, function: c.Function) -> str:
+        head = self.printer.signature(function.storage, function, function.name, function.parameters)
+        return f"{head}{' {' if function.attached else chr(10) + '{'}\n{self.printer.body(function.body or [], 1)}}}"
+
+    def enum(self, item: c.Enum) -> str:
+        """An enum with the enumerators that are used, their values as they were."""
+        used = self.used_words()
+        rows = []
+        expected: int | None = 0
+        for member in item.members:
+            value = self.program.enumerators[member.name]
+            if member.name in used or item.name in used:
+                text = self.printer.words(member.name)
+                initial = member.text or ("" if value == expected else str(value))
+                rows.append((text + (f" = {self.printer.words(initial)}" if initial else ""), member))
+                expected = value + 1
+        tag = f"enum {self.printer.words(item.name)} " if item.name else "enum "
+        if item.flat:
+            return f"{tag}{{ {', '.join(text for text, _ in rows)} }};"
+        lines = [(f"    {text}{',' if index + 1 < len(rows) else ''}", member) for index, (text, member) in enumerate(rows)]
+        return f"{tag}{{\n{commented_lines([(text, _inner(self.printer, m.trailing)) for text, m in lines])}}};"
+
+    # ---- functions
+
+    def code(self, target: Specialisation, printer: Printer, comments: bool = True) -> str:
+        """The definition of a specialised function."""
+        function = target.function
+        storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
+        head = printer.signature(storage, function, target.name, target.parameters)
+        body = target.body
+        if not comments:
+            printer = _Uncommented(printer.rename, printer.name)
+        unused = "".join(f"    (void){name};\n" for name in unused_in_entry(target)) if target.entry else ""
+        brace = " {" if function.attached else "\n{"
+        return f"{head}{brace}\n{unused}{printer.body(body, 1)}}}\n"
+
+    def functions(self, guarded: list[c.GuardedItems]) -> str:
+        """All functions in the order of the source, with prototypes for calls that come too early."""
+        out: list[str] = []
+        known: set[str] = set()
+        for source in self.program.sources:
+            for item in source.items:
+                if isinstance(item, c.GuardedItems):
+                    match = [kept for kept in guarded if kept.file == item.file and kept.line == item.line]
+                    out += [self.item(kept) for kept in match]
+                if isinstance(item, c.Function):
+                    for target in self.ordered(item):
+                        out += self.early(target, known)
+                        head = "".join(self.printer.comment(comment, "") for comment in item.comments)
+                        out.append("\n" + head + self.code(target, self.printer))
+                        known.add(target.name)
+        return collapse_blank_lines("".join(out)) if out else ""
+
+    def ordered(self, item: c.Function) -> list[Specialisation]:
+        """The specialisations of one function, those that others of them call first."""
+        waiting = list(self.by_function.get(item.name, [])) if item.body is not None else []
+        out: list[Specialisation] = []
+        while waiting:
+            free = [t for t in waiting if not any(callee in waiting and callee is not t for callee in _callees(t))]
+            out += free or waiting
+            waiting = [target for target in waiting if target not in out]
+        return out
+
+    def early(self, target: Specialisation, known: set[str]) -> list[str]:
+        """Prototypes of functions that `target` calls before their definition."""
+        out = []
+        for callee in _callees(target):
+            if callee.name not in known and callee is not target and not callee.entry:
+                known.add(callee.name)
+                head = self.printer.signature(callee.function.storage, callee.function, callee.name, callee.parameters)
+                out.append(f"\n{head};\n")
+        return out
+
+    def prototype(self, entry: Specialisation) -> str:
+        head = "".join(self.printer.comment(comment, "") for comment in entry.function.comments)
+        return head + self.printer.signature("", entry.function, entry.name, entry.parameters) + ";\n"
+
+
+class _Uncommented(Printer):
+    """A printer that leaves comments out."""
+
+    def words(self, text: str) -> str:
+        return ""
+
+    def comment(self, comment: c.Comment, indent: str) -> str:
+        return ""
+
+
+def _callees(target: Specialisation) -> list[Specialisation]:
+    found: list[Specialisation] = []
+    for expr in c.all_expressions(target.body):
+        if isinstance(expr, c.Call) and expr.callee and expr.callee not in found:
+            found.append(expr.callee)
+    return found
+
+
+def _holds_function(item: c.GuardedItems) -> bool:
+    return any(isinstance(inner, c.Function) for _, items in item.branches for inner in items)
+
+
+def _words_of(item: c.Item) -> set[str]:
+    """Identifiers that an item at file level mentions."""
+    match item:
+        case c.Struct() | c.Macro() | c.Global():
+            return set(c.WORD.findall(item.text))
+        case c.Enum():
+            return {word for member in item.members for word in c.WORD.findall(member.text)}
+        case c.Function():
+            words = {expr.name for expr in c.all_expressions(item.body or []) if isinstance(expr, (c.Name, c.Call))}
+            types = [stmt.type for stmt in c.all_statements(item.body or []) if isinstance(stmt, c.Declare)]
+            types += [item.type, *(parameter.type for parameter in item.parameters)]
+            casts = [expr.to for expr in c.all_expressions(item.body or []) if isinstance(expr, c.Cast)]
+            return words | {word for typed in types + casts for word in c.WORD.findall(typed)}
+        case c.GuardedItems():
+            return {word for _, items in item.branches for inner in items for word in _words_of(inner)}
+        case _:
+            return set()
+
+
+def _inner(printer: Printer, comment: str) -> str:
+    text = printer.words(comment)
+    return text.removeprefix("/*").removesuffix("*/").strip()
+
+

@@ -1,0 +1,562 @@
+"""The part of C that the core is written in, as a tree: docs/core-grammar.md says what it holds.
+
+Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from heapwright.errors import HeapwrightError
+
+if TYPE_CHECKING:
+    from heapwright.generate.fold import Specialisation
+
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+Path = tuple["str | int", ...]
+
+
+class GrammarError(HeapwrightError):
+    """Source that breaks docs/core-grammar.md: `file`, `line` (from 1) and `what` is wrong there."""
+
+    def __init__(self, file: str, line: int, what: str) -> None:
+        super().__init__(f"{file}:{line}: {what}")
+        self.file = file
+        self.line = line
+        self.what = what
+
+
+# ---- types ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer type of the target; `bits` is 0 where it differs between targets (size_t)."""
+
+    bits: int
+    signed: bool
+
+    def holds(self, value: int) -> bool:
+        """Whether the value is representable; unknown widths hold what 32 bits hold."""
+        bits = self.bits or 32
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if self.signed else (0, (1 << bits) - 1)
+        return low <= value <= high
+
+    def wrap(self, value: int) -> int:
+        """The value converted to this type, modulo 2 to the width."""
+        bits = self.bits or 32
+        value &= (1 << bits) - 1
+        return value - (1 << bits) if self.signed and value >> bits - 1 else value
+
+
+INT = Integer(32, True)
+UNSIGNED = Integer(32, False)
+INTEGERS = {
+    "bool": Integer(1, False),
+    "_Bool": Integer(1, False),
+    "char": Integer(8, True),
+    "signed char": Integer(8, True),
+    "unsigned char": Integer(8, False),
+    "short": Integer(16, True),
+    "unsigned short": Integer(16, False),
+    "int": INT,
+    "unsigned": UNSIGNED,
+    "unsigned int": UNSIGNED,
+    "long long": Integer(64, True),
+    "unsigned long long": Integer(64, False),
+    "size_t": Integer(0, False),
+    "uintptr_t": Integer(0, False),
+} | {f"{'' if signed else 'u'}int{bits}_t": Integer(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)}
+
+
+def bare_type(text: str) -> str:
+    """A type's text without qualifiers and with single spaces: `const uint8_t *` is `uint8_t *`."""
+    words = [word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict", "static")]
+    return " ".join(words).replace("* *", "**")
+
+
+# ---- expressions ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, kw_only=True)
+class Expr:
+    """An expression. `paren`: the source has it in parentheses. `value` and `type` are known after specialisation."""
+
+    line: int = 0
+    paren: bool = False
+    value: int | None = None
+    type: str | None = None
+
+
+@dataclass(eq=False)
+class Name(Expr):
+    """A variable, enumerator or object-like macro; `origin` is the initialiser of a static variable."""
+
+    name: str
+    origin: Expr | None = None
+
+
+@dataclass(eq=False)
+class Literal(Expr):
+    """A number, character or string, or true or false."""
+
+    text: str
+
+
+@dataclass(eq=False)
+class Unary(Expr):
+    """One of ! ~ - + * & before an operand."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(eq=False)
+class Update(Expr):
+    """++ or --, before or after."""
+
+    op: str
+    operand: Expr
+    prefix: bool
+
+
+@dataclass(eq=False)
+class Binary(Expr):
+    """Two operands, `&&`, `||` and the comma included."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(eq=False)
+class Assign(Expr):
+    """An assignment, `op` being = or += and the like."""
+
+    op: str
+    target: Expr
+    source: Expr
+
+
+@dataclass(eq=False)
+class Conditional(Expr):
+    """test ? yes : no."""
+
+    test: Expr
+    yes: Expr
+    no: Expr
+
+
+@dataclass(eq=False)
+class Call(Expr):
+    """A call by name; `callee` is the specialisation called, None outside the core (macros, builtins)."""
+
+    name: str
+    arguments: list[Expr]
+    callee: Specialisation | None = None
+
+
+@dataclass(eq=False)
+class Index(Expr):
+    """base[index]."""
+
+    base: Expr
+    index: Expr
+
+
+@dataclass(eq=False)
+class Member(Expr):
+    """base.name or base->name."""
+
+    base: Expr
+    name: str
+    arrow: bool
+
+
+@dataclass(eq=False)
+class Cast(Expr):
+    """(to)operand."""
+
+    to: str
+    operand: Expr
+
+
+@dataclass(eq=False)
+class Verbatim(Expr):
+    """sizeof and offsetof of types: kept as written."""
+
+    text: str
+
+
+@dataclass(eq=False)
+class Braces(Expr):
+    """An initialiser list; `to` is the type where it is a compound literal."""
+
+    items: list[tuple[str, Expr]]
+    to: str = ""
+
+
+@dataclass(eq=False)
+class Constant(Expr):
+    """A number of the policy, which becomes a named constant."""
+
+    path: Path
+
+
+@dataclass(eq=False)
+class Table(Expr):
+    """An array of numbers of the policy, indexed at run time."""
+
+    path: Path
+
+
+@dataclass(eq=False)
+class Derived(Expr):
+    """The static result of a specialised function, which becomes a named constant."""
+
+    callee: Specialisation
+    form: Expr
+
+
+@dataclass(eq=False)
+class Place(Expr):
+    """Part of the policy, or a static pointer to it (`pointer`); `of` is its type, that of the elements for an array.
+
+    Never left in specialised code.
+    """
+
+    path: Path
+    of: str
+    pointer: bool = False
+    array: bool = False
+
+
+def operands(expr: Expr) -> list[Expr]:
+    """The direct operands of an expression, in order of their appearance."""
+    match expr:
+        case Unary() | Update() | Cast():
+            return [expr.operand]
+        case Binary():
+            return [expr.left, expr.right]
+        case Assign():
+            return [expr.target, expr.source]
+        case Conditional():
+            return [expr.test, expr.yes, expr.no]
+        case Call():
+            return list(expr.arguments)
+        case Index():
+            return [expr.base, expr.index]
+        case Member():
+            return [expr.base]
+        case Braces():
+            return [item for _, item in expr.items]
+        case _:
+            return []
+
+
+def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with each direct operand changed; itself where there is none."""
+    match expr:
+        case Unary() | Update() | Cast():
+            return replace(expr, operand=change(expr.operand))
+        case Binary():
+            return replace(expr, left=change(expr.left), right=change(expr.right))
+        case Assign():
+            return replace(expr, target=change(expr.target), source=change(expr.source))
+        case Conditional():
+            return replace(expr, test=change(expr.test), yes=change(expr.yes), no=change(expr.no))
+        case Call():
+            return replace(expr, arguments=[change(argument) for argument in expr.arguments])
+        case Index():
+            return replace(expr, base=change(expr.base), index=change(expr.index))
+        case Member():
+            return replace(expr, base=change(expr.base))
+        case Braces():
+            return replace(expr, items=[(designator, change(item)) for designator, item in expr.items])
+        case _:
+            return expr
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything in it."""
+    yield expr
+    for operand in operands(expr):
+        yield from walk(operand)
+
+
+# ---- statements -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment as written, and the column its first line starts in."""
+
+    text: str
+    column: int
+
+
+@dataclass(eq=False, kw_only=True)
+class Stmt:
+    """A statement with the comments that belong to it; `blank`: a blank line comes before."""
+
+    line: int = 0
+    comments: list[Comment] = field(default_factory=list)
+    trailing: str = ""
+    blank: bool = False
+
+
+@dataclass(eq=False)
+class Declare(Stmt):
+    """A declaration of one variable: `type` `name` `suffix` = `init`; the suffix holds array bounds."""
+
+    type: str
+    name: str
+    suffix: str
+    init: Expr | None
+
+
+@dataclass(eq=False)
+class Do(Stmt):
+    """An expression statement."""
+
+    expr: Expr
+
+
+@dataclass(eq=False)
+class Block(Stmt):
+    """Statements in braces."""
+
+    body: list[Stmt]
+
+
+@dataclass(eq=False)
+class If(Stmt):
+    """An if; `no` is empty without else."""
+
+    test: Expr
+    yes: list[Stmt]
+    no: list[Stmt]
+
+
+@dataclass(eq=False)
+class For(Stmt):
+    """A for loop; `init` is a Declare, a Do or None."""
+
+    init: Stmt | None
+    test: Expr | None
+    update: Expr | None
+    body: list[Stmt]
+
+
+@dataclass(eq=False)
+class While(Stmt):
+    """A while loop, or a do loop with the test `at_end`."""
+
+    test: Expr
+    body: list[Stmt]
+    at_end: bool = False
+
+
+@dataclass(eq=False)
+class Return(Stmt):
+    """return, with or without a value."""
+
+    expr: Expr | None
+
+
+@dataclass(eq=False)
+class Jump(Stmt):
+    """break or continue."""
+
+    word: str
+
+
+@dataclass(eq=False)
+class Guarded(Stmt):
+    """Statements between #if and #endif over conditions that only the compiler knows."""
+
+    branches: list[tuple[str, list[Stmt]]]
+
+
+def bodies(stmt: Stmt) -> list[list[Stmt]]:
+    """The statement lists directly inside a statement."""
+    match stmt:
+        case Block() | For() | While():
+            return [stmt.body]
+        case If():
+            return [stmt.yes, stmt.no]
+        case Guarded():
+            return [body for _, body in stmt.branches]
+        case _:
+            return []
+
+
+def expressions(stmt: Stmt) -> list[Expr]:
+    """The expressions directly in a statement, those of a for loop's head included."""
+    match stmt:
+        case Declare():
+            return [] if stmt.init is None else [stmt.init]
+        case Do():
+            return [stmt.expr]
+        case If() | While():
+            return [stmt.test]
+        case For():
+            head = expressions(stmt.init) if stmt.init else []
+            return head + [expr for expr in (stmt.test, stmt.update) if expr]
+        case Return():
+            return [] if stmt.expr is None else [stmt.expr]
+        case _:
+            return []
+
+
+def all_statements(body: list[Stmt]) -> Iterator[Stmt]:
+    """Every statement of a body, nested ones included, in order."""
+    for stmt in body:
+        yield stmt
+        if isinstance(stmt, For) and stmt.init:
+            yield stmt.init
+        for inner in bodies(stmt):
+            yield from all_statements(inner)
+
+
+def all_expressions(body: list[Stmt]) -> Iterator[Expr]:
+    """Every expression of a body, operands included."""
+    for stmt in all_statements(body):
+        if isinstance(stmt, For):
+            parts = [expr for expr in (stmt.test, stmt.update) if expr]
+        else:
+            parts = expressions(stmt)
+        for expr in parts:
+            yield from walk(expr)
+
+
+def change_expressions(body: list[Stmt], change: Callable[[Expr], Expr]) -> None:
+    """Replace, in place, every outermost expression of a body."""
+    for stmt in all_statements(body):
+        match stmt:
+            case Declare():
+                stmt.init = change(stmt.init) if stmt.init else None
+            case Do():
+                stmt.expr = change(stmt.expr)
+            case If() | While():
+                stmt.test = change(stmt.test)
+            case For():
+                stmt.test = change(stmt.test) if stmt.test else None
+                stmt.update = change(stmt.update) if stmt.update else None
+            case Return():
+                stmt.expr = change(stmt.expr) if stmt.expr else None
+            case _:
+                pass
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, kw_only=True)
+class Item:
+    """Something at file level, in `file` at `line`, with the comments that belong to it."""
+
+    file: str = ""
+    line: int = 0
+    comments: list[Comment] = field(default_factory=list)
+    trailing: str = ""
+    blank: bool = True
+
+
+@dataclass(eq=False)
+class Parameter:
+    """A parameter: `type` `name` `suffix`."""
+
+    type: str
+    name: str
+    suffix: str = ""
+
+
+@dataclass(eq=False)
+class Function(Item):
+    """A function definition, or a prototype where the body is None. `attached`: its brace ends the first line."""
+
+    storage: str
+    type: str
+    name: str
+    parameters: list[Parameter]
+    body: list[Stmt] | None
+    attached: bool
+
+
+@dataclass(eq=False)
+class Field:
+    """A member of a struct; `array` where it is an array."""
+
+    type: str
+    array: bool
+    comment: str
+
+
+@dataclass(eq=False)
+class Struct(Item):
+    """A struct definition, or a declaration where `fields` is None."""
+
+    name: str
+    fields: dict[str, Field] | None
+    text: str
+
+
+@dataclass(eq=False)
+class Enumerator:
+    """An enumerator, its initialiser where it has one, and its comments."""
+
+    name: str
+    init: Expr | None
+    text: str
+    comments: list[Comment]
+    trailing: str
+
+
+@dataclass(eq=False)
+class Enum(Item):
+    """An enum definition; `name` is empty where it has none. `flat`: written on one line."""
+
+    name: str
+    members: list[Enumerator]
+    flat: bool
+
+
+@dataclass(eq=False)
+class Macro(Item):
+    """#define; `parameters` is None for an object-like one. `value` is the parsed body, where it is an expression."""
+
+    name: str
+    parameters: list[str] | None
+    text: str
+    body: str
+    value: Expr | None
+
+
+@dataclass(eq=False)
+class Global(Item):
+    """A typedef or a file-level variable, kept as written where used; `type` is what the name stands for or has."""
+
+    name: str
+    type: str
+    text: str
+
+
+@dataclass(eq=False)
+class GuardedItems(Item):
+    """File-level items between #if and #endif over conditions that only the compiler knows."""
+
+    branches: list[tuple[str, list[Item]]]
+
+
+@dataclass(eq=False)
+class Source:
+    """One parsed file: its items in order and the system headers it includes."""
+
+    file: str
+    items: list[Item]
+    includes: list[str]

@@ -1,0 +1,387 @@
+"""Cleans specialised functions: what has no effect any more goes, with the parameters and variables nothing uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from heapwright.generate import syntax as c
+from heapwright.generate.program import Program, is_pure, negated
+
+if TYPE_CHECKING:
+    from heapwright.generate.fold import Specialisation
+
+
+def tidy(target: Specialisation, program: Program) -> bool:
+    """Clean one function in place until nothing changes; says whether anything did."""
+    cleaner = _Cleaner(target, program)
+    changed = False
+    while cleaner.step():
+        changed = True
+    target.pure = _is_pure_function(target, program)
+    return changed
+
+
+def _is_pure_function(target: Specialisation, program: Program) -> bool:
+    """Whether a call changes nothing but the function's own variables."""
+    own = _own_names(target)
+    for expr in c.all_expressions(target.body):
+        match expr:
+            case c.Assign(target=changed) | c.Update(operand=changed):
+                if _root(changed) not in own:
+                    return False
+            case c.Call():
+                if not is_pure(replace(expr, arguments=[]), program.pure_opaque):
+                    return False
+            case _:
+                pass
+    return True
+
+
+def _own_names(target: Specialisation) -> set[str]:
+    own = {stmt.name for stmt in c.all_statements(target.body) if isinstance(stmt, c.Declare)}
+    return own | {parameter.name for parameter in target.parameters}
+
+
+def _root(expr: c.Expr) -> str:
+    """The variable that an assignment changes, when it is a variable itself or a member of one."""
+    while isinstance(expr, c.Member) and not expr.arrow:
+        expr = expr.base
+    return expr.name if isinstance(expr, c.Name) else ""
+
+
+class _Cleaner:
+    def __init__(self, target: Specialisation, program: Program) -> None:
+        self.target = target
+        self.program = program
+        self.changed = False
+
+    def step(self) -> bool:
+        """One round over the function."""
+        self.changed = False
+        self.target.body = self.body(self.target.body)
+        self.drop_unread()
+        return self.changed
+
+    def pure(self, expr: c.Expr) -> bool:
+        return is_pure(expr, self.program.pure_opaque)
+
+    def body(self, body: list[c.Stmt]) -> list[c.Stmt]:
+        out: list[c.Stmt] = []
+        blank = False
+        for stmt in body:
+            kept = self.statement(stmt)
+            if len(kept) != 1 or kept[0] is not stmt:
+                self.changed = True
+            blank |= stmt.blank
+            if kept:
+                kept[0].blank = blank and bool(out)
+                blank = False
+            out += kept
+        while self.shortened(out):
+            self.changed = True
+        return out
+
+    def statement(self, stmt: c.Stmt) -> list[c.Stmt]:
+        """What is left of a statement: itself, others in its place, or nothing."""
+        match stmt:
+            case c.Do():
+                return self.do(stmt)
+            case c.If():
+                return self.if_statement(stmt)
+            case c.Block():
+                stmt.body = self.body(stmt.body)
+                if not any(isinstance(inner, c.Declare) for inner in stmt.body):
+                    if stmt.body:
+                        stmt.body[0].comments = [*stmt.comments, *stmt.body[0].comments]
+                    return stmt.body
+                return [stmt]
+            case c.For():
+                stmt.body = self.body(stmt.body)
+                return [] if not stmt.body and self.idle(stmt) else [stmt]
+            case c.While():
+                stmt.body = self.body(stmt.body)
+                return [stmt]
+            case c.Guarded():
+                stmt.branches = [(head, self.body(body)) for head, body in stmt.branches]
+                return [stmt] if any(body for _, body in stmt.branches) else []
+            case _:
+                return [stmt]
+
+    def do(self, stmt: c.Do) -> list[c.Stmt]:
+        expr = stmt.expr
+        if isinstance(expr, c.Cast) and expr.to == "void":
+            expr = expr.operand
+        if self.pure(expr) or isinstance(expr, c.Assign) and _changes_nothing(expr) and self.pure(expr.target):
+            return []
+        match expr:
+            case c.Call(callee=callee) if callee is not None and callee.empty:
+                effects = [argument for argument in expr.arguments if not self.pure(argument)]
+            case c.Call() if self.is_empty_macro(expr.name):
+                effects = [argument for argument in expr.arguments if not self.pure(argument)]
+            case c.Binary(op=","):
+                effects = [side for side in (expr.left, expr.right) if not self.pure(side)]
+            case _:
+                return [stmt]
+        return [replace(stmt, expr=effect, comments=stmt.comments if i == 0 else []) for i, effect in enumerate(effects)]
+
+    def is_empty_macro(self, name: str) -> bool:
+        macro = self.program.macros.get(name)
+        return macro is not None and macro.body.replace(" ", "") in ("", "((void)0)", "(void)0")
+
+    def if_statement(self, stmt: c.If) -> list[c.Stmt]:
+        stmt.yes = self.body(stmt.yes)
+        stmt.no = self.body(stmt.no)
+        if not stmt.yes and not stmt.no:
+            return [] if self.pure(stmt.test) else [c.Do(stmt.test, line=stmt.line, comments=stmt.comments)]
+        if not stmt.yes:
+            return [replace(stmt, test=negated(stmt.test), yes=stmt.no, no=[])]
+        return [stmt]
+
+    def idle(self, loop: c.For) -> bool:
+        """Whether a counting loop without a body does nothing that lasts."""
+        if not isinstance(loop.init, c.Declare) or loop.test is None or not self.pure(loop.test):
+            return False
+        update = loop.update
+        changed = update.target if isinstance(update, c.Assign) else getattr(update, "operand", None)
+        return isinstance(changed, c.Name) and changed.name == loop.init.name
+
+    # -- pairs of statements
+
+    def shortened(self, body: list[c.Stmt]) -> bool:
+        """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
+        for index in range(len(body) - 1):
+            merged = self.merged(body[index], body[index + 1])
+            if merged is not None:
+                merged.blank = body[index].blank
+                merged.comments = [*body[index].comments, *body[index + 1].comments]
+                body[index : index + 2] = [merged]
+                return True
+        return False
+
+    def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
+        match first, second:
+            case c.Declare(suffix=""), c.Do(expr=c.Assign(op="=", target=c.Name(name=name), source=source)):
+                silent = first.init is None or self.pure(first.init)
+                if name == first.name and silent and not _names(source) & {name}:
+                    return replace(first, init=source, trailing=second.trailing)
+            case c.Declare(init=c.Expr() as value), c.Return(expr=c.Name(name=name)):
+                if name == first.name and self.returns(first.type):
+                    return replace(second, expr=value)
+            case c.Do(expr=c.Assign(op="=", target=c.Name(name=name, type=typed), source=value)), c.Return(expr=c.Name()):
+                local = name in _own_names(self.target) and self.returns(typed or "")
+                if isinstance(second.expr, c.Name) and second.expr.name == name and local:
+                    return replace(second, expr=value)
+            case c.If(no=[], yes=[c.Return(expr=c.Name(name=name), comments=[])]), c.Return(comments=[]):
+                nothing = second.expr is not None and second.expr.value == 0
+                if nothing and _tested(first.test) == name and self.returns(first.yes[0].expr.type):  # type: ignore
+                    return replace(first.yes[0], trailing="")
+            case _:
+                pass
+        return None
+
+    def returns(self, typed: str | None) -> bool:
+        """Whether the function returns this very type, so that going through a variable of it changes nothing."""
+        return c.bare_type(typed or "") == c.bare_type(self.target.function.type)
+
+    # -- variables
+
+    def drop_unread(self) -> None:
+        """Variables that are never read go, with their assignments."""
+        own = {stmt.name for stmt in c.all_statements(self.target.body) if isinstance(stmt, c.Declare)}
+        unread = own - _read_names(self.target.body) - self.loop_counters()
+        if unread:
+            self.target.body = self.without(self.target.body, unread)
+            self.changed = True
+
+    def loop_counters(self) -> set[str]:
+        loops = [stmt for stmt in c.all_statements(self.target.body) if isinstance(stmt, c.For)]
+        return {loop.init.name for loop in loops if isinstance(loop.init, c.Declare)}
+
+    def without(self, body: list[c.Stmt], unread: set[str]) -> list[c.Stmt]:
+        out: list[c.Stmt] = []
+        blank = False
+        for stmt in body:
+            kept = self.stripped(stmt, unread)
+            blank |= stmt.blank
+            if kept:
+                kept.blank = blank and bool(out)
+                blank = False
+                out.append(kept)
+        return out
+
+    def stripped(self, stmt: c.Stmt, unread: set[str]) -> c.Stmt | None:
+        value: c.Expr | None = None
+        match stmt:
+            case c.Declare() if stmt.name in unread:
+                value = stmt.init
+            case c.Do(expr=c.Assign(target=target, source=source)) if _root(target) in unread:
+                value = source
+            case c.Do(expr=c.Update(operand=target)) if _root(target) in unread:
+                pass
+            case c.If():
+                stmt.yes, stmt.no = self.without(stmt.yes, unread), self.without(stmt.no, unread)
+                return stmt
+            case c.Block() | c.For() | c.While():
+                stmt.body = self.without(stmt.body, unread)
+                return stmt
+            case c.Guarded():
+                stmt.branches = [(head, self.without(body, unread)) for head, body in stmt.branches]
+                return stmt
+            case _:
+                return stmt
+        if value is None or self.pure(value):
+            return None
+        return c.Do(value, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing)
+
+
+def _changes_nothing(expr: c.Assign) -> bool:
+    neutral = {"+=": 0, "-=": 0, "|=": 0, "^=": 0, "<<=": 0, ">>=": 0, "*=": 1, "/=": 1}
+    return expr.source.value is not None and neutral.get(expr.op) == expr.source.value
+
+
+def _names(expr: c.Expr) -> set[str]:
+    return {part.name for part in c.walk(expr) if isinstance(part, c.Name)}
+
+
+def _tested(test: c.Expr) -> str:
+    """The variable that a condition compares with zero."""
+    if isinstance(test, c.Binary) and test.op == "!=" and test.right.value == 0:
+        test = test.left
+    return test.name if isinstance(test, c.Name) else ""
+
+
+def _read_names(body: list[c.Stmt]) -> set[str]:
+    """Names that a body reads; plain assignments and increments as statements do not read their target."""
+    read: set[str] = set()
+    for stmt in c.all_statements(body):
+        parts = c.expressions(stmt)
+        if isinstance(stmt, c.For):
+            parts = [expr for expr in (stmt.test, stmt.update) if expr]
+        for expr in parts:
+            if isinstance(stmt, c.Do) and isinstance(expr, c.Assign) and _root(expr.target):
+                expr = expr.source
+            elif isinstance(stmt, c.Do) and isinstance(expr, c.Update) and _root(expr.operand):
+                continue
+            read |= _names(expr)
+    return read
+
+
+# ---- all functions together -----------------------------------------------------------------------------------------
+
+
+def reachable(entries: Iterable[Specialisation]) -> list[Specialisation]:
+    """The entries and everything they call, each once."""
+    found: list[Specialisation] = []
+    todo = list(entries)
+    while todo:
+        target = todo.pop()
+        if target in found:
+            continue
+        found.append(target)
+        todo += [call.callee for call in calls(target) if call.callee]
+    return found
+
+
+def calls(target: Specialisation) -> list[c.Call]:
+    """All calls in a function."""
+    return [expr for expr in c.all_expressions(target.body) if isinstance(expr, c.Call)]
+
+
+def settle(entries: list[Specialisation], program: Program) -> list[Specialisation]:
+    """Clean all reachable functions together, in place; returns those that are left."""
+    while True:
+        live = reachable(entries)
+        changed = any([tidy(target, program) for target in live])
+        changed |= any([_drop_parameters(target, live, program) for target in live if not target.entry])
+        changed |= _collapse_forwarders(live)
+        if not changed:
+            return reachable(entries)
+
+
+def _drop_parameters(target: Specialisation, live: list[Specialisation], program: Program) -> bool:
+    """Drop parameters that nothing uses, where no argument has an effect."""
+    used = {name for expr in c.all_expressions(target.body) for name in _names(expr)}
+    sites = [call for caller in live for call in calls(caller) if call.callee is target]
+    dropped = False
+    for index in reversed(range(len(target.parameters))):
+        arguments = [call.arguments[index] for call in sites]
+        if target.parameters[index].name not in used and all(is_pure(arg, program.pure_opaque) for arg in arguments):
+            del target.parameters[index]
+            for call in sites:
+                del call.arguments[index]
+            dropped = True
+    return dropped
+
+
+# ---- forwarders -----------------------------------------------------------------------------------------------------
+
+
+def _forwarded(target: Specialisation) -> c.Call | None:
+    """The call that is all that is left of a function whose dispatch was folded away."""
+    if len(target.body) != 1 or not target.entry and len(target.function.body or []) < 2:
+        return None
+    stmt = target.body[0]
+    call = stmt.expr if isinstance(stmt, (c.Return, c.Do)) else None
+    if not isinstance(call, c.Call) or call.callee is None or call.callee is target:
+        return None
+    if c.bare_type(call.callee.function.type) != c.bare_type(target.function.type):
+        return None
+    names = [argument.name for argument in call.arguments if isinstance(argument, c.Name) and argument.value is None]
+    simple = all(isinstance(argument, c.Name) or argument.value is not None for argument in call.arguments)
+    own = {parameter.name for parameter in target.parameters}
+    return call if simple and set(names) <= own and len(set(names)) == len(names) else None
+
+
+def _collapse_forwarders(live: list[Specialisation]) -> bool:
+    """Let callers call what a forwarder calls; an entry takes over the body of what only it calls."""
+    for target in live:
+        call = _forwarded(target)
+        if call is None or call.callee is None:
+            continue
+        if target.entry:
+            if _taken_over(target, call, call.callee, live):
+                return True
+            continue
+        for caller in live:
+            c.change_expressions(caller.body, lambda expr, t=target, f=call: _redirected(expr, t, f))  # type: ignore
+        return True
+    return False
+
+
+def _redirected(expr: c.Expr, target: Specialisation, forward: c.Call) -> c.Expr:
+    """An expression in which calls of `target` are replaced by what it forwards to."""
+    expr = c.rebuild(expr, lambda inner: _redirected(inner, target, forward))
+    if not isinstance(expr, c.Call) or expr.callee is not target:
+        return expr
+    given = {p.name: argument for p, argument in zip(target.parameters, expr.arguments, strict=True)}
+    arguments = [given.get(a.name, a) if isinstance(a, c.Name) else replace(a) for a in forward.arguments]
+    return replace(forward, arguments=arguments, line=expr.line, paren=expr.paren)
+
+
+def _taken_over(entry: Specialisation, call: c.Call, callee: Specialisation, live: list[Specialisation]) -> bool:
+    """Move the body of a function that only `entry` calls into it, in the entry's names."""
+    sites = [other for caller in live for other in calls(caller) if other.callee is callee]
+    given = {parameter.name: arg for parameter, arg in zip(callee.parameters, call.arguments, strict=True)}
+    locals_ = {stmt.name for stmt in c.all_statements(callee.body) if isinstance(stmt, c.Declare)}
+    named = all(isinstance(argument, c.Name) and argument.value is None for argument in call.arguments)
+    if len(sites) != 1 or callee.entry or not named or locals_ & {p.name for p in entry.parameters}:
+        return False
+    entry.body = callee.body
+    c.change_expressions(entry.body, lambda expr: _substituted(expr, given))
+    return True
+
+
+def _substituted(expr: c.Expr, given: dict[str, c.Expr]) -> c.Expr:
+    if isinstance(expr, c.Name) and expr.name in given:
+        return replace(expr, name=given[expr.name].name)  # type: ignore[attr-defined]
+    return c.rebuild(expr, lambda inner: _substituted(inner, given))
+
+
+def unused_in_entry(entry: Specialisation) -> list[str]:
+    """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
+    used = {name for expr in c.all_expressions(entry.body) for name in _names(expr)}
+    return [parameter.name for parameter in entry.parameters if parameter.name not in used]
+
+
