@@ -1,0 +1,504 @@
+"""Recipes: what is refused and how the error reads, what is equal to what, and that writing and reading agree."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from heapwright.errors import HeapwrightError
+from heapwright.recipes import (
+    MAX_REQUEST,
+    ContradictionError,
+    Fixed,
+    General,
+    Quick,
+    Recipe,
+    capacity_for,
+    json_schema,
+    resolve_heap,
+)
+
+DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
+GENERAL = {"kind": "general"}
+
+
+def recipe(*pools: dict[str, Any], **heap: Any) -> Recipe:
+    return Recipe.from_dict({**heap, "pool": list(pools)})
+
+
+def same(first: Recipe, second: Recipe) -> bool:
+    """Equal in canonical form; the hash must say the same."""
+    equal = first.canonical() == second.canonical()
+    assert (first.hash == second.hash) == equal
+    return equal
+
+
+def general(**keys: Any) -> Recipe:
+    return recipe({**GENERAL, **keys})
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------------
+
+REFUSED = [
+    ("", "needs 1 to 8 [[pool]] tables; valid kinds: quick, general, fixed"),
+    ("pool = []", "needs 1 to 8 [[pool]] tables; valid kinds: quick, general, fixed"),
+    ("[[pool]]\nkind = 'general'\n" * 9, "needs 1 to 8 [[pool]] tables; valid kinds: quick, general, fixed"),
+    ("pool = [3]", "pool 1: is not a table; valid: [[pool]] with a kind"),
+    ("[[pool]]\nfit = 'first'", 'pool 1: "kind" is missing; valid: quick, general, fixed'),
+    ("[[pool]]\nkind = 'buddy'", 'pool 1: "kind" "buddy" is not valid; valid: quick, general, fixed'),
+    ("aling = 4\n[[pool]]\nkind = 'general'", 'unknown key "aling"; did you mean "align"? valid: name, source, about,'),
+    ("align = 3\n[[pool]]\nkind = 'general'", '"align": 3 is not valid; valid: 1, 2, 4, 8, 16'),
+    ("align = true\n[[pool]]\nkind = 'general'", '"align": true is not valid; valid: 1, 2, 4, 8, 16'),
+    ("align = 4.0\n[[pool]]\nkind = 'general'", '"align": 4.0 is not valid; valid: 1, 2, 4, 8, 16'),
+    ("link_bytes = 3\n[[pool]]\nkind = 'general'", '"link_bytes": 3 is not valid; valid: 2, 4'),
+    ("checks = 1\n[[pool]]\nkind = 'general'", '"checks": 1 is not valid; valid: true, false'),
+    (
+        "[[pool]]\nkind = 'quick'\nsizes = [8]\nlimit_block = 3\n[[pool]]\nkind = 'general'",
+        'pool 1 (quick): unknown key "limit_block"; did you mean "limit_blocks"? valid: min_size, max_size,',
+    ),
+    (
+        "[[pool]]\nkind = 'general'\norder = 'random'",
+        'pool 1 (general): "order": "random" is not valid; valid: lifo, fifo, address, size',
+    ),
+    (
+        "[[pool]]\nkind = 'general'\nsplit = 'sometimes'",
+        'pool 1 (general): "split": "sometimes" is not valid; valid: always, never, a whole number from 0 to',
+    ),
+    (
+        "[[pool]]\nkind = 'general'\nheader = 0\ncoalesce = 'immediate'",
+        'pool 1 (general): "header" 0: splitting, coalescing and free read the size of a block from its header;',
+    ),
+    (
+        "[[pool]]\nkind = 'general'\nheader = 17",
+        'pool 1 (general): "header": 17 is not valid; valid: a whole number from',
+    ),
+    (
+        "[[pool]]\nkind = 'fixed'",
+        'pool 1 (fixed): "sizes" is missing; valid: a list of 1 to 64 whole numbers from 1 to',
+    ),
+    (
+        "[[pool]]\nkind = 'fixed'\nsizes = [8, 'a']",
+        'pool 1 (fixed): "sizes": "a" is not valid; valid: a list of 1 to 64',
+    ),
+    (
+        "[[pool]]\nkind = 'general'\nheader = 99\nfit = 'good'",
+        'pool 1 (general): "header": 99 is not valid; valid: a whole number from 1 to 16 (and 1 more)',
+    ),
+    ("pool = [", "not valid TOML: "),
+]
+
+
+@pytest.mark.parametrize(("toml", "message"), REFUSED)
+def test_a_wrong_key_or_value_is_one_line_with_the_valid_ones(toml: str, message: str) -> None:
+    with pytest.raises(HeapwrightError) as refused:
+        Recipe.parse(toml, "my.toml")
+    assert not isinstance(refused.value, ContradictionError)
+    text = str(refused.value)
+    assert text.startswith("my.toml: " + message)
+    assert "\n" not in text
+
+
+QUICK_8 = {"kind": "quick", "sizes": [8]}
+FIXED_8 = {"kind": "fixed", "sizes": [8], "counts": [4]}
+
+CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
+    ([QUICK_8], "pool 1 (quick): no pool below it"),
+    ([GENERAL, QUICK_8], "pool 1 (general): shares the rest of the arena and must be the last pool"),
+    ([GENERAL, GENERAL], "pool 1 (general): shares the rest of the arena and must be the last pool"),
+    ([{"kind": "quick"}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
+    ([{**QUICK_8, "up_to": 64}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
+    ([{**QUICK_8, "flush": "over-limit"}, GENERAL], 'pool 1 (quick): "flush" "over-limit" has no limit'),
+    ([{**QUICK_8, "limit_bytes": 7}, GENERAL], 'pool 1 (quick): "limit_bytes" 7 keeps no block of 8 bytes'),
+    ([{**QUICK_8, "min_size": 9}, GENERAL], 'pool 1 (quick): "sizes" has none between'),
+    ([{**QUICK_8, "min_size": 9, "max_size": 8}, GENERAL], 'pool 1 (quick): "min_size" 9 is above "max_size" 8'),
+    ([{"kind": "quick", "sizes": [9]}, FIXED_8], 'pool 1 (quick): "sizes": no pool below serves 9 bytes'),
+    ([QUICK_8, {**GENERAL, "max_size": 7}], 'pool 1 (quick): "sizes": no pool below serves 8 bytes'),
+    ([QUICK_8, QUICK_8, GENERAL], "pool 2 (quick): 8 bytes is cached by two quick pools"),
+    ([QUICK_8, {"kind": "quick", "up_to": 16}, GENERAL], "pool 2 (quick): 8 bytes is cached by two quick pools"),
+    ([{"kind": "quick", "up_to": 8}, {"kind": "quick", "up_to": 16}, GENERAL], 'pool 2 (quick): a second "up_to"'),
+    ([*({"kind": "quick", "sizes": [size]} for size in (8, 16, 24)), GENERAL], "pool 3 (quick): at most 2 quick pools"),
+    ([{**GENERAL, "region": 256}] * 4 + [GENERAL], "pool 5 (general): at most 4 general pools"),
+    ([{**GENERAL, "free_list": "implicit", "bins": "exact"}], 'pool 1 (general): "bins" "exact" needs lists'),
+    ([{**GENERAL, "bins": "exact", "fit": "next"}], 'pool 1 (general): "fit" "next" roves over one list'),
+    ([{**GENERAL, "bins": "two-level", "coalesce": "lazy", "order": "address"}], 'pool 1 (general): "coalesce" "lazy"'),
+    ([{**GENERAL, "coalesce": "lazy"}], 'pool 1 (general): "coalesce" "lazy" merges blocks that are neighbours in the'),
+    ([{**GENERAL, "victim_up_to": 64}], 'pool 1 (general): "victim_up_to" needs "bins"'),
+    ([{**GENERAL, "bins": "exact", "victim_up_to": 64, "boundary_tags": False}], 'pool 1 (general): "victim_up_to"'),
+    ([{**GENERAL, "bins": "exact", "victim_up_to": 64, "coalesce": "deferred"}], 'pool 1 (general): "victim_up_to"'),
+    ([{**GENERAL, "bins": "lea", "close_bins": 1}], 'pool 1 (general): "close_bins" looks for larger blocks'),
+    (
+        [{**GENERAL, "bins": "exact", "fit": "exact", "close_bins": 1}],
+        'pool 1 (general): "close_bins" looks for larger',
+    ),
+    ([{**GENERAL, "bins": "exact", "linear_up_to": 100}], 'pool 1 (general): "linear_up_to" 100 is not valid'),
+    (
+        [{**GENERAL, "bins": "exact", "linear_up_to": 8192}],
+        'pool 1 (general): "linear_up_to" and "bins_per_octave" make',
+    ),
+    ([{**GENERAL, "unit": 6}], 'pool 1 (general): "unit" 6 is not valid; valid: 0 (= align) or a power of two'),
+    ([{**GENERAL, "unit": 12}], 'pool 1 (general): "unit" 12 is not valid; valid: 0 (= align) or a power of two'),
+    ([{**GENERAL, "min_block": 12}], 'pool 1 (general): "min_block" 12 cannot hold header, links and tag; valid: 0'),
+    ([{**GENERAL, "region": 15}], 'pool 1 (general): "region" 15 cannot hold a block; valid: 0 (the rest of'),
+    ([{**GENERAL, "header": 1, "region": 300}], 'pool 1 (general): "region" 300 is beyond what its links and headers'),
+    ([{**FIXED_8, "counts": [4, 4]}], 'pool 1 (fixed): "counts" has 2 numbers for 1 sizes'),
+    ([{**FIXED_8, "sizes": [5, 8], "counts": [4, 4]}], 'pool 1 (fixed): "sizes": two classes have 8 bytes at align 4'),
+    ([{**FIXED_8, "min_size": 9}], 'pool 1 (fixed): "min_size" 9 is above the largest class, 8'),
+    ([{**FIXED_8, "page": 512}], 'pool 1 (fixed): "page" needs "counts" "grow"'),
+    ([{**FIXED_8, "counts": "grow"}], 'pool 1 (fixed): "counts" "grow" needs a "header" that names the class'),
+    (
+        [{**FIXED_8, "counts": "grow", "header": 4, "find": "first-fit"}],
+        'pool 1 (fixed): "find" "first-fit" chains growing blocks through a "header" of 4; valid: 8 to 16',
+    ),
+    (
+        [{**FIXED_8, "counts": "grow", "header": 8}, GENERAL],
+        'pool 1 (fixed): "header" 8 differs from the 4 of the general pool it shares the arena with; valid: 4',
+    ),
+    (
+        [{"kind": "fixed", "sizes": [size], "header": 4} for size in (8, 16)],
+        "pool 2 (fixed): pool 1 already grows; put the sizes of both into one fixed pool",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pools", "message"), CONTRADICTIONS)
+def test_a_contradiction_names_the_pool_and_what_would_be_valid(pools: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(ContradictionError) as refused:
+        Recipe.from_dict({"pool": pools}, "my.toml")
+    assert str(refused.value).startswith("my.toml: " + message)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_block_without_a_link_is_refused() -> None:
+    tiny = {"kind": "fixed", "sizes": [2], "counts": [9]}
+    with pytest.raises(ContradictionError, match="cannot hold its link; valid: 4 and more"):
+        recipe(tiny, align=1)
+    assert recipe({**tiny, "find": "first-fit"}, align=1)
+    assert recipe(tiny, align=1, link_bytes=2)
+
+
+def test_contradictions_in_python_are_pydantic_errors() -> None:
+    with pytest.raises(ValidationError, match="cannot hold a block"):
+        Recipe(pools=(General(region=8),))
+    with pytest.raises(ValidationError):
+        General(header=0)
+    with pytest.raises(ValidationError):
+        general().pools[0].min_size = 3  # type: ignore[misc]
+
+
+def test_a_file_is_named_in_its_errors(tmp_path: Path) -> None:
+    path = tmp_path / "heap.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(HeapwrightError, match=r"heap\.toml: not UTF-8 text"):
+        Recipe.load(path)
+    path.write_text("[[pool]]\nkind = 'general'\nheader = 0")
+    with pytest.raises(HeapwrightError, match=r'heap\.toml: pool 1 \(general\): "header" 0'):
+        resolve_heap(str(path))
+    with pytest.raises(FileNotFoundError):
+        Recipe.load(tmp_path / "none.toml")
+
+
+# ---- what is equal -------------------------------------------------------------------------------------------------
+
+EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {"min_block": 16, "unit": 4}),
+    ({"min_block": 17}, {"min_block": 20}),
+    ({"coalesce": "never"}, {"coalesce": "never", "boundary_tags": False, "coalesce_from": 400}),
+    ({"coalesce": "deferred", "boundary_tags": True}, {"coalesce": "deferred", "boundary_tags": False}),
+    ({"coalesce_from": 16}, {}),
+    ({"coalesce_from": 17}, {"coalesce_from": 20}),
+    ({"split": 16}, {"split": "always"}),
+    ({"split": 0}, {"split": "always"}),
+    ({"split": 21}, {"split": 24}),
+    ({"split": "never", "split_from": "tail"}, {"split": "never"}),
+    ({"fit": "exact", "split_from": "tail"}, {"fit": "exact"}),
+    ({"fit": "best", "search_percent": 0}, {"fit": "first"}),
+    ({"fit": "first", "search_percent": 50}, {}),
+    ({"fit": "best", "order": "size"}, {"fit": "first", "order": "size"}),
+    ({"fit": "best", "order": "size", "search_percent": 30}, {"order": "size"}),
+    ({"free_list": "implicit", "order": "fifo"}, {"free_list": "implicit", "order": "address"}),
+    ({"bins": "none", "linear_up_to": 64, "bins_per_octave": 2}, {}),
+    ({"bins": "two-level", "fit": "best", "search_percent": 20}, {"bins": "two-level"}),
+    ({"bins": "two-level", "linear_up_to": 128, "bins_per_octave": 32}, {"bins": "two-level"}),
+    ({"bins": "two-level", "linear_up_to": 0, "bins_per_octave": 1}, {"bins": "half-fit"}),
+    ({"bins": "exact", "linear_up_to": 256}, {"bins": "lea"}),
+    ({"bins": "exact", "linear_up_to": 0, "bins_per_octave": 1}, {"bins": "power-of-two"}),
+    ({"bins": "lea", "linear_up_to": 2048}, {"bins": "exact"}),
+    (
+        {"bins": "exact", "linear_up_to": 0, "bins_per_octave": 8},
+        {"bins": "exact", "linear_up_to": 32, "bins_per_octave": 8},
+    ),
+    ({"bins": "exact", "victim_up_to": 61}, {"bins": "exact", "victim_up_to": 64}),
+    ({"bins": "exact", "victim_up_to": 500, "max_size": 100}, {"bins": "exact", "victim_up_to": 100, "max_size": 100}),
+    ({"min_size": 1}, {"min_size": 0}),
+    ({"max_size": MAX_REQUEST}, {}),
+    ({"region": 1027}, {"region": 1024}),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL)
+def test_recipes_that_behave_alike_are_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert same(general(**one), general(**other))
+
+
+DISTINCT: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"boundary_tags": False}, {}),
+    ({"split_from": "tail"}, {}),
+    ({"fit": "exact", "split": "never"}, {"fit": "exact"}),  # realloc splits what it shrinks
+    ({"fit": "best"}, {"fit": "best", "search_percent": 99}),
+    ({"order": "fifo"}, {}),
+    ({"bins": "two-level", "order": "fifo"}, {"bins": "two-level"}),
+    ({"bins": "half-fit"}, {"bins": "power-of-two"}),
+    ({"coalesce_from": 24}, {}),
+    ({"split": 24}, {}),
+    ({"unit": 8}, {}),
+    ({"min_block": 20}, {}),
+    ({"header": 3}, {}),
+    ({"bins": "exact", "close_bins": 1}, {"bins": "exact"}),
+    ({"min_size": 2}, {}),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DISTINCT)
+def test_recipes_that_differ_are_distinct(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert not same(general(**one), general(**other))
+
+
+def test_heap_wide_keys_are_part_of_the_hash_but_names_are_not() -> None:
+    hashes = {general().hash} | {
+        recipe(GENERAL, **keys).hash for keys in ({"align": 8}, {"link_bytes": 2}, {"checks": True})
+    }
+    assert len(hashes) == 4
+    named = recipe(GENERAL, name="mine", source="here", about="text")
+    assert named.hash == general().hash
+    assert named.canonical().name == "mine"
+
+
+def test_the_hash_is_stable() -> None:
+    # Studies store it: a change here makes every stored study unreadable.
+    assert general().hash == "19703e89cf2b"
+    assert recipe({"kind": "quick", "sizes": [16, 1476]}, GENERAL).hash == "50fc0a748539"
+
+
+def test_quick_sizes_are_those_of_the_blocks_below() -> None:
+    def quick(*sizes: int, **keys: Any) -> Recipe:
+        return recipe({"kind": "quick", "sizes": list(sizes), **keys}, GENERAL)
+
+    assert same(quick(1476, 16), quick(16, 1476, 16))
+    assert same(quick(11), quick(12))  # both get a block of 16 bytes
+    assert same(quick(1), quick(12))  # the smallest block
+    assert same(quick(16, 100, min_size=1, max_size=50), quick(16))
+    assert not same(quick(16), quick(20))
+    wide = {**GENERAL, "unit": 8}
+    assert same(recipe({"kind": "quick", "sizes": [13]}, wide), recipe({"kind": "quick", "sizes": [20]}, wide))
+
+
+def test_quick_keys_without_effect_do_not_count() -> None:
+    def quick(**keys: Any) -> Recipe:
+        return recipe({"kind": "quick", "up_to": 64, **keys}, GENERAL)
+
+    assert same(quick(flush_share=0.5), quick())
+    assert same(quick(up_to=61), quick())
+    assert same(quick(max_size=64), quick())
+    assert not same(quick(max_size=63), quick())
+    growing = {"flush": "before-growing"}
+    assert same(quick(**growing, flush_share=0.25001), quick(**growing, flush_share=0.25))
+    assert not same(quick(**growing, flush_share=0.26), quick(**growing, flush_share=0.25))
+
+
+def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
+    def fixed(**keys: Any) -> Recipe:
+        return recipe({"kind": "fixed", **keys})
+
+    one = fixed(sizes=[64, 13], counts=[2, 9])
+    assert same(one, fixed(sizes=[16, 64], counts=[9, 2]))
+    assert one.canonical().pools[0].model_dump(include={"sizes", "counts"}) == {"sizes": (16, 64), "counts": (9, 2)}
+    assert same(fixed(sizes=[8], counts=[1], fall_through=True), fixed(sizes=[8], counts=[1]))
+    assert same(fixed(sizes=[8], header=4, page=23), fixed(sizes=[8], header=4))
+    assert not same(fixed(sizes=[8], header=4, page=24), fixed(sizes=[8], header=4))
+    assert same(fixed(sizes=[8], counts=[1], max_size=8), fixed(sizes=[8], counts=[1]))
+    assert not same(fixed(sizes=[8], counts=[1], max_size=7), fixed(sizes=[8], counts=[1]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "least"),
+    [
+        ({}, 16),  # 4 header, 8 links, 4 tag
+        ({"boundary_tags": False}, 12),
+        ({"coalesce": "never"}, 12),
+        ({"free_list": "single"}, 12),
+        ({"free_list": "implicit"}, 8),
+        ({"free_list": "implicit", "boundary_tags": False}, 8),  # never less than the header and one unit
+        ({"header": 8}, 20),  # the word is 4 bytes, but the links come after the whole header
+        ({"header": 2}, 12),
+        ({"header": 3}, 16),
+        ({"unit": 16}, 32),
+    ],
+)
+def test_the_smallest_block_holds_its_metadata(keys: dict[str, Any], least: int) -> None:
+    (pool,) = general(**keys).canonical().pools
+    assert isinstance(pool, General)
+    assert pool.min_block == least
+
+
+def test_narrow_links_make_smaller_blocks_and_reach_less() -> None:
+    narrow = recipe(GENERAL, link_bytes=2)
+    (pool,) = narrow.canonical().pools
+    assert isinstance(pool, General)
+    assert pool.min_block == 12
+    assert general().reach is None
+    assert narrow.reach == 262_144
+    assert recipe(GENERAL, link_bytes=2, align=8).reach == 524_288
+    assert general(header=2).reach == 65_536  # 14 bits of size in units of 4 bytes
+    assert general(header=2, coalesce="lazy", free_list="implicit").reach == 131_072  # 15 bits (S4: 128 KB)
+
+
+def test_capacity_is_what_a_block_holds() -> None:
+    assert [capacity_for(size, General()) for size in (1, 12, 13, 16, 17)] == [12, 12, 16, 16, 20]
+    assert capacity_for(MAX_REQUEST, General(unit=4096)) == MAX_REQUEST
+
+
+# ---- any recipe ----------------------------------------------------------------------------------------------------
+
+SIZES = st.lists(st.integers(1, 5000), min_size=1, max_size=6, unique=True)
+SIZE = st.integers(0, 5000)
+
+
+def optional(**keys: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=keys)
+
+
+QUICKS = st.builds(
+    lambda sizes, keys: {"kind": "quick", **sizes, **keys},
+    st.one_of(
+        st.builds(lambda sizes: {"sizes": sizes}, SIZES),
+        st.builds(lambda up_to: {"up_to": up_to}, st.integers(1, 4096)),
+    ),
+    optional(
+        min_size=SIZE,
+        max_size=st.integers(1, 5000),
+        limit_blocks=st.integers(1, 99),
+        limit_bytes=st.integers(1, 9999),
+        flush=st.sampled_from(["never", "over-limit", "before-growing"]),
+        flush_share=st.floats(0, 1),
+    ),
+)
+GENERALS = st.builds(
+    lambda keys: {"kind": "general", **keys},
+    optional(
+        min_size=SIZE,
+        max_size=st.integers(1, 5000),
+        header=st.integers(1, 16),
+        boundary_tags=st.booleans(),
+        free_list=st.sampled_from(["double", "single", "implicit"]),
+        order=st.sampled_from(["lifo", "fifo", "address", "size"]),
+        bins=st.sampled_from(["none", "exact", "lea", "two-level", "half-fit", "power-of-two"]),
+        linear_up_to=st.sampled_from([0, 16, 64, 256, 1024]),
+        bins_per_octave=st.sampled_from([1, 2, 4, 8, 16, 32]),
+        victim_up_to=SIZE,
+        close_bins=st.integers(0, 4),
+        fit=st.sampled_from(["first", "next", "best", "worst", "exact"]),
+        search_percent=st.integers(0, 100),
+        split=st.one_of(st.sampled_from(["always", "never"]), SIZE),
+        split_from=st.sampled_from(["head", "tail"]),
+        coalesce=st.sampled_from(["immediate", "never", "forward", "lazy", "deferred"]),
+        coalesce_from=SIZE,
+        min_block=st.sampled_from([0, 16, 33, 64]),
+        unit=st.sampled_from([0, 4, 8, 16, 32]),
+        region=st.sampled_from([0, 0, 0, 4096, 9999]),
+    ),
+)
+FIXEDS = st.builds(
+    lambda sizes, count, keys: {
+        "kind": "fixed",
+        "sizes": sizes,
+        "counts": [count] * len(sizes) if count else "grow",
+        **keys,
+    },
+    SIZES,
+    st.integers(0, 50),
+    optional(
+        min_size=SIZE,
+        max_size=st.integers(1, 5000),
+        header=st.integers(0, 16),
+        find=st.sampled_from(["freelist", "first-fit"]),
+        fall_through=st.booleans(),
+        page=st.sampled_from([0, 100, 4096]),
+    ),
+)
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> Recipe:
+    heap = draw(
+        optional(align=st.sampled_from([1, 2, 4, 8, 16]), link_bytes=st.sampled_from([2, 4]), checks=st.booleans())
+    )
+    pools = (
+        draw(st.lists(QUICKS, max_size=1)) + draw(st.lists(FIXEDS, max_size=1)) + draw(st.lists(GENERALS, max_size=1))
+    )
+    try:
+        return Recipe.from_dict({**heap, "pool": pools})
+    except HeapwrightError:
+        assume(False)
+        raise
+
+
+@settings(max_examples=400, deadline=None)
+@given(recipes())
+def test_canonical_form_is_valid_idempotent_and_survives_writing(any_recipe: Recipe) -> None:
+    canonical = any_recipe.canonical()
+    assert canonical.canonical() == canonical
+    assert canonical.hash == any_recipe.hash
+    assert Recipe.from_dict(canonical.model_dump(mode="json")) == canonical
+    for written in (any_recipe, canonical):
+        read = Recipe.parse(written.to_toml())
+        assert read.canonical() == canonical
+        assert read.hash == any_recipe.hash
+    assert any_recipe.summary()
+
+
+def test_writing_leaves_out_what_is_the_default() -> None:
+    full = recipe({"kind": "quick", "sizes": [16, 1476]}, {**GENERAL, "fit": "best"}, name="mine")
+    assert full.canonical().to_toml() == (
+        'name = "mine"\n\n[[pool]]\nkind = "quick"\nsizes = [16, 1476]\n\n[[pool]]\nkind = "general"\nfit = "best"\n'
+    )
+
+
+def test_summaries_are_one_short_line() -> None:
+    drr = recipe({"kind": "quick", "sizes": [16, 1476]}, GENERAL)
+    assert drr.summary() == "quick 16,1476 + general double/lifo first-fit, split always, coalesce immediate"
+    assert drr.canonical().summary() == drr.summary()
+    bins = recipe({**GENERAL, "bins": "exact", "fit": "best", "victim_up_to": 2000, "split": 64}, align=8)
+    assert bins.summary() == ("general exact bins best-fit, split from 64 B, coalesce immediate, victim 2000, align 8")
+
+
+def test_the_unchecked_way_is_the_same_and_fast() -> None:
+    freelists = Quick(sizes=(16, 1476))
+    generals = [General(split=split, coalesce_from=least) for split in range(20, 420, 4) for least in range(20, 420, 4)]
+    start = time.process_time()
+    hashes = {Recipe.unchecked((freelists, pool)).canonical().hash for pool in generals}
+    seconds = time.process_time() - start
+    assert len(hashes) == 10_000
+    assert seconds < 3
+    checked = Recipe(pools=(freelists, generals[0]))
+    assert Recipe.unchecked((freelists, generals[0])) == checked
+
+
+def test_the_schema_names_every_key_of_every_kind() -> None:
+    schema = json.loads(json.dumps(json_schema()))
+    assert set(schema["properties"]) == {"name", "source", "about", "align", "link_bytes", "checks", "pool"}
+    assert set(schema["$defs"]["General"]["properties"]) == set(General.model_fields)
+
+
+def test_the_reference_documents_every_key() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    for table in (Recipe, Quick, General, Fixed):
+        for key in table.model_fields:
+            name = "pool" if key == "pools" else key
+            assert f"`{name}`" in text, f"docs/recipes.md lacks {table.__name__}.{name}"
