@@ -237,7 +237,7 @@ FITS: list[dict[str, Any]] = [
 
 def _technique_grid(levels: _Levels) -> Family:
     """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5)."""
-    for merging, fit, split in product(levels.coalescing, FITS, levels.splits):
+    for fit, merging, split in product(FITS, levels.coalescing, levels.splits):
         general = General(**fit, **merging, split=split)
         for freelists in levels.freelists:
             yield (*freelists, general)

@@ -1,0 +1,257 @@
+"""Spaces: how many recipes the default space has and which, and what SPACE.toml may say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.recipes import General, Quick, Recipe
+from heapwright.space import Demand, Space
+from heapwright.traces import FREE, MALLOC, Trace
+
+SIZES = (16, 1476, 40, 576, 128, 256, 64, 512, 1024, 90, 200)
+
+
+def demand(sizes: tuple[int, ...] = SIZES, peak: int = 200_000) -> Demand:
+    shares = np.geomspace(1, 0.01, len(sizes))
+    return Demand(tuple(zip(sizes, (shares / shares.sum()).tolist(), strict=True)), max(sizes), peak)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return Space.tailored(demand())
+
+
+def generals(space: Space) -> list[General]:
+    return [pool for recipe in space.recipes() for pool in recipe.pools if isinstance(pool, General)]
+
+
+# ---- the default space ---------------------------------------------------------------------------------------------
+
+
+def test_an_ordinary_trace_gets_ten_thousand_recipes_and_not_many_more(space: Space) -> None:
+    assert 10_000 <= len(space) <= 12_500
+    assert space.notes == ()
+    recipes = list(space.recipes())
+    assert len(recipes) == len(space) == len({recipe.hash for recipe in recipes})
+
+
+def test_every_recipe_is_canonical_and_valid(space: Space) -> None:
+    for recipe in space.recipes():
+        assert recipe.canonical() is recipe
+        assert Recipe.from_dict(recipe.to_dict()).hash == recipe.hash
+
+
+def test_the_zoo_is_in_it_and_comes_first(space: Space) -> None:
+    assert [recipe.name for recipe in islice(space.recipes(), 13)] == zoo.names()
+
+
+def test_each_technique_has_about_ten_levels(space: Space) -> None:
+    grid = [recipe for recipe in space.recipes() if not recipe.name]
+    freelists = {pool.sizes for recipe in grid for pool in recipe.pools if isinstance(pool, Quick) and pool.sizes}
+    assert set(range(1, 10)) <= {len(sizes) for sizes in freelists}
+    assert any(isinstance(recipe.pools[0], General) for recipe in grid)
+    pools = generals(space)
+    assert len({(pool.fit, pool.search_percent, pool.bins) for pool in pools}) >= 10
+    assert len({pool.split for pool in pools}) >= 10
+    assert len({(pool.coalesce, pool.coalesce_from) for pool in pools}) >= 10
+    assert {pool.order for pool in pools} == {"lifo", "fifo", "address", "size"}
+    assert {pool.free_list for pool in pools} == {"double", "single", "implicit"}
+
+
+def test_freelists_are_those_of_the_most_frequent_blocks(space: Space) -> None:
+    assert any(recipe.pools[0] == Quick(sizes=(16, 1476)) and len(recipe.pools) == 2 for recipe in space.recipes())
+    # 13 and 15 bytes need the same block as 16, and together they outnumber 1000.
+    merged = Space.tailored(Demand(((1000, 0.4), (13, 0.3), (15, 0.3)), 1000, 5000))
+    assert Quick(sizes=(16,)) in {recipe.pools[0] for recipe in merged.recipes()}
+    assert Quick(sizes=(1000,)) not in {recipe.pools[0] for recipe in merged.recipes()}
+
+
+def test_slow_kinds_are_few(space: Space) -> None:
+    pools = generals(space)
+    slow = [pool for pool in pools if pool.free_list != "double" or pool.order in ("address", "size")]
+    assert len(slow) < 0.06 * len(pools)
+    assert sum(pool.coalesce == "never" for pool in pools) < 0.1 * len(pools)
+
+
+def test_what_is_cheap_comes_before_what_walks_lists(space: Space) -> None:
+    searched = [
+        not any(isinstance(pool, General) and pool.bins != "none" for pool in recipe.pools)
+        for recipe in space.recipes()
+    ]
+    quarter = len(searched) // 4
+    assert sum(searched[:quarter]) < 0.3 * quarter
+    assert sum(searched[-quarter:]) > 0.9 * quarter
+
+
+def test_narrow_metadata_is_tried_only_where_it_reaches() -> None:
+    small, large = Space.tailored(demand(peak=20_000)), Space.tailored(demand(peak=500_000))
+    narrow = [recipe for recipe in small.recipes() if recipe.reach is not None and not recipe.name]
+    assert {recipe.link_bytes for recipe in narrow} == {2, 4}
+    assert all(recipe.reach is not None and recipe.reach >= 25_000 for recipe in narrow)
+    reaches = [recipe.reach for recipe in large.recipes() if recipe.reach is not None and not recipe.name]
+    assert all(reach >= 625_000 for reach in reaches)
+
+
+def test_too_few_sizes_give_fewer_recipes_and_a_note() -> None:
+    space = Space.tailored(demand((66, 1514)))
+    assert 1_000 < len(space) < 10_000
+    (note,) = space.notes
+    assert "only 2 sizes of blocks" in note
+    assert "3 levels of freelists instead of 10" in note
+    assert note in space.describe()
+
+
+@pytest.mark.parametrize("sizes", [(1,), (7, 1), (100_000,), (2**30, 8)])
+def test_any_sizes_give_valid_recipes(sizes: tuple[int, ...]) -> None:
+    for recipe in Space.tailored(demand(sizes)).recipes():
+        assert Recipe.from_dict(recipe.to_dict()).hash == recipe.hash
+
+
+def test_another_alignment_gives_valid_recipes() -> None:
+    space = Space.tailored(demand(), align=8)
+    assert len(space) >= 10_000
+    for recipe in islice(space.recipes(), 0, None, 7):
+        assert recipe.name or recipe.align == 8
+        assert Recipe.from_dict(recipe.to_dict()).hash == recipe.hash
+
+
+def test_it_is_the_same_every_time_and_quick_to_build(space: Space) -> None:
+    start = time.process_time()
+    again = Space.tailored(demand())
+    assert time.process_time() - start < 5
+    assert [recipe.hash for recipe in again.recipes()] == [recipe.hash for recipe in space.recipes()]
+
+
+def test_a_description_counts_families(space: Space) -> None:
+    first, *families = space.describe().splitlines()
+    assert first == f"{len(space):,} recipes"
+    counts = [int(line.split()[0].replace(",", "")) for line in families]
+    assert sum(counts) == len(space)
+
+
+def test_random_draws_differ_by_seed_and_never_repeat(space: Space) -> None:
+    drawn = space.random(500, seed=1)
+    assert len({recipe.hash for recipe in drawn}) == 500
+    assert drawn == space.random(500, seed=1)
+    assert drawn != space.random(500, seed=2)
+    assert len(space.random(10**6, seed=0)) == len(space)
+
+
+def test_demand_counts_requests_of_all_traces() -> None:
+    one = Trace.from_columns(op=[MALLOC, MALLOC, FREE], id=[1, 2, 1], size=[100, 20, 0])
+    two = Trace.from_columns(op=[MALLOC, FREE, MALLOC], id=[1, 1, 2], size=[20, 0, 0])
+    asked = Demand.of([one, two])
+    assert asked == Demand(((20, 0.5), (1, 0.25), (100, 0.25)), 100, 120)
+    with pytest.raises(HeapwrightError, match="no traces"):
+        Demand.of([])
+
+
+# ---- SPACE.toml ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[..., Space]:
+    def write(text: str, *traces: Trace) -> Space:
+        path = tmp_path / "space.toml"
+        path.write_text(text, encoding="utf-8")
+        return Space.load(path, traces)
+
+    return write
+
+
+TRACE = Trace.from_columns(op=[MALLOC] * 5, id=[1, 2, 3, 4, 5], size=[16, 16, 16, 1476, 1476])
+
+AXES = """
+include_zoo = false
+align = [4, 8]
+[[pool]]
+kind = "quick"
+sizes = [[16], [16, 1476]]
+[[pool]]
+kind = "general"
+bins = ["none", "exact"]
+fit = ["first", "next"]
+"""
+
+
+def test_axes_are_multiplied_out_without_contradictions(load: Callable[..., Space]) -> None:
+    space = load(AXES)
+    # 2 alignments x 2 lists of sizes x 4 searches, less next fit over bins
+    assert len(space) == 12
+    (note,) = space.notes
+    assert note.startswith("4 combinations left out as contradictions, the first: ")
+    assert '"fit" "next" roves over one list' in note
+    assert note in space.describe()
+
+
+def test_combinations_that_behave_alike_count_once(load: Callable[..., Space]) -> None:
+    space = load("include_zoo = false\n[[pool]]\nkind = 'general'\nsplit = ['always', 0, 8, 16, 20]")
+    assert len(space) == 2
+
+
+def test_the_zoo_and_the_default_space_may_join(load: Callable[..., Space]) -> None:
+    own = "[[pool]]\nkind = 'general'\nheader = 16\n"
+    assert len(load(own)) == 14
+    both = load("default = true\n" + own, TRACE)
+    assert len(both) == len(Space.default([TRACE])) + 1
+    assert len(load("default = true", TRACE)) == len(Space.default([TRACE]))
+
+
+def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) -> None:
+    space = load(
+        "include_zoo = false\n[[pool]]\nkind = 'quick'\nmost_frequent = [0, 1, 2]\n[[pool]]\nkind = 'general'", TRACE
+    )
+    first, second, third = (recipe.pools for recipe in space.recipes())
+    assert len(first) == 1
+    assert second[0] == Quick(sizes=(16,))
+    assert third[0] == Quick(sizes=(16, 1476))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("alin = 4", 'unknown key "alin"; did you mean "align"? valid: include_zoo, default, align'),
+        ("include_zoo = 1", '"include_zoo": 1 is not valid; valid: true, false'),
+        ("pool = 3", '"pool" is not valid; valid: [[pool]] tables'),
+        ("[[pool]]\nfit = 'first'", 'pool 1: "kind": None is not valid; valid: one of quick, general, fixed'),
+        ("[[pool]]\nkind = 'general'\nfits = ['first']", 'pool 1 (general): unknown key "fits"; did you mean "fit"?'),
+        (
+            "[[pool]]\nkind = 'general'\nfit = ['first', 'good']",
+            'pool 1 (general): "fit": "good" is not valid; valid: first',
+        ),
+        ("align = [4, 5]\n[[pool]]\nkind = 'general'", '"align": 5 is not valid; valid: 1, 2, 4, 8, 16'),
+        ("default = true", '"default" true needs traces'),
+        ("[[pool]]\nkind = 'quick'\nmost_frequent = 2\n[[pool]]\nkind = 'general'", '"most_frequent" needs traces'),
+        (
+            "[[pool]]\nkind = 'quick'\nmost_frequent = 10\n[[pool]]\nkind = 'general'",
+            '"most_frequent": 10 is not valid',
+        ),
+        ("include_zoo = false", "no recipes; valid: [[pool]] tables with axes"),
+        (
+            "include_zoo = false\n[[pool]]\nkind = 'general'\nfit = 'next'\nbins = ['exact', 'lea']",
+            "no recipes; 2 combinations left out as contradictions, the first: ",
+        ),
+        (
+            "[[pool]]\nkind = 'general'\n"
+            + "\n".join(
+                f"{key} = [{', '.join(map(str, range(101)))}]" for key in ("search_percent", "split", "min_size")
+            )
+            + "\nregion = 0",
+            "1,030,301 combinations; valid: at most 1,000,000, so shorten an axis",
+        ),
+        ("a = [", "not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_one_line_with_what_is_valid(load: Callable[..., Space], text: str, message: str) -> None:
+    with pytest.raises(HeapwrightError) as refused:
+        load(text)
+    assert f"space.toml: {message}" in str(refused.value)
+    assert "\n" not in str(refused.value)

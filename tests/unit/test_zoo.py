@@ -1,0 +1,184 @@
+"""The zoo: every named allocator is there, says what its source says, and can be listed and printed."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import resources
+
+import pytest
+
+from heapwright import zoo
+from heapwright.cli import main
+from heapwright.errors import HeapwrightError
+from heapwright.recipes import Fixed, General, Quick, Recipe, capacity_for, resolve_heap
+
+NAMES = [
+    "best-fit-fast-free",
+    "best-fit-slow-free",
+    "drr-proposed",
+    "easyport-proposed",
+    "exact-bins",
+    "first-fit-fast-free",
+    "first-fit-slow-free",
+    "kingsley",
+    "st-memmgr",
+    "tlsf",
+    "url-proposed",
+    "victim-bins",
+    "wifi-special-pools",
+]
+
+
+def general(name: str) -> General:
+    pool = zoo.load(name).canonical().pools[-1]
+    assert isinstance(pool, General)
+    return pool
+
+
+def fixed(name: str) -> Fixed:
+    pool = zoo.load(name).canonical().pools[0]
+    assert isinstance(pool, Fixed)
+    return pool
+
+
+def test_the_zoo_is_complete() -> None:
+    assert zoo.names() == NAMES
+    assert [recipe.name for recipe in zoo.recipes()] == NAMES
+    assert len({recipe.hash for recipe in zoo.recipes()}) == len(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_recipe_says_where_it_comes_from_and_what_was_chosen(name: str) -> None:
+    recipe = zoo.load(name)
+    assert recipe == Recipe.parse((resources.files("heapwright.zoo") / f"{name}.toml").read_text(encoding="utf-8"))
+    assert len(recipe.source) > 20
+    assert "choice" in recipe.about
+    assert Recipe.parse(recipe.to_toml()).hash == recipe.hash
+    assert max(map(len, recipe.about.splitlines())) <= 120
+
+
+def test_an_unknown_name_is_answered_with_close_ones() -> None:
+    with pytest.raises(HeapwrightError, match="did you mean tlsf"):
+        zoo.load("tslf")
+    with pytest.raises(HeapwrightError, match=r"valid: best-fit-fast-free, .* STUDY:ID"):
+        resolve_heap("?")
+
+
+def test_a_heap_is_found_by_its_name() -> None:
+    assert resolve_heap("tlsf") == zoo.load("tlsf")
+
+
+def test_modem_allocators_differ_in_fit_and_tags_only() -> None:
+    """S1 sections 4.3 and 4.4: one 4-byte header, all blocks in order of address, immediate coalescing."""
+    for fit in ("first", "best"):
+        for free, tags in (("slow", False), ("fast", True)):
+            pool = general(f"{fit}-fit-{free}-free")
+            assert (pool.fit, pool.boundary_tags) == (fit, tags)
+            assert (pool.header, pool.free_list, pool.split, pool.coalesce) == (4, "implicit", "always", "immediate")
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "cached"),
+    [
+        ("drr-proposed", (16, 1476), (16, 1476)),
+        ("easyport-proposed", (66, 1514), (68, 1516)),  # payloads of whole words
+        ("url-proposed", (8, 11, 20), (12, 20)),  # 8 and 11 bytes both get the smallest block
+    ],
+)
+def test_network_allocators_have_the_papers_freelists(
+    name: str, sizes: tuple[int, ...], cached: tuple[int, ...]
+) -> None:
+    """S0 section 6."""
+    quick, main_pool = zoo.load(name).pools
+    assert isinstance(quick, Quick)
+    assert isinstance(main_pool, General)
+    assert quick.sizes == sizes
+    assert (main_pool.fit, main_pool.split, main_pool.coalesce) == ("first", "always", "immediate")
+    canonical = zoo.load(name).canonical().pools[0]
+    assert isinstance(canonical, Quick)
+    assert canonical.sizes == cached
+
+
+def test_wifi_pools_have_the_papers_sizes() -> None:
+    """S2 section 4, A."""
+    assert fixed("wifi-special-pools").sizes == (40, 64, 128, 256, 512, 1024, 1500)
+    assert fixed("wifi-special-pools").find == "first-fit"
+
+
+def test_st_memmgr_reaches_what_its_descriptor_does() -> None:
+    """S4 section V.A: 15 bits of size; with frames of 1, 2, 4 and 8 bytes they reach 32, 64, 128 and 256 KB."""
+    recipe = zoo.load("st-memmgr")
+    reaches = [recipe.model_copy(update={"align": frame}).reach for frame in (1, 2, 4, 8)]
+    assert reaches == [32 << 10, 64 << 10, 128 << 10, 256 << 10]
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "block"), [(1, 8), (16, 32), (40, 64), (66, 128), (1460, 2048), (5000, 8192)]
+)
+def test_kingsley_rounds_to_powers_of_two(request_bytes: int, block: int) -> None:
+    """FreeBSD rtld-elf/malloc.c: the next power of two of size + 4."""
+    pool = fixed("kingsley")
+    assert min(size for size in pool.sizes if size >= request_bytes) + pool.header == block
+    assert pool.page == 4096
+
+
+def test_tlsf_has_the_layout_of_its_implementation() -> None:
+    """mattconte/tlsf 3.1 on 32 bits: 4 bytes of overhead, smallest block 16 bytes, 32 lists an octave."""
+    pool = general("tlsf")
+    assert (pool.header, pool.min_block, pool.linear_up_to, pool.bins_per_octave) == (4, 16, 128, 32)
+    assert [capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
+
+
+def test_victim_bins_is_exact_bins_with_a_victim() -> None:
+    assert general("victim-bins").victim_up_to == capacity_for(2000, general("exact-bins"), 8)
+    assert general("victim-bins").model_copy(update={"victim_up_to": 0}) == general("exact-bins")
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["heapwright", "zoo", *words])
+    code = 0
+    try:
+        main()
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_command_lists_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(monkeypatch, capsys)
+    assert (code, err) == (0, "")
+    assert [name for name in NAMES if re.search(rf"^ *{name} ", out, re.MULTILINE)] == NAMES
+
+
+def test_the_command_prints_one_as_a_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(monkeypatch, capsys, "kingsley")
+    assert code == 0
+    assert out == zoo.text("kingsley")
+    assert Recipe.parse(out) == zoo.load("kingsley")
+
+
+def test_json_holds_every_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(monkeypatch, capsys, "--json")
+    listed = json.loads(out)
+    assert code == 0
+    assert [one["name"] for one in listed] == NAMES
+    for one in listed:
+        assert set(one) == {*Recipe.model_fields, "hash", "summary"}
+        assert all(pool["kind"] in ("quick", "general", "fixed") for pool in one["pools"])
+    _, out, _ = run(monkeypatch, capsys, "tlsf", "--json")
+    assert json.loads(out) == [one for one in listed if one["name"] == "tlsf"]
+
+
+def test_an_unknown_name_is_one_line_and_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(monkeypatch, capsys, "tslf")
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "did you mean tlsf" in err
