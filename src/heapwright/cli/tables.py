@@ -74,10 +74,11 @@ def number(key: str, value: Value) -> str:
 
 
 def print_front(study: Study, objectives: Sequence[str], most: int | None = None) -> None:
-    """Print the front, at most so many members of it, and the zoo beside it with how far each is from the front."""
+    """Print the front, or about ``most`` members of it, and the zoo beside it with how far each is from the front."""
     front = study.front(objectives)
     picks = _picks(study, objectives) if front else {}
-    shown = _thinned(front, most, set(picks))
+    standings = study.zoo_standings(objectives)
+    shown = _thinned(front, most, {*picks, *(standing.dominated_by for standing in standings)})
     keys = [*objectives, *(key for key in _ALWAYS if key not in objectives)]
     held_out = {key: f"held out: {_heading(key)}" for key in (*objectives, "failed") if study.combined_held_out.ids}
 
@@ -88,7 +89,7 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
         return [candidate.label, *here, *there, remark]
 
     members = [row(one, _remark(picks.get(one.id, []), study.recipe(one.id).summary())) for one in shown]
-    zoo = [row(standing.candidate, _standing(standing)) for standing in study.zoo_standings(objectives)]
+    zoo = [row(standing.candidate, _standing(standing)) for standing in standings]
     traces = ", ".join(trace.name for trace in study.traces())
     size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
     title = f"Front ({size}) and zoo: {len(study.combined.ids):,} recipes on {traces}\n"
@@ -126,8 +127,8 @@ def _picks(study: Study, objectives: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _thinned(front: Sequence[Candidate], most: int | None, always: set[str]) -> list[Candidate]:
-    """At most so many members, evenly spaced along the front, the picks among them."""
+def _thinned(front: Sequence[Candidate], most: int | None, always: set[str | None]) -> list[Candidate]:
+    """About so many members, evenly spaced along the front, with those that are always shown."""
     if most is None or len(front) <= most:
         return list(front)
     room = max(most - len(always), 2)
@@ -153,5 +154,7 @@ def _difference(key: str, ratio: float) -> str:
     """How far a value is from one that it is so many times worse than, with its sign."""
     from heapwright.metrics import METRICS
 
+    if ratio >= 10:
+        return f"{ratio:,.0f} x worse"
     percent = 100 * (ratio - 1 if METRICS[key].direction == "min" else 1 / ratio - 1)
     return f"{percent:+.1f} %" if abs(percent) >= 0.1 else f"{percent:+.1g} %"

@@ -1,0 +1,148 @@
+"""The installed replay, fit and generate commands on real files."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heapwright.metrics import METRICS
+from heapwright.traces import Trace
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run the installed command in a folder with two traces, one that frees twice, and a recipe."""
+    Trace.from_columns(op=[0, 0, 3, 0], id=[1, 2, 1, 3], size=[40, 100, 0, 24]).write(tmp_path / "a.parquet")
+    Trace.from_columns(op=[1, 2, 3], id=[1, 1, 1], size=[8, 800, 0]).write(tmp_path / "b.parquet")
+    write_double_free(tmp_path / "twice.parquet")
+    (tmp_path / "mine.toml").write_text('[[pool]]\nkind = "general"\nfit = "best"\n')
+    (tmp_path / "energy.csv").write_text("size_bytes,read_pJ,write_pJ\n1,1000,1000\n2,1000,1000\n")
+
+    def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return heapwright_command
+
+
+def write_double_free(path: Path) -> None:
+    import duckdb
+
+    calls = "(0, 0, 0, 1, 40), (1, 0, 3, 1, 0), (2, 0, 3, 1, 0)"
+    query = f"SELECT * FROM (VALUES {calls}) AS calls (ts_us, tid, op, id, size)"
+    with duckdb.connect() as database:
+        database.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+
+
+def output(done: "subprocess.CompletedProcess[str]") -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_replay_gives_every_metric_for_each_trace_and_heap(run: Run) -> None:
+    results = output(run("replay", "a.parquet", "b.parquet", "--heap", "tlsf", "--heap", "mine.toml", "--json"))
+    pairs = [("a", "tlsf"), ("a", "mine.toml"), ("b", "tlsf"), ("b", "mine.toml")]
+    assert [(one["trace"], one["heap"]) for one in results] == pairs
+    for one in results:
+        assert list(one) == ["trace", "heap", "metrics"]
+        assert set(one["metrics"]) == set(METRICS)
+    first, second = results[0]["metrics"], results[2]["metrics"]
+    assert first["requested_peak_bytes"] == 140
+    assert second["requested_peak_bytes"] == 800
+    assert first["ns_per_event"] is None
+    assert first["smallest_arena_bytes"] is None
+
+
+def test_several_heaps_may_follow_one_flag_before_or_after_the_traces(run: Run) -> None:
+    orders = [
+        ("a.parquet", "--heap", "tlsf", "kingsley", "--json"),
+        ("--heap", "tlsf", "kingsley", "--json", "a.parquet"),
+        ("--heap", "tlsf", "kingsley", "a.parquet", "--json"),
+        ("--heap", "tlsf", "a.parquet", "--heap=kingsley", "--json"),
+    ]
+    outputs = [output(run("replay", *words)) for words in orders]
+    assert [one["heap"] for one in outputs[0]] == ["tlsf", "kingsley"]
+    assert all(found == outputs[0] for found in outputs)
+
+
+def test_replay_is_deterministic_and_measures_on_request(run: Run) -> None:
+    plain = ("replay", "a.parquet", "--heap", "tlsf", "--json")
+    assert run(*plain).stdout == run(*plain).stdout
+    metrics = output(run(*plain, "--time", "--fit"))[0]["metrics"]
+    assert metrics["ns_per_event"] > 0
+    (fitted,) = output(run("fit", "a.parquet", "--heap", "tlsf", "--json"))
+    assert fitted == {"trace": "a", "heap": "tlsf", "smallest_arena_bytes": metrics["smallest_arena_bytes"]}
+
+
+def test_a_fitted_arena_serves_and_less_does_not(run: Run) -> None:
+    (fitted,) = output(run("fit", "a.parquet", "--heap", "mine.toml", "--json"))
+    least = fitted["smallest_arena_bytes"]
+    for arena, failed in ((least, False), (least - 4, True)):
+        (one,) = output(run("replay", "a.parquet", "--heap", "mine.toml", "--arena", str(arena), "--json"))
+        assert (one["metrics"]["failed"] > 0) == failed
+    (coarse,) = output(run("fit", "a.parquet", "--heap", "mine.toml", "--step", "256", "--json"))
+    assert least <= coarse["smallest_arena_bytes"] < least + 256
+
+
+def test_refused_requests_are_a_result_not_a_failure(run: Run) -> None:
+    (one,) = output(run("replay", "b.parquet", "--heap", "mine.toml", "--arena", "400", "--json"))
+    assert one["metrics"]["failed"] == 1
+    assert one["metrics"]["admitted_fraction"] < 1
+
+
+def test_an_energy_table_replaces_the_default(run: Run) -> None:
+    words = ("replay", "a.parquet", "--heap", "tlsf", "--energy-table", "energy.csv", "--json")
+    metrics = output(run(*words))[0]["metrics"]
+    assert metrics["energy_nJ"] == pytest.approx(metrics["accesses"])
+
+
+def test_tables_name_metrics_and_heaps(run: Run) -> None:
+    table = run("replay", "a.parquet", "--heap", "tlsf", "mine.toml").stdout
+    assert all(name in table for name in ("Metrics on a", "tlsf", "mine.toml", *METRICS))
+    assert "mine.toml" in run("fit", "a.parquet", "--heap", "mine.toml").stdout
+
+
+def test_a_trace_that_frees_twice_is_one_line_or_repaired(run: Run) -> None:
+    for command in ("replay", "fit"):
+        refused = run(command, "twice.parquet", "--heap", "tlsf", "--json")
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.count("\n") == 1
+        assert "row 2: double free" in refused.stderr
+        repaired = run(command, "twice.parquet", "--heap", "tlsf", "--repair", "--json")
+        assert output(repaired)
+        assert "1 call dropped: double free" in repaired.stderr
+
+
+@pytest.mark.parametrize("heap", ["tslf", "none.toml", "none.duckdb:ab", "a.parquet:ab"])
+def test_an_unknown_heap_is_one_line(run: Run, heap: str) -> None:
+    for words in (("replay", "a.parquet", "--heap", heap), ("fit", "a.parquet", "--heap", heap)):
+        done = run(*words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("heapwright: ")
+        assert done.stderr.count("\n") == 1
+
+
+def test_wrong_flags_exit_2(run: Run) -> None:
+    assert run("replay", "a.parquet").returncode == 2
+    assert run("replay", "a.parquet", "--heap", "tlsf", "--arena", "0").returncode == 2
+    assert run("fit", "--heap", "tlsf").returncode == 2
+
+
+def test_generate_writes_what_it_says(run: Run, tmp_path: Path) -> None:
+    files = output(run("generate", "mine.toml", "--prefix", "net", "-o", "out", "--json"))["files"]
+    assert {Path(file).name for file in files} == {"net_heap.c", "net_heap.h", "net_heap_test.c"}
+    assert all((tmp_path / file).stat().st_size for file in files)
+    assert run("generate", "mine.toml", "--prefix", "net", "-o", "out").stdout.split() == files
+
+
+def test_generate_from_a_study_says_what_it_was_tuned_for(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text('[[pool]]\nkind = "general"\n')
+    explored = output(run("explore", "a.parquet", "--space", "space.toml", "-o", "s.duckdb", "--json"))
+    output(run("generate", f"s.duckdb:{explored['front'][0]}", "-o", "out", "--json"))
+    assert "a (4 calls)" in (tmp_path / "out" / "app_heap.c").read_text()

@@ -1,0 +1,334 @@
+"""Explorations of a real trace with the native engine: the Python API, and the installed commands in processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heapwright.replay
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.explore import Exploration, Progress, explore
+from heapwright.metrics import EnergyTable, with_energy
+from heapwright.recipes import General, Quick, Recipe
+from heapwright.replay import replay
+from heapwright.study import Study
+from heapwright.traces import Trace
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+
+
+class FewRecipes:
+    """A space small enough for a test."""
+
+    def recipes(self) -> Iterable[Recipe]:
+        for up_to in (16, 32, 64, 128):
+            for fit in ("first", "best", "worst"):
+                yield Recipe.unchecked((Quick(up_to=up_to), General(fit=fit)))  # type: ignore[arg-type]
+
+
+SPACE_FILE = """
+[[pool]]
+kind = "quick"
+up_to = [16, 32, 64]
+[[pool]]
+kind = "general"
+fit = ["first", "best"]
+"""
+
+
+def random_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
+    """Mallocs and frees of a few sizes, 300 objects live at most."""
+    generator = np.random.default_rng(seed)
+    op, ids, size = [], [], []
+    live: list[int] = []
+    for id in range(calls):
+        if live and (len(live) > 300 or generator.random() < 0.45):
+            op.append(3)
+            ids.append(live.pop(int(generator.integers(len(live)))))
+            size.append(0)
+        op.append(0)
+        ids.append(id)
+        size.append(int(generator.choice([12, 40, 64, 200, 1500, 333])))
+        live.append(id)
+    return Trace.from_columns(op=op, id=ids, size=size, name=name)
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return random_trace(1, name="first")
+
+
+@pytest.fixture(scope="module")
+def other() -> Trace:
+    return random_trace(2, name="second")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "study.duckdb"
+
+
+RECIPES = 12 + len(zoo.names())
+
+
+# The Python API
+
+
+def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
+    done = explore([trace, other], FewRecipes(), study_path=path)
+    assert done == Exploration(path, RECIPES, 2 * RECIPES, done.seconds, done.front)
+    with Study.open(path) as study:
+        assert set(zoo.names()) <= {name for name in study.combined.zoo_names if name}
+        assert [member.id for member in study.front()] == done.front
+        for one in study.describe(study.front()):
+            recipe = Recipe.from_dict(one["recipe"])
+            for replayed in (trace, other):
+                assert one["traces"][replayed.name] == with_energy(replay(replayed, recipe))
+
+
+def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> None:
+    columns = []
+    for jobs in (1, 4):
+        explore([trace], FewRecipes(), study_path=tmp_path / f"{jobs}.duckdb", jobs=jobs)
+        with Study.open(tmp_path / f"{jobs}.duckdb") as study:
+            columns.append(study.results())
+    for key in columns[0]:
+        np.testing.assert_array_equal(columns[0][key], columns[1][key])
+
+
+def test_resuming_repeats_nothing(trace: Trace, path: Path) -> None:
+    first = explore([trace], FewRecipes(), study_path=path)
+    again = explore([trace], FewRecipes(), study_path=path)
+    assert (again.evaluations, again.recipes, again.front) == (0, first.recipes, first.front)
+
+
+def test_a_limit_can_be_lifted_later(trace: Trace, path: Path) -> None:
+    some = explore([trace], FewRecipes(), study_path=path, strategy="random", limit=5, seed=3)
+    assert some.recipes == some.evaluations == 5 + len(zoo.names())
+    rest = explore([trace], FewRecipes(), study_path=path)
+    assert (rest.recipes, rest.evaluations) == (RECIPES, 7)
+
+
+def test_random_draws_follow_the_seed(trace: Trace, tmp_path: Path) -> None:
+    drawn = []
+    for name, seed in {"a": 1, "b": 1, "c": 2}.items():
+        explore([trace], FewRecipes(), study_path=tmp_path / name, strategy="random", limit=4, seed=seed)
+        with Study.open(tmp_path / name) as study:
+            drawn.append(study.combined.ids)
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_objectives_on_request_are_measured(trace: Trace, path: Path) -> None:
+    explore([trace], FewRecipes(), "smallest_arena_bytes,accesses", path)
+    with Study.open(path) as study:
+        best = study.pick("smallest").metrics
+        assert isinstance(best["smallest_arena_bytes"], int)
+        assert study.front()
+
+
+def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_path: Path) -> None:
+    alone = explore([trace], FewRecipes(), study_path=tmp_path / "alone")
+    done = explore([trace], FewRecipes(), study_path=path, held_out=[other])
+    assert done.front == alone.front
+    with Study.open(path) as study:
+        apart = study.combined_held_out
+        assert set(apart.ids) == set(done.front) | {zoo.load(name).hash for name in zoo.names()}
+        for id in done.front:
+            found = apart.find(id)
+            assert found is not None
+            assert found.metrics == with_energy(replay(other, study.recipe(id)))
+
+
+def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
+    table = EnergyTable((1, 2**30), (1000, 1000), (2000, 2000))
+    explore([trace], FewRecipes(), "energy_nJ", path, energy_table=table)
+    with Study.open(path) as study:
+        metrics = study.front()[0].metrics
+        assert metrics["energy_nJ"] == pytest.approx((metrics["reads"] or 0) + 2 * (metrics["writes"] or 0))
+
+
+def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
+    seen: list[Progress] = []
+    explore([trace], FewRecipes(), study_path=path, progress=seen.append)
+    assert seen[-1].finished == seen[-1].total == RECIPES
+    assert seen[-1].rate > 0
+    assert seen[-1].seconds_left == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"objectives": "acesses"}, "did you mean accesses"),
+        ({"limit": 0}, "limit: 0"),
+        ({"traces": []}, "no trace given"),
+        ({"traces": [random_trace(1), random_trace(2)]}, "two traces are named random"),
+        ({"held_out": [random_trace(2, name="first")]}, "two traces are named first"),
+        ({"held_out": [random_trace(1, name="copy")]}, "held out and explored on"),
+    ],
+)
+def test_what_cannot_be_explored_is_one_line(trace: Trace, path: Path, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(HeapwrightError, match=says):
+        explore(**{"traces": [trace], "space": FewRecipes(), "study_path": path, **changes})
+
+
+def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
+    trace: Trace, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [5]
+
+    def fails_in_the_end(*arguments: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise HeapwrightError("engine: out of memory")
+        return replay(*arguments, **options)
+
+    monkeypatch.setattr(heapwright.replay, "replay", fails_in_the_end)
+    with pytest.raises(HeapwrightError, match="out of memory"):
+        explore([trace], FewRecipes(), study_path=path, jobs=1)
+    with Study.open(path) as study:
+        assert len(study.finished()) == 5
+
+
+# The installed commands
+
+
+@pytest.fixture
+def files(tmp_path: Path, trace: Trace, other: Trace) -> Path:
+    """A folder with two traces and a small space."""
+    trace.write(tmp_path / "first.parquet")
+    other.write(tmp_path / "second.parquet")
+    (tmp_path / "space.toml").write_text(SPACE_FILE)
+    return tmp_path
+
+
+@pytest.fixture
+def run(files: Path) -> Run:
+    """Run the installed command in that folder; stdout and stderr apart."""
+
+    def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([HEAPWRIGHT, *words], cwd=files, capture_output=True, text=True, check=False)
+
+    return heapwright_command
+
+
+def failure(done: "subprocess.CompletedProcess[str]") -> str:
+    """The one line of a command that failed."""
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("heapwright: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "-o", "s.duckdb")
+
+
+def test_explore_then_pareto_then_replay(run: Run) -> None:
+    explored = json.loads(run(*EXPLORE, "--json").stdout)
+    assert list(explored) == ["study", "recipes", "evaluations", "seconds", "front"]
+    assert explored["recipes"] == explored["evaluations"] == 6 + len(zoo.names())
+    front = json.loads(run("pareto", "s.duckdb", "--json").stdout)
+    assert [one["id"] for one in front] == explored["front"]
+    assert list(front[0]) == ["id", "recipe", "metrics", "traces"]
+    for pick in ("balanced", "smallest", "fastest"):
+        (one,) = json.loads(run("pareto", "s.duckdb", "--pick", pick, "--json").stdout)
+        assert one["id"] in explored["front"]
+        (replayed,) = json.loads(run("replay", "first.parquet", "--heap", f"s.duckdb:{one['id']}", "--json").stdout)
+        assert replayed["metrics"] == one["metrics"] == one["traces"]["first"]
+
+
+def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run) -> None:
+    done = run(*EXPLORE, "--held-out", "second.parquet")
+    assert done.returncode == 0
+    assert "held out: footprint" in done.stdout
+    zoo_rows = [line for line in done.stdout.splitlines() if line.split() and line.split()[0] in zoo.names()]
+    last_of_each = {line.split()[0]: line for line in zoo_rows}
+    assert set(last_of_each) == set(zoo.names())
+    places = ("on the front", "dominated by", "equal to", "not ranked: refused")
+    assert all(any(place in line for place in places) for line in last_of_each.values())
+    assert run("pareto", "s.duckdb").stdout.splitlines()[2:] == done.stdout.splitlines()[2:-1]
+
+
+def test_pick_prints_a_recipe_that_can_be_kept(run: Run, files: Path) -> None:
+    run(*EXPLORE, "--json")
+    printed = run("pareto", "s.duckdb", "--pick", "balanced").stdout
+    kept = files / "kept.toml"
+    kept.write_text(printed[printed.index("# s.duckdb:") :])
+    (one,) = json.loads(run("pareto", "s.duckdb", "--pick", "balanced", "--json").stdout)
+    assert Recipe.load(kept).hash == one["id"]
+
+
+def test_wrong_flags_exit_2(run: Run) -> None:
+    for words in (["explore"], [*EXPLORE, "--jobs", "0"], ["pareto", "s.duckdb", "--pick", "best"]):
+        assert run(*words).returncode == 2
+
+
+def test_what_cannot_be_used_is_one_line(run: Run, files: Path) -> None:
+    (files / "junk.duckdb").write_bytes(os.urandom(3000))
+    assert "did you mean accesses" in failure(run(*EXPLORE, "--objectives", "acceses"))
+    assert "no such file" in failure(run("explore", "none.parquet", "-o", "s.duckdb"))
+    assert "there is no folder" in failure(run(*EXPLORE[:-1], "no/s.duckdb"))
+    assert "no study" in failure(run(*EXPLORE[:-1], "junk.duckdb"))
+    assert "no such study" in failure(run("pareto", "none.duckdb"))
+    run(*EXPLORE)
+    assert "no such recipe" in failure(run("replay", "first.parquet", "--heap", "s.duckdb:zz"))
+    assert "explored on other traces" in failure(run("explore", "second.parquet", *EXPLORE[2:]))
+    (files / "other.toml").write_text('[[pool]]\nkind = "general"\n')
+    assert "explored with another space" in failure(run(*EXPLORE, "--space", "other.toml"))
+
+
+@pytest.fixture
+def long_run(files: Path) -> Iterator["subprocess.Popen[str]"]:
+    """An exploration of the default space on a long trace, under way for a while."""
+    random_trace(3, calls=60_000, name="long").write(files / "long.parquet")
+    process = subprocess.Popen(
+        [HEAPWRIGHT, "explore", "long.parquet", "--limit", "3000", "-o", "l.duckdb"],
+        cwd=files,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell may have made this process, and so that one, deaf to Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    deadline = time.monotonic() + 60
+    wal = files / "l.duckdb.wal"
+    while not (wal.exists() and wal.stat().st_size > 30_000):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subprocess.Popen[str]", files: Path) -> None:
+    long_run.send_signal(signal.SIGINT)
+    stdout, stderr = long_run.communicate(timeout=60)
+    assert (long_run.returncode, stdout) == (1, "")
+    assert "Traceback" not in stderr
+    assert stderr.endswith("the same command goes on from there\n")
+    with Study.open(files / "l.duckdb") as study:
+        assert f"interrupted with {len(study.finished()):,} of 3,0" in stderr
+
+
+def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: Run, files: Path) -> None:
+    assert "another process is writing" in failure(run("pareto", "l.duckdb"))
+    long_run.kill()
+    long_run.communicate()
+    with Study.open(files / "l.duckdb") as study:
+        stored = len(study.finished())
+    assert stored > 0
+    resumed = run("explore", "long.parquet", "--limit", "1", "-o", "l.duckdb", "--json")
+    again = json.loads(resumed.stdout)
+    assert again["evaluations"] <= 1
+    assert again["recipes"] == stored + again["evaluations"]
