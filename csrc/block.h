@@ -94,6 +94,12 @@ static inline void mark_before_used(const struct hw_general *g, struct hw_heap *
     }
 }
 
+/* Tells the block at `next` that the block before it is free to merge with; boundary tags only. */
+static inline void mark_before_free(const struct hw_general *g, struct hw_heap *h, uint32_t next)
+{
+    store_word(g, h, next, load_word(g, h, next) & ~(uint32_t)HW_PREV_USED);
+}
+
 /* The block that ends at b, found by walking from the first one; 0 where b is the first. O(blocks). */
 static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {

@@ -298,7 +298,7 @@ static inline int check_general(const struct hw_general *g, struct hw_heap *h)
     uint32_t b = g->start;
     while (b < top) {
         if (g->victim_up_to && b == load4(h, g->victim_at) && load4(h, g->victim_at + 4u) > b) {
-            if (previous && (previous & HW_USED) == 0) {
+            if (previous && is_mergeable(g, previous)) {
                 return HW_BROKEN_MERGE;
             }
             victim_seen = 1;

@@ -458,7 +458,7 @@ static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *h
 #ifndef HW_EXPLORE
 static inline struct hw_heap *hw_init(const struct hw_policy *p, void *arena, size_t bytes)
 {
-    if (arena == NULL || (uintptr_t)arena % HW_ARENA_ALIGNMENT != 0) {
+    if (arena == NULL || (uintptr_t)arena % p->arena_align != 0) {
         return NULL;
     }
     struct hw_heap *heap = arena;

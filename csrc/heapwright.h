@@ -23,7 +23,7 @@ struct hw_heap;
 /* The core is one translation unit; generated code exports these functions instead. */
 #define HW_API static inline
 
-/* Alignment that the arena's first byte must have, in bytes. */
+/* Alignment that the arena's first byte must have, in bytes; more where block sizes are multiples of more. */
 #define HW_ARENA_ALIGNMENT 16u
 
 /* A piece of the arena as hw_next_block() tells it. */

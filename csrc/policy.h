@@ -55,6 +55,7 @@ struct hw_quick {
     uint32_t limit_bytes;           /* most payload bytes a list keeps; 0 is no limit */
     uint32_t flush;                 /* when cached blocks go back to their pool */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
+    uint32_t mixed;                 /* derived: 1 where blocks of several pools come by */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
     uint32_t block_least;           /* derived: smallest block of the pool below */
@@ -148,6 +149,7 @@ struct hw_policy {
     uint32_t checks;     /* 1: free and realloc ignore and count pointers that are no used block */
     uint32_t pool_count; /* number of pools */
     uint32_t flushes;    /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t arena_align; /* derived: alignment of the arena's first byte */
     uint32_t control;    /* derived: bytes of control data at the arena's base */
     uint32_t fixed_end;  /* derived: end of the control data and of all regions with a size of their own */
     uint32_t reach;      /* derived: largest arena that links and sizes can address */

@@ -264,8 +264,10 @@ static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, 
 
 static inline void fixed_init(const struct hw_fixed *f, struct hw_heap *h)
 {
-    for (uint32_t i = 0; i < f->count; i++) {
-        store_link(&f->links, h, fixed_head(f, i), 0);
+    if (f->grow || f->first_fit == 0) {
+        for (uint32_t i = 0; i < f->count; i++) {
+            store_link(&f->links, h, fixed_head(f, i), 0);
+        }
     }
     if (f->grow == 0) {
         for (uint32_t i = 0; i < f->count; i++) {

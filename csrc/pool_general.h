@@ -29,11 +29,6 @@ static inline void general_init(const struct hw_general *g, struct hw_heap *h, u
 
 /* ---- the top --------------------------------------------------------------------------------------------------- */
 
-static inline void mark_free_below(const struct hw_general *g, struct hw_heap *h, uint32_t next)
-{
-    store_word(g, h, next, load_word(g, h, next) & ~(uint32_t)HW_PREV_USED);
-}
-
 /* Cuts a used block from the top; the caller has seen that there is room. */
 static inline uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
 {
@@ -533,11 +528,15 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
     const uint32_t old_size = load4(h, g->victim_at + 4u) - old;
     store4(h, g->victim_at, found.b + size);
     store4(h, g->victim_at + 4u, found.b + whole);
-    store_word(g, h, found.b, size_word(g, size, HW_USED | HW_PREV_USED));
-    mark_before_used(g, h, found.b + whole);
+    store_word(g, h, found.b, size_word(g, size, HW_USED | (found.word & HW_PREV_USED)));
+    if (can_merge(g, whole)) {
+        mark_before_used(g, h, found.b + whole);
+    }
     if (old_size) {
         write_free(g, h, old, old_size, HW_PREV_USED);
-        mark_free_below(g, h, old + old_size);
+        if (can_merge(g, old_size)) {
+            mark_before_free(g, h, old + old_size);
+        }
         freelist_insert(g, h, old, old_size);
         note_block_made(h, g->header);
     }

@@ -25,6 +25,9 @@ static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
 {
     if (q->by_size) {
         const uint32_t block = capacity + q->block_header;
+        if (q->mixed && (block < q->block_least || (block & ((1u << q->block_unit_shift) - 1u)) != 0)) {
+            return q->count;
+        }
         return block <= q->up_to ? (block - q->block_least) >> q->block_unit_shift : q->count;
     }
     uint32_t list = 0;

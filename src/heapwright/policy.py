@@ -77,6 +77,7 @@ class _Layout:
             "pool_count": len(pools),
             "flushes": int(any(isinstance(pool, Quick) and pool.flush == "before-growing" for pool in pools)),
             "control": control,
+            "arena_align": max([16, *(pool.unit for pool in pools if isinstance(pool, General))]),
             "fixed_end": self.cursor,
             "reach": self._reach(laid_out),
             "shared_end_at": grown["end_at"] if grown else heap["shared_limit_at"],
@@ -130,7 +131,8 @@ class _Layout:
     # ---- quick
 
     def _quick(self, pool: Quick, index: int) -> dict[str, Any]:
-        below = next(other for other in self.recipe.pools[index + 1 :] if not isinstance(other, Quick))
+        owners = [other for other in self.recipe.pools[index + 1 :] if not isinstance(other, Quick)]
+        below = owners[0]
         if isinstance(below, General):
             header, unit, least = below.header, below.unit, self._least(below, cached=True)
         else:
@@ -161,6 +163,7 @@ class _Layout:
             "limit_bytes": pool.limit_bytes or 0,
             "flush": FLUSHES[pool.flush],
             "flush_share": share,
+            "mixed": int(len(owners) > 1),
             "block_header": header,
             "block_unit_shift": _log2(unit),
             "block_least": least,
@@ -295,30 +298,33 @@ class _Layout:
 
     # ---- regions
 
-    def _aligned_for(self, header: int) -> int:
-        """The next address at which a block starts so that its payload is aligned."""
-        return _round_up(self.cursor + header, self.align) - header
+    def _aligned_for(self, header: int, unit: int) -> int:
+        """The next address at which a block starts so that its payload is a multiple of `unit`.
+
+        With all sizes multiples of the unit, so are all payloads: what aligned_alloc cuts off is a block, too.
+        """
+        return _round_up(self.cursor + header, unit) - header
 
     def _regions(self, laid_out: list[dict[str, Any]]) -> int:
         """Lays out the regions with a size of their own, then the start of the shared part; returns the control's end."""
         control = self.cursor
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region:
-                self.cursor = self._aligned_for(pool.header)
+                self.cursor = self._aligned_for(pool.header, pool.unit)
                 values["general"]["start"] = self.cursor
                 self.cursor += pool.region
             elif isinstance(pool, Fixed) and not isinstance(pool.counts, str):
                 self._counted_classes(pool, values["fixed"])
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region == 0:
-                self.cursor = self._aligned_for(pool.header)
+                self.cursor = self._aligned_for(pool.header, pool.unit)
                 values["general"]["start"] = self.cursor
         return control
 
     def _counted_classes(self, pool: Fixed, values: dict[str, Any]) -> None:
         values["blocks_at"] = []
         for size, count in zip(values["sizes"], values["counts"], strict=True):
-            self.cursor = self._aligned_for(pool.header)
+            self.cursor = self._aligned_for(pool.header, self.align)
             values["blocks_at"].append(self.cursor)
             self.cursor += count * _round_up(size + pool.header, self.align)
         values["end"] = self.cursor
