@@ -20,8 +20,8 @@ _HEADINGS = {
     "footprint_bytes": "footprint",
     "fragmentation": "frag.",
     "accesses": "accesses",
-    "accesses_malloc_max": "worst malloc",
-    "accesses_free_max": "worst free",
+    "accesses_malloc_max": "worst\nmalloc",
+    "accesses_free_max": "worst\nfree",
     "failed": "refused",
 }
 _PERCENT = ("fragmentation", "fragmentation_with_headers")
@@ -30,7 +30,10 @@ _PERCENT = ("fragmentation", "fragmentation_with_headers")
 def print_table(
     title: str, headings: Sequence[str], sections: Sequence[Sequence[Sequence[str]]], left: Sequence[str] = ()
 ) -> None:
-    """Print rows in sections under headings; columns named in ``left`` are aligned to the left."""
+    """Print rows in sections under headings; columns named in ``left`` are aligned to the left.
+
+    Only the last column wraps. Where even that is not enough, lines run over the terminal's edge: no number is cut.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -38,13 +41,14 @@ def print_table(
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
+        table.add_column(heading, justify="left" if heading in left else "right", no_wrap=heading != headings[-1])
     for section in sections:
         for row in section:
             table.add_row(*(Text(cell) for cell in row))
         table.add_section()
     console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _UNBOUNDED)
     console.print(Text(title, style="bold"), soft_wrap=True)
+    console.width = max(console.width, console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum)
     console.print(table)
 
 
@@ -70,7 +74,9 @@ def number(key: str, value: Value) -> str:
         return "-"
     if key in _PERCENT:
         return f"{value:.1%}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
 def print_front(study: Study, objectives: Sequence[str], most: int | None = None) -> None:
@@ -80,7 +86,7 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
     standings = study.zoo_standings(objectives)
     shown = _thinned(front, most, {*picks, *(standing.dominated_by for standing in standings)})
     keys = [*objectives, *(key for key in _ALWAYS if key not in objectives)]
-    held_out = {key: f"held out: {_heading(key)}" for key in (*objectives, "failed") if study.combined_held_out.ids}
+    held_out = {key: f"held out\n{_heading(key)}" for key in (*objectives, "failed") if study.combined_held_out.ids}
 
     def row(candidate: Candidate, remark: str) -> list[str]:
         apart = study.combined_held_out.find(candidate.id)
@@ -146,7 +152,7 @@ def _standing(standing: Standing) -> str:
     worse = {key: ratio for key, ratio in standing.ratios.items() if ratio > 1}
     if not worse:
         return f"equal to {standing.dominated_by}"
-    by = ", ".join(f"{_heading(key)} {_difference(key, ratio)}" for key, ratio in worse.items())
+    by = ", ".join(f"{' '.join(_heading(key).split())} {_difference(key, ratio)}" for key, ratio in worse.items())
     return f"dominated by {standing.dominated_by}: {by}"
 
 
