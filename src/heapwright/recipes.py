@@ -253,11 +253,11 @@ class Recipe(_Table):
     @property
     def reach(self) -> int | None:
         """Largest arena in bytes that the recipe's links and headers can address; None: none below 2^31 bytes."""
-        reaches = [2**16 * self.align] if self.link_bytes == 2 else []
+        reaches = [(2**16 - 1) * self.align] if self.link_bytes == 2 else []
         for pool in self.pools:
             if isinstance(pool, General) and pool.header < 4:
                 size_bits = 8 * pool.header - (2 if _has_tags(pool) else 1)
-                reaches.append(2**size_bits * self.align)
+                reaches.append((2**size_bits - 1) * self.align)
         return min(reaches, default=None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -355,14 +355,14 @@ def _quick_contradictions(pool: Quick, recipe: Recipe, index: int) -> Iterator[s
     if pool.sizes is not None and not cached:
         yield '"sizes" has none between "min_size" and "max_size"'
     for size in cached:
-        yield from _quick_size_contradictions(size, pool, below)
+        yield from _quick_size_contradictions(size, pool, below, recipe.align)
     for other in recipe.pools[:index]:
         if isinstance(other, Quick):
             yield from _shared_sizes(pool, other)
 
 
-def _quick_size_contradictions(size: int, pool: Quick, below: list[General | Fixed]) -> Iterator[str]:
-    if not any(_can_serve(other, size) for other in below):
+def _quick_size_contradictions(size: int, pool: Quick, below: list[General | Fixed], align: int) -> Iterator[str]:
+    if not any(_can_serve(other, size, align) for other in below):
         yield f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
     if pool.limit_bytes is not None and pool.limit_bytes < size:
         yield f'"limit_bytes" {pool.limit_bytes} keeps no block of {size} bytes; valid: {size} or more'
@@ -378,8 +378,8 @@ def _shared_sizes(pool: Quick, earlier: Quick) -> Iterator[str]:
         yield f"{min(shared)} bytes is cached by two quick pools; valid: each size in one"
 
 
-def _can_serve(pool: General | Fixed, size: int) -> bool:
-    return pool.takes(size) and (isinstance(pool, General) or size <= max(pool.sizes))
+def _can_serve(pool: General | Fixed, size: int, align: int) -> bool:
+    return pool.takes(size) and (isinstance(pool, General) or size <= _round_up(max(pool.sizes), align))
 
 
 def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterator[str]:
@@ -388,7 +388,7 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
         return
     yield from _search_contradictions(pool)
     if pool.bins != "none":
-        yield from _bin_contradictions(pool, recipe.align)
+        yield from _bin_contradictions(pool, recipe)
     yield from _victim_contradictions(pool)
     least = _least_block(pool, recipe.align, recipe.link_bytes)
     if 0 < pool.min_block < least:
@@ -399,6 +399,11 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
 def _search_contradictions(pool: General) -> Iterator[str]:
     if pool.free_list == "implicit" and pool.bins != "none":
         yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "implicit": "none"'
+    if pool.free_list == "implicit" and pool.fit == "best" and 0 < pool.search_percent < 100:
+        yield (
+            f'"search_percent" {pool.search_percent} is a share of the blocks in a list; '
+            'valid with "free_list" "implicit": 100'
+        )
     if pool.bins != "none" and pool.fit == "next":
         yield f'"fit" "next" roves over one list; valid with "bins" "{pool.bins}": first, best, worst, exact'
     if pool.free_list != "implicit" and pool.coalesce == "lazy" and pool.order != "address":
@@ -413,12 +418,14 @@ def _search_contradictions(pool: General) -> Iterator[str]:
         )
 
 
-def _bin_contradictions(pool: General, align: int) -> Iterator[str]:
+def _bin_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
     if pool.linear_up_to is not None and pool.linear_up_to & (pool.linear_up_to - 1):
         yield f'"linear_up_to" {pool.linear_up_to} is not valid; valid: 0 or a power of two'
         return
-    linear, per_octave = _bin_shape(pool, align)
-    bins = linear // (pool.unit or align) + per_octave * (31 - max(linear, 1).bit_length() + 1)
+    linear, per_octave = _bin_shape(pool, recipe.align, recipe.link_bytes)
+    smallest = _smallest_block(pool, recipe.align, recipe.link_bytes)
+    octaves = 31 - (max(linear, smallest).bit_length() - 1)
+    bins = max(0, linear - smallest) // (pool.unit or recipe.align) + per_octave * octaves
     if bins > MAX_BINS:
         yield f'"linear_up_to" and "bins_per_octave" make {bins} bins; at most {MAX_BINS}'
 
@@ -491,17 +498,22 @@ def _least_block(pool: General, align: int, link_bytes: int) -> int:
     return _round_up(max(pool.header + unit, pool.header + LINKS[pool.free_list] * link_bytes + tag), unit)
 
 
-def _bin_shape(pool: General, align: int) -> tuple[int, BinsPerOctave]:
+def _smallest_block(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of the smallest block as asked for, but at least what it needs; whole units."""
+    return _round_up(max(pool.min_block, _least_block(pool, align, link_bytes)), pool.unit or align)
+
+
+def _bin_shape(pool: General, align: int, link_bytes: int) -> tuple[int, BinsPerOctave]:
     """Return (linear_up_to, bins_per_octave) as they act.
 
-    Octaves in which a bin is narrower than a unit hold one size a bin, which is what linear bins do.
+    Octaves in which a bin is narrower than a unit hold one size a bin, which is what linear bins do; linear bins for
+    blocks smaller than the smallest are none.
     """
     unit = pool.unit or align
     per_octave = pool.bins_per_octave or BINS_PER_OCTAVE[pool.bins]
     linear = min(LINEAR_UP_TO[pool.bins], 512 * unit) if pool.linear_up_to is None else pool.linear_up_to
-    if per_octave > 1:
-        return max(linear, per_octave * unit), per_octave
-    return (0 if linear <= 2 * unit else linear), per_octave
+    least = per_octave * unit if per_octave > 1 else 0
+    return (least if linear <= max(least, _smallest_block(pool, align, link_bytes)) else linear), per_octave
 
 
 def _bins_name(pool: General, linear: int, per_octave: int, unit: int) -> Bins:
@@ -524,14 +536,14 @@ def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["alway
 @lru_cache(maxsize=65536)
 def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
     unit = pool.unit or align
-    min_block = _round_up(max(pool.min_block, _least_block(pool, align, link_bytes)), unit)
+    min_block = _smallest_block(pool, align, link_bytes)
     changes: dict[str, Any] = {"unit": unit, "min_block": min_block, "boundary_tags": _has_tags(pool)}
     if pool.free_list == "implicit":
         changes["order"] = "address"
     if pool.bins == "none":
         changes |= {"linear_up_to": None, "bins_per_octave": None}
     else:
-        linear, per_octave = _bin_shape(pool, align)
+        linear, per_octave = _bin_shape(pool, align, link_bytes)
         bins = _bins_name(pool, linear, per_octave, unit)
         changes |= {"bins": bins, "linear_up_to": linear, "bins_per_octave": per_octave}
     if pool.bins in ROUNDED_UP or (pool.fit == "best" and (pool.search_percent == 0 or pool.order == "size")):
@@ -589,23 +601,23 @@ def _request_range(pool: Pool) -> dict[str, Any]:
 
 
 def _capacity(size: int, below: tuple[Pool, ...], align: int, link_bytes: int) -> int:
-    """Payload bytes of the block that the first general pool below gives a request of `size` bytes.
+    """Payload bytes of the block that the pool below gives a request of `size` bytes.
 
-    A list holds blocks, so two requests that get the same block share it. Left as it is where that pool would not
-    take a request of the whole payload.
+    A list holds blocks, so two requests that get the same block share it. Left as it is where no pool below would
+    serve a request of the whole payload.
     """
-    for pool in below:
-        if isinstance(pool, General) and pool.takes(size):
-            capacity = capacity_for(size, pool, align, link_bytes)
-            return capacity if pool.takes(capacity) else size
-    return size
+    owners = [pool for pool in below if not isinstance(pool, Quick)]
+    if isinstance(owners[0], General):
+        capacity = capacity_for(size, owners[0], align, link_bytes)
+    else:
+        capacity = _round_up(max(size, link_bytes), align)
+    return capacity if any(_can_serve(pool, capacity, align) for pool in owners) else size
 
 
 def capacity_for(size: int, pool: General, align: int = 4, link_bytes: int = 4) -> int:
     """Payload bytes of the block that a general pool cuts for a request of `size` bytes."""
-    unit = pool.unit or align
-    least = _round_up(max(pool.min_block, _least_block(pool, align, link_bytes)), unit)
-    return min(max(_round_up(size + pool.header, unit), least) - pool.header, MAX_REQUEST)
+    block = max(_round_up(size + pool.header, pool.unit or align), _smallest_block(pool, align, link_bytes))
+    return min(block - pool.header, MAX_REQUEST)
 
 
 def _canonical_pools(pools: tuple[Pool, ...], align: int, link_bytes: int) -> tuple[Pool, ...]:
@@ -653,8 +665,8 @@ def _without_resolved(pool: Pool, recipe: Recipe) -> Pool:
     if pool.free_list == "implicit":
         changes["order"] = "lifo"
     if pool.bins != "none":
-        shape = _bin_shape(pool, recipe.align)
-        absent = _bin_shape(pool.model_copy(update={"linear_up_to": None}), recipe.align)
+        shape = _bin_shape(pool, recipe.align, recipe.link_bytes)
+        absent = _bin_shape(pool.model_copy(update={"linear_up_to": None}), recipe.align, recipe.link_bytes)
         changes["linear_up_to"] = None if shape == absent else pool.linear_up_to
         changes["bins_per_octave"] = None if shape[1] == BINS_PER_OCTAVE[pool.bins] else pool.bins_per_octave
     return pool.model_copy(update=changes)

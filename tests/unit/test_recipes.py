@@ -126,6 +126,10 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([*({"kind": "quick", "sizes": [size]} for size in (8, 16, 24)), GENERAL], "pool 3 (quick): at most 2 quick pools"),
     ([{**GENERAL, "region": 256}] * 4 + [GENERAL], "pool 5 (general): at most 4 general pools"),
     ([{**GENERAL, "free_list": "implicit", "bins": "exact"}], 'pool 1 (general): "bins" "exact" needs lists'),
+    (
+        [{**GENERAL, "free_list": "implicit", "fit": "best", "search_percent": 50}],
+        'pool 1 (general): "search_percent" 50',
+    ),
     ([{**GENERAL, "bins": "exact", "fit": "next"}], 'pool 1 (general): "fit" "next" roves over one list'),
     ([{**GENERAL, "bins": "two-level", "coalesce": "lazy", "order": "address"}], 'pool 1 (general): "coalesce" "lazy"'),
     ([{**GENERAL, "coalesce": "lazy"}], 'pool 1 (general): "coalesce" "lazy" merges blocks that are neighbours in the'),
@@ -236,6 +240,9 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"bins": "exact", "victim_up_to": 61}, {"bins": "exact", "victim_up_to": 64}),
     ({"bins": "exact", "victim_up_to": 500, "max_size": 100}, {"bins": "exact", "victim_up_to": 100, "max_size": 100}),
+    ({"bins": "power-of-two", "linear_up_to": 16}, {"bins": "power-of-two"}),  # no block is smaller
+    ({"bins": "exact", "linear_up_to": 16}, {"bins": "exact", "linear_up_to": 0}),
+    ({"bins": "lea", "min_block": 256}, {"bins": "exact", "linear_up_to": 0, "min_block": 256}),
     ({"min_size": 1}, {"min_size": 0}),
     ({"max_size": MAX_REQUEST}, {}),
     ({"region": 1027}, {"region": 1024}),
@@ -295,6 +302,8 @@ def test_quick_sizes_are_those_of_the_blocks_below() -> None:
     assert same(quick(1), quick(12))  # the smallest block
     assert same(quick(16, 100, min_size=1, max_size=50), quick(16))
     assert not same(quick(16), quick(20))
+    classes = {"kind": "fixed", "sizes": [6], "counts": [9]}
+    assert same(recipe({"kind": "quick", "sizes": [6]}, classes), recipe({"kind": "quick", "sizes": [8]}, classes))
     wide = {**GENERAL, "unit": 8}
     assert same(recipe({"kind": "quick", "sizes": [13]}, wide), recipe({"kind": "quick", "sizes": [20]}, wide))
 
@@ -353,10 +362,10 @@ def test_narrow_links_make_smaller_blocks_and_reach_less() -> None:
     assert isinstance(pool, General)
     assert pool.min_block == 12
     assert general().reach is None
-    assert narrow.reach == 262_144
-    assert recipe(GENERAL, link_bytes=2, align=8).reach == 524_288
-    assert general(header=2).reach == 65_536  # 14 bits of size in units of 4 bytes
-    assert general(header=2, coalesce="lazy", free_list="implicit").reach == 131_072  # 15 bits (S4: 128 KB)
+    assert narrow.reach == 262_140
+    assert recipe(GENERAL, link_bytes=2, align=8).reach == 524_280
+    assert general(header=2).reach == 65_532  # 14 bits of size in units of 4 bytes
+    assert general(header=2, coalesce="lazy", free_list="implicit").reach == 131_068  # 15 bits
 
 
 def test_capacity_is_what_a_block_holds() -> None:
@@ -381,20 +390,36 @@ QUICKS = st.builds(
         st.builds(lambda up_to: {"up_to": up_to}, st.integers(1, 4096)),
     ),
     optional(
-        min_size=SIZE,
-        max_size=st.integers(1, 5000),
+        min_size=st.integers(0, 300),
+        max_size=st.integers(4000, 5000),
         limit_blocks=st.integers(1, 99),
         limit_bytes=st.integers(1, 9999),
         flush=st.sampled_from(["never", "over-limit", "before-growing"]),
         flush_share=st.floats(0, 1),
     ),
 )
+
+
+def without_most_contradictions(keys: dict[str, Any]) -> dict[str, Any]:
+    """Else nearly all that is drawn would be refused."""
+    if keys.get("free_list") == "implicit" or keys.get("fit") == "next" or keys.get("coalesce") == "lazy":
+        keys = {key: value for key, value in keys.items() if key not in ("bins", "search_percent")}
+    if keys.get("coalesce") == "lazy":
+        keys = {**keys, "order": "address"}
+    bins = keys.get("bins", "none")
+    if bins == "none" or keys.get("coalesce", "immediate") != "immediate" or not keys.get("boundary_tags", True):
+        keys = {key: value for key, value in keys.items() if key != "victim_up_to"}
+    if bins != "exact" or keys.get("fit") == "exact":
+        keys = {key: value for key, value in keys.items() if key != "close_bins"}
+    return keys
+
+
 GENERALS = st.builds(
-    lambda keys: {"kind": "general", **keys},
+    lambda keys: {"kind": "general", **without_most_contradictions(keys)},
     optional(
-        min_size=SIZE,
-        max_size=st.integers(1, 5000),
-        header=st.integers(1, 16),
+        min_size=st.integers(0, 300),
+        max_size=st.integers(4000, 5000),
+        header=st.sampled_from([1, 2, 3, 4, 8, 13, 16]),
         boundary_tags=st.booleans(),
         free_list=st.sampled_from(["double", "single", "implicit"]),
         order=st.sampled_from(["lifo", "fifo", "address", "size"]),
@@ -409,9 +434,9 @@ GENERALS = st.builds(
         split_from=st.sampled_from(["head", "tail"]),
         coalesce=st.sampled_from(["immediate", "never", "forward", "lazy", "deferred"]),
         coalesce_from=SIZE,
-        min_block=st.sampled_from([0, 16, 33, 64]),
+        min_block=st.sampled_from([0, 0, 33, 64]),
         unit=st.sampled_from([0, 4, 8, 16, 32]),
-        region=st.sampled_from([0, 0, 0, 4096, 9999]),
+        region=st.sampled_from([0, 0, 0, 0, 4096, 9999]),
     ),
 )
 FIXEDS = st.builds(
@@ -424,8 +449,8 @@ FIXEDS = st.builds(
     SIZES,
     st.integers(0, 50),
     optional(
-        min_size=SIZE,
-        max_size=st.integers(1, 5000),
+        min_size=st.integers(0, 300),
+        max_size=st.integers(4000, 5000),
         header=st.integers(0, 16),
         find=st.sampled_from(["freelist", "first-fit"]),
         fall_through=st.booleans(),
