@@ -27,6 +27,9 @@ from heapwright.generate.tidy import tidy
 
 MOST_ITERATIONS = 256
 
+Key = tuple[object, ...]
+Facts = dict[Key, dict[str, c.Expr]]
+
 
 @dataclass(eq=False)
 class Specialisation:
@@ -40,6 +43,8 @@ class Specialisation:
     statics: dict[str, c.Expr]
     parameters: list[c.Parameter]
     entry: bool = False
+    facts: dict[str, c.Expr] = field(default_factory=dict)
+    key: Key = ()
     body: list[c.Stmt] = field(default_factory=list)
     constant: c.Expr | None = None
     pure: bool = False
@@ -62,12 +67,16 @@ class _Variable:
 
 
 class Folder:
-    """One specialisation of a program: all functions reached, for one policy."""
+    """One specialisation of a program: all functions reached, for one policy.
 
-    def __init__(self, program: Program, values: PolicyValues) -> None:
+    `facts` are run-time parameters that are known to be given the same static argument at every call.
+    """
+
+    def __init__(self, program: Program, values: PolicyValues, facts: Facts | None = None) -> None:
         self.program = program
         self.values = values
-        self.specialisations: dict[tuple[object, ...], Specialisation] = {}
+        self.facts: Facts = facts or {}
+        self.specialisations: dict[Key, Specialisation] = {}
 
     def entry(self, name: str) -> Specialisation:
         """Specialise a public function; its policy parameter is the policy itself. Raises HeapwrightError."""
@@ -84,11 +93,11 @@ class Folder:
 
     def request(self, function: c.Function, statics: dict[str, c.Expr], entry: bool = False) -> Specialisation:
         """The specialisation for these static arguments; under way still where the call is recursive."""
-        key = (function.name, *((arg.path if isinstance(arg, c.Place) else arg.value) for arg in statics.values()))
+        key: Key = (function.name, *((arg.path if isinstance(arg, c.Place) else arg.value) for arg in statics.values()))
         found = self.specialisations.get(key)
         if found is None:
             rest = [parameter for parameter in function.parameters if parameter.name not in statics]
-            found = Specialisation(function, statics, [replace(p) for p in rest], entry)
+            found = Specialisation(function, statics, [replace(p) for p in rest], entry, self.facts.get(key, {}), key)
             self.specialisations[key] = found
             _Body(self, found).specialise()
         found.entry |= entry
@@ -115,10 +124,11 @@ def path_text(path: c.Path) -> str:
 @cache
 def _assigned(function: c.Function) -> frozenset[str]:
     """Names that a function changes, or whose address it takes."""
-    return frozenset(_assigned_in(function.body or []))
+    return frozenset(assigned_in(function.body or []))
 
 
-def _assigned_in(body: list[c.Stmt]) -> set[str]:
+def assigned_in(body: list[c.Stmt]) -> set[str]:
+    """Names that a body changes, or whose address it takes."""
     names = set()
     for expr in c.all_expressions(body):
         match expr:
@@ -140,15 +150,22 @@ class _Body:
         self.target = target
         self.function = target.function
         self.names: dict[str, _Variable] = {}
+        self.assigned = _assigned(self.function)
+        known = target.statics | target.facts
         for parameter in self.function.parameters:
-            static = target.statics.get(parameter.name)
             typed = c.bare_type(parameter.type) + (" *" if parameter.suffix else "")
-            self.names[parameter.name] = _Variable(typed, static, inline=True)
+            self.names[parameter.name] = _Variable(typed, known.get(parameter.name), inline=True)
 
     def specialise(self) -> None:
-        """Fill in the specialisation."""
+        """Fill in the specialisation.
+
+        A variable whose assignments were all folded away keeps its initial value: the body is folded once more.
+        """
         target = self.target
         target.body = self.block(self.function.body or [])
+        while (left := self.assigned & assigned_in(target.body)) != self.assigned:
+            self.assigned = frozenset(left)
+            target.body = self.block(self.function.body or [])
         tidy(target, self.program)
         match target.body:
             case [c.Return(expr=c.Expr(value=int()) as result)] if self.pure(result):
@@ -225,21 +242,22 @@ class _Body:
         struct = self.program.policy_pointer(stmt.type)
         if struct:
             place = self.place(stmt.init) if stmt.init else None
-            if place is None or not place.pointer or stmt.name in _assigned(self.function):
+            if place is None or not place.pointer or stmt.name in self.assigned:
                 raise self.error(stmt, f"{stmt.name}: a policy pointer is initialised once, to a part of the policy")
             self.names[stmt.name] = _Variable(c.bare_type(stmt.type), place, inline=True)
             return []
         typed = c.bare_type(stmt.type) + (" *" if stmt.suffix else "")
         init = None if stmt.init is None else self.convert(self.expr(stmt.init), typed)
         self.names[stmt.name] = _Variable(typed, self.static_initialiser(stmt, init))
-        return [replace(stmt, init=init)]
+        settled = stmt.name in _assigned(self.function) - self.assigned and init and self.program.integer(stmt.type)
+        return [replace(stmt, init=init, type=f"const {stmt.type}" if settled else stmt.type)]
 
     def static_initialiser(self, stmt: c.Declare, init: c.Expr | None) -> c.Expr | None:
         """The initialiser of a variable that keeps its static value; None for other variables."""
         kind = self.program.integer(stmt.type)
         if init is None or init.value is None or kind is None or stmt.suffix or not self.pure(init):
             return None
-        if stmt.name in _assigned(self.function) or not kind.holds(init.value):
+        if stmt.name in self.assigned or not kind.holds(init.value):
             return None
         return init
 
@@ -321,7 +339,7 @@ class _Body:
             return None
         step = _step(init.name, update)
         changes = any(isinstance(part, (c.Assign, c.Update)) for part in c.walk(test))
-        if step is None or changes or init.name in _assigned_in(stmt.body):
+        if step is None or changes or init.name in assigned_in(stmt.body):
             return None
         start = self.expr(init.init)
         kind = self.program.integer(init.type)

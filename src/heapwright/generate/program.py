@@ -29,6 +29,7 @@ class Program:
     def __init__(self, sources: Sequence[c.Source]) -> None:
         self.sources = sources
         self.functions: dict[str, c.Function] = {}
+        self.prototypes: dict[str, c.Function] = {}
         self.opaque: dict[str, list[c.Function]] = {}
         self.structs: dict[str, c.Struct] = {}
         self.macros: dict[str, c.Macro] = {}
@@ -41,7 +42,7 @@ class Program:
     def _add(self, item: c.Item) -> None:
         match item:
             case c.Function(body=None):
-                pass
+                self.prototypes[item.name] = item
             case c.Function():
                 if item.name in self.functions:
                     raise GrammarError(item.file, item.line, f"{item.name} is defined twice")

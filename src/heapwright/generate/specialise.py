@@ -13,13 +13,14 @@ from functools import lru_cache
 
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
-from heapwright.generate.fold import Folder, Specialisation
+from heapwright.generate.fold import Specialisation
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
 from heapwright.generate.program import PolicyValues, Program
 from heapwright.generate.syntax import GrammarError
 from heapwright.generate.tidy import reachable, settle, unused_in_entry
+from heapwright.generate.whole import fold_all
 
 __all__ = ["GrammarError", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
 
@@ -30,21 +31,21 @@ Sources = Sequence[tuple[str, str]]
 class Specialised:
     """Specialised code in parts, each empty or ending with a line break.
 
-    `includes`: system headers, as `<stdint.h>`; `types`: structs, enums and typedefs; `constants`: the numbers of the
-    policy, tables and macros; `functions`: all functions; `prototypes`: those of the entries, with their comments.
+    `includes`: system headers, as `<stdint.h>`; `interface`: what the public header declares, entries included; `types`:
+    the other structs, enums and typedefs; `constants`: the numbers of the policy, tables and macros; `functions`.
     """
 
     includes: tuple[str, ...]
+    interface: str
     types: str
     constants: str
     functions: str
-    prototypes: str
 
     @property
     def text(self) -> str:
-        """Everything but the prototypes: one C file."""
+        """Everything in one C file."""
         includes = "".join(f"#include {path}\n" for path in self.includes)
-        parts = [part for part in (includes, self.types, self.constants, self.functions) if part]
+        parts = [part for part in (includes, self.interface, self.types, self.constants, self.functions) if part]
         return collapse_blank_lines("\n".join(parts))
 
 
@@ -62,18 +63,25 @@ def specialise(
 
 
 def specialise_parts(
-    sources: Sources, values: PolicyValues, entries: Sequence[str], prefix: str, defines: Iterable[str] = frozenset()
+    sources: Sources,
+    values: PolicyValues,
+    entries: Sequence[str],
+    prefix: str,
+    defines: Iterable[str] = frozenset(),
+    header: str = "",
 ) -> Specialised:
-    """Like `specialise`, in the parts that a header and a source file are made of."""
+    """Like `specialise`, in the parts that a header and a source file are made of.
+
+    What the file `header` of the sources declares becomes the interface: prototypes of entries, with their comments,
+    and the types and macros that are used.
+    """
     program = _program(tuple(sources), frozenset(defines))
-    folder = Folder(program, values)
-    wanted = [folder.entry(name) for name in entries]
-    settle(wanted, program)
+    folder, wanted = fold_all(program, values, entries)
     names = Names(program, folder, prefix)
     names.merge_equal(wanted)
     live = reachable(settle(wanted, program))
     names.assign(live)
-    return _Writer(program, names, live, wanted).parts()
+    return _Writer(program, names, live, wanted).parts(header)
 
 
 def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> list[GrammarError]:
@@ -113,23 +121,34 @@ class _Writer:
         self.by_function: dict[str, list[Specialisation]] = {}
         for target in sorted(live, key=lambda target: target.name):
             self.by_function.setdefault(target.function.name, []).append(target)
+        self.used = self.used_words()
 
-    def parts(self) -> Specialised:
-        used = self.used_words()
-        kept = [kept for source in self.program.sources for kept in self.kept(source.items, used)]
-        macros = [item for item in kept if isinstance(item, c.Macro)]
-        types = [item for item in kept if not isinstance(item, (c.Macro, c.Function))]
-        guarded = [item for item in types if isinstance(item, c.GuardedItems) and _holds_function(item)]
-        types = [item for item in types if item not in guarded]
-        includes = sorted({path for source in self.program.sources for path in source.includes})
+    def parts(self, header: str) -> Specialised:
+        """All parts; `header` is the file whose items make the interface."""
+        kept = [kept for source in self.program.sources for kept in self.kept(source.items, self.used)]
+        inner = _without_repeats([item for item in kept if item.file != header or not header])
+        macros = [item for item in inner if isinstance(item, c.Macro)]
+        guarded = [item for item in inner if isinstance(item, c.GuardedItems) and _holds_function(item)]
+        types = [item for item in inner if item not in guarded and item not in macros]
         constants = [self.names.definitions(self.printer), "".join(self.item(item) for item in macros)]
         return Specialised(
-            tuple(includes),
+            tuple(sorted({path for source in self.program.sources for path in source.includes})),
+            self.interface(header, kept) if header else "",
             "".join(self.item(item) for item in types).lstrip("\n"),
             "\n".join(part.lstrip("\n") for part in constants if part),
             self.functions(guarded),
-            "\n".join(self.prototype(entry) for entry in self.entries),
         )
+
+    def interface(self, header: str, kept: list[c.Item]) -> str:
+        """What the header declares, in its order."""
+        out = []
+        entries = {entry.function.name: entry for entry in self.entries}
+        for source in self.program.sources:
+            for item in source.items if source.file == header else []:
+                if isinstance(item, c.Function) and item.name in entries:
+                    out.append("\n" + self.prototype(entries[item.name], item))
+                out += [self.item(other) for other in kept if other.file == header and other.line == item.line]
+        return collapse_blank_lines("".join(out))
 
     # ---- what is used
 
@@ -201,12 +220,11 @@ class _Writer:
 
     def enum(self, item: c.Enum) -> str:
         """An enum with the enumerators that are used, their values as they were."""
-        used = self.used_words()
         rows = []
         expected: int | None = 0
         for member in item.members:
             value = self.program.enumerators[member.name]
-            if member.name in used or item.name in used:
+            if member.name in self.used or item.name in self.used:
                 text = self.printer.words(member.name)
                 initial = member.text or ("" if value == expected else str(value))
                 rows.append((text + (f" = {self.printer.words(initial)}" if initial else ""), member))
@@ -268,9 +286,12 @@ class _Writer:
                 out.append(f"\n{head};\n")
         return out
 
-    def prototype(self, entry: Specialisation) -> str:
-        head = "".join(self.printer.comment(comment, "") for comment in entry.function.comments)
-        return head + self.printer.signature("", entry.function, entry.name, entry.parameters) + ";\n"
+    def prototype(self, entry: Specialisation, declared: c.Function) -> str:
+        """The declaration of an entry, with the comment and the parameter names of the one in the source."""
+        head = "".join(self.printer.comment(comment, "") for comment in declared.comments)
+        names = dict(zip((p.name for p in entry.function.parameters), declared.parameters, strict=True))
+        parameters = [names[parameter.name] for parameter in entry.parameters]
+        return head + self.printer.signature("", entry.function, entry.name, parameters) + ";\n"
 
 
 class _Uncommented(Printer):
@@ -289,6 +310,19 @@ def _callees(target: Specialisation) -> list[Specialisation]:
         if isinstance(expr, c.Call) and expr.callee and expr.callee not in found:
             found.append(expr.callee)
     return found
+
+
+def _without_repeats(items: list[c.Item]) -> list[c.Item]:
+    """The items without declarations of structs that an earlier one declares."""
+    seen: set[str] = set()
+    out = []
+    for item in items:
+        if isinstance(item, c.Struct):
+            if item.fields is None and item.name in seen:
+                continue
+            seen.add(item.name)
+        out.append(item)
+    return out
 
 
 def _holds_function(item: c.GuardedItems) -> bool:

@@ -60,7 +60,10 @@ class _Cleaner:
     def step(self) -> bool:
         """One round over the function."""
         self.changed = False
-        self.target.body = self.body(self.target.body)
+        body = self.target.body = self.body(self.target.body)
+        if body and isinstance(body[-1], c.Return) and body[-1].expr is None:
+            del body[-1]
+            self.changed = True
         self.drop_unread()
         return self.changed
 
@@ -166,13 +169,18 @@ class _Cleaner:
                 silent = first.init is None or self.pure(first.init)
                 if name == first.name and silent and not _names(source) & {name}:
                     return replace(first, init=source, trailing=second.trailing)
-            case c.Declare(init=c.Expr() as value), c.Return(expr=c.Name(name=name)):
+            case c.Declare(init=c.Expr() as value), c.Return(expr=c.Name(name=name)) if not isinstance(value, c.Braces):
                 if name == first.name and self.returns(first.type):
                     return replace(second, expr=value)
-            case c.Do(expr=c.Assign(op="=", target=c.Name(name=name, type=typed), source=value)), c.Return(expr=c.Name()):
-                local = name in _own_names(self.target) and self.returns(typed or "")
-                if isinstance(second.expr, c.Name) and second.expr.name == name and local:
+            case c.Do(expr=c.Assign(op="=", target=c.Name(name=name, type=typed), source=value)), c.Return() | c.Do():
+                returned = second.expr.name if isinstance(second, c.Return) and isinstance(second.expr, c.Name) else ""
+                if returned == name and name in _own_names(self.target) and self.returns(typed):
                     return replace(second, expr=value)
+                if self.overwritten(name, second) and self.pure(value):
+                    return replace(second)
+            case c.If(no=[], yes=[c.Return(expr=c.Literal(value=1), comments=[])]), c.Return(expr=c.Literal(value=0)):
+                if not second.comments and is_boolean(first.test):
+                    return replace(second, expr=first.test)
             case c.If(no=[], yes=[c.Return(expr=c.Name(name=name), comments=[])]), c.Return(comments=[]):
                 nothing = second.expr is not None and second.expr.value == 0
                 if nothing and _tested(first.test) == name and self.returns(first.yes[0].expr.type):  # type: ignore
@@ -180,6 +188,23 @@ class _Cleaner:
             case _:
                 pass
         return None
+
+    def overwritten(self, name: str, after: c.Stmt) -> bool:
+        """Whether a variable's value is lost by what comes next."""
+        if name not in _own_names(self.target) or name in self.pointed_at():
+            return False
+        match after:
+            case c.Return(expr=expr):
+                return expr is None or name not in _names(expr)
+            case c.Do(expr=c.Assign(op="=", target=c.Name(name=other), source=source)):
+                return other == name and name not in _names(source)
+            case _:
+                return False
+
+    def pointed_at(self) -> set[str]:
+        """Variables whose address is taken."""
+        taken = [expr.operand for expr in c.all_expressions(self.target.body) if isinstance(expr, c.Unary) and expr.op == "&"]
+        return {_root(operand) for operand in taken}
 
     def returns(self, typed: str | None) -> bool:
         """Whether the function returns this very type, so that going through a variable of it changes nothing."""
@@ -234,6 +259,22 @@ class _Cleaner:
         if value is None or self.pure(value):
             return None
         return c.Do(value, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing)
+
+
+def is_boolean(expr: c.Expr, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether an expression is 0 or 1, as far as it shows; calls of functions `seen` above do not say no."""
+    match expr:
+        case c.Literal():
+            return expr.value in (0, 1)
+        case c.Binary(op="&&" | "||" | "==" | "!=" | "<" | "<=" | ">" | ">=") | c.Unary(op="!"):
+            return True
+        case c.Call(callee=callee) if callee is not None:
+            if not callee.done or id(callee) in seen:
+                return callee.done
+            returns = [stmt.expr for stmt in c.all_statements(callee.body) if isinstance(stmt, c.Return)]
+            return all(is_boolean(result, seen | {id(callee)}) for result in returns if result)
+        case _:
+            return False
 
 
 def _changes_nothing(expr: c.Assign) -> bool:
@@ -294,24 +335,34 @@ def settle(entries: list[Specialisation], program: Program) -> list[Specialisati
     while True:
         live = reachable(entries)
         changed = any([tidy(target, program) for target in live])
-        changed |= any([_drop_parameters(target, live, program) for target in live if not target.entry])
+        changed |= _drop_parameters(live, program)
         changed |= _collapse_forwarders(live)
         if not changed:
             return reachable(entries)
 
 
-def _drop_parameters(target: Specialisation, live: list[Specialisation], program: Program) -> bool:
+def call_sites(live: list[Specialisation]) -> dict[int, list[c.Call]]:
+    """All calls of each function, by the identity of its specialisation."""
+    sites: dict[int, list[c.Call]] = {}
+    for caller in live:
+        for call in calls(caller):
+            sites.setdefault(id(call.callee), []).append(call)
+    return sites
+
+
+def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
     """Drop parameters that nothing uses, where no argument has an effect."""
-    used = {name for expr in c.all_expressions(target.body) for name in _names(expr)}
-    sites = [call for caller in live for call in calls(caller) if call.callee is target]
+    sites = call_sites(live)
     dropped = False
-    for index in reversed(range(len(target.parameters))):
-        arguments = [call.arguments[index] for call in sites]
-        if target.parameters[index].name not in used and all(is_pure(arg, program.pure_opaque) for arg in arguments):
-            del target.parameters[index]
-            for call in sites:
-                del call.arguments[index]
-            dropped = True
+    for target in live:
+        used = {name for expr in c.all_expressions(target.body) for name in _names(expr)}
+        for index in reversed(range(0 if target.entry else len(target.parameters))):
+            arguments = [call.arguments[index] for call in sites.get(id(target), [])]
+            if target.parameters[index].name not in used and all(is_pure(arg, program.pure_opaque) for arg in arguments):
+                del target.parameters[index]
+                for call in sites.get(id(target), []):
+                    del call.arguments[index]
+                dropped = True
     return dropped
 
 
