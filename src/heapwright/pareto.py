@@ -130,7 +130,8 @@ def _undominated(points: Floats, others: Floats) -> Bools:
         return lower
     if len(points) * len(others) <= _BRUTE_FORCE_PAIRS:
         at_most: Bools = np.all(others[np.newaxis] <= points[:, np.newaxis], axis=2)
-        return ~np.any(at_most, axis=1)
+        undominated: Bools = ~np.any(at_most, axis=1)
+        return undominated
     if points.shape[1] == 2:
         return _undominated_in_plane(points, others)
     return _undominated_by_halves(points, others)

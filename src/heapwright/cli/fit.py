@@ -22,18 +22,15 @@ def command(traces: tuple[Path, ...], heaps: tuple[str, ...], step: int | None, 
     from heapwright.replay import fit
 
     recipes = {heap: resolve_heap(heap) for heap in heaps}
-    results = [
-        {"trace": trace.name, "heap": heap, "smallest_arena_bytes": fit(trace, recipe, step=step)}
-        for trace in read_traces(traces, repair)
-        for heap, recipe in recipes.items()
-    ]
+    traces_read = read_traces(traces, repair)
+    smallest = {
+        (trace.name, heap): fit(trace, recipe, step=step) for trace in traces_read for heap, recipe in recipes.items()
+    }
     if as_json:
-        print_json(results)
+        keys = ("trace", "heap", "smallest_arena_bytes")
+        print_json([dict(zip(keys, (*names, size), strict=True)) for names, size in smallest.items()])
         return
     from heapwright.cli.tables import number, print_table
 
-    rows = [
-        [str(one["trace"]), str(one["heap"]), number("smallest_arena_bytes", one["smallest_arena_bytes"])]
-        for one in results
-    ]
+    rows = [[*names, number("smallest_arena_bytes", size)] for names, size in smallest.items()]
     print_table("Smallest arenas", ["trace", "heap", "bytes"], [rows], left=("trace", "heap"))
