@@ -163,6 +163,8 @@ def record(
 @contextlib.contextmanager
 def _raw_folder(output: Path) -> Iterator[Path]:
     """Make a folder for raw files beside the output: room there is what the trace needs anyway, memory is not."""
+    if output.is_dir():
+        raise HeapwrightError(f"{output}: cannot be written: is a folder; name a file in it")
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".recording", dir=output.parent)).absolute()
     except OSError as error:

@@ -156,7 +156,7 @@ def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
 def test_missing_file_and_folder(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match=r"absent\.parquet: no such file$"):
         Trace.read(tmp_path / "absent.parquet")
-    with pytest.raises(HeapwrightError, match=": is not a file$"):
+    with pytest.raises(HeapwrightError, match=r": is not a file$"):
         Trace.read(tmp_path)
 
 

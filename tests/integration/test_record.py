@@ -1,0 +1,445 @@
+"""Recording real programs: every call, many threads, fork, exec, kill, Ctrl-C, and programs that cannot be recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from heapwright.errors import HeapwrightError
+from heapwright.record import Recorded, Recording, record
+from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
+
+RECORDER = Path(__file__).resolve().parents[2] / "recorder" / "recorder.c"
+COMMAND = [sys.executable, "-c", "from heapwright.cli import main; main()", "record"]
+PAGE = os.sysconf("SC_PAGESIZE")
+
+Compile = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Compiles the body of main (and what stands before a line of ---) and gives the program's path."""
+    cc = shutil.which("cc")
+    if cc is None:
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("programs")
+
+    def build(code: str, *flags: str) -> str:
+        before, _, body = code.rpartition("---")
+        program = folder / f"program{len(list(folder.iterdir()))}"
+        source = program.with_suffix(".c")
+        source.write_text(f"{PRELUDE}{before}\nint main(void) {{\n{body}\nreturn 0;\n}}\n")
+        # Without -fno-builtin the compiler removes allocations it can see through.
+        options = ["-D_GNU_SOURCE", "-O0", "-fno-builtin", "-pthread", "-w", *flags]
+        subprocess.run([cc, *options, str(source), "-o", str(program)], check=True)
+        return str(program)
+
+    return build
+
+
+PRELUDE = """
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+"""
+
+HAMMER = """
+static _Atomic(void *) box[64];
+static void *hammer(void *seed) {
+    unsigned random = (unsigned)(uintptr_t)seed + 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        random = random * 1103515245u + 12345u;
+        size_t size = (random >> 16) % 500 + 1;
+        void *block = i % 3 ? malloc(size) : calloc(1, size);
+        if (i % 5 == 0) block = realloc(block, size * ((random >> 8) % 20 + 1));
+        block = atomic_exchange(&box[(random >> 10) % 64], block);
+        if (block && i % 7 == 0) block = realloc(block, size * 30);
+        free(block);
+    }
+    return NULL;
+}
+---
+pthread_t threads[4];
+for (uintptr_t i = 0; i < 4; i++) pthread_create(&threads[i], NULL, hammer, (void *)i);
+"""
+
+
+def calls_after(trace: Trace, marker: int) -> list[tuple[int, int, int, int]]:
+    """Calls (op, id less the marker's id, size, align) that follow a malloc of a telling size."""
+    start = trace.size.tolist().index(marker)
+    base = int(trace.id[start])
+    rows = zip(trace.op.tolist(), trace.id.tolist(), trace.size.tolist(), trace.align.tolist(), strict=True)
+    return [(op, id_ - base, size, align) for op, id_, size, align in list(rows)[start + 1 :]]
+
+
+def only(recording: Recording) -> tuple[Recorded, Trace]:
+    assert len(recording.files) == 1
+    return recording.files[0], Trace.read(recording.files[0].path)
+
+
+def test_every_call_is_recorded_as_made(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("""
+        void *p, *q, *r;
+        malloc(424242);
+        p = malloc(100);
+        q = calloc(3, 7);
+        p = realloc(p, 300000);
+        r = realloc(NULL, 50);
+        r = reallocarray(r, 6, 10);
+        if (reallocarray(r, SIZE_MAX / 2, 4) != NULL || errno != ENOMEM) return 1;
+        if (malloc(SIZE_MAX / 2) != NULL || realloc(r, SIZE_MAX / 2) != NULL) return 2;
+        if (calloc(SIZE_MAX / 2, 4) != NULL) return 3;
+        realloc(q, 0);
+        free(NULL);
+        free(p);
+        free(r);
+        if ((uintptr_t)(p = aligned_alloc(64, 128)) % 64) return 4;
+        if (posix_memalign(&q, 256, 10) || (uintptr_t)q % 256) return 5;
+        r = memalign(32, 33);
+        valloc(5);
+        pvalloc(6);
+        if (malloc_usable_size(p) < 128) return 6;
+        p = realloc(p, 200);
+        free(p);
+        malloc(0);
+    """)
+    recording = record([program], tmp_path / "app.parquet")
+    assert recording.exit_status == 0
+    expected = [
+        (MALLOC, 1, 100, 0),
+        (CALLOC, 2, 21, 0),
+        (REALLOC, 1, 300000, 0),
+        (MALLOC, 3, 50, 0),
+        (REALLOC, 3, 60, 0),
+        (FREE, 2, 0, 0),
+        (FREE, 1, 0, 0),
+        (FREE, 3, 0, 0),
+        (MALLOC, 4, 128, 64),
+        (MALLOC, 5, 10, 256),
+        (MALLOC, 6, 33, 32),
+        (MALLOC, 7, 5, PAGE),
+        (MALLOC, 8, 6, PAGE),
+        (REALLOC, 4, 200, 0),
+        (FREE, 4, 0, 0),
+        (MALLOC, 9, 0, 0),
+    ]
+    file, trace = only(recording)
+    assert calls_after(trace, 424242) == expected
+    assert file.notes == ()
+    assert trace.metadata["program"] == Path(program).name
+    assert trace.metadata["pointer_bytes"] == ("8" if sys.maxsize > 2**32 else "4")
+    assert trace.metadata["recorder"].startswith("heapwright ")
+
+
+def test_threads_that_pass_blocks_around_give_one_valid_history(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled(
+        HAMMER
+        + """
+        for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+        for (int i = 0; i < 64; i++) free(box[i]);
+        malloc(424242);
+    """,
+        "-DROUNDS=20000",
+    )
+    file, trace = only(record([program], tmp_path / "app.parquet"))
+    assert file.notes == ()
+    assert file.threads == 5
+    assert len(trace) > 4 * 20000 * 2
+    before_last = trace.live_bytes[trace.size.tolist().index(424242) - 1]
+    # What stays live is the C library's own: thread stacks' bookkeeping.
+    assert before_last < 10_000
+
+
+def test_a_program_killed_at_work_keeps_what_it_did(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled(HAMMER + "usleep(100000); kill(getpid(), SIGKILL);", "-DROUNDS=2000000000")
+    recording = record([program], tmp_path / "app.parquet")
+    file, _ = only(recording)
+    assert recording.exit_status == -signal.SIGKILL
+    assert file.calls > 1000
+    assert file.notes == ()
+
+
+def test_every_call_before_a_kill_is_kept(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("malloc(424242); for (int i = 0; i < 100000; i++) malloc(10); raise(SIGKILL);")
+    _, trace = only(record([program], tmp_path / "app.parquet"))
+    assert calls_after(trace, 424242) == [(MALLOC, i + 1, 10, 0) for i in range(100000)]
+
+
+@pytest.mark.parametrize("fork", ["fork()", "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)"])
+def test_a_forked_child_has_its_own_trace(fork: str, compiled: Compile, tmp_path: Path) -> None:
+    program = compiled(f"""
+        void *inherited = malloc(5000);
+        for (int i = 0; i < 50; i++) malloc(11);
+        if ({fork} == 0) {{
+            for (int i = 0; i < 20; i++) malloc(77);
+            free(inherited);
+            _exit(0);
+        }}
+        wait(NULL);
+        free(inherited);
+    """)
+    recording = record([program], tmp_path / "app.parquet")
+    parent, child = (Trace.read(file.path) for file in recording.files)
+    assert recording.files[0].path == tmp_path / "app.parquet"
+    assert recording.files[1].path == tmp_path / f"app.{recording.files[1].pid}.parquet"
+    assert 77 not in parent.size
+    assert parent.op[-1] == FREE
+    assert child.size.tolist() == [77] * 20
+    assert recording.files[1].notes == ("1 frees of blocks allocated before the recording left out",)
+
+
+def test_every_image_of_a_process_has_its_own_trace(compiled: Compile, tmp_path: Path) -> None:
+    second = compiled("for (int i = 0; i < 300; i++) malloc(22);")
+    first = compiled(f'for (int i = 0; i < 30; i++) malloc(33); execl("{second}", "second", (char *)NULL);')
+    recording = record([first], tmp_path / "app.parquet")
+    later, earlier = recording.files
+    assert (later.program, earlier.program) == (second, first)
+    assert later.pid == earlier.pid
+    assert earlier.path == tmp_path / f"app.{earlier.pid}.parquet"
+    assert Trace.read(later.path).size.tolist().count(22) == 300
+    assert Trace.read(earlier.path).size.tolist().count(33) == 30
+
+
+def test_processes_that_outlive_the_command_are_waited_for(compiled: Compile, tmp_path: Path) -> None:
+    late = compiled("usleep(400000); for (int i = 0; i < 5000; i++) malloc(44);")
+    recording = record(["sh", "-c", f"{late} & {late} & true"], tmp_path / "app.parquet")
+    found = [Trace.read(file.path).size.tolist().count(44) for file in recording.files]
+    assert found.count(5000) == 2
+
+
+def test_python_is_recorded(tmp_path: Path) -> None:
+    script = "import threading; t = threading.Thread(target=lambda: [str(i) for i in range(10)]); t.start(); t.join()"
+    python = str(Path(sys.executable).resolve())
+    recording = record([python, "-S", "-c", script], tmp_path / "app.parquet")
+    file, trace = only(recording)
+    assert recording.exit_status == 0
+    assert file.notes == ()
+    assert file.calls == len(trace) > 1000
+    assert file.peak_live_bytes == trace.peak_live_bytes > 100_000
+
+
+def test_recording_leaves_descriptors_alone_and_survives_their_closing(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("""
+        if (open("/dev/null", O_RDONLY) != 3) return 1;
+        for (int fd = 3; fd < 1024; fd++) close(fd);
+        malloc(424242);
+        for (int i = 0; i < 50000; i++) malloc(10);
+    """)
+    recording = record([program], tmp_path / "app.parquet")
+    assert recording.exit_status == 0
+    assert len(calls_after(only(recording)[1], 424242)) == 50000
+
+
+def test_a_file_size_limit_ends_the_recording_not_the_program(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("for (int i = 0; i < 50000; i++) free(malloc(10));")
+    recording = record(["sh", "-c", f"ulimit -f 300; exec {program}"], tmp_path / "app.parquet")
+    assert recording.exit_status == 0
+    assert "recording ended early: File too large" in recording.files[0].notes
+    assert 1000 < recording.files[0].calls < 50000
+
+
+def test_errno_is_left_alone(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("for (int i = 0; i < 5000; i++) { errno = 77; free(malloc(9)); if (errno != 77) return 1; }")
+    assert record([program], tmp_path / "app.parquet").exit_status == 0
+
+
+DLSYM_THAT_ALLOCATES = """
+#include <dlfcn.h>
+static char *kept;
+void *dlsym(void *handle, const char *name) {
+    static void *(*real)(void *, const char *);
+    if (!real) {
+        const char *versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+        for (int i = 0; i < 3 && !real; i++) real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    }
+    free(malloc(10));
+    char *fresh = calloc(3, 10);
+    for (int i = 0; i < 30; i++) if (fresh[i]) _exit(11);
+    fresh = realloc(fresh, 40);
+    if (!kept) kept = strcpy(fresh, "from the lookup");
+    return real(handle, name);
+}
+__attribute__((destructor)) static void check(void) {
+    kept = realloc(kept, 5000);
+    if (strcmp(kept, "from the lookup")) _exit(12);
+    free(kept);
+}
+---
+"""
+
+
+def test_memory_asked_for_while_the_real_functions_are_looked_up(
+    compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_PRELOAD", compiled(DLSYM_THAT_ALLOCATES, "-shared", "-fPIC", "-ldl"))
+    recording = record([compiled("malloc(424242); malloc(1);")], tmp_path / "app.parquet")
+    assert recording.exit_status == 0
+    assert calls_after(only(recording)[1], 424242)[0] == (MALLOC, 1, 1, 0)
+
+
+def test_a_path_with_blanks_and_colons(compiled: Compile, tmp_path: Path) -> None:
+    folder = tmp_path / "a b:c"
+    folder.mkdir()
+    program = shutil.copy(compiled("malloc(424242); malloc(1);"), folder / "my program")
+    recording = record([program], folder / "my app.parquet")
+    assert calls_after(only(recording)[1], 424242) == [(MALLOC, 1, 1, 0)]
+
+
+def test_the_cost_is_measured(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("for (int i = 0; i < 200000; i++) free(malloc(10));")
+    recording = record([program], tmp_path / "app.parquet")
+    cost = recording.cost
+    assert cost.calls == recording.files[0].calls >= 400000
+    assert 5 < cost.ns_per_call < 20000
+    assert 0 < cost.recording_seconds < cost.run_seconds
+    assert 0 < cost.share <= 1
+    measured = float(Trace.read(recording.files[0].path).metadata["recording_ns_per_call"])
+    assert measured == pytest.approx(cost.ns_per_call, abs=0.1)
+
+
+# The command
+
+
+def run_command(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=60, **options)
+
+
+def test_input_output_and_exit_status_pass_through(tmp_path: Path) -> None:
+    done = run_command("--", "sh", "-c", "cat; exit 3", cwd=tmp_path, input="hello\n")
+    assert done.returncode == 0
+    assert done.stdout == "hello\n"
+    assert "heapwright: the program ended with exit status 3\n" in done.stderr
+    assert " ns a call of recording, " in done.stderr
+    assert len(Trace.read(tmp_path / "sh.parquet")) > 0
+
+
+def test_json_has_stdout_to_itself(tmp_path: Path) -> None:
+    done = run_command("--json", "-o", "x.parquet", "--", "ls", "/", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert "etc\n" in done.stderr
+    assert result["files"][0]["path"] == "x.parquet"
+    assert result["files"][0]["program"].endswith("/ls")
+    assert {"pid", "calls", "threads", "peak_live_bytes", "peak_live_objects", "notes"} <= set(result["files"][0])
+    assert {"calls", "ns_per_call", "recording_seconds", "run_seconds", "share"} <= set(result["cost"])
+    assert result["exit_status"] == 0
+
+
+def test_what_cannot_be_recorded_is_one_line(compiled: Compile, tmp_path: Path) -> None:
+    static = compiled("malloc(1);", "-static")
+    (tmp_path / "plain.txt").write_text("no program")
+    (tmp_path / "plain.txt").chmod(0o644)
+    (tmp_path / "taken").mkdir()
+    advice = "give a program in PATH or its path"
+    cases = {
+        ("--", "no-such-command"): f"no-such-command: command not found; {advice}",
+        ("-o", "x.parquet", "--", "./plain.txt"): f"./plain.txt: Permission denied; {advice}",
+        ("-o", "x.parquet", "--", static): f"{static}: no heap call was recorded: it is statically linked; "
+        "link it dynamically (no -static)",
+        ("-o", "absent/x.parquet", "--", "true"): "absent/x.parquet: cannot be written: No such file or directory; "
+        "name a file in another folder",
+        ("-o", "taken", "--", "true"): "taken: cannot be written: is a folder; name a file in it",
+    }
+    for arguments, line in cases.items():
+        done = run_command(*arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"heapwright: {line}\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plain.txt", "taken"]
+    assert run_command(cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a program away")
+def test_a_setuid_program_is_named_as_such(compiled: Compile, tmp_path: Path) -> None:
+    program = Path(shutil.copy(compiled("malloc(1);"), tmp_path / "other"))
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    with pytest.raises(HeapwrightError, match="no heap call was recorded: it is setuid or setgid"):
+        record([str(program)], tmp_path / "app.parquet")
+
+
+SERVE = 'malloc(424242); for (int i = 0; i < 999; i++) malloc(10); puts("ready"); fflush(stdout); for (;;) pause();'
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_program_and_keeps_the_trace(
+    number: signal.Signals, compiled: Compile, tmp_path: Path
+) -> None:
+    command = [*COMMAND, "-o", "app.parquet", "--", compiled(SERVE)]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, text=True, **streams) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        _, messages = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert f"heapwright: the program was ended by {number.name}\n" in messages
+    assert calls_after(Trace.read(tmp_path / "app.parquet"), 424242)[:999] == [
+        (MALLOC, i + 1, 10, 0) for i in range(999)
+    ]
+
+
+def test_ctrl_c_at_a_terminal_reaches_the_program_once(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("""
+        static volatile sig_atomic_t seen;
+        static void count(int number) { seen++; }
+        ---
+        signal(SIGINT, count);
+        malloc(424242);
+        puts("ready");
+        fflush(stdout);
+        while (seen == 0) usleep(1000);
+        usleep(300000);
+        return seen;
+    """)
+    take_terminal = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    take_terminal += "; os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", take_terminal, *COMMAND, "-o", "app.parquet", "--", program]
+    ours, theirs = os.openpty()
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **streams) as process:
+        os.close(theirs)
+        shown = b""
+        while b"ready" not in shown:
+            shown += os.read(ours, 1000)
+        os.write(ours, b"\x03")
+        shown += rest_of(ours)
+        assert process.wait(timeout=30) == 0
+    assert b"the program ended with exit status 1\r\n" in shown
+    assert 424242 in Trace.read(tmp_path / "app.parquet").size
+
+
+def rest_of(terminal: int) -> bytes:
+    """Read until the other side is gone, which Linux reports as an error."""
+    shown = b""
+    with open(terminal, "rb", buffering=0) as stream, contextlib.suppress(OSError):
+        while some := stream.read(1000):
+            shown += some
+    return shown
+
+
+def test_the_recorder_compiles_without_a_warning(tmp_path: Path) -> None:
+    cc = shutil.which("cc")
+    if cc is None:
+        pytest.skip("no C compiler")
+    strict = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    flags = ["-fPIC", "-shared", "-ftls-model=initial-exec"]
+    subprocess.run([cc, *strict, *flags, str(RECORDER), "-o", str(tmp_path / "recorder.so")], check=True)
