@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.metrics import METRICS
-from heapwright.report.plots import Figure
+from heapwright.report.figure import Figure
 
 TEMPLATE = Path(__file__).with_name("template")
 
@@ -104,11 +104,16 @@ def _packed(content: Content) -> str:
     """Plots and recipes as JSON, gzip, base64: a fifth of the plain size, and browsers since 2023 unpack it
     themselves.
     """
+    at = {recipe["id"]: position for position, recipe in enumerate(content.recipes)}
+    keys = [key for key in METRICS if any(key in recipe["metrics"] for recipe in content.recipes)]
+    columns = ("id", "kind", "name", "balanced", "summary", "toml")
     data = {
         "figures": {figure.name: figure.page_spec() for figure in content.figures()},
-        "tradeOffs": [figure.name for figure in content.trade_offs],
-        "metrics": {key: {"unit": metric.unit, "meaning": metric.meaning} for key, metric in METRICS.items()},
-        "recipes": list(content.recipes),
+        "points": {figure.name: [at[row["id"]] for row in figure.datasets["points"]] for figure in content.trade_offs},
+        "metrics": {key: {"unit": METRICS[key].unit, "meaning": METRICS[key].meaning} for key in keys},
+        # By column: like stands beside like, and packs twice as well.
+        "recipes": {column: [recipe[column] for recipe in content.recipes] for column in columns},
+        "values": {key: [recipe["metrics"].get(key) for recipe in content.recipes] for key in keys},
         "objectives": list(content.objectives),
         "selected": content.selected,
         "source": content.source,

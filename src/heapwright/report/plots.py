@@ -1,238 +1,22 @@
-"""The plots of a report: each a `Figure`, a Vega-Lite chart with its words, for the page and as PNG and SVG."""
+"""The plots of what a trace asks for and of what a heap makes of it."""
 
 from __future__ import annotations
 
 import base64
-import json
-import math
-import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 import numpy as np
 import numpy.typing as npt
 
-from heapwright.errors import HeapwrightError
-from heapwright.metrics import METRICS
 from heapwright.profile import FREQUENT_SHARE
 from heapwright.report import raster
-from heapwright.report.labels import Label, Marker, place
+from heapwright.report.figure import BLUE, INK, LEGEND_COLUMNS, PALE, SI, VERMILLION, Figure, Row, inline, quantity
 
-# Okabe and Ito, "Color universal design" (2008): told apart with every common colour blindness, and by lightness in
-# print.
-BLUE, VERMILLION = "#0072B2", "#D55E00"
-INK, SOFT, CLOUD, PALE, GRID = "#1c2630", "#5b6670", "#8b949c", "#d5dade", "#e8ebee"
-
-LOG_SPREAD = 4
-"""From this ratio of its largest to its smallest value on an axis is logarithmic."""
 TOP_SIZES = 12
-WIDE, NARROW, HEIGHT = 760, 320, 520
-"""Widths in pixels for which the labels of the trade-off are placed, a desktop page and a phone, and its height."""
-SIDE = 540
-"""Width in pixels of a plot that stands beside another."""
-MAP_HEIGHT = 250
-LEGEND_COLUMNS = alt.expr("width < 420 ? 2 : 6")
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One plot: `name` (the stem of its files), `title` saying what one sees, a `note` on how to read it."""
-
-    name: str
-    title: str
-    note: str
-    chart: alt.TopLevelMixin
-    width: int = WIDE
-
-    def page_spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification for the page: as wide as its place there, its title left to the page."""
-        return self._spec("container")
-
-    def save(self, folder: Path) -> list[Path]:
-        """Write `name`.png and `name`.svg into `folder`, with title and note; returns both paths.
-
-        Raises HeapwrightError where the plot cannot be drawn, OSError where a file cannot be written.
-        """
-        import vl_convert
-
-        title = {"text": self.title, "subtitle": textwrap.wrap(self.note, self.width // 6)}
-        spec = json.dumps({**self._spec(self.width), "title": title})
-        png, svg = folder / f"{self.name}.png", folder / f"{self.name}.svg"
-        try:
-            picture, drawing = vl_convert.vegalite_to_png(spec, scale=2), vl_convert.vegalite_to_svg(spec)
-        except ValueError as error:
-            raise HeapwrightError(f"{png}: the plot cannot be drawn: {error}") from error
-        png.write_bytes(picture)
-        svg.write_text(drawing, encoding="utf-8")
-        return [png, svg]
-
-    def _spec(self, width: int | str) -> dict[str, Any]:
-        spec: dict[str, Any] = self.chart.to_dict(validate=False)
-        return {**spec, "width": width, "config": CONFIG, "autosize": {"type": "fit-x", "contains": "padding"}}
-
-
-CONFIG: Row = {
-    "background": "white",
-    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif",
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": SOFT,
-        "titleColor": SOFT,
-        "titleFontWeight": "normal",
-        "titleFontSize": 12,
-        "labelFontSize": 11,
-        "gridColor": GRID,
-        "domainColor": "#c5cbd1",
-        "tickColor": "#c5cbd1",
-        "titlePadding": 8,
-    },
-    "legend": {"labelColor": INK, "labelFontSize": 12, "orient": "top", "title": None},
-    "title": {
-        "anchor": "start",
-        "color": INK,
-        "fontSize": 15,
-        "fontWeight": 600,
-        "subtitleColor": SOFT,
-        "subtitleFontSize": 12,
-        "subtitlePadding": 6,
-        "offset": 12,
-    },
-}
-
-
-# --- the trade-off of a study -----------------------------------------------------------------------------------------
-
-KINDS = {"cloud": "other recipe", "front": "on the front", "zoo": "zoo allocator"}
-
-
-def trade_off(rows: Sequence[Row], x: str, y: str, recipes: int, name: str, staircase: bool) -> Figure:
-    """Every recipe as a point over the metrics `x` and `y`; the front, the zoo and the balanced pick stand out.
-
-    `rows`, one a point: "id", "kind" (a key of `KINDS`), "name" (a zoo allocator's, else ""), "balanced" (bool),
-    "summary", and both metrics. `recipes`: how many the points stand for. `staircase`: join the front by steps, which
-    is right where these two are all the objectives.
-    """
-    order = list(KINDS)
-    points = [{**row, "what": KINDS[row["kind"]]} for row in sorted(rows, key=lambda row: order.index(row["kind"]))]
-    axes = {"x": _axis(alt.X, x, rows), "y": _axis(alt.Y, y, rows)}
-    front = [row for row in points if row["kind"] == "front"]
-    layers = [
-        _cloud(points, axes, (x, y)),
-        _data([row for row in points if row["balanced"]])
-        .mark_point(size=200, color=BLUE, strokeWidth=2)
-        .encode(**axes),
-        _data([row for row in points if row["balanced"]], "chosen")
-        .mark_point(size=340, color=INK, strokeWidth=2.5)
-        .encode(**axes),
-        *_label_layers(rows, x, y, axes),
-    ]
-    fewer_is_better = METRICS[x].direction == METRICS[y].direction == "min"
-    if staircase and fewer_is_better:
-        steps = _data(front).mark_line(interpolate="step-after", color=BLUE, strokeWidth=1.5, opacity=0.6)
-        layers.insert(0, steps.encode(**axes))
-    note = "Nearer the lower left is better." if fewer_is_better else "The recipes on the front are the best."
-    return Figure(
-        name,
-        f"{recipes:,} recipes: {words(x)} against {words(y)}",
-        f"Each point is a recipe. {note}",
-        alt.layer(*layers).properties(height=HEIGHT),
-    )
-
-
-def _cloud(points: Sequence[Row], axes: Row, keys: tuple[str, str]) -> alt.Chart:
-    domain = list(KINDS.values())
-    tooltip = [
-        alt.Tooltip("summary:N", title="recipe"),
-        *(alt.Tooltip(f"{key}:Q", title=key, format=_precise(key)) for key in keys),
-        alt.Tooltip("what:N", title="is"),
-        alt.Tooltip("id:N"),
-    ]
-    size = "datum.kind == 'cloud' ? 14 : datum.kind == 'front' ? 58 : 80"
-    marks = _data(points, "points").mark_point(
-        filled=True, cursor="pointer", size=alt.expr(size), opacity=alt.expr("datum.kind == 'cloud' ? 0.4 : 1")
-    )
-    legend = alt.Legend(symbolOpacity=1, symbolSize=70, columns=LEGEND_COLUMNS)
-    encoded: alt.Chart = marks.encode(
-        **axes,
-        color=alt.Color("what:N", scale=alt.Scale(domain=domain, range=[CLOUD, BLUE, VERMILLION]), legend=legend),
-        shape=alt.Shape("what:N", scale=alt.Scale(domain=domain, range=["circle", "circle", "diamond"])),
-        tooltip=tooltip,
-    )
-    return encoded
-
-
-def _label_layers(rows: Sequence[Row], x: str, y: str, axes: Row) -> list[alt.Chart]:
-    shown = [row for row in rows if row["kind"] != "cloud"]
-    named = sorted((row for row in shown if row["name"] or row["balanced"]), key=lambda row: not row["balanced"])
-    texts = [" · ".join(filter(None, (row["name"], "balanced pick" if row["balanced"] else ""))) for row in named]
-    placed = {}
-    for key, width in (("wide", WIDE), ("narrow", NARROW)):
-        across, up = _pixels(rows, x, width - 70), _pixels(rows, y, HEIGHT)
-        markers = [Marker(across(row[x]), HEIGHT - up(row[y])) for row in shown]
-        anchors = [Marker(across(row[x]), HEIGHT - up(row[y])) for row in named]
-        placed[key] = place(anchors, texts, markers, width - 70, HEIGHT)
-    data = [
-        {
-            x: row[x],
-            y: row[y],
-            "text": text,
-            "balanced": row["balanced"],
-            "wide": _offsets(wide),
-            "narrow": _offsets(narrow),
-        }
-        for row, text, wide, narrow in zip(named, texts, placed["wide"], placed["narrow"], strict=True)
-    ]
-
-    def either(key: str) -> Any:
-        return alt.expr(f"(width < {(WIDE + NARROW) // 2} ? datum.narrow : datum.wide).{key}")
-
-    position = {"dx": either("dx"), "dy": either("dy"), "align": either("align"), "opacity": either("opacity")}
-    encoding = {**axes, "text": "text:N"}
-    marks = _data(data)
-    return [
-        marks.mark_text(fontSize=11, baseline="middle", stroke="white", strokeWidth=3, **position).encode(**encoding),
-        marks.mark_text(fontSize=11, baseline="middle", **position).encode(
-            **encoding, color=alt.condition("datum.balanced", alt.value(BLUE), alt.value("#9c4500"))
-        ),
-    ]
-
-
-def _offsets(label: Label | None) -> dict[str, Any]:
-    if label is None:
-        return {"dx": 0, "dy": 0, "align": "left", "opacity": 0}
-    return {"dx": label.dx, "dy": label.dy, "align": label.align, "opacity": 1}
-
-
-AXIS_PADDING = 14
-SI = "format(datum.value, '~s')"
-"""Axis labels with the prefix that fits each number; a common prefix for all makes 200 calls into 0.2k."""
-
-
-def _axis(channel: Any, key: str, rows: Sequence[Row]) -> Any:
-    logarithmic = _is_log(rows, key)
-    title = f"{words(key)}, {METRICS[key].unit}{' (log)' if logarithmic else ''}"
-    form = {"type": "log"} if logarithmic else {"type": "linear", "zero": False}
-    scale = alt.Scale(**form, nice=False, padding=AXIS_PADDING)
-    axis = alt.Axis(title=title, labelExpr=SI, tickCount=6, labelOverlap="greedy")
-    return channel(f"{key}:Q", scale=scale, axis=axis)
-
-
-def _is_log(rows: Sequence[Row], key: str) -> bool:
-    low, high = min(row[key] for row in rows), max(row[key] for row in rows)
-    return bool(low > 0 and high / low >= LOG_SPREAD)
-
-
-def _pixels(rows: Sequence[Row], key: str, length: int) -> Any:
-    scale = math.log if _is_log(rows, key) else float
-    low, high = scale(min(row[key] for row in rows)), scale(max(row[key] for row in rows))
-    stretch = (length - 2 * AXIS_PADDING) / ((high - low) or 1)
-    return lambda value: AXIS_PADDING + (scale(value) - low) * stretch
-
+WIDTH, HEIGHT = 540, 250
+"""Pixels of a plot as PNG and SVG; in the page two stand side by side."""
 
 # --- what a trace asks for --------------------------------------------------------------------------------------------
 
@@ -250,16 +34,16 @@ def top_sizes(profile: Row, name: str) -> Figure:
     y = alt.Y("size:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=120))
     x = alt.X("share:Q", title="share of requests", axis=alt.Axis(format="%", tickCount=5))
     colour = alt.condition("datum.frequent", alt.value(BLUE), alt.value("#a9b2ba"))
-    bars = _data(rows).mark_bar(height={"band": 0.7}).encode(x=x, y=y, color=colour)
-    text = _data(rows).mark_text(align="left", dx=4, fontSize=11, color=INK)
+    bars = inline(rows).mark_bar(height={"band": 0.7}).encode(x=x, y=y, color=colour)
+    text = inline(rows).mark_text(align="left", dx=4, fontSize=11, color=INK)
     frequent = sum(row["share"] >= FREQUENT_SHARE for row in profile["sizes"])
     return Figure(
         name,
         f"{profile['distinct_sizes']:,} sizes, {frequent or 'none'} with 10 % of the requests or more",
-        f"The two most frequent make up {profile['top_two_share']:.0%} of the requests. "
-        f"{profile['sizes_for_90_percent']:,} sizes make up 90 %.",
-        alt.layer(bars, text.encode(x=x, y=y, text=alt.Text("share:Q", format=".1%"))).properties(height=MAP_HEIGHT),
-        SIDE,
+        f"The two most frequent make up {profile['top_two_share']:.0%} of the requests, "
+        f"{profile['sizes_for_90_percent']:,} make up 90 %. In colour: 10 % or more.",
+        alt.layer(bars, text.encode(x=x, y=y, text=alt.Text("share:Q", format=".1%"))).properties(height=HEIGHT),
+        WIDTH,
     )
 
 
@@ -278,7 +62,7 @@ def size_histogram(profile: Row, name: str) -> Figure:
     ]
     colour = alt.Color("of:N", sort=None, scale=alt.Scale(range=[BLUE, PALE]))
     chart = (
-        _data(rows)
+        inline(rows)
         .mark_bar()
         .encode(
             x=alt.X("octave:O", sort=None, title="size, B", axis=alt.Axis(labelAngle=-45, domain=False, ticks=False)),
@@ -296,8 +80,8 @@ def size_histogram(profile: Row, name: str) -> Figure:
         name,
         "Where the requests are, and where the bytes are",
         "Sizes in octaves, powers of two.",
-        chart.properties(height=MAP_HEIGHT),
-        SIDE,
+        chart.properties(height=HEIGHT),
+        WIDTH,
     )
 
 
@@ -307,7 +91,7 @@ def lifetimes(profile: Row, name: str) -> Figure:
     total = sum(row["count"] for row in histogram) or 1
     rows = [{"octave": _octave(int(row["from"]).bit_length()), "share": row["count"] / total} for row in histogram]
     chart = (
-        _data(rows)
+        inline(rows)
         .mark_bar(color=BLUE)
         .encode(
             x=alt.X("octave:O", sort=None, title="calls", axis=alt.Axis(labelAngle=-45, domain=False, ticks=False)),
@@ -320,8 +104,8 @@ def lifetimes(profile: Row, name: str) -> Figure:
         name,
         "Nothing is freed" if median is None else f"Half of the freed objects live for {median:,} calls or less",
         f"Calls between birth and death. {never['objects']:,} objects ({never['share']:.0%}) are never freed.",
-        chart.properties(height=MAP_HEIGHT),
-        SIDE,
+        chart.properties(height=HEIGHT),
+        WIDTH,
     )
 
 
@@ -332,7 +116,7 @@ def live_curve(profile: Row, name: str) -> Figure:
         {"event": event, "bytes": size, "objects": objects}
         for event, size, objects in zip(live["event"], live["bytes"], live["objects"], strict=True)
     ]
-    chart = _data(rows).mark_area(color=BLUE, opacity=0.25, line={"color": BLUE, "strokeWidth": 1.5})
+    chart = inline(rows).mark_area(color=BLUE, opacity=0.25, line={"color": BLUE, "strokeWidth": 1.5})
     tooltip = [
         alt.Tooltip("event:Q", format=","),
         alt.Tooltip("bytes:Q", format=","),
@@ -344,8 +128,8 @@ def live_curve(profile: Row, name: str) -> Figure:
         name,
         f"Live memory peaks at {peak} after call {profile['requested_peak_event']:,}",
         f"At most {profile['live_objects_peak']:,} objects are alive at once.",
-        encoded.properties(height=MAP_HEIGHT),
-        SIDE,
+        encoded.properties(height=HEIGHT),
+        WIDTH,
     )
 
 
@@ -375,7 +159,7 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
     columns = {key: values.tolist() for key, values in samples.items()}
     rows = [{"event": event, **{key: columns[key][at] for key in SERIES}} for at, event in enumerate(columns["event"])]
     domain, colours = zip(*SERIES.values(), strict=True)
-    base = _data(rows).encode(x=_calls(calls))
+    base = inline(rows).encode(x=_calls(calls))
     scale = alt.Scale(domain=[0, extent])
     area = base.mark_area(color=BLUE, opacity=0.15).encode(y=_bytes("requested", "bytes", scale))
     lines = base.transform_fold(list(SERIES), as_=["series", "bytes"]).mark_line(
@@ -391,7 +175,7 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         f"{heap}: footprint {quantity(footprint)}",
         f"{footprint / max(peak, 1) - 1:.1%} above the peak of the requested bytes, {quantity(peak)}.",
         alt.layer(area, lines.encode(y=_bytes("bytes", "bytes", scale), color=colour), hover).properties(height=170),
-        SIDE,
+        WIDTH,
     )
 
 
@@ -406,12 +190,12 @@ def heap_map(drawn: Mapping[str, Any], heap: str, calls: int, extent: int, name:
     states = [raster.STATES[state] for state in raster.LEGEND_ORDER if state in present]
     scale = alt.Scale(domain=[state.words for state in states], range=[state.colour for state in states])
     axes = {"x": _calls(calls), "y": _bytes("low", "address in the arena, B", alt.Scale(domain=[0, extent]))}
-    image = _data([{"url": url, "event": 0, "last": calls, "low": 0, "high": extent}]).mark_image(aspect=False)
+    image = inline([{"url": url, "event": 0, "last": calls, "low": 0, "high": extent}]).mark_image(aspect=False)
     # Squares that are there only for the legend: a picture has none.
     legend = alt.Legend(
         symbolType="square", symbolOpacity=1, symbolSize=110, symbolStrokeWidth=0, columns=LEGEND_COLUMNS
     )
-    key = _data([{"state": state.words, "event": 0, "low": 0} for state in states]).mark_point(opacity=0, filled=True)
+    key = inline([{"state": state.words, "event": 0, "low": 0} for state in states]).mark_point(opacity=0, filled=True)
     layers = [
         image.encode(**axes, x2="last:Q", y2="high:Q", url="url:N"),
         key.encode(**axes, color=alt.Color("state:N", scale=scale, legend=legend)),
@@ -420,34 +204,9 @@ def heap_map(drawn: Mapping[str, Any], heap: str, calls: int, extent: int, name:
         name,
         f"{heap}: what lies where, over time",
         "Each pixel mixes the colours of all that lies in its stretch of the arena.",
-        alt.layer(*layers).properties(height=MAP_HEIGHT),
-        SIDE,
+        alt.layer(*layers).properties(height=HEIGHT),
+        WIDTH,
     )
-
-
-# --- words and axes ---------------------------------------------------------------------------------------------------
-
-
-def words(key: str) -> str:
-    """A metric's key as words: without its unit, with spaces."""
-    return key.removesuffix("_bytes").removesuffix("_nJ").replace("_", " ")
-
-
-def quantity(size: int) -> str:
-    """Bytes for people: exact below 10 KB, else three digits with a decimal prefix, as on the axes."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if size >= scale and size >= 10_000:
-            return f"{size / scale:.3g} {unit}" if size < 999.5 * scale else f"{size / scale:,.0f} {unit}"
-    return f"{size:,} B"
-
-
-def _precise(key: str) -> str:
-    return "," if METRICS[key].integer else ".4~g"
-
-
-def _data(values: Sequence[Row], name: str | None = None) -> alt.Chart:
-    data: dict[str, Any] = {"values": list(values)}
-    return alt.Chart(alt.InlineData(**data, name=name) if name else alt.InlineData(**data))
 
 
 def _calls(last: int) -> alt.X:

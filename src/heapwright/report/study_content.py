@@ -15,9 +15,10 @@ from heapwright.errors import HeapwrightError
 from heapwright.metrics import METRICS, Value
 from heapwright.profile import profile
 from heapwright.recipes import Recipe, resolve_heap
-from heapwright.report import plots
+from heapwright.report import trade_off
+from heapwright.report.figure import Figure, quantity, words
 from heapwright.report.page import Content, Fact, Table, TraceSection
-from heapwright.report.trace_content import NamedHeap, section
+from heapwright.report.trace_content import NamedHeap, section, slug
 from heapwright.study import Candidate, Standing, Study, TraceInfo
 from heapwright.traces import Trace
 
@@ -48,10 +49,11 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
     infos = study.traces()
     names = _listed([info.name for info in infos])
     tried, admitted = len(study.combined.ids), len(_admitted(study))
-    refused = f"{tried - admitted:,} refused requests" if tried > admitted else "all served every request"
+    refusing = tried - admitted
+    refused = f"{refusing:,} of them refused requests" if refusing else "all served every request"
     return Content(
         title=names,
-        lead=f"{tried:,} allocators tried on {names}, judged by {_listed(list(map(plots.words, study.objectives)))}. "
+        lead=f"{tried:,} allocators tried on {names}, judged by {_listed(list(map(words, study.objectives)))}. "
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
             *(_fact(key, balanced, rival) for key in study.objectives),
@@ -82,7 +84,7 @@ def _admitted(study: Study) -> npt.NDArray[np.intp]:
 def _fact(key: str, balanced: Candidate, rival: Candidate | None) -> Fact:
     """What the balanced pick costs, against the zoo's best."""
     value = balanced.metrics[key]
-    title = f"{plots.words(key).capitalize()}, balanced pick"
+    title = f"{words(key).capitalize()}, balanced pick"
     if rival is None or value is None:
         return Fact(title, _cell(key, value, short=True))
     if rival.id == balanced.id:
@@ -121,11 +123,20 @@ def _drawn_recipes(
     kinds = {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
     kinds |= {candidate.id: "front" for candidate in front}
     rows = _admitted(study)
-    standing_out = np.array([study.combined.ids[row] in kinds for row in rows])
-    shown = [*rows[standing_out], *_spots(study, rows[~standing_out])]
+    ids = study.combined.ids
+    standing_out = np.array([ids[row] in kinds for row in rows])
+    points = study.combined.points(_plotted(study.objectives))
+    front_points, pick = points[[ids.index(candidate.id) for candidate in front]], points[ids.index(balanced)]
+    limits = [
+        trade_off.reach(column.tolist(), float(value)) for column, value in zip(front_points.T, pick, strict=True)
+    ]
+    others = rows[~standing_out]
+    near = others[(points[others] <= limits).all(axis=1)]
+    shown = {*_spots(points, others).tolist(), *_spots(points, near).tolist(), *rows[standing_out].tolist()}
     texts = dict(study._fetch("SELECT id, toml FROM recipes"))
-    candidates = [study.combined.candidate(int(row)) for row in shown]
-    return [_recipe(study, one, texts[one.id], kinds, balanced) for one in candidates]
+    candidates = [study.combined.candidate(row) for row in sorted(shown)]
+    recipes = [_recipe(study, one, texts[one.id], kinds, balanced) for one in candidates]
+    return sorted(recipes, key=lambda recipe: list(trade_off.KINDS).index(recipe["kind"]))
 
 
 def _recipe(study: Study, candidate: Candidate, toml: str, kinds: dict[str, str], balanced: str) -> dict[str, Any]:
@@ -141,15 +152,14 @@ def _recipe(study: Study, candidate: Candidate, toml: str, kinds: dict[str, str]
     }
 
 
-def _spots(study: Study, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Of recipes that any plot would draw within `SAME_SPOT` pixels of each other, the first."""
+def _spots(points: npt.NDArray[np.float64], rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Of rows whose points a plot of them all would draw within `SAME_SPOT` pixels of each other, the first."""
     if not len(rows):
         return rows
-    points = study.combined.points(_plotted(study.objectives))[rows]
-    scaled = np.where((points > 0).all(axis=0), np.log(np.maximum(points, 1e-9)), points)
+    scaled = np.where((points > 0).all(axis=0), np.log(np.maximum(points, 1e-9)), points)[rows]
     low, high = scaled.min(axis=0), scaled.max(axis=0)
-    spots = ((scaled - low) / np.where(high > low, high - low, 1) * plots.WIDE / SAME_SPOT).astype(np.int64)
-    return rows[np.sort(np.unique(spots, axis=0, return_index=True)[1])]
+    spots = ((scaled - low) / np.where(high > low, high - low, 1) * trade_off.WIDE / SAME_SPOT).astype(np.int64)
+    return rows[np.unique(spots, axis=0, return_index=True)[1]]
 
 
 def _plotted(objectives: Sequence[str]) -> tuple[str, ...]:
@@ -159,23 +169,26 @@ def _plotted(objectives: Sequence[str]) -> tuple[str, ...]:
     return (*objectives, "footprint_bytes" if objectives[0] == "accesses" else "accesses")
 
 
-def _trade_offs(objectives: Sequence[str], recipes: Sequence[dict[str, Any]], admitted: int) -> list[plots.Figure]:
+def _trade_offs(objectives: Sequence[str], recipes: Sequence[dict[str, Any]], admitted: int) -> list[Figure]:
+    """A plot for every pair of objectives, the first of them followed by a close-up where that shows more."""
     keys = _plotted(objectives)
-    rows = [{key: value for key, value in recipe.items() if key not in ("toml", "metrics")} for recipe in recipes]
-    for row, recipe in zip(rows, recipes, strict=True):
-        row.update((key, recipe["metrics"][key]) for key in keys)
-    pairs = list(combinations(keys, 2))[:PLOTTED_PAIRS]
-    return [
-        plots.trade_off(
-            rows,
-            x,
-            y,
-            admitted,
-            "trade-off" if len(pairs) == 1 else f"trade-off-{plots.words(x)}-{plots.words(y)}".replace(" ", "-"),
-            len(objectives) == 2,
-        )
-        for x, y in pairs
-    ]
+    rows = [_point(recipe, keys) for recipe in recipes]
+    figures = []
+    for x, y in list(combinations(keys, 2))[:PLOTTED_PAIRS]:
+        stem = "trade-off" if len(keys) == 2 else f"trade-off-{slug(words(x))}-{slug(words(y))}"
+        title = f"{admitted:,} recipes: {words(x)} against {words(y)}"
+        figures.append(trade_off.trade_off(stem, title, rows, x, y, staircase=len(objectives) == 2))
+        corner = trade_off.close_up(rows, x, y)
+        if corner and len(figures) == 1:
+            title = "Close up: where most of the front lies"
+            figures.append(trade_off.trade_off(f"{stem}-close", title, corner, x, y, staircase=len(objectives) == 2))
+    return figures
+
+
+def _point(recipe: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """A recipe as the plots want it; page.js makes the same of the page's recipes."""
+    told = {key: recipe[key] for key in ("id", "kind", "name", "balanced", "summary")}
+    return {**told, "label": recipe["name"] or recipe["id"], **{key: recipe["metrics"][key] for key in keys}}
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -184,7 +197,7 @@ def _trade_offs(objectives: Sequence[str], recipes: Sequence[dict[str, Any]], ad
 def _front(study: Study, front: Sequence[Candidate], balanced: str) -> Table:
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
     rows = [_row(study, one, "front", balanced, [_cell(key, one.metrics[key]) for key in keys]) for one in front]
-    return Table([*map(_column, keys)], rows, f"In the order of {plots.words(study.objectives[0])}.")
+    return Table([*map(_column, keys)], rows, f"In the order of {words(study.objectives[0])}.")
 
 
 def _zoo(study: Study, standings: Sequence[Standing], balanced: str) -> Table:
@@ -204,7 +217,7 @@ def _behind(standing: Standing, objectives: Sequence[str]) -> str:
         return "on it"
     if standing.dominated_by is None:
         return f"refused {standing.candidate.metrics['failed'] or 0:,} requests"
-    ratios = " · ".join(f"{standing.ratios[key]:.3g}\u00d7 {plots.words(key)}" for key in objectives)
+    ratios = " · ".join(f"{standing.ratios[key]:.3g}\u00d7 {words(key)}" for key in objectives)
     return f"{ratios} of {standing.dominated_by[:6]}"
 
 
@@ -223,7 +236,7 @@ def _held_out(study: Study, balanced: str) -> Table | None:
         kind = "front" if candidate.id in order else "zoo"
         rows.append(_row(study, candidate, kind, balanced, [*cells, "yes" if candidate.id in best else "no"]))
     columns = [
-        (f"{plots.words(key)}, {where}", METRICS[key].unit, METRICS[key].meaning)
+        (f"{words(key)}, {where}", METRICS[key].unit, METRICS[key].meaning)
         for key in study.objectives
         for where in ("explored", "held out")
     ]
@@ -244,15 +257,15 @@ def _row(study: Study, candidate: Candidate, kind: str, balanced: str, cells: Se
 
 
 def _column(key: str) -> tuple[str, str, str]:
-    return plots.words(key), METRICS[key].unit.replace("count", "").replace("ratio", ""), METRICS[key].meaning
+    return words(key), METRICS[key].unit.replace("count", "").replace("ratio", ""), METRICS[key].meaning
 
 
 def _cell(key: str, value: Value | None, short: bool = False) -> str:
     if value is None:
         return "\u2013"
     if short and METRICS[key].unit == "B":
-        return plots.quantity(int(value))
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        return quantity(int(value))
+    return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.4g}"
 
 
 # --- traces and origin ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from heapwright import __version__
 from heapwright.profile import profile
 from heapwright.recipes import Recipe, resolve_heap
 from heapwright.report import plots
+from heapwright.report.figure import quantity
 from heapwright.report.page import Content, Fact, Heap, TraceSection
 from heapwright.traces import Trace
 
@@ -39,9 +40,7 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
         lead=f"{len(trace):,} calls of {threads}{seconds}: what they ask of memory, and what "
         f"{' and '.join(heap.name for heap in named)} makes of it." + _order_of_death(described["free_order"]),
         facts=[
-            Fact(
-                "Peak of live requests", plots.quantity(trace.peak_live_bytes), f"{trace.peak_live_objects:,} objects"
-            ),
+            Fact("Peak of live requests", quantity(trace.peak_live_bytes), f"{trace.peak_live_objects:,} objects"),
             Fact(
                 "Distinct sizes", f"{described['distinct_sizes']:,}", f"{described['sizes_for_90_percent']:,} make 90 %"
             ),

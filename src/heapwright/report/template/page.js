@@ -21,6 +21,7 @@
   }
 
   function find(recipes, wanted) {
+    if (!wanted) return undefined;
     const exact = recipes.find((recipe) => recipe.id === wanted || recipe.name === wanted);
     if (exact || wanted.length < 4) return exact;
     const near = recipes.filter((recipe) => recipe.id.startsWith(wanted));
@@ -52,22 +53,38 @@
     element("details-body").hidden = false;
   }
 
-  async function draw(data) {
+  function rows(data) {
+    return data.recipes.id.map((id, at) => {
+      const recipe = Object.fromEntries(Object.entries(data.recipes).map(([key, column]) => [key, column[at]]));
+      const measured = Object.entries(data.values).map(([key, column]) => [key, column[at]]).filter(([, value]) => value !== null);
+      recipe.metrics = Object.fromEntries(measured);
+      recipe.point = { ...recipe.metrics, id, kind: recipe.kind, summary: recipe.summary, label: recipe.name || id };
+      return recipe;
+    });
+  }
+
+  async function draw(data, recipes) {
     const options = { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "canvas" };
     const views = new Map();
     for (const [name, spec] of Object.entries(data.figures)) {
+      if (name in data.points) {
+        const chosen = recipes.filter((recipe) => recipe.id === data.selected);
+        const points = data.points[name].map((at) => recipes[at].point);
+        spec.datasets = { ...spec.datasets, points, chosen: chosen.map((recipe) => recipe.point) };
+        element(name).dataset.points = points.length;
+      }
       const { view } = await vegaEmbed(element(name), spec, { ...options, downloadFileName: name });
       views.set(name, view);
     }
     return views;
   }
 
-  function select(wanted, data, views) {
-    const recipe = find(data.recipes, wanted);
+  function select(wanted, data, recipes, views) {
+    const recipe = find(recipes, wanted);
     if (!recipe) return;
     describe(recipe, data);
     for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("selected", row.dataset.id === recipe.id);
-    for (const name of data.tradeOffs) views.get(name).data("chosen", [recipe.metrics]).run();
+    for (const name of Object.keys(data.points)) views.get(name).data("chosen", [recipe.point]).run();
     document.documentElement.dataset.selected = recipe.id;
   }
 
@@ -85,18 +102,20 @@
 
   try {
     const data = await unpack(element("data").textContent);
-    const views = await draw(data);
-    const fromAddress = () => select(decodeURIComponent(location.hash.slice(1)) || data.selected, data, views);
-    for (const name of data.tradeOffs) {
-      element(name).dataset.points = views.get(name).data("points").length;
-      views.get(name).addEventListener("click", (event, item) => {
-        if (item && item.datum && item.datum.id) history.replaceState(null, "", `#${item.datum.id}`), fromAddress();
-      });
-    }
+    const recipes = rows(data);
+    const views = await draw(data, recipes);
+    const fromAddress = () => select(decodeURIComponent(location.hash.slice(1)), data, recipes, views);
+    const choose = (event, item) => {
+      if (item && item.datum && item.datum.id) {
+        history.replaceState(null, "", `#${item.datum.id}`);
+        fromAddress();
+      }
+    };
+    for (const name of Object.keys(data.points)) views.get(name).addEventListener("click", choose);
     for (const button of document.querySelectorAll("button[data-copies]")) button.addEventListener("click", () => copy(button));
     addEventListener("hashchange", fromAddress);
     if (data.selected) {
-      select(data.selected, data, views);
+      select(data.selected, data, recipes, views);
       fromAddress();
     }
     document.documentElement.dataset.ready = "true";
