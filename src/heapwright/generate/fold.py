@@ -110,7 +110,9 @@ class Folder:
             try:
                 value = value[part]  # type: ignore[index]
             except (KeyError, IndexError, TypeError):
-                raise HeapwrightError(f"policy: no value for {path_text(path)}; give every member that is used") from None
+                raise HeapwrightError(
+                    f"policy: no value for {path_text(path)}; give every member that is used"
+                ) from None
         if not isinstance(value, int):
             raise HeapwrightError(f"policy: {path_text(path)} is {value!r}; give an integer")
         return int(value)
@@ -316,8 +318,11 @@ class _Body:
         if values is None or len(values) > 1 and not needed:
             self.names = scope
             if needed:
-                raise self.error(stmt, f"{counter} indexes the policy, so this loop needs static bounds and a counter "
-                                       "that the body does not change")
+                raise self.error(
+                    stmt,
+                    f"{counter} indexes the policy, so this loop needs static bounds and a counter "
+                    "that the body does not change",
+                )
             return None
         seen: set[str] = set()
         passes = []
@@ -772,7 +777,9 @@ def _pointed(typed: str | None) -> str | None:
 def _is_neutral(op: str, value: int, typed: str | None, right: bool) -> bool:
     """Whether x op value (or value op x) is x."""
     if op == "&":
-        return value == {"uint32_t": 0xFFFFFFFF, "uint64_t": 0xFFFFFFFFFFFFFFFF, "int": -1, "int64_t": -1}.get(typed or "")
+        return value == {"uint32_t": 0xFFFFFFFF, "uint64_t": 0xFFFFFFFFFFFFFFFF, "int": -1, "int64_t": -1}.get(
+            typed or ""
+        )
     if op in ("+", "|", "^"):
         return value == 0
     if op in ("-", "<<", ">>"):
@@ -796,5 +803,3 @@ def _without_repeated_comments(body: list[c.Stmt], seen: set[str]) -> list[c.Stm
         new |= {comment.text for comment in stmt.comments} | {stmt.trailing}
     seen |= new
     return body
-
-

@@ -53,7 +53,8 @@ def join(body: list[c.Stmt], more: list[c.Stmt]) -> None:
             continue
         if _clashes(body, stmt):
             raise ValueError(f"{stmt.name} is declared twice in one block once conditions are folded; rename one")
-        previous.type = previous.type.replace("const ", "", 1)
+        if "*" not in previous.type:
+            previous.type = previous.type.removeprefix("const ")
         if stmt.init is not None:
             name = c.Name(stmt.name, line=stmt.line, type=c.bare_type(stmt.type))
             assign = c.Assign("=", name, stmt.init, line=stmt.line, type=name.type)
@@ -109,7 +110,9 @@ def _tail(body: list[c.Stmt], after: list[c.Stmt]) -> list[c.Stmt]:
 def _branch(stmt: c.If, rest: list[c.Stmt], after: list[c.Stmt]) -> list[c.Stmt]:
     """An if that jumps, followed by the rest of its iteration and the next ones."""
     if rest and falls_through(stmt.yes) and falls_through(stmt.no):
-        raise ValueError("a break or continue deep inside an unrolled loop; use if and else, or a function that returns")
+        raise ValueError(
+            "a break or continue deep inside an unrolled loop; use if and else, or a function that returns"
+        )
     yes = stmt.yes + (rest if falls_through(stmt.yes) else [])
     no = stmt.no + (rest if falls_through(stmt.no) else [])
     if not has_jump(yes, "break") and not has_jump(no, "break"):
@@ -120,7 +123,9 @@ def _branch(stmt: c.If, rest: list[c.Stmt], after: list[c.Stmt]) -> list[c.Stmt]
         return [replace(stmt, yes=_tail(yes, []), no=_tail(no, after))]
     if not _goes_on(no):
         return [replace(stmt, yes=_tail(yes, after), no=_tail(no, []))]
-    raise ValueError("both break and continue at run time in an unrolled loop; put the body into a function that returns")
+    raise ValueError(
+        "both break and continue at run time in an unrolled loop; put the body into a function that returns"
+    )
 
 
 def _goes_on(body: list[c.Stmt]) -> bool:

@@ -57,15 +57,16 @@ class Names:
         found = self.program.structs.get(struct)
         return (found.fields if found else None) or {}
 
-    def field(self, path: c.Path) -> c.Field:
-        """The member of a policy struct that a path ends at, array indices aside."""
+    def comment(self, path: c.Path) -> str:
+        """What policy.h says of a value: the comments of the members on the way, structs first."""
         struct = ROOT
-        field = c.Field("", False, "")
+        notes = []
         for part in path:
             if isinstance(part, str):
                 field = self.fields(struct)[part]
+                notes.append(field.comment.removeprefix("derived: "))
                 struct = c.bare_type(field.type)
-        return field
+        return ": ".join(note for note in notes if note)
 
     def order(self, path: c.Path) -> tuple[int, ...]:
         """Where a path stands among all: heap before pools, members in the order of their structs."""
@@ -193,7 +194,7 @@ class Names:
             comments = expr.callee.function.comments
             text = comments[-1].text.removeprefix("/*").removesuffix("*/").strip() if comments else ""
             return "" if "\n" in text else printer.words(text)
-        return printer.words(self.field(_path(expr)).comment.removeprefix("derived: "))
+        return printer.words(self.comment(_path(expr)))
 
     def table(self, name: str, expr: c.Table, printer: Printer) -> str:
         """The definition of an array, in the smallest unsigned type that holds its values."""

@@ -460,7 +460,11 @@ class _Reader:
         base = _type_text(node)
         declarator = node.child_by_field_name("declarator")
         name = self.declarator(base, declarator)[0] if declarator else base
-        if re.fullmatch(r"[a-z]\w*", name) and not re.search(r"_t$|^hw_", name) and name not in c.INTEGERS | {"void": 0}:
+        if (
+            re.fullmatch(r"[a-z]\w*", name)
+            and not re.search(r"_t$|^hw_", name)
+            and name not in c.INTEGERS | {"void": 0}
+        ):
             raise self.error(node, f"({name}) looks like a cast; drop the parentheses around the variable")
         return name
 

@@ -8,8 +8,18 @@ from collections.abc import Callable, Sequence
 from heapwright.generate import syntax as c
 
 WIDTH = 120
-_LEVELS = [("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
-           ("*", "/", "%")]
+_LEVELS = [
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", ">", "<=", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "%"),
+]
 _PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=3) for op in ops} | {",": 0}
 _UNARY = 13
 _BITWISE = {"&", "|", "^"}
@@ -205,7 +215,9 @@ class Printer:
         if stmt.init is None:
             return head
         flat = self.flat(stmt.init, 1)
-        if column + len(head) + 3 + len(flat) + 1 > WIDTH and not isinstance(stmt.init, (c.Binary, c.Conditional, c.Call)):
+        if column + len(head) + 3 + len(flat) + 1 > WIDTH and not isinstance(
+            stmt.init, (c.Binary, c.Conditional, c.Call)
+        ):
             return f"{head} =\n{' ' * (column + 4)}{self.broken(stmt.init, column + 4, 1, 1)}"
         return f"{head} = {self.broken(stmt.init, column + len(head) + 3, 1, 1)}"
 

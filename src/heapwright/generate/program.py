@@ -170,7 +170,9 @@ class Program:
             if not bad:
                 break
             pure -= bad
-        macros = {name for name, macro in self.macros.items() if macro.value is not None and macro.parameters is not None}
+        macros = {
+            name for name, macro in self.macros.items() if macro.value is not None and macro.parameters is not None
+        }
         return frozenset(pure | {name for name in macros if _only_builtins(self.macros[name].value)})
 
     def _calls_only(self, name: str, pure: set[str]) -> bool:
@@ -290,7 +292,9 @@ def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
         if isinstance(part, (c.Assign, c.Update)):
             return False
         if isinstance(part, c.Call):
-            harmless = part.callee.pure if part.callee else part.name in pure_names or part.name.startswith("__builtin_")
+            harmless = (
+                part.callee.pure if part.callee else part.name in pure_names or part.name.startswith("__builtin_")
+            )
             if not harmless:
                 return False
     return True

@@ -126,20 +126,21 @@ class _Writer:
     def parts(self, header: str) -> Specialised:
         """All parts; `header` is the file whose items make the interface."""
         kept = [kept for source in self.program.sources for kept in self.kept(source.items, self.used)]
-        inner = _without_repeats([item for item in kept if item.file != header or not header])
+        public = [item for item in kept if header and item.file == header]
+        inner = _without_repeats(public, [item for item in kept if item not in public])
         macros = [item for item in inner if isinstance(item, c.Macro)]
         guarded = [item for item in inner if isinstance(item, c.GuardedItems) and _holds_function(item)]
         types = [item for item in inner if item not in guarded and item not in macros]
         constants = [self.names.definitions(self.printer), "".join(self.item(item) for item in macros)]
         return Specialised(
             tuple(sorted({path for source in self.program.sources for path in source.includes})),
-            self.interface(header, kept) if header else "",
+            self.interface(header, public) if header else "",
             "".join(self.item(item) for item in types).lstrip("\n"),
             "\n".join(part.lstrip("\n") for part in constants if part),
             self.functions(guarded),
         )
 
-    def interface(self, header: str, kept: list[c.Item]) -> str:
+    def interface(self, header: str, public: list[c.Item]) -> str:
         """What the header declares, in its order."""
         out = []
         entries = {entry.function.name: entry for entry in self.entries}
@@ -147,7 +148,7 @@ class _Writer:
             for item in source.items if source.file == header else []:
                 if isinstance(item, c.Function) and item.name in entries:
                     out.append("\n" + self.prototype(entries[item.name], item))
-                out += [self.item(other) for other in kept if other.file == header and other.line == item.line]
+                out += [self.item(other) for other in public if other.line == item.line]
         return collapse_blank_lines("".join(out))
 
     # ---- what is used
@@ -231,8 +232,11 @@ class _Writer:
                 expected = value + 1
         tag = f"enum {self.printer.words(item.name)} " if item.name else "enum "
         if item.flat:
-            return f"{tag}{{ {', '.join(text for text, _ in rows)} }};"
-        lines = [(f"    {text}{',' if index + 1 < len(rows) else ''}", member) for index, (text, member) in enumerate(rows)]
+            flat = ", ".join(text + (f" {self.printer.words(m.trailing)}" if m.trailing else "") for text, m in rows)
+            return f"{tag}{{ {flat} }};"
+        lines = [
+            (f"    {text}{',' if index + 1 < len(rows) else ''}", member) for index, (text, member) in enumerate(rows)
+        ]
         return f"{tag}{{\n{commented_lines([(text, _inner(self.printer, m.trailing)) for text, m in lines])}}};"
 
     # ---- functions
@@ -312,9 +316,9 @@ def _callees(target: Specialisation) -> list[Specialisation]:
     return found
 
 
-def _without_repeats(items: list[c.Item]) -> list[c.Item]:
-    """The items without declarations of structs that an earlier one declares."""
-    seen: set[str] = set()
+def _without_repeats(earlier: list[c.Item], items: list[c.Item]) -> list[c.Item]:
+    """The items without declarations of structs that are declared before."""
+    seen = {item.name for item in earlier if isinstance(item, c.Struct)}
     out = []
     for item in items:
         if isinstance(item, c.Struct):
@@ -351,5 +355,3 @@ def _words_of(item: c.Item) -> set[str]:
 def _inner(printer: Printer, comment: str) -> str:
     text = printer.words(comment)
     return text.removeprefix("/*").removesuffix("*/").strip()
-
-

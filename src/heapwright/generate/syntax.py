@@ -70,12 +70,16 @@ INTEGERS = {
     "unsigned long long": Integer(64, False),
     "size_t": Integer(0, False),
     "uintptr_t": Integer(0, False),
-} | {f"{'' if signed else 'u'}int{bits}_t": Integer(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)}
+} | {
+    f"{'' if signed else 'u'}int{bits}_t": Integer(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)
+}
 
 
 def bare_type(text: str) -> str:
     """A type's text without qualifiers and with single spaces: `const uint8_t *` is `uint8_t *`."""
-    words = [word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict", "static")]
+    words = [
+        word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict", "static")
+    ]
     return " ".join(words).replace("* *", "**")
 
 

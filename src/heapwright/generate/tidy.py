@@ -127,7 +127,9 @@ class _Cleaner:
                 effects = [side for side in (expr.left, expr.right) if not self.pure(side)]
             case _:
                 return [stmt]
-        return [replace(stmt, expr=effect, comments=stmt.comments if i == 0 else []) for i, effect in enumerate(effects)]
+        return [
+            replace(stmt, expr=effect, comments=stmt.comments if i == 0 else []) for i, effect in enumerate(effects)
+        ]
 
     def is_empty_macro(self, name: str) -> bool:
         macro = self.program.macros.get(name)
@@ -155,6 +157,8 @@ class _Cleaner:
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
         for index in range(len(body) - 1):
+            if self.sunk(body, index):
+                return True
             merged = self.merged(body[index], body[index + 1])
             if merged is not None:
                 merged.blank = body[index].blank
@@ -163,12 +167,32 @@ class _Cleaner:
                 return True
         return False
 
+    def sunk(self, body: list[c.Stmt], index: int) -> bool:
+        """Move a declaration, in place, to the first assignment in its block when nothing reads it before."""
+        first = body[index]
+        if not isinstance(first, c.Declare) or first.suffix or first.init and not self.pure(first.init):
+            return False
+        name = first.name
+        at = next((i for i in range(index + 1, len(body)) if name in names_in([body[i]])), 0)
+        match body[at] if at else None:
+            case c.Do(expr=c.Assign(op="=", target=c.Name(name=target), source=source)) as found if target == name:
+                if name in _names(source):
+                    return False
+            case _:
+                return False
+        assigned = names_changed(self.target.body)
+        const = "const " if assigned.count(name) == 1 and self.program.integer(first.type) else ""
+        typed = first.type if first.type.startswith("const ") else const + first.type
+        body[at] = replace(first, type=typed, init=source, line=found.line, comments=found.comments,
+                           trailing=found.trailing, blank=found.blank)  # fmt: skip
+        if at == index + 1:
+            body[at].comments = [*first.comments, *found.comments]
+            body[at].blank = first.blank
+        del body[index]
+        return True
+
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
         match first, second:
-            case c.Declare(suffix=""), c.Do(expr=c.Assign(op="=", target=c.Name(name=name), source=source)):
-                silent = first.init is None or self.pure(first.init)
-                if name == first.name and silent and not _names(source) & {name}:
-                    return replace(first, init=source, trailing=second.trailing)
             case c.Declare(init=c.Expr() as value), c.Return(expr=c.Name(name=name)) if not isinstance(value, c.Braces):
                 if name == first.name and self.returns(first.type):
                     return replace(second, expr=value)
@@ -203,7 +227,9 @@ class _Cleaner:
 
     def pointed_at(self) -> set[str]:
         """Variables whose address is taken."""
-        taken = [expr.operand for expr in c.all_expressions(self.target.body) if isinstance(expr, c.Unary) and expr.op == "&"]
+        taken = [
+            expr.operand for expr in c.all_expressions(self.target.body) if isinstance(expr, c.Unary) and expr.op == "&"
+        ]
         return {_root(operand) for operand in taken}
 
     def returns(self, typed: str | None) -> bool:
@@ -286,6 +312,23 @@ def _names(expr: c.Expr) -> set[str]:
     return {part.name for part in c.walk(expr) if isinstance(part, c.Name)}
 
 
+def names_in(body: list[c.Stmt]) -> set[str]:
+    """All names that statements mention."""
+    return {expr.name for expr in c.all_expressions(body) if isinstance(expr, c.Name)}
+
+
+def names_changed(body: list[c.Stmt]) -> list[str]:
+    """Variables that statements change or point to, once for each time."""
+    found = []
+    for expr in c.all_expressions(body):
+        match expr:
+            case c.Assign(target=target) | c.Update(operand=target) | c.Unary(op="&", operand=target):
+                found.append(_root(target))
+            case _:
+                pass
+    return found
+
+
 def _tested(test: c.Expr) -> str:
     """The variable that a condition compares with zero."""
     if isinstance(test, c.Binary) and test.op == "!=" and test.right.value == 0:
@@ -355,10 +398,12 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
     sites = call_sites(live)
     dropped = False
     for target in live:
-        used = {name for expr in c.all_expressions(target.body) for name in _names(expr)}
+        used = names_in(target.body)
         for index in reversed(range(0 if target.entry else len(target.parameters))):
             arguments = [call.arguments[index] for call in sites.get(id(target), [])]
-            if target.parameters[index].name not in used and all(is_pure(arg, program.pure_opaque) for arg in arguments):
+            if target.parameters[index].name not in used and all(
+                is_pure(arg, program.pure_opaque) for arg in arguments
+            ):
                 del target.parameters[index]
                 for call in sites.get(id(target), []):
                     del call.arguments[index]
@@ -387,32 +432,32 @@ def _forwarded(target: Specialisation) -> c.Call | None:
 
 def _collapse_forwarders(live: list[Specialisation]) -> bool:
     """Let callers call what a forwarder calls; an entry takes over the body of what only it calls."""
-    for target in live:
-        call = _forwarded(target)
-        if call is None or call.callee is None:
-            continue
-        if target.entry:
-            if _taken_over(target, call, call.callee, live):
-                return True
-            continue
+    found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
+    inner = {id(target): (target, call) for target, call in found if not target.entry}
+    if inner:
         for caller in live:
-            c.change_expressions(caller.body, lambda expr, t=target, f=call: _redirected(expr, t, f))  # type: ignore
+            c.change_expressions(caller.body, lambda expr: _redirected(expr, inner))
         return True
-    return False
+    return any(_taken_over(target, call, live) for target, call in found)
 
 
-def _redirected(expr: c.Expr, target: Specialisation, forward: c.Call) -> c.Expr:
-    """An expression in which calls of `target` are replaced by what it forwards to."""
-    expr = c.rebuild(expr, lambda inner: _redirected(inner, target, forward))
-    if not isinstance(expr, c.Call) or expr.callee is not target:
-        return expr
-    given = {p.name: argument for p, argument in zip(target.parameters, expr.arguments, strict=True)}
-    arguments = [given.get(a.name, a) if isinstance(a, c.Name) else replace(a) for a in forward.arguments]
-    return replace(forward, arguments=arguments, line=expr.line, paren=expr.paren)
+def _redirected(expr: c.Expr, forwarders: dict[int, tuple[Specialisation, c.Call]]) -> c.Expr:
+    """An expression in which calls of forwarders are replaced by what these forward to."""
+    expr = c.rebuild(expr, lambda inner: _redirected(inner, forwarders))
+    for _ in forwarders:
+        if not isinstance(expr, c.Call) or id(expr.callee) not in forwarders:
+            break
+        target, forward = forwarders[id(expr.callee)]
+        given = {p.name: argument for p, argument in zip(target.parameters, expr.arguments, strict=True)}
+        arguments = [given.get(a.name, a) if isinstance(a, c.Name) else replace(a) for a in forward.arguments]
+        expr = replace(forward, arguments=arguments, line=expr.line, paren=expr.paren)
+    return expr
 
 
-def _taken_over(entry: Specialisation, call: c.Call, callee: Specialisation, live: list[Specialisation]) -> bool:
+def _taken_over(entry: Specialisation, call: c.Call, live: list[Specialisation]) -> bool:
     """Move the body of a function that only `entry` calls into it, in the entry's names."""
+    callee = call.callee
+    assert callee is not None
     sites = [other for caller in live for other in calls(caller) if other.callee is callee]
     given = {parameter.name: arg for parameter, arg in zip(callee.parameters, call.arguments, strict=True)}
     locals_ = {stmt.name for stmt in c.all_statements(callee.body) if isinstance(stmt, c.Declare)}
@@ -432,7 +477,5 @@ def _substituted(expr: c.Expr, given: dict[str, c.Expr]) -> c.Expr:
 
 def unused_in_entry(entry: Specialisation) -> list[str]:
     """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
-    used = {name for expr in c.all_expressions(entry.body) for name in _names(expr)}
+    used = names_in(entry.body)
     return [parameter.name for parameter in entry.parameters if parameter.name not in used]
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from heapwright.generate import syntax as c
@@ -64,15 +65,22 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
     sites = call_sites(live)
     learnt: Facts = {}
     for target in live:
-        changed = assigned_in(target.body)
+        if target.entry or len(target.function.body or []) < 2:
+            continue  # the parameters of an entry are public; accessors are more readable with all of theirs
+        fixed = assigned_in(target.body) | _told_of(target.function)
         for index, parameter in enumerate(target.parameters):
             arguments = [call.arguments[index] for call in sites.get(id(target), [])]
-            if target.entry or not arguments or parameter.name in changed or (target.key, parameter.name) in refuted:
+            if not arguments or parameter.name in fixed or (target.key, parameter.name) in refuted:
                 continue
             fact = _same(arguments, parameter, program)
             if fact is not None:
                 learnt.setdefault(target.key, {})[parameter.name] = fact
     return learnt
+
+
+def _told_of(function: c.Function) -> set[str]:
+    """Names that a function's comment speaks of, in backquotes."""
+    return {name for comment in function.comments for name in re.findall(r"`(\w+)`", comment.text)}
 
 
 def _same(arguments: list[c.Expr], parameter: c.Parameter, program: Program) -> c.Expr | None:
