@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "heapwright.h"
 #include "policy.h"
 
 #ifdef HW_EXPLORE
@@ -23,8 +24,6 @@ struct hw_heap {
     uint32_t covered_bytes;  /* arena bytes that a block has ever covered */
     uint32_t header_bytes;   /* headers of all blocks, used and free */
 };
-#else
-struct hw_heap; /* the arena; never defined */
 #endif
 
 /* The application owns the payload bytes around the metadata and types them as it likes. */

@@ -96,7 +96,7 @@ static inline void mark_bin(const struct hw_general *g, struct hw_heap *h, uint3
     }
 }
 
-/* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: g->bins. */
+/* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: the number of bins. */
 static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, uint32_t index)
 {
     if (g->bins <= 32u || index >= 32u) {

@@ -26,7 +26,7 @@ static inline uint32_t fixed_stride(const struct hw_fixed *f, uint32_t class_)
     return (f->sizes[class_] + f->header + f->align - 1u) & ~(f->align - 1u);
 }
 
-/* The smallest class that holds n bytes; f->count where there is none. O(classes). */
+/* The smallest class that holds n bytes; the number of classes where there is none. O(classes). */
 static inline uint32_t fixed_class_for(const struct hw_fixed *f, uint32_t n)
 {
     uint32_t class_ = 0;

@@ -162,28 +162,31 @@ static inline int is_better(const struct hw_general *g, uint32_t have, uint32_t 
     return best == 0 || have < best;
 }
 
-/* Searches one list from the word `before` up to the node `end`, for the first block that will do. */
+/* Searches one list from the word `before` on, for the first block that will do. A next fit stops at the node `end`. */
 static inline struct hw_found list_first(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t end,
                                          uint32_t size)
 {
     struct hw_found found = found_none();
     uint32_t node = load_link(&g->links, h, before);
-    while (node && node != end) {
-        const uint32_t b = node - g->header;
-        uint32_t word = load_word(g, h, b);
-        if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, b, word);
+    while (node) {
+        if (g->fit == HW_NEXT && node == end) {
+            return found;
         }
-        if (word && will_do(g, word_size(g, word), size)) {
-            found.b = b;
+        uint32_t word = load_word(g, h, node - g->header);
+        if (g->coalesce == HW_LAZY) {
+            word = merge_following(g, h, before, node - g->header, word);
+            if (word == 0) {
+                return found;
+            }
+        }
+        if (will_do(g, word_size(g, word), size)) {
+            found.b = node - g->header;
             found.word = word;
             found.before = before;
             return found;
         }
-        if (word) {
-            before = node;
-        }
-        node = load_link(&g->links, h, before);
+        before = node;
+        node = load_link(&g->links, h, node);
     }
     return found;
 }
@@ -206,15 +209,17 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     uint32_t budget = search_budget(g, h);
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        const uint32_t b = node - g->header;
-        uint32_t word = load_word(g, h, b);
+        uint32_t word = load_word(g, h, node - g->header);
         if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, b, word);
+            word = merge_following(g, h, before, node - g->header, word);
+            if (word == 0) {
+                return found;
+            }
         }
         const uint32_t have = word_size(g, word);
-        if (word && have >= size && is_better(g, have, best)) {
+        if (have >= size && is_better(g, have, best)) {
             best = have;
-            found.b = b;
+            found.b = node - g->header;
             found.word = word;
             found.before = before;
             if (g->fit == HW_BEST && have == size) {
@@ -227,10 +232,8 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
             }
             budget -= budget != 0;
         }
-        if (word) {
-            before = node;
-        }
-        node = load_link(&g->links, h, before);
+        before = node;
+        node = load_link(&g->links, h, node);
     }
     return found;
 }
@@ -718,7 +721,7 @@ static inline uint32_t merge_next(const struct hw_general *g, struct hw_heap *h,
 /* Merges with the block ahead, where that is free; returns the size gained. */
 static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
-    uint32_t size = 0;
+    uint32_t size;
     if (g->boundary_tags) {
         if (word & HW_PREV_USED) {
             return 0;
@@ -726,11 +729,7 @@ static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap
         size = size_before(g, h, b);
     } else {
         const uint32_t previous = block_before(g, h, b);
-        if (previous == 0) {
-            return 0;
-        }
-        const uint32_t previous_word = load_word(g, h, previous);
-        if (!is_mergeable(g, previous_word)) {
+        if (previous == 0 || !is_mergeable(g, load_word(g, h, previous))) {
             return 0;
         }
         size = b - previous;

@@ -20,7 +20,7 @@ static inline uint32_t quick_capacity(const struct hw_quick *q, uint32_t n)
     return (block < q->block_least ? q->block_least : block) - q->block_header;
 }
 
-/* The list of blocks of this capacity; q->count where they are not cached. */
+/* The list of blocks of this capacity; the number of lists where such blocks are not cached. */
 static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
 {
     if (q->by_size) {
