@@ -200,6 +200,7 @@ def _default_families(levels: _Levels) -> Iterator[tuple[str, Iterable[Recipe]]]
     families = [
         ("freelists x fit x split x coalesce", _technique_grid(levels)),
         ("orders of one list", _order_family(levels)),
+        ("worst fit", _worst_family(levels)),
         ("splitting from the tail", _tail_family(levels)),
         ("single lists and lists without tags", _single_family(levels)),
         ("lazy coalescing", _lazy_family(levels)),
@@ -223,6 +224,7 @@ GOOD_FIT: dict[str, Any] = {"bins": "two-level"}
 FITS: list[dict[str, Any]] = [
     EXACT_BEST,
     GOOD_FIT,
+    {"bins": "power-of-two", "fit": "first"},
     {"bins": "exact", "fit": "exact"},
     {"fit": "first"},
     {"fit": "next"},
@@ -230,9 +232,10 @@ FITS: list[dict[str, Any]] = [
     {"fit": "best", "search_percent": 30},
     {"fit": "best", "search_percent": 60},
     {"fit": "best"},
-    {"fit": "worst"},
 ]
-"""Ten levels of fit: three over bins, seven over one doubly linked list, last freed first."""
+"""Ten levels of fit: four over bins, six over one doubly linked list, last freed first. Worst fit is apart: it always
+searches the whole list, and splinters what it finds.
+"""
 
 
 def _technique_grid(levels: _Levels) -> Family:
@@ -243,8 +246,9 @@ def _technique_grid(levels: _Levels) -> Family:
             yield (*freelists, general)
 
 
-def _shapes(units: Sequence[int]) -> list[dict[str, Any]]:
-    exact = [{**EXACT_BEST, "linear_up_to": size, "unit": unit} for size in (2048, 1024, 512) for unit in units]
+def _shapes(units: Sequence[int] = ()) -> list[dict[str, Any]]:
+    exact = [{**EXACT_BEST, "linear_up_to": size} for size in (512, 1024, 2048)]
+    exact += [{**EXACT_BEST, "linear_up_to": 2048, "unit": unit} for unit in units]
     return [*exact, {"bins": "lea", "fit": "best"}, GOOD_FIT, {**GOOD_FIT, "bins_per_octave": 8}]
 
 
@@ -252,8 +256,8 @@ def _victim_family(levels: _Levels) -> Family:
     """The largest single gain measured: its threshold belongs to the traffic, so all of them are tried."""
     flushed = Quick(up_to=32, flush="before-growing", flush_share=1 / 128)
     fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (flushed,)]
-    for shape, victim in product(_shapes((levels.align, 2 * levels.align)), levels.victims):
-        for close_bins in (0, 2) if shape["bins"] == "exact" else (0,):
+    for shape, victim in product(_shapes((2 * levels.align,)), levels.victims):
+        for close_bins in (0, 2, 4) if shape["bins"] == "exact" else (0,):
             general = General(**shape, victim_up_to=victim, close_bins=close_bins)
             yield from ((*front, general) for front in fronts)
 
@@ -319,7 +323,7 @@ def _block_family(levels: _Levels) -> Family:
 
 def _narrow_family(levels: _Levels) -> Iterator[Recipe]:
     """2-byte links and 2- or 3-byte headers around the promising designs, where they reach far enough."""
-    shapes = [*_shapes((levels.align,)), {"fit": "first"}, {"fit": "best"}]
+    shapes = [*_shapes(), {"fit": "first"}, {"fit": "best"}]
     generals = [General(**shape) for shape in shapes]
     generals += [
         General(**shape, victim_up_to=victim)
@@ -340,6 +344,11 @@ def _order_family(levels: _Levels) -> Family:
     for order, fit, split, merge in product(orders, fits, levels.few_splits, MERGING):
         general = General(order=order, fit=fit, split=split, coalesce=merge)
         yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+def _worst_family(levels: _Levels) -> Family:
+    for merging, split, front in product(levels.coalescing, levels.few_splits, levels.few_freelists):
+        yield *front, General(fit="worst", split=split, **merging)
 
 
 def _tail_family(levels: _Levels) -> Family:
