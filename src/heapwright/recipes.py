@@ -342,8 +342,8 @@ def _crowding(pools: tuple[Pool, ...]) -> _Found:
 
 
 def _quick_contradictions(pool: Quick, recipe: Recipe, index: int) -> Iterator[str]:
-    below = [other for other in recipe.pools[index + 1 :] if not isinstance(other, Quick)]
-    if not below:
+    below = recipe.pools[index + 1 :]
+    if all(isinstance(other, Quick) for other in below):
         yield "no pool below it to take blocks from; valid: a general or fixed pool after it"
         return
     if (pool.sizes is None) == (pool.up_to is None):
@@ -355,17 +355,19 @@ def _quick_contradictions(pool: Quick, recipe: Recipe, index: int) -> Iterator[s
     if pool.sizes is not None and not cached:
         yield '"sizes" has none between "min_size" and "max_size"'
     for size in cached:
-        yield from _quick_size_contradictions(size, pool, below, recipe.align)
+        yield from _quick_size_contradictions(size, pool, below, recipe)
     for other in recipe.pools[:index]:
         if isinstance(other, Quick):
             yield from _shared_sizes(pool, other)
 
 
-def _quick_size_contradictions(size: int, pool: Quick, below: list[General | Fixed], align: int) -> Iterator[str]:
-    if not any(_can_serve(other, size, align) for other in below):
+def _quick_size_contradictions(size: int, pool: Quick, below: tuple[Pool, ...], recipe: Recipe) -> Iterator[str]:
+    if not any(_can_serve(other, size, recipe.align) for other in below if not isinstance(other, Quick)):
         yield f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
-    if pool.limit_bytes is not None and pool.limit_bytes < size:
-        yield f'"limit_bytes" {pool.limit_bytes} keeps no block of {size} bytes; valid: {size} or more'
+        return
+    capacity = _capacity(size, below, recipe.align, recipe.link_bytes)
+    if pool.limit_bytes is not None and pool.limit_bytes < capacity:
+        yield f'"limit_bytes" {pool.limit_bytes} keeps no block of {capacity} bytes; valid: {capacity} or more'
 
 
 def _shared_sizes(pool: Quick, earlier: Quick) -> Iterator[str]:

@@ -115,7 +115,7 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([{"kind": "quick"}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
     ([{**QUICK_8, "up_to": 64}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
     ([{**QUICK_8, "flush": "over-limit"}, GENERAL], 'pool 1 (quick): "flush" "over-limit" has no limit'),
-    ([{**QUICK_8, "limit_bytes": 7}, GENERAL], 'pool 1 (quick): "limit_bytes" 7 keeps no block of 8 bytes'),
+    ([{**QUICK_8, "limit_bytes": 7}, GENERAL], 'pool 1 (quick): "limit_bytes" 7 keeps no block of 12 bytes'),
     ([{**QUICK_8, "min_size": 9}, GENERAL], 'pool 1 (quick): "sizes" has none between'),
     ([{**QUICK_8, "min_size": 9, "max_size": 8}, GENERAL], 'pool 1 (quick): "min_size" 9 is above "max_size" 8'),
     ([{"kind": "quick", "sizes": [9]}, FIXED_8], 'pool 1 (quick): "sizes": no pool below serves 9 bytes'),
