@@ -1,0 +1,182 @@
+"""Writes a heap as C: the core specialised for one recipe, its header, and a small test.
+
+The code is the core's own text (csrc/) with everything dropped that the recipe does not use, so what was explored is
+what ships. The header's declarations and their comments come from csrc/heapwright.h.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heapwright import __version__
+from heapwright.errors import HeapwrightError
+
+if TYPE_CHECKING:
+    from heapwright.metrics import Value
+    from heapwright.recipes import Recipe
+
+CORE_FILES = (
+    "heapwright.h",
+    "policy.h",
+    "arena.h",
+    "block.h",
+    "freelist.h",
+    "pool_quick.h",
+    "pool_fixed.h",
+    "pool_general.h",
+    "heap.h",
+    "check.h",
+)
+"""The core in the order of inclusion."""
+
+ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
+LOOKING = ("hw_next_block", "hw_statistics", "hw_check")
+
+_WIDTH = 118
+
+
+def core_directory() -> Path:
+    """Where the core's sources lie: in the checkout, or installed beside this package."""
+    package = Path(__file__).resolve().parents[1]
+    for directory in (package.parents[1] / "csrc", package / "csrc"):
+        if (directory / "heap.h").is_file():
+            return directory
+    raise HeapwrightError(f"{package / 'csrc'}: the C core is missing; install heapwright again")
+
+
+@lru_cache(maxsize=1)
+def core_sources() -> tuple[tuple[str, str], ...]:
+    """(file name, text) of the core's files in the order of inclusion."""
+    directory = core_directory()
+    return tuple((name, (directory / name).read_text(encoding="utf-8")) for name in CORE_FILES)
+
+
+def generated_files(
+    recipe: Recipe,
+    prefix: str = "app",
+    tuned_for: str | None = None,
+    metrics: Mapping[str, Value] | None = None,
+) -> dict[str, str]:
+    """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
+
+    Args:
+        recipe: the allocator.
+        prefix: what every public name begins with; a C identifier.
+        tuned_for: what the recipe was chosen on, in words, for the comment at the top.
+        metrics: what it measured there, for the same comment.
+
+    Raises HeapwrightError for a prefix that is no C identifier.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from heapwright.generate.specialise import specialise_parts
+    from heapwright.policy import policy
+
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
+        raise HeapwrightError(f"--prefix {prefix!r} cannot begin a C name; valid: letters, digits and _, as in app")
+    values = policy(recipe)
+    parts = specialise_parts(core_sources(), values, ALLOCATING + LOOKING, prefix, header="heapwright.h")
+    environment = Environment(
+        loader=PackageLoader("heapwright.generate", "templates"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    names = {
+        "prefix": prefix,
+        "upper": prefix.upper(),
+        "title": recipe.name or recipe.summary(),
+        "about": _about(recipe, tuned_for, metrics),
+        "toml": ["", *recipe.to_toml().rstrip().splitlines()],
+        "version": __version__,
+        "hash": recipe.hash,
+        "parts": parts,
+        "arena_alignment": values["arena_align"],
+        "least_arena": values["fixed_end"],
+        "align": recipe.align,
+        "checks": recipe.checks,
+        "header_alone": min((pool.header for pool in recipe.pools if pool.kind != "quick"), default=0),
+        "aligned": any(pool.kind == "general" for pool in recipe.pools),
+        "arena_bytes": _test_arena(values),
+    }
+    suffixes = ("heap.c", "heap.h", "heap_test.c")
+    return {f"{prefix}_{suffix}": environment.get_template(suffix).render(names) for suffix in suffixes}
+
+
+def generate(
+    recipe: Recipe,
+    directory: str | Path,
+    prefix: str = "app",
+    tuned_for: str | None = None,
+    metrics: Mapping[str, Value] | None = None,
+) -> list[Path]:
+    """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
+
+    Each file is replaced as a whole: a full disk leaves what was there. Raises OSError where it cannot write.
+    """
+    files = generated_files(recipe, prefix, tuned_for, metrics)
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        _replace(directory / name, text)
+    return [directory / name for name in files]
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(path)
+        raise
+
+
+def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None) -> list[str]:
+    """Lines of the comment that says what the heap is and what it was chosen for."""
+    import textwrap
+
+    lines = textwrap.wrap(recipe.summary(), _WIDTH - 4)
+    if recipe.source:
+        lines += textwrap.wrap(f"After {recipe.source}.", _WIDTH - 4)
+    if tuned_for:
+        lines += textwrap.wrap(f"Tuned for {tuned_for}.", _WIDTH - 4)
+    if metrics:
+        lines += textwrap.wrap(_measured(metrics), _WIDTH - 4)
+    return lines
+
+
+def _measured(metrics: Mapping[str, Value]) -> str:
+    words = []
+    for key, text in (
+        ("footprint_bytes", "{:,} bytes of arena"),
+        ("requested_peak_bytes", "for a peak of {:,} requested"),
+        ("accesses", "{:,} metadata accesses"),
+        ("accesses_malloc_max", "at most {:,} in a malloc"),
+        ("accesses_free_max", "at most {:,} in a free"),
+    ):
+        value = metrics.get(key)
+        if value is not None:
+            words.append(text.format(value))
+    return f"Measured there: {', '.join(words)}." if words else ""
+
+
+def _test_arena(values: Mapping[str, object]) -> int:
+    """Bytes of the generated test's arena: room for some hundred objects, within what the recipe reaches."""
+    fixed, reach = values["fixed_end"], values["reach"]
+    assert isinstance(fixed, int) and isinstance(reach, int)
+    return int(min(fixed + 65536, reach))

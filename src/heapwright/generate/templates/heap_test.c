@@ -1,0 +1,171 @@
+/* {{ prefix }}_heap_test.c: a small test of {{ prefix }}_heap.c, for the host or the target.
+ *
+ *     cc -std=c11 -Wall -Wextra -O2 {{ prefix }}_heap.c {{ prefix }}_heap_test.c -o {{ prefix }}_heap_test && ./{{ prefix }}_heap_test
+ *
+ * It fills the heap to exhaustion and empties it again in a random order, many times, with every object's bytes checked
+ * and the heap's invariants after each call. On a target without stdio define {{ upper }}_TEST_QUIET and read the exit code.
+ */
+#include "{{ prefix }}_heap.h"
+
+#ifndef {{ upper }}_TEST_QUIET
+#include <stdio.h>
+#define SAY(...) printf(__VA_ARGS__)
+#else
+#define SAY(...) ((void)0)
+#endif
+
+enum { OBJECTS = 256, ROUNDS = 20000 };
+
+#define ARENA_BYTES {{ arena_bytes }}u
+
+static _Alignas({{ upper }}_ARENA_ALIGNMENT) unsigned char arena[ARENA_BYTES];
+
+static struct {
+    unsigned char *bytes;
+    size_t size;
+} objects[OBJECTS];
+
+static uint32_t state = 1;
+
+static uint32_t random_below(uint32_t bound)
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state % bound;
+}
+
+static int failures;
+
+static void expect(int holds, const char *what)
+{
+    if (!holds) {
+        SAY("FAILED: %s\n", what);
+        failures++;
+    }
+}
+
+static void fill(unsigned i, size_t from)
+{
+    for (size_t k = from; k < objects[i].size; k++) {
+        objects[i].bytes[k] = (unsigned char)(i * 31u + k);
+    }
+}
+
+static int is_intact(unsigned i, size_t bytes)
+{
+    for (size_t k = 0; k < bytes; k++) {
+        if (objects[i].bytes[k] != (unsigned char)(i * 31u + k)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Many small objects, some large ones: what networks ask for. */
+static size_t random_size(void)
+{
+    return random_below(4) ? random_below(128) : random_below(2048);
+}
+
+static void release(struct {{ prefix }}_heap *heap, unsigned i)
+{
+    expect(is_intact(i, objects[i].size), "an object keeps its bytes");
+    {{ prefix }}_free(heap, objects[i].bytes);
+    objects[i].bytes = NULL;
+}
+
+static void resize(struct {{ prefix }}_heap *heap, unsigned i)
+{
+    const size_t size = random_size();
+    unsigned char *bytes = {{ prefix }}_realloc(heap, objects[i].bytes, size);
+    if (bytes == NULL) {
+        return; /* the object lives on as it was */
+    }
+    const size_t kept = size < objects[i].size ? size : objects[i].size;
+    objects[i].bytes = bytes;
+    expect(is_intact(i, kept), "realloc keeps an object's bytes");
+    objects[i].size = size;
+    fill(i, kept);
+}
+
+static void allocate(struct {{ prefix }}_heap *heap, unsigned i)
+{
+    size_t alignment = {{ upper }}_ALIGNMENT;
+    objects[i].size = random_size();
+{% if aligned %}
+    if (random_below(16) == 0) {
+        alignment = {{ upper }}_ARENA_ALIGNMENT * 4u;
+        objects[i].bytes = {{ prefix }}_aligned_alloc(heap, alignment, objects[i].size);
+    } else {
+        objects[i].bytes = {{ prefix }}_malloc(heap, objects[i].size);
+    }
+{% else %}
+    objects[i].bytes = {{ prefix }}_malloc(heap, objects[i].size);
+{% endif %}
+    if (objects[i].bytes) {
+        expect((uintptr_t)objects[i].bytes % alignment == 0, "an object is aligned");
+        expect({{ prefix }}_usable_size(heap, objects[i].bytes) >= objects[i].size, "an object is large enough");
+        fill(i, 0);
+    }
+}
+
+static void test_random_calls(struct {{ prefix }}_heap *heap)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const unsigned i = random_below(OBJECTS);
+        if (objects[i].bytes == NULL) {
+            allocate(heap, i);
+        } else if (random_below(8) == 0) {
+            resize(heap, i);
+        } else {
+            release(heap, i);
+        }
+        expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
+    }
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        if (objects[i].bytes) {
+            release(heap, i);
+        }
+    }
+    const struct {{ prefix }}_statistics told = {{ prefix }}_statistics(heap);
+    expect(told.used == 0 && told.used_blocks == 0, "nothing is in use after all is freed");
+    expect(told.peak <= ARENA_BYTES, "the peak lies within the arena");
+}
+
+static void test_impossible_requests(struct {{ prefix }}_heap *heap)
+{
+    const uint32_t refused = {{ prefix }}_statistics(heap).refused;
+    expect({{ prefix }}_malloc(heap, SIZE_MAX) == NULL, "SIZE_MAX bytes are refused");
+    expect({{ prefix }}_calloc(heap, SIZE_MAX / 2u, 4u) == NULL, "a product that overflows is refused");
+    expect({{ prefix }}_statistics(heap).refused == refused + 2u, "refused requests are counted");
+    {{ prefix }}_free(heap, NULL);
+    expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
+}
+{% if checks %}
+
+static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
+{
+    int elsewhere = 0;
+    const uint32_t misused = {{ prefix }}_statistics(heap).misused;
+    {{ prefix }}_free(heap, &elsewhere);
+    expect({{ prefix }}_statistics(heap).misused == misused + 1u, "a foreign pointer is ignored and counted");
+    expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
+}
+{% endif %}
+
+int main(void)
+{
+    expect({{ prefix }}_init(arena, {{ least_arena - 1 }}u) == NULL, "an arena that cannot hold the control data is refused");
+    struct {{ prefix }}_heap *heap = {{ prefix }}_init(arena, sizeof arena);
+    expect(heap != NULL, "the arena is accepted");
+    if (heap) {
+        test_random_calls(heap);
+        test_impossible_requests(heap);
+{% if checks %}
+        test_wrong_pointers(heap);
+{% endif %}
+    }
+    SAY("{{ prefix }}_heap: %s\n", failures ? "FAILED" : "ok");
+    return failures != 0;
+}
