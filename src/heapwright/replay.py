@@ -52,7 +52,7 @@ class _Calls:
 
 _calls: weakref.WeakKeyDictionary[Trace, _Calls] = weakref.WeakKeyDictionary()
 _calls_lock = threading.Lock()
-_policies: dict[str, Any] = {}
+_bounds: weakref.WeakKeyDictionary[Trace, dict[int, int]] = weakref.WeakKeyDictionary()
 
 
 def _calls_of(trace: Trace) -> _Calls:
@@ -84,6 +84,16 @@ def _prepare(trace: Trace) -> _Calls:
     has_times = len(ts_us) > 0 and bool((ts_us >= 0).all()) and ts_us[-1] > ts_us[0]
     struct.ts_us = _pointer("int64_t", ts_us) if has_times else ffi.NULL
     return _Calls(struct, (op, slot, size, align, ts_us))
+
+
+def call_records(trace: Trace) -> tuple[int, NDArray[np.uint32]]:
+    """The trace as flat records, for programs that replay it without Python.
+
+    Returns the number of slots and uint32[calls, 3]: operation << 30 | slot, size, alignment (0 is the heap's own).
+    """
+    calls = _calls_of(trace)
+    op, slot, size, align, _ = calls.arrays
+    return int(calls.struct.slots), np.column_stack([op.astype(np.uint32) << np.uint32(30) | slot, size, align])
 
 
 def _pointer(type_: str, array: NDArray[Any]) -> Any:
@@ -236,7 +246,17 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
 
 
 def lower_bound(trace: Trace, align: int) -> int:
-    """Largest sum of live requested bytes, each rounded up to `align`: no allocator needs less. O(calls)."""
+    """Largest sum of live requested bytes, each rounded up to `align`: no allocator needs less.
+
+    O(calls) once for a trace and alignment.
+    """
+    bounds = _bounds.setdefault(trace, {})
+    if align not in bounds:
+        bounds[align] = _lower_bound(trace, align)
+    return bounds[align]
+
+
+def _lower_bound(trace: Trace, align: int) -> int:
     object_, objects = trace.objects()
     rounded = (np.maximum(trace.size.astype(np.int64), 1) + align - 1) // align * align
     rounded[trace.op == 3] = 0

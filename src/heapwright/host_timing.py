@@ -1,0 +1,134 @@
+"""Host time of an allocator on a trace: the specialised code, compiled and run, in CPU time.
+
+Heaps that are to be compared are compiled first and then run in turn, a few passes each, round after round, so that
+what disturbs the machine disturbs them all; what counts is the median of a heap's passes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heapwright.errors import HeapwrightError
+
+if TYPE_CHECKING:
+    from heapwright.recipes import Recipe
+    from heapwright.traces import Trace
+
+ROUNDS, PASSES = 5, 3
+"""Rounds over all heaps, and passes of a heap in each round."""
+
+FLAGS = ("-std=c11", "-O2", "-w")
+DRIVER = Path(__file__).with_name("timing_driver.c")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled driver: its command up to the calls, what follows the number of passes, and its environment."""
+
+    path: Path
+    arguments: tuple[str, ...] = ()
+    preload: str | None = None
+
+
+class Bench:
+    """A folder of compiled drivers and traces; use it in a `with` statement."""
+
+    def __init__(self, compiler: str | None = None, flags: Sequence[str] = FLAGS) -> None:
+        self.compiler = compiler or os.environ.get("CC") or shutil.which("cc") or ""
+        if not self.compiler:
+            raise HeapwrightError("host time needs a C compiler: install gcc or clang, or set CC")
+        self.flags = tuple(flags)
+
+    def __enter__(self) -> Bench:
+        self._folder = tempfile.TemporaryDirectory(prefix="heapwright-timing-")
+        self.folder = Path(self._folder.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def generated(self, recipe: Recipe, *defines: str) -> Program:
+        """The driver around the recipe's generated code, compiled as a separate file, as firmware would."""
+        from heapwright.generate import generate
+        from heapwright.policy import policy
+
+        folder = self.folder / f"generated-{recipe.hash}"
+        if not folder.exists():
+            generate(recipe, folder, "timed")
+        arena = min(int(policy(recipe)["reach"]), 1 << 31)
+        program = self._compile(folder / "driver", ["-DDRIVE_GENERATED", *defines, f"-I{folder}"], folder / "timed_heap.c")
+        return Program(program, (str(arena),))
+
+    def with_policy(self, recipe: Recipe, *defines: str) -> Program:
+        """The driver around the core as it is, which reads the recipe's policy at run time."""
+        from heapwright._native import ffi
+        from heapwright.generate.emit import core_directory
+        from heapwright.replay import policy_struct
+
+        struct = policy_struct(recipe)
+        path = self.folder / f"policy-{recipe.hash}.bin"
+        path.write_bytes(bytes(ffi.buffer(struct)))
+        program = self._compile(self.folder / "policy-driver", ["-DDRIVE_POLICY", *defines, f"-I{core_directory()}"])
+        return Program(program, (str(min(int(struct.reach), 1 << 31)), str(path)))
+
+    def library(self, preload: str | None = None, *defines: str) -> Program:
+        """The driver around the C library's heap, or the shared object preloaded in its place."""
+        return Program(self._compile(self.folder / "library-driver", list(defines)), (), preload)
+
+    def _compile(self, program: Path, arguments: list[str], *sources: Path) -> Path:
+        variant = hashlib.sha256(repr((arguments, self.flags)).encode()).hexdigest()[:8]
+        program = program.with_name(f"{program.name}-{variant}")
+        if not program.exists():
+            command = [self.compiler, *self.flags, *arguments, str(DRIVER), *map(str, sources), "-o", str(program)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise HeapwrightError(f"{self.compiler} cannot compile the timing driver: {done.stderr.strip()[:500]}")
+        return program
+
+    def calls(self, trace: Trace) -> Path:
+        """The trace in the driver's format."""
+        from heapwright.replay import call_records
+
+        slots, records = call_records(trace)
+        path = self.folder / f"{trace.name}-{len(trace)}.calls"
+        with path.open("wb") as file:
+            np.array([len(trace), slots], np.uint32).tofile(file)
+            records.tofile(file)
+        return path
+
+    def measure(
+        self, programs: Mapping[str, Program], trace: Trace, rounds: int = ROUNDS, passes: int = PASSES
+    ) -> dict[str, float]:
+        """Median nanoseconds of CPU time a call, by program, over interleaved rounds."""
+        calls = self.calls(trace)
+        times: dict[str, list[int]] = {name: [] for name in programs}
+        for _ in range(rounds):
+            for name, program in programs.items():
+                times[name] += self._run(program, calls, passes)
+        calls.unlink()
+        return {name: statistics.median(found) / max(len(trace), 1) for name, found in times.items()}
+
+    def _run(self, program: Program, calls: Path, passes: int) -> list[int]:
+        environment = {**os.environ, "LD_PRELOAD": program.preload} if program.preload else None
+        command = [str(program.path), str(calls), str(passes), *program.arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        if done.returncode:
+            raise HeapwrightError(f"the timing driver failed: {done.stderr.strip() or done.returncode}")
+        return [int(line) for line in done.stdout.split()]
+
+
+def ns_per_event(trace: Trace, recipe: Recipe) -> float:
+    """CPU nanoseconds a call of the recipe's generated code on this host, the median of repeated passes."""
+    with Bench() as bench:
+        return bench.measure({"heap": bench.generated(recipe)}, trace)["heap"]

@@ -1,0 +1,146 @@
+/* timing_driver.c: replays a trace as fast as it can, for CPU time.
+ *
+ *     driver CALLS PASSES [ARENA_BYTES [POLICY]]
+ *
+ * CALLS is what heapwright.host_timing writes: number of calls and slots, then one record a call. Each pass prints the
+ * nanoseconds of CPU time that the calls took. Between passes the heap is made anew (generated code, DRIVE_GENERATED;
+ * the core with its policy read at run time, DRIVE_POLICY), or everything is freed (the C library's heap, or the one
+ * preloaded in its place). With -DTOUCH each object is written and read once, as a program would.
+ */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#if defined(DRIVE_GENERATED)
+#include "timed_heap.h"
+static struct timed_heap *heap;
+#define RESET(arena, bytes) (heap = timed_init(arena, bytes))
+#define MALLOC(n) timed_malloc(heap, n)
+#define REALLOC(p, n) timed_realloc(heap, p, n)
+#define ALIGNED(a, n) timed_aligned_alloc(heap, a, n)
+#define FREE(p) timed_free(heap, p)
+#elif defined(DRIVE_POLICY)
+#include "heap.h"
+static struct hw_policy policy;
+static struct hw_heap *heap;
+#define RESET(arena, bytes) (heap = hw_init(&policy, arena, bytes))
+#define MALLOC(n) hw_malloc(&policy, heap, n)
+#define REALLOC(p, n) hw_realloc(&policy, heap, p, n)
+#define ALIGNED(a, n) hw_aligned_alloc(&policy, heap, a, n)
+#define FREE(p) hw_free(&policy, heap, p)
+#else
+static int heap = 1;
+#define RESET(arena, bytes) ((void)(arena), (void)(bytes))
+#define MALLOC(n) malloc(n)
+#define REALLOC(p, n) realloc(p, n)
+#define ALIGNED(a, n) aligned_alloc(a, n)
+#define FREE(p) free(p)
+#endif
+
+struct call {
+    uint32_t op_and_slot; /* operation in the upper 2 bits: malloc, calloc, realloc, free */
+    uint32_t size;
+    uint32_t align;
+};
+
+static void *read_file(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+        perror(path);
+        exit(1);
+    }
+    *bytes = (size_t)ftell(file);
+    rewind(file);
+    void *content = mmap(NULL, *bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (content == MAP_FAILED || fread(content, 1, *bytes, file) != *bytes) {
+        perror(path);
+        exit(1);
+    }
+    fclose(file);
+    return content;
+}
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static void touch(unsigned char *bytes, uint32_t size)
+{
+#ifdef TOUCH
+    if (bytes) {
+        memset(bytes, 1, size);
+    }
+#else
+    (void)bytes;
+    (void)size;
+#endif
+}
+
+static void replay(const struct call *calls, uint32_t count, unsigned char **objects)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t slot = calls[i].op_and_slot & 0x3fffffffu;
+        const uint32_t op = calls[i].op_and_slot >> 30;
+        if (op == 3u) {
+            FREE(objects[slot]);
+            objects[slot] = NULL;
+        } else if (op == 2u) {
+            unsigned char *moved = REALLOC(objects[slot], calls[i].size);
+            objects[slot] = moved ? moved : objects[slot];
+        } else {
+            objects[slot] = calls[i].align ? ALIGNED(calls[i].align, calls[i].size) : MALLOC(calls[i].size);
+            touch(objects[slot], calls[i].size);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) {
+        fprintf(stderr, "usage: driver CALLS PASSES [ARENA_BYTES [POLICY]]\n");
+        return 2;
+    }
+    size_t bytes;
+    const uint32_t *numbers = read_file(argv[1], &bytes);
+    const uint32_t count = numbers[0];
+    const uint32_t slots = numbers[1];
+    const size_t arena_bytes = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+    void *arena = NULL;
+    if (arena_bytes) {
+        arena = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+#ifdef DRIVE_POLICY
+    size_t policy_bytes;
+    memcpy(&policy, read_file(argv[4], &policy_bytes), sizeof policy);
+#endif
+    unsigned char **objects =
+        mmap(NULL, (slots + 1u) * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int pass = atoi(argv[2]); pass >= 0; pass--) {
+        RESET(arena, arena_bytes);
+        if (!heap) {
+            fprintf(stderr, "the arena is too small\n");
+            return 1;
+        }
+        const int64_t start = now();
+        replay((const struct call *)(numbers + 2), count, objects);
+        const int64_t end = now();
+        if (pass != atoi(argv[2])) {
+            printf("%lld\n", (long long)(end - start)); /* the first pass only warms up */
+        }
+        for (uint32_t slot = 0; slot < slots; slot++) {
+            if (arena == NULL) {
+                FREE(objects[slot]);
+            }
+            objects[slot] = NULL;
+        }
+    }
+    return 0;
+}
