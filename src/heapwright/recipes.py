@@ -540,15 +540,15 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
     unit = pool.unit or align
     min_block = _smallest_block(pool, align, link_bytes)
     changes: dict[str, Any] = {"unit": unit, "min_block": min_block, "boundary_tags": _has_tags(pool)}
-    if pool.free_list == "implicit":
-        changes["order"] = "address"
+    order = "address" if pool.free_list == "implicit" else pool.order
+    changes["order"] = order
     if pool.bins == "none":
         changes |= {"linear_up_to": None, "bins_per_octave": None}
     else:
         linear, per_octave = _bin_shape(pool, align, link_bytes)
         bins = _bins_name(pool, linear, per_octave, unit)
         changes |= {"bins": bins, "linear_up_to": linear, "bins_per_octave": per_octave}
-    if pool.bins in ROUNDED_UP or (pool.fit == "best" and (pool.search_percent == 0 or pool.order == "size")):
+    if pool.bins in ROUNDED_UP or (pool.fit == "best" and (pool.search_percent == 0 or order == "size")):
         changes["fit"] = "first"
     fit_searches = changes.get("fit", pool.fit) == "best"
     changes["search_percent"] = pool.search_percent if fit_searches else 100

@@ -227,6 +227,7 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"fit": "best", "order": "size"}, {"fit": "first", "order": "size"}),
     ({"fit": "best", "order": "size", "search_percent": 30}, {"order": "size"}),
     ({"free_list": "implicit", "order": "fifo"}, {"free_list": "implicit", "order": "address"}),
+    ({"free_list": "implicit", "order": "size", "fit": "best"}, {"free_list": "implicit", "fit": "best"}),
     ({"bins": "none", "linear_up_to": 64, "bins_per_octave": 2}, {}),
     ({"bins": "two-level", "fit": "best", "search_percent": 20}, {"bins": "two-level"}),
     ({"bins": "two-level", "linear_up_to": 128, "bins_per_octave": 32}, {"bins": "two-level"}),
@@ -256,6 +257,7 @@ def test_recipes_that_behave_alike_are_equal(one: dict[str, Any], other: dict[st
 
 DISTINCT: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"boundary_tags": False}, {}),
+    ({"free_list": "implicit", "order": "size", "fit": "best"}, {"free_list": "implicit"}),
     ({"split_from": "tail"}, {}),
     ({"fit": "exact", "split": "never"}, {"fit": "exact"}),  # realloc splits what it shrinks
     ({"fit": "best"}, {"fit": "best", "search_percent": 99}),
