@@ -216,8 +216,7 @@ class Recipe(_Table):
     def from_dict(cls, data: Mapping[str, Any], where: str = "recipe") -> Recipe:
         """Build from the data of a TOML file or of `to_dict`; `where` names it in errors.
 
-        Raises HeapwrightError, its subclass
-        ContradictionError where every key is valid for itself.
+        Raises HeapwrightError, and its subclass ContradictionError where every key is valid for itself.
         """
         try:
             return cls.model_validate(dict(data))
@@ -299,12 +298,12 @@ def resolve_heap(text: str) -> Recipe:
     """
     if text.endswith(".toml"):
         return Recipe.load(text)
-    study, separator, identifier = text.rpartition(":")
+    path, separator, identifier = text.rpartition(":")
     if separator:
         from heapwright.study import Study
 
-        recipe: Recipe = Study.open(study).recipe(identifier)
-        return recipe
+        with Study.open(path) as study:
+            return study.recipe(identifier)
     from heapwright import zoo
 
     return zoo.load(text)
