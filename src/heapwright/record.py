@@ -437,11 +437,11 @@ def _history(records: NDArray[Any]) -> tuple[dict[str, Any], list[str]]:
         "align": np.where(align > 0, np.uint64(1) << align, np.uint64(0)),
     }
     counts = {
-        "frees of blocks allocated before the recording left out": int(np.sum((kind == _FREE) & (giver < 0))),
-        "blocks allocated before the recording counted from their realloc": int(np.sum(adopted)),
-        "frees the recorder did not see put where the address was given out again": len(unseen),
+        "frees of blocks allocated before the recording, left out": int(np.sum((kind == _FREE) & (giver < 0))),
+        "blocks allocated before the recording, counted from their realloc": int(np.sum(adopted)),
+        "frees the recorder did not see, put where the address was given out again": len(unseen),
     }
-    return columns, [f"{count} {words}" for words, count in counts.items() if count]
+    return columns, [f"{words}: {count}" for words, count in counts.items() if count]
 
 
 def _ranks(values: NDArray[Any]) -> NDArray[np.intp]:

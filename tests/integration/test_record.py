@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
 RECORDER = Path(__file__).resolve().parents[2] / "recorder" / "recorder.c"
-COMMAND = [sys.executable, "-c", "from heapwright.cli import main; main()", "record"]
+COMMAND = [str(Path(sysconfig.get_path("scripts")) / "heapwright"), "record"]
 PAGE = os.sysconf("SC_PAGESIZE")
 
 Compile = Callable[..., str]
@@ -206,7 +207,7 @@ def test_a_forked_child_has_its_own_trace(fork: str, compiled: Compile, tmp_path
     assert 77 not in parent.size
     assert parent.op[-1] == FREE
     assert child.size.tolist() == [77] * 20
-    assert recording.files[1].notes == ("1 frees of blocks allocated before the recording left out",)
+    assert recording.files[1].notes == ("frees of blocks allocated before the recording, left out: 1",)
 
 
 def test_every_image_of_a_process_has_its_own_trace(compiled: Compile, tmp_path: Path) -> None:
@@ -292,8 +293,9 @@ __attribute__((destructor)) static void check(void) {
 def test_memory_asked_for_while_the_real_functions_are_looked_up(
     compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    program = compiled("malloc(424242); malloc(1);")
     monkeypatch.setenv("LD_PRELOAD", compiled(DLSYM_THAT_ALLOCATES, "-shared", "-fPIC", "-ldl"))
-    recording = record([compiled("malloc(424242); malloc(1);")], tmp_path / "app.parquet")
+    recording = record([program], tmp_path / "app.parquet")
     assert recording.exit_status == 0
     assert calls_after(only(recording)[1], 424242)[0] == (MALLOC, 1, 1, 0)
 

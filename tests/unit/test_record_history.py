@@ -97,8 +97,8 @@ def test_blocks_from_before_the_recording() -> None:
     assert calls(rows) == (
         [(MALLOC, 0, 50), (FREE, 0, 0)],
         [
-            "2 frees of blocks allocated before the recording left out",
-            "1 blocks allocated before the recording counted from their realloc",
+            "frees of blocks allocated before the recording, left out: 2",
+            "blocks allocated before the recording, counted from their realloc: 1",
         ],
     )
 
@@ -112,7 +112,7 @@ def test_a_free_nobody_saw_is_put_before_the_address_is_given_out_again() -> Non
     ]
     assert calls(rows) == (
         [(MALLOC, 0, 8), (MALLOC, 1, 5), (FREE, 0, 0), (MALLOC, 2, 9), (FREE, 2, 0)],
-        ["1 frees the recorder did not see put where the address was given out again"],
+        ["frees the recorder did not see, put where the address was given out again: 1"],
     )
 
 
