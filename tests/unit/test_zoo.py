@@ -71,7 +71,7 @@ def test_a_heap_is_found_by_its_name() -> None:
 
 
 def test_modem_allocators_differ_in_fit_and_tags_only() -> None:
-    """S1 sections 4.3 and 4.4: one 4-byte header, all blocks in order of address, immediate coalescing."""
+    """Peintner et al., sections 4.3 and 4.4: one 4-byte header, all blocks in order of address, immediate coalescing."""
     for fit in ("first", "best"):
         for free, tags in (("slow", False), ("fast", True)):
             pool = general(f"{fit}-fit-{free}-free")
@@ -90,7 +90,7 @@ def test_modem_allocators_differ_in_fit_and_tags_only() -> None:
 def test_network_allocators_have_the_papers_freelists(
     name: str, sizes: tuple[int, ...], cached: tuple[int, ...]
 ) -> None:
-    """S0 section 6."""
+    """Mamagkakis et al. 2006, section 6."""
     quick, main_pool = zoo.load(name).pools
     assert isinstance(quick, Quick)
     assert isinstance(main_pool, General)
@@ -102,13 +102,13 @@ def test_network_allocators_have_the_papers_freelists(
 
 
 def test_wifi_pools_have_the_papers_sizes() -> None:
-    """S2 section 4, A."""
+    """Mamagkakis et al. 2007, section 4, A."""
     assert fixed("wifi-special-pools").sizes == (40, 64, 128, 256, 512, 1024, 1500)
     assert fixed("wifi-special-pools").find == "first-fit"
 
 
 def test_st_memmgr_reaches_what_its_descriptor_does() -> None:
-    """S4 section V.A: 15 bits of size; with frames of 1, 2, 4 and 8 bytes they reach 32, 64, 128 and 256 KB."""
+    """Das and Singh, section V.A: 15 bits of size; with frames of 1, 2, 4 and 8 bytes they reach 32, 64, 128 and 256 KB."""
     recipe = zoo.load("st-memmgr")
     reaches = [recipe.model_copy(update={"align": frame}).reach for frame in (1, 2, 4, 8)]
     assert reaches == [(32 << 10) - 1, (64 << 10) - 2, (128 << 10) - 4, (256 << 10) - 8]
