@@ -71,7 +71,7 @@ def test_a_heap_is_found_by_its_name() -> None:
 
 
 def test_modem_allocators_differ_in_fit_and_tags_only() -> None:
-    """Peintner et al., sections 4.3 and 4.4: one 4-byte header, all blocks in order of address, immediate coalescing."""
+    """Peintner et al., sections 4.3 and 4.4: one 4-byte header, blocks by address, immediate coalescing."""
     for fit in ("first", "best"):
         for free, tags in (("slow", False), ("fast", True)):
             pool = general(f"{fit}-fit-{free}-free")
@@ -108,7 +108,7 @@ def test_wifi_pools_have_the_papers_sizes() -> None:
 
 
 def test_st_memmgr_reaches_what_its_descriptor_does() -> None:
-    """Das and Singh, section V.A: 15 bits of size; with frames of 1, 2, 4 and 8 bytes they reach 32, 64, 128 and 256 KB."""
+    """Das and Singh, section V.A: 15 bits of size; frames of 1, 2, 4, 8 bytes reach 32, 64, 128, 256 KB."""
     recipe = zoo.load("st-memmgr")
     reaches = [recipe.model_copy(update={"align": frame}).reach for frame in (1, 2, 4, 8)]
     assert reaches == [(32 << 10) - 1, (64 << 10) - 2, (128 << 10) - 4, (256 << 10) - 8]
