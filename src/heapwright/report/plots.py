@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from heapwright.profile import FREQUENT_SHARE
 from heapwright.report import raster
-from heapwright.report.figure import BLUE, INK, LEGEND_COLUMNS, PALE, SI, VERMILLION, Figure, Row, inline, quantity
+from heapwright.report.figure import BLUE, INK, PALE, SI, VERMILLION, Figure, Row, inline, quantity
 
 TOP_SIZES = 12
 WIDTH, HEIGHT = 540, 250
@@ -193,7 +193,11 @@ def heap_map(drawn: Mapping[str, Any], heap: str, calls: int, extent: int, name:
     image = inline([{"url": url, "event": 0, "last": calls, "low": 0, "high": extent}]).mark_image(aspect=False)
     # Squares that are there only for the legend: a picture has none.
     legend = alt.Legend(
-        symbolType="square", symbolOpacity=1, symbolSize=110, symbolStrokeWidth=0, columns=LEGEND_COLUMNS
+        symbolType="square",
+        symbolOpacity=1,
+        symbolSize=110,
+        symbolStrokeWidth=0,
+        columns=alt.expr("width < 420 ? 2 : 3"),
     )
     key = inline([{"state": state.words, "event": 0, "low": 0} for state in states]).mark_point(opacity=0, filled=True)
     layers = [

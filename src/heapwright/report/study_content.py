@@ -33,6 +33,8 @@ TABLE_METRICS = (
 SAME_SPOT = 3.0
 """Pixels within which two recipes off the front are drawn as one point."""
 PLOTTED_PAIRS = 3
+WORTH_TELLING = 1.0005
+"""From this ratio on, four digits show that one value is larger."""
 
 
 def study_content(study: Study, heaps: Sequence[str]) -> Content:
@@ -206,18 +208,21 @@ def _zoo(study: Study, standings: Sequence[Standing], balanced: str) -> Table:
     rows = []
     for standing in standings:
         one = standing.candidate
-        cells = [*(_cell(key, one.metrics[key]) for key in keys), _behind(standing, study.objectives)]
+        cells = [*(_cell(key, one.metrics[key]) for key in keys), _behind(standing)]
         rows.append(_row(study, one, "front" if standing.on_front else "zoo", balanced, cells))
     columns = [*map(_column, keys), ("against the front", "", "the member that beats it most, and by how much")]
     return Table(columns, rows, "Ratios say how many times more it costs than that member of the front.")
 
 
-def _behind(standing: Standing, objectives: Sequence[str]) -> str:
+def _behind(standing: Standing) -> str:
     if standing.on_front:
         return "on it"
     if standing.dominated_by is None:
         return f"refused {standing.candidate.metrics['failed'] or 0:,} requests"
-    ratios = " · ".join(f"{standing.ratios[key]:.3g}\u00d7 {words(key)}" for key in objectives)
+    worse = {key: ratio for key, ratio in standing.ratios.items() if ratio >= WORTH_TELLING}
+    if not worse:
+        return f"equal to {standing.dominated_by[:6]}"
+    ratios = " · ".join(f"{ratio:.4g}\u00d7 {words(key)}" for key, ratio in worse.items())
     return f"{ratios} of {standing.dominated_by[:6]}"
 
 
