@@ -168,16 +168,19 @@ def with_script(made: Made, name: str, addition: str) -> Path:
     return path
 
 
-def test_page_draws_everything_without_network_or_complaint(browser: str, made: Made) -> None:
-    seen = visit(browser, made.page)
+@pytest.fixture(scope="module")
+def seen(browser: str, made: Made) -> Visit:
+    return visit(browser, made.page)
+
+
+def test_page_draws_everything_without_network_or_complaint(seen: Visit, made: Made) -> None:
     assert seen.attribute("ready") == "true"
     assert seen.console == []
     figures = packed(made.page)["figures"]
     assert seen.dom.count("<canvas") == len(figures) >= 7
 
 
-def test_page_draws_every_recipe_that_stands_apart(browser: str, made: Made) -> None:
-    seen = visit(browser, made.page)
+def test_page_draws_every_recipe_that_stands_apart(seen: Visit, made: Made) -> None:
     recipes = packed(made.page)["recipes"]
     drawn = int(re.findall(r'id="trade-off"[^>]* data-points="(\d+)"', seen.dom)[0])
     with Study.open(made.study) as study:
@@ -189,8 +192,7 @@ def test_page_draws_every_recipe_that_stands_apart(browser: str, made: Made) -> 
     assert named == {recipe.name for recipe in zoo.recipes()}
 
 
-def test_balanced_pick_is_selected_at_first(browser: str, made: Made) -> None:
-    seen = visit(browser, made.page)
+def test_balanced_pick_is_selected_at_first(seen: Visit, made: Made) -> None:
     with Study.open(made.study) as study:
         pick = study.pick("balanced")
     assert seen.attribute("selected") == pick.id

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heapwright import __version__, pareto
-from heapwright.errors import HeapwrightError
+from heapwright import __version__, pareto, zoo
 from heapwright.metrics import METRICS, Value
 from heapwright.profile import profile
 from heapwright.recipes import Recipe, resolve_heap
@@ -100,19 +99,20 @@ def _best_of_zoo(
     standings: Sequence[Standing], front: Sequence[Candidate], objectives: Sequence[str]
 ) -> Candidate | None:
     """The zoo allocator with the best balance of the objectives, among those that served every request."""
-    zoo = [standing.candidate for standing in standings if standing.on_front or standing.dominated_by]
-    if not zoo:
+    named = [standing.candidate for standing in standings if standing.on_front or standing.dominated_by]
+    if not named:
         return None
-    points = np.array([[float(one.metrics[key] or 0) for key in objectives] for one in [*zoo, *front]])
+    points = np.array([[float(one.metrics[key] or 0) for key in objectives] for one in [*named, *front]])
     ratios = pareto.ratios_to_best(points, [METRICS[key].direction for key in objectives])
-    return zoo[int(np.log(ratios[: len(zoo)]).mean(axis=1).argmin())]
+    return named[int(np.log(ratios[: len(named)]).mean(axis=1).argmin())]
 
 
 def _named_heap(study: Study, heap: str, balanced: str) -> NamedHeap:
-    try:
-        identifier = study.resolve(heap)
-    except HeapwrightError:
+    """A heap by an id or zoo name of the study, else as on the command line."""
+    elsewhere = heap.endswith(".toml") or ":" in heap or heap in set(zoo.names()) - set(study.combined.zoo_names)
+    if elsewhere:
         return NamedHeap(heap, resolve_heap(heap))
+    identifier = study.resolve(heap)
     recipe = study.recipe(identifier)
     name = "Balanced pick" if identifier == balanced else ""
     return NamedHeap(name or recipe.name or identifier, recipe)
