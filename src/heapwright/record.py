@@ -205,7 +205,7 @@ def _run(
         except OSError as error:
             reason = "command not found" if isinstance(error, FileNotFoundError) else error.strerror
             raise HeapwrightError(f"{command[0]}: {reason}; give a program in PATH or its path") from error
-        signals.process = process
+        signals.pass_on_to(process)
         status = process.wait()
         _wait_for_others(folder, signals, tell)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -219,8 +219,9 @@ class _Signals:
     _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self) -> None:
-        self.process: subprocess.Popen[bytes] | None = None
         self.stop_waiting = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> _Signals:
@@ -233,11 +234,20 @@ class _Signals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def pass_on_to(self, process: subprocess.Popen[bytes]) -> None:
+        """Name the program; it may have been running, and signals coming, for a while before Popen returned."""
+        self._process = process
+        while self._early:
+            process.send_signal(self._early.pop())
+
     def _handle(self, number: int, frame: object) -> None:
         self.stop_waiting = True
-        # The terminal has sent its Ctrl-C to the program as well; twice would cut its clean-up short.
-        if self.process is not None and not (number == signal.SIGINT and _in_foreground()):
-            self.process.send_signal(number)
+        if number == signal.SIGINT and _in_foreground():
+            return  # the terminal has sent it to the program as well; twice would cut its clean-up short
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.send_signal(number)
 
 
 def _in_foreground() -> bool:
