@@ -188,7 +188,8 @@ class _Checker:
                 kinds = [self.number(operand) for operand in c.operands(expr)]
                 return _RUN_TIME if kinds else _Kind(False)
             case _:
-                return _Kind(all([self.number(operand).static for operand in c.operands(expr)]))
+                kinds = [self.number(operand) for operand in c.operands(expr)]
+                return _Kind(all(kind.static for kind in kinds))
 
     def member(self, expr: c.Member) -> _Kind:
         base = self.kind(expr.base)

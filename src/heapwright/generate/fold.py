@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -286,6 +285,8 @@ class _Body:
             body = self.block(stmt.body)
             if not has_jump(body):
                 return _with_comments(stmt, body + effects)
+        if test.value is not None and self.pure(test):
+            test = number(int(bool(test.value)), "int")
         return [replace(stmt, test=test, body=self.block(stmt.body))]
 
     def for_statement(self, stmt: c.For) -> list[c.Stmt]:
@@ -315,7 +316,7 @@ class _Body:
         needed = needs_static(self.program, counter, stmt.body)
         scope = dict(self.names)
         values = self.iterations(stmt)
-        if values is None or len(values) > 1 and not needed:
+        if values is None or (len(values) > 1 and not needed):
             self.names = scope
             if needed:
                 raise self.error(
@@ -667,7 +668,7 @@ class _Body:
             return self.as_type(left, expr)
         if left.value is not None and self.pure(left) and _is_neutral(op, left.value, expr.type, right=False):
             return self.as_type(right, expr)
-        zero = op in ("*", "&") and 0 in (left.value, right.value) or op in ("<<", ">>", "/") and left.value == 0
+        zero = (op in ("*", "&") and 0 in (left.value, right.value)) or (op in ("<<", ">>", "/") and left.value == 0)
         zero |= op == "%" and (right.value == 1 or left.value == 0)
         integer = self.program.integer(expr.type) is not None
         if zero and integer and self.pure(left) and self.pure(right):
@@ -784,7 +785,7 @@ def _is_neutral(op: str, value: int, typed: str | None, right: bool) -> bool:
         return value == 0
     if op in ("-", "<<", ">>"):
         return right and value == 0
-    return value == 1 and (op == "*" or op == "/" and right)
+    return value == 1 and (op == "*" or (op == "/" and right))
 
 
 def _with_comments(stmt: c.Stmt, left: list[c.Stmt]) -> list[c.Stmt]:

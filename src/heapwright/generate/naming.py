@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from heapwright.generate import syntax as c
 from heapwright.generate.fold import Folder, Specialisation
@@ -47,13 +48,13 @@ class Names:
     def kind(self, index: int) -> str:
         """A pool's kind, as the policy's enumerators name it: quick for HW_QUICK."""
         value = self.folder.lookup((POOLS, index, "kind"))
-        pool = self.program.structs[c.bare_type(self.fields(ROOT)[POOLS].type)]
+        pool = self.program.structs[c.bare_type(self._fields(ROOT)[POOLS].type)]
         for member in pool.fields or {}:
             if self.program.enumerators.get(f"HW_{member.upper()}") == value:
                 return member
         return "pool"
 
-    def fields(self, struct: str) -> dict[str, c.Field]:
+    def _fields(self, struct: str) -> dict[str, c.Field]:
         found = self.program.structs.get(struct)
         return (found.fields if found else None) or {}
 
@@ -63,12 +64,12 @@ class Names:
         notes = []
         for part in path:
             if isinstance(part, str):
-                field = self.fields(struct)[part]
+                field = self._fields(struct)[part]
                 notes.append(field.comment.removeprefix("derived: "))
                 struct = c.bare_type(field.type)
         return ": ".join(note for note in notes if note)
 
-    def order(self, path: c.Path) -> tuple[int, ...]:
+    def _order(self, path: c.Path) -> tuple[int, ...]:
         """Where a path stands among all: heap before pools, members in the order of their structs."""
         struct = ROOT
         order = [0 if path[0] != POOLS else 1]
@@ -76,8 +77,8 @@ class Names:
             if isinstance(part, int):
                 order.append(part)
             else:
-                order.append(list(self.fields(struct)).index(part))
-                struct = c.bare_type(self.fields(struct)[part].type)
+                order.append(list(self._fields(struct)).index(part))
+                struct = c.bare_type(self._fields(struct)[part].type)
         return tuple(order)
 
     # ---- constants
@@ -90,11 +91,11 @@ class Names:
         taken = set(by_function) | set(self.program.opaque)
         for name, targets in by_function.items():
             for target in targets:
-                target.name = name if len(targets) == 1 else self.function_name(target, taken)
+                target.name = name if len(targets) == 1 else self._function_name(target, taken)
                 taken.add(target.name)
         self.name_constants(live)
 
-    def function_name(self, target: Specialisation, taken: set[str]) -> str:
+    def _function_name(self, target: Specialisation, taken: set[str]) -> str:
         name = target.function.name
         paths = [static.path for static in target.statics.values() if isinstance(static, c.Place)]
         label = next((label for path in paths if (label := self.label(path))), "")
@@ -125,11 +126,11 @@ class Names:
         taken = set(self.program.macros)
         for base, group in sorted(by_base.items()):
             agree = len({self.meaning(expr) for expr in group}) == 1 and base not in taken
-            for expr in sorted(group, key=self.place_of):
-                self.constants[_key(expr)] = self.free_name(expr, base, agree, taken)
+            for expr in sorted(group, key=self._place_of):
+                self.constants[_key(expr)] = self._free_name(expr, base, agree, taken)
             taken |= {self.constants[_key(expr)] for expr in group}
 
-    def free_name(self, expr: c.Expr, base: str, agree: bool, taken: set[str]) -> str:
+    def _free_name(self, expr: c.Expr, base: str, agree: bool, taken: set[str]) -> str:
         label = self.label(_path(expr)).upper()
         name = base if agree or not label else f"{label}_{base}"
         candidates = (name, *(f"{name}_{count}" for count in range(2, 1000)))
@@ -156,10 +157,10 @@ class Names:
 
     def values(self, path: c.Path) -> list[int]:
         """The elements of an array of the policy."""
-        value: object = self.folder.values
+        value: Any = self.folder.values
         for part in path:
-            value = value[part]  # type: ignore[index]
-        return list(value)  # type: ignore[call-overload]
+            value = value[part]
+        return [int(element) for element in value]
 
     def meaning(self, expr: c.Expr) -> object:
         """What has to be equal for two constants to share a name."""
@@ -167,28 +168,28 @@ class Names:
             return tuple(self.values(expr.path))
         return expr.value, expr.type, isinstance(expr, c.Derived)
 
-    def place_of(self, expr: c.Expr) -> tuple[int, ...]:
-        return (2,) if isinstance(expr, c.Derived) else self.order(_path(expr))
+    def _place_of(self, expr: c.Expr) -> tuple[int, ...]:
+        return (2,) if isinstance(expr, c.Derived) else self._order(_path(expr))
 
     def definitions(self, printer: Printer) -> str:
         """The constants in use: those of the policy in its order, then static results, then tables."""
-        ordered = sorted(self.meanings.items(), key=lambda pair: (self.place_of(pair[1]), pair[0]))
+        ordered = sorted(self.meanings.items(), key=lambda pair: (self._place_of(pair[1]), pair[0]))
         rows, tables = [], ""
         for name, expr in ordered:
             if isinstance(expr, c.Table):
-                tables += self.table(name, expr, printer)
+                tables += self._table(name, expr, printer)
             else:
-                rows.append((f"#define {name} {self.value(expr, printer)}", self.note(expr, printer)))
+                rows.append((f"#define {name} {self._value(expr, printer)}", self._note(expr, printer)))
         return "\n".join(part for part in (commented_lines(rows), tables) if part)
 
-    def value(self, expr: c.Expr, printer: Printer) -> str:
+    def _value(self, expr: c.Expr, printer: Printer) -> str:
         if isinstance(expr, c.Derived):
             text = printer.flat(expr.form)
             return f"({text})" if printer.parenthesised(expr.form, 15) else text
         assert expr.value is not None
         return number(expr.value, expr.type).text
 
-    def note(self, expr: c.Expr, printer: Printer) -> str:
+    def _note(self, expr: c.Expr, printer: Printer) -> str:
         """The comment of a constant: that of the policy member, or the function's."""
         if isinstance(expr, c.Derived):
             comments = expr.callee.function.comments
@@ -196,7 +197,7 @@ class Names:
             return "" if "\n" in text else printer.words(text)
         return printer.words(self.comment(_path(expr)))
 
-    def table(self, name: str, expr: c.Table, printer: Printer) -> str:
+    def _table(self, name: str, expr: c.Table, printer: Printer) -> str:
         """The definition of an array, in the smallest unsigned type that holds its values."""
         values = self.values(expr.path)
         bits = next(bits for bits in (8, 16, 32) if max(values, default=0) < 1 << bits)
@@ -205,7 +206,7 @@ class Names:
         element = f"uint{bits}_t" if kind and not kind.signed else element
         items = c.Braces([("", c.Literal(str(value))) for value in values])
         head = f"static const {declarator(element, name)}[{len(values)}] = "
-        note = self.note(expr, printer)
+        note = self._note(expr, printer)
         comment = f"/* {note} */\n" if note else ""
         return f"{comment}{head}{printer.filled_braces(items, len(head))};\n"
 
@@ -223,7 +224,7 @@ class Names:
             for target in live:
                 name, number_ = groups[id(target)]
                 target.name = f"{name}#{number_}"
-            texts = {id(t): (t.function.name, t.entry, self.text(t, printer)) for t in live}
+            texts = {id(t): (t.function.name, t.entry, self._text(t, printer)) for t in live}
             numbers = {text: index for index, text in enumerate(dict.fromkeys(texts.values()))}
             groups = {key: (text[0], numbers[text]) for key, text in texts.items()}
         first: dict[tuple[str, int], Specialisation] = {}
@@ -233,7 +234,7 @@ class Names:
         for target in live:
             c.change_expressions(target.body, lambda expr: _with_callees(expr, chosen))
 
-    def text(self, target: Specialisation, printer: Printer) -> str:
+    def _text(self, target: Specialisation, printer: Printer) -> str:
         head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.parameters)
         return f"({head}) {printer.body(target.body, 1)}"
 

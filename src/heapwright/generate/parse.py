@@ -166,7 +166,7 @@ class _Reader:
             item = self.item(node)
             if item:
                 item.file, item.line = self.file, node.start_point[0] + 1
-                item.comments, item.trailing, item.blank = comments, trailing, blank
+                item.comments, item.trailing, item.blank = comments, item.trailing or trailing, blank
                 items.append(item)
         return items
 
@@ -214,10 +214,13 @@ class _Reader:
 
     def macro(self, node: Node) -> c.Macro:
         value = node.child_by_field_name("value")
-        body = _text(value).strip() if value else ""
+        body = _text(value).split("/*")[0].strip() if value else ""
         parameters = node.child_by_field_name("parameters")
         names = None if parameters is None else [_text(child) for child in parameters.named_children]
-        return c.Macro(_text(_child(node, "name")), names, _text(node).rstrip(), body, self.macro_value(body))
+        code, mark, comment = _text(node).rstrip().partition("/*")
+        macro = c.Macro(_text(_child(node, "name")), names, code.rstrip(), body, self.macro_value(body))
+        macro.trailing = mark + comment
+        return macro
 
     def macro_value(self, body: str) -> c.Expr | None:
         if not body:
@@ -316,7 +319,7 @@ class _Reader:
         return self.statements([child for child in node.children if child.type not in "{}"])
 
     def statements(self, nodes: list[Node]) -> list[c.Stmt]:
-        found = []
+        found: list[c.Stmt] = []
         for node, comments, trailing, blank in self.with_comments(nodes):
             stmt = self.statement(node)
             stmt.line = node.start_point[0] + 1

@@ -44,10 +44,11 @@ class Printer:
 
     def flat(self, expr: c.Expr, outer: int = 0, op: str = "") -> str:
         """An expression on one line, in parentheses where `outer` (the precedence around it) asks for them."""
-        text = self.bare(expr)
+        text = self._bare(expr)
         return f"({text})" if self.parenthesised(expr, outer, op) else text
 
     def parenthesised(self, expr: c.Expr, outer: int, op: str = "") -> bool:
+        """Whether an expression stands in parentheses inside one of precedence `outer` and operator `op`."""
         level = _level(expr)
         if level < outer:
             return True
@@ -61,10 +62,10 @@ class Printer:
             return True
         return expr.paren and not isinstance(expr, (c.Cast, c.Unary))
 
-    def bare(self, expr: c.Expr) -> str:
+    def _bare(self, expr: c.Expr) -> str:
         match expr:
             case c.Name() | c.Call():
-                return self.named(expr)
+                return self._named(expr)
             case c.Literal():
                 return expr.text
             case c.Verbatim():
@@ -98,7 +99,7 @@ class Printer:
             case _:
                 raise AssertionError(f"{type(expr).__name__} is left in specialised code")
 
-    def named(self, expr: c.Name | c.Call) -> str:
+    def _named(self, expr: c.Name | c.Call) -> str:
         name = expr.callee.name if isinstance(expr, c.Call) and expr.callee else expr.name
         if isinstance(expr, c.Name):
             return self.rename(name)
@@ -108,41 +109,41 @@ class Printer:
         """A type's text in the names of the output."""
         return c.WORD.sub(lambda match: self.rename(match.group()), text)
 
-    def broken(self, expr: c.Expr, column: int, room: int, outer: int = 0, op: str = "") -> str:
+    def _broken(self, expr: c.Expr, column: int, room: int, outer: int = 0, op: str = "") -> str:
         """An expression starting in a column, over several lines where it does not fit; `room` is kept free behind."""
         flat = self.flat(expr, outer, op)
         if column + len(flat) + room <= WIDTH:
             return flat
         if self.parenthesised(expr, outer, op):
-            return f"({self.split(expr, column + 1, room + 1)})"
-        return self.split(expr, column, room)
+            return f"({self._split(expr, column + 1, room + 1)})"
+        return self._split(expr, column, room)
 
-    def split(self, expr: c.Expr, column: int, room: int) -> str:
+    def _split(self, expr: c.Expr, column: int, room: int) -> str:
         match expr:
             case c.Binary(op=operator) if operator != ",":
                 level = _PRECEDENCE[operator]
                 links = _chain(expr, level, self)
                 return self.filled([(part, f" {op}", level, op) for part, op in links], column, room)
             case c.Call():
-                head = self.named(c.Call(expr.name, [], expr.callee))[:-1]
+                head = self._named(c.Call(expr.name, [], expr.callee))[:-1]
                 parts = [(argument, ",", 1, "") for argument in expr.arguments]
                 return f"{head}{self.filled(parts, column + len(head), room + 1)})"
             case c.Conditional():
-                test = self.broken(expr.test, column, 0, 3)
+                test = self._broken(expr.test, column, 0, 3)
                 at = column + len(test.split("\n")[-1]) + 1 if "\n" not in test else column + 4
                 gap = " " if "\n" not in test else "\n" + " " * at
-                yes = self.broken(expr.yes, at + 2, 0, 1)
-                return f"{test}{gap}? {yes}\n{' ' * at}: {self.broken(expr.no, at + 2, room, 2)}"
+                yes = self._broken(expr.yes, at + 2, 0, 1)
+                return f"{test}{gap}? {yes}\n{' ' * at}: {self._broken(expr.no, at + 2, room, 2)}"
             case c.Assign():
                 head = f"{self.flat(expr.target, _UNARY)} {expr.op} "
-                return head + self.broken(expr.source, column + len(head), room, 1)
+                return head + self._broken(expr.source, column + len(head), room, 1)
             case c.Unary():
-                return expr.op + self.broken(expr.operand, column + 1, room, _UNARY)
+                return expr.op + self._broken(expr.operand, column + 1, room, _UNARY)
             case c.Cast():
                 head = f"({self.type(expr.to)})"
-                return head + self.broken(expr.operand, column + len(head), room, _UNARY)
+                return head + self._broken(expr.operand, column + len(head), room, _UNARY)
             case _:
-                return self.bare(expr)
+                return self._bare(expr)
 
     def filled(self, parts: Sequence[tuple[c.Expr, str, int, str]], column: int, room: int) -> str:
         """Parts and the separators behind them, as many on a line as fit, all lines starting in the same column."""
@@ -159,7 +160,7 @@ class Printer:
             elif index:
                 text += " "
                 at += 1
-            piece = self.broken(part, at, after, inner, op) + ("" if last else separator)
+            piece = self._broken(part, at, after, inner, op) + ("" if last else separator)
             text += piece
             at = len(piece.split("\n")[-1]) if "\n" in piece else at + len(piece)
         return text
@@ -173,44 +174,44 @@ class Printer:
 
     def body(self, body: list[c.Stmt], depth: int) -> str:
         """Statements, each line with its line break."""
-        return "".join(self.statement(stmt, depth) for stmt in body)
+        return "".join(self._statement(stmt, depth) for stmt in body)
 
-    def statement(self, stmt: c.Stmt, depth: int) -> str:
+    def _statement(self, stmt: c.Stmt, depth: int) -> str:
         indent = "    " * depth
         head = "\n" if stmt.blank else ""
         head += "".join(self.comment(comment, indent) for comment in stmt.comments)
         tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
         if isinstance(stmt, c.Guarded):
             return head + "".join(f"{line}\n{self.body(body, depth)}" for line, body in stmt.branches) + "#endif" + tail
-        return f"{head}{indent}{self.code(stmt, depth)}{tail}"
+        return f"{head}{indent}{self._code(stmt, depth)}{tail}"
 
-    def code(self, stmt: c.Stmt, depth: int) -> str:
+    def _code(self, stmt: c.Stmt, depth: int) -> str:
         column = 4 * depth
         match stmt:
             case c.Declare():
-                return self.declaration(stmt, column) + ";"
+                return self._declaration(stmt, column) + ";"
             case c.Do():
-                return self.broken(stmt.expr, column, 1) + ";"
+                return self._broken(stmt.expr, column, 1) + ";"
             case c.Return(expr=None):
                 return "return;"
             case c.Return(expr=c.Expr() as expr):
-                return f"return {self.broken(expr, column + 7, 1)};"
+                return f"return {self._broken(expr, column + 7, 1)};"
             case c.Jump():
                 return stmt.word + ";"
             case c.Block():
-                return self.braces(stmt.body, depth)
+                return self._braces(stmt.body, depth)
             case c.If():
-                return self.if_statement(stmt, depth)
+                return self._if_statement(stmt, depth)
             case c.For():
-                return f"for ({self.for_head(stmt, column + 5)}) {self.braces(stmt.body, depth)}"
+                return f"for ({self._for_head(stmt, column + 5)}) {self._braces(stmt.body, depth)}"
             case c.While(at_end=True):
-                return f"do {self.braces(stmt.body, depth)} while ({self.broken(stmt.test, column + 9, 2)});"
+                return f"do {self._braces(stmt.body, depth)} while ({self._broken(stmt.test, column + 9, 2)});"
             case c.While():
-                return f"while ({self.broken(stmt.test, column + 7, 3)}) {self.braces(stmt.body, depth)}"
+                return f"while ({self._broken(stmt.test, column + 7, 3)}) {self._braces(stmt.body, depth)}"
             case _:
                 raise AssertionError(type(stmt).__name__)
 
-    def declaration(self, stmt: c.Declare, column: int) -> str:
+    def _declaration(self, stmt: c.Declare, column: int) -> str:
         head = declarator(self.type(stmt.type), stmt.name) + self.type(stmt.suffix)
         if stmt.init is None:
             return head
@@ -218,23 +219,23 @@ class Printer:
         if column + len(head) + 3 + len(flat) + 1 > WIDTH and not isinstance(
             stmt.init, (c.Binary, c.Conditional, c.Call)
         ):
-            return f"{head} =\n{' ' * (column + 4)}{self.broken(stmt.init, column + 4, 1, 1)}"
-        return f"{head} = {self.broken(stmt.init, column + len(head) + 3, 1, 1)}"
+            return f"{head} =\n{' ' * (column + 4)}{self._broken(stmt.init, column + 4, 1, 1)}"
+        return f"{head} = {self._broken(stmt.init, column + len(head) + 3, 1, 1)}"
 
-    def if_statement(self, stmt: c.If, depth: int) -> str:
-        text = f"if ({self.broken(stmt.test, 4 * depth + 4, 3)}) {self.braces(stmt.yes, depth)}"
+    def _if_statement(self, stmt: c.If, depth: int) -> str:
+        text = f"if ({self._broken(stmt.test, 4 * depth + 4, 3)}) {self._braces(stmt.yes, depth)}"
         match stmt.no:
             case []:
                 return text
             case [c.If(comments=[]) as chained]:
-                return f"{text} else {self.if_statement(chained, depth)}"
+                return f"{text} else {self._if_statement(chained, depth)}"
             case _:
-                return f"{text} else {self.braces(stmt.no, depth)}"
+                return f"{text} else {self._braces(stmt.no, depth)}"
 
-    def for_head(self, stmt: c.For, column: int) -> str:
+    def _for_head(self, stmt: c.For, column: int) -> str:
         init = ""
         if isinstance(stmt.init, c.Declare):
-            init = self.declaration(stmt.init, 0)
+            init = self._declaration(stmt.init, 0)
         elif isinstance(stmt.init, c.Do):
             init = self.flat(stmt.init.expr)
         parts = [init] + [self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update)]
@@ -243,7 +244,7 @@ class Printer:
             return flat
         return f";\n{' ' * column}".join(parts)
 
-    def braces(self, body: list[c.Stmt], depth: int) -> str:
+    def _braces(self, body: list[c.Stmt], depth: int) -> str:
         return "{\n" + self.body(body, depth + 1) + "    " * depth + "}" if body else "{\n" + "    " * depth + "}"
 
     # ---- comments and functions

@@ -157,7 +157,7 @@ class Program:
     def common(self, left: str | None, right: str | None) -> str | None:
         """The type in which two operands meet (C11 6.3.1.8); None where that is not known."""
         types = {self.promoted(left), self.promoted(right)}
-        if None in types or len(types) > 1 and "size_t" in types and types & {"int64_t", "uint64_t"}:
+        if None in types or (len(types) > 1 and "size_t" in types and types & {"int64_t", "uint64_t"}):
             return None
         return next(name for name in ("size_t", "uint64_t", "int64_t", "uint32_t", "int") if name in types)
 
@@ -210,7 +210,7 @@ def literal_value(text: str) -> tuple[int | None, str | None]:
         return int(text == "true"), "int"
     digits = text.rstrip("uUlL")
     suffix = text[len(digits) :].lower()
-    if not digits[:1].isdigit() or "." in digits or "l" in suffix and "ll" not in suffix:
+    if not digits[:1].isdigit() or "." in digits or ("l" in suffix and "ll" not in suffix):
         return None, None
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     value = int(digits, 8 if octal else 0)

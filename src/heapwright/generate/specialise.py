@@ -31,8 +31,8 @@ Sources = Sequence[tuple[str, str]]
 class Specialised:
     """Specialised code in parts, each empty or ending with a line break.
 
-    `includes`: system headers, as `<stdint.h>`; `interface`: what the public header declares, entries included; `types`:
-    the other structs, enums and typedefs; `constants`: the numbers of the policy, tables and macros; `functions`.
+    `includes`: system headers, as `<stdint.h>`; `interface`: what the public header declares, entries included;
+    `types`: the other structs, enums and typedefs; `constants`: the policy's numbers, tables, macros; `functions`.
     """
 
     includes: tuple[str, ...]
@@ -131,25 +131,27 @@ class _Writer:
         macros = [item for item in inner if isinstance(item, c.Macro)]
         guarded = [item for item in inner if isinstance(item, c.GuardedItems) and _holds_function(item)]
         types = [item for item in inner if item not in guarded and item not in macros]
-        constants = [self.names.definitions(self.printer), "".join(self.item(item) for item in macros)]
+        constants = [self.names.definitions(self.printer), self.items(macros)]
         return Specialised(
             tuple(sorted({path for source in self.program.sources for path in source.includes})),
             self.interface(header, public) if header else "",
-            "".join(self.item(item) for item in types).lstrip("\n"),
+            self.items(types).lstrip("\n"),
             "\n".join(part.lstrip("\n") for part in constants if part),
             self.functions(guarded),
         )
 
     def interface(self, header: str, public: list[c.Item]) -> str:
         """What the header declares, in its order."""
-        out = []
+        out = ""
+        group: list[c.Item] = []
         entries = {entry.function.name: entry for entry in self.entries}
         for source in self.program.sources:
             for item in source.items if source.file == header else []:
+                group += [other for other in public if other.line == item.line]
                 if isinstance(item, c.Function) and item.name in entries:
-                    out.append("\n" + self.prototype(entries[item.name], item))
-                out += [self.item(other) for other in public if other.line == item.line]
-        return collapse_blank_lines("".join(out))
+                    out += self.items(group) + "\n" + self.prototype(entries[item.name], item)
+                    group = []
+        return collapse_blank_lines(out + self.items(group))
 
     # ---- what is used
 
@@ -170,7 +172,10 @@ class _Writer:
     def kept(self, items: list[c.Item], used: set[str]) -> list[c.Item]:
         """The items at file level that are used, guarded ones without what is not."""
         out: list[c.Item] = []
+        blank = False
         for item in items:
+            count = len(out)
+            blank |= item.blank
             match item:
                 case c.GuardedItems():
                     branches = [(head, self.kept_guarded(inner, used)) for head, inner in item.branches]
@@ -186,14 +191,33 @@ class _Writer:
                         out.append(item)
                 case _:
                     pass
+            if len(out) > count:
+                out[-1] = replace(out[-1], blank=blank)
+                blank = False
         return out
 
     def kept_guarded(self, items: list[c.Item], used: set[str]) -> list[c.Item]:
-        functions = [item for item in items if isinstance(item, c.Function) and item.name in used]
-        others = self.kept(items, used)
-        return [item for item in items if item in functions or item in others]
+        functions = {item.line for item in items if isinstance(item, c.Function) and item.name in used}
+        others = {item.line: item for item in self.kept(items, used)}
+        return [others.get(item.line, item) for item in items if item.line in functions or item.line in others]
 
     # ---- items
+
+    def items(self, items: Sequence[c.Item]) -> str:
+        """Items in a row; the comments behind neighbouring macros are aligned."""
+        out = ""
+        rows: list[tuple[str, str]] = []
+        for item in items:
+            macro = isinstance(item, c.Macro)
+            if rows and (item.blank or item.comments or not macro):
+                out, rows = out + commented_lines(rows), []
+            if isinstance(item, c.Macro):
+                out += "\n" if item.blank else ""
+                out += "".join(self.printer.comment(comment, "") for comment in item.comments)
+                rows.append((self.printer.words(item.text), _inner(self.printer, item.trailing)))
+            else:
+                out += self.item(item)
+        return out + commented_lines(rows)
 
     def item(self, item: c.Item, first: bool = False) -> str:
         head = "\n" if item.blank and not first else ""

@@ -430,12 +430,10 @@ def all_statements(body: list[Stmt]) -> Iterator[Stmt]:
 def all_expressions(body: list[Stmt]) -> Iterator[Expr]:
     """Every expression of a body, operands included."""
     for stmt in all_statements(body):
-        if isinstance(stmt, For):
-            parts = [expr for expr in (stmt.test, stmt.update) if expr]
-        else:
-            parts = expressions(stmt)
-        for expr in parts:
-            yield from walk(expr)
+        # the start of a loop is a statement of its own in this order
+        for expr in [stmt.test, stmt.update] if isinstance(stmt, For) else expressions(stmt):
+            if expr:
+                yield from walk(expr)
 
 
 def change_expressions(body: list[Stmt], change: Callable[[Expr], Expr]) -> None:

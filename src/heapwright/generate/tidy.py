@@ -116,20 +116,37 @@ class _Cleaner:
         expr = stmt.expr
         if isinstance(expr, c.Cast) and expr.to == "void":
             expr = expr.operand
-        if self.pure(expr) or isinstance(expr, c.Assign) and _changes_nothing(expr) and self.pure(expr.target):
+        if self.pure(expr) or (isinstance(expr, c.Assign) and _changes_nothing(expr) and self.pure(expr.target)):
             return []
         match expr:
-            case c.Call(callee=callee) if callee is not None and callee.empty:
-                effects = [argument for argument in expr.arguments if not self.pure(argument)]
-            case c.Call() if self.is_empty_macro(expr.name):
-                effects = [argument for argument in expr.arguments if not self.pure(argument)]
-            case c.Binary(op=","):
-                effects = [side for side in (expr.left, expr.right) if not self.pure(side)]
-            case _:
+            case c.Call(callee=callee) if (callee is not None and callee.empty) or self.is_empty_macro(expr.name):
+                effects = [effect for argument in expr.arguments for effect in self.discarded(argument)]
+            case c.Call() | c.Assign() | c.Update():
                 return [stmt]
-        return [
-            replace(stmt, expr=effect, comments=stmt.comments if i == 0 else []) for i, effect in enumerate(effects)
-        ]
+            case _:
+                effects = self.discarded(expr)
+        return self.replacing(stmt, effects)
+
+    def replacing(self, stmt: c.Stmt, effects: list[c.Stmt]) -> list[c.Stmt]:
+        """Statements in place of another, with its comments."""
+        if effects:
+            effects[0].comments = stmt.comments
+        return effects
+
+    def discarded(self, expr: c.Expr) -> list[c.Stmt]:
+        """What evaluating an expression does when its value is not wanted."""
+        if self.pure(expr):
+            return []
+        match expr:
+            case c.Call() | c.Assign() | c.Update():
+                return [c.Do(expr, line=expr.line)]
+            case c.Binary(op="&&" | "||") if not self.pure(expr.right):
+                test = expr.left if expr.op == "&&" else negated(expr.left)
+                return [c.If(test, self.discarded(expr.right), [], line=expr.line)]
+            case c.Conditional():
+                return [c.If(expr.test, self.discarded(expr.yes), self.discarded(expr.no), line=expr.line)]
+            case _:
+                return [effect for operand in c.operands(expr) for effect in self.discarded(operand)]
 
     def is_empty_macro(self, name: str) -> bool:
         macro = self.program.macros.get(name)
@@ -139,7 +156,7 @@ class _Cleaner:
         stmt.yes = self.body(stmt.yes)
         stmt.no = self.body(stmt.no)
         if not stmt.yes and not stmt.no:
-            return [] if self.pure(stmt.test) else [c.Do(stmt.test, line=stmt.line, comments=stmt.comments)]
+            return self.replacing(stmt, self.discarded(stmt.test))
         if not stmt.yes:
             return [replace(stmt, test=negated(stmt.test), yes=stmt.no, no=[])]
         return [stmt]
@@ -170,7 +187,7 @@ class _Cleaner:
     def sunk(self, body: list[c.Stmt], index: int) -> bool:
         """Move a declaration, in place, to the first assignment in its block when nothing reads it before."""
         first = body[index]
-        if not isinstance(first, c.Declare) or first.suffix or first.init and not self.pure(first.init):
+        if not isinstance(first, c.Declare) or first.suffix or (first.init and not self.pure(first.init)):
             return False
         name = first.name
         at = next((i for i in range(index + 1, len(body)) if name in names_in([body[i]])), 0)
@@ -257,12 +274,12 @@ class _Cleaner:
             kept = self.stripped(stmt, unread)
             blank |= stmt.blank
             if kept:
-                kept.blank = blank and bool(out)
+                kept[0].blank = blank and bool(out)
                 blank = False
-                out.append(kept)
+                out += kept
         return out
 
-    def stripped(self, stmt: c.Stmt, unread: set[str]) -> c.Stmt | None:
+    def stripped(self, stmt: c.Stmt, unread: set[str]) -> list[c.Stmt]:
         value: c.Expr | None = None
         match stmt:
             case c.Declare() if stmt.name in unread:
@@ -273,18 +290,16 @@ class _Cleaner:
                 pass
             case c.If():
                 stmt.yes, stmt.no = self.without(stmt.yes, unread), self.without(stmt.no, unread)
-                return stmt
+                return [stmt]
             case c.Block() | c.For() | c.While():
                 stmt.body = self.without(stmt.body, unread)
-                return stmt
+                return [stmt]
             case c.Guarded():
                 stmt.branches = [(head, self.without(body, unread)) for head, body in stmt.branches]
-                return stmt
+                return [stmt]
             case _:
-                return stmt
-        if value is None or self.pure(value):
-            return None
-        return c.Do(value, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing)
+                return [stmt]
+        return [] if value is None else self.replacing(stmt, self.discarded(value))
 
 
 def is_boolean(expr: c.Expr, seen: frozenset[int] = frozenset()) -> bool:
@@ -377,7 +392,9 @@ def settle(entries: list[Specialisation], program: Program) -> list[Specialisati
     """Clean all reachable functions together, in place; returns those that are left."""
     while True:
         live = reachable(entries)
-        changed = any([tidy(target, program) for target in live])
+        changed = False
+        for target in live:
+            changed |= tidy(target, program)
         changed |= _drop_parameters(live, program)
         changed |= _collapse_forwarders(live)
         if not changed:
@@ -416,7 +433,7 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
 
 def _forwarded(target: Specialisation) -> c.Call | None:
     """The call that is all that is left of a function whose dispatch was folded away."""
-    if len(target.body) != 1 or not target.entry and len(target.function.body or []) < 2:
+    if len(target.body) != 1 or (not target.entry and len(target.function.body or []) < 2):
         return None
     stmt = target.body[0]
     call = stmt.expr if isinstance(stmt, (c.Return, c.Do)) else None

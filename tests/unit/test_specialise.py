@@ -1,0 +1,1063 @@
+"""The partial evaluator: golden cases for each rule of docs/core-grammar.md, and specialised code against the core's.
+
+Behaviour is compared by compiling the same source twice, with the policy as a run-time constant and rewritten for it,
+and driving both with the same random inputs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from heapwright.errors import HeapwrightError
+from heapwright.generate.specialise import GrammarError, check_grammar, specialise, specialise_parts
+
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffreestanding"]
+CORE = Path(__file__).resolve().parents[2] / "csrc"
+CORE_FILES = ("policy", "heapwright", "arena", "block", "freelist", "pool_quick", "pool_fixed", "pool_general", "heap")
+CORE_ENTRIES = ["init", "malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size", "statistics", "check"]
+
+POLICY = """\
+#ifndef HW_POLICY_H
+#define HW_POLICY_H
+#include <stdint.h>
+enum { HW_QUICK = 1, HW_GENERAL = 2 };
+enum { HW_FIRST, HW_BEST, HW_WORST };
+struct hw_links {
+    uint8_t shift; /* log2 of the unit of links */
+};
+struct hw_quick {
+    uint32_t count;    /* number of lists */
+    uint32_t sizes[8]; /* size of each list's blocks */
+};
+/* Blocks of any size. */
+struct hw_general {
+    struct hw_links links;
+    uint32_t header; /* bytes before the payload */
+    uint32_t align;
+    uint32_t fit;
+    /* 1: blocks repeat their size at their end */
+    uint32_t tags;
+};
+struct hw_pool {
+    uint32_t kind;
+    uint32_t min_size;
+    uint32_t max_size;
+    struct hw_quick quick;
+    struct hw_general general;
+};
+struct hw_policy {
+    uint32_t align; /* alignment of payloads */
+    uint32_t pool_count;
+    struct hw_pool pools[4];
+};
+#endif
+"""
+
+
+def general(**values: int) -> dict[str, Any]:
+    shift = values.pop("shift", 0)
+    limits = {"min_size": values.pop("min_size", 0), "max_size": values.pop("max_size", 0xFFFFFFFF)}
+    defaults = {"header": 4, "align": 8, "fit": 0, "tags": 0}
+    return {"kind": 2, **limits, "quick": {}, "general": {**defaults, **values, "links": {"shift": shift}}}
+
+
+def quick(*sizes: int) -> dict[str, Any]:
+    lists = {"count": len(sizes), "sizes": list(sizes)}
+    return {"kind": 1, "min_size": 0, "max_size": 0xFFFFFFFF, "quick": lists, "general": {}}
+
+
+def policy(*pools: dict[str, Any]) -> dict[str, Any]:
+    return {"align": 8, "pool_count": len(pools), "pools": list(pools)}
+
+
+def shipped(code: str, *pools: dict[str, Any], entry: str = "hw_f") -> str:
+    """The specialised text of a piece of C behind POLICY."""
+    chosen = policy(*(pools or (general(),)))
+    return specialise([("policy.h", POLICY), ("core.h", dedent(code))], chosen, [entry], "app")
+
+
+def function(code: str, *pools: dict[str, Any]) -> str:
+    """The functions of the specialised text."""
+    chosen = policy(*(pools or (general(),)))
+    return specialise_parts([("policy.h", POLICY), ("core.h", dedent(code))], chosen, ["hw_f"], "app").functions
+
+
+def body(statements: str, *pools: dict[str, Any], result: str = "uint32_t", more: str = "") -> str:
+    """What is left of the body of hw_f(p, n), where g is the first pool, without its indentation."""
+    code = f"""{more}
+static inline {result} hw_f(const struct hw_policy *p, uint32_t n)
+{{
+    const struct hw_general *g = &p->pools[0].general;
+{dedent(statements)}
+}}
+"""
+    text = function(code, *pools)
+    assert "hw_" not in text
+    return dedent(text[text.index("app_f(") :].split("{\n", 1)[1].rsplit("}\n", 1)[0]).removeprefix("(void)n;\n")
+
+
+def lines(text: str) -> str:
+    return dedent(text).lstrip("\n")
+
+
+# ---- conditions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("if (g->tags) { return n; } return 1u;", "return 1u;\n"),
+        ("if (!g->tags) { return n; } return 1u;", "return n;\n"),
+        ("if (g->fit == HW_BEST) { n++; } else if (n > 3u) { n--; } else { n = 0; } return n;",
+         "if (n > 3u) {\n    n--;\n} else {\n    n = 0;\n}\nreturn n;\n"),
+        ("if (n > 3u) { n--; } else if (g->fit == HW_FIRST) { n = 7u; } else { n = 0; } return n;",
+         "if (n > 3u) {\n    n--;\n} else {\n    n = 7u;\n}\nreturn n;\n"),
+        ("if (n > 3u) { n--; } else if (g->fit == HW_BEST) { n = 7u; } return n;",
+         "if (n > 3u) {\n    n--;\n}\nreturn n;\n"),
+        ("if (n > 3u) { if (g->tags) { n--; } } else { n = 0; } return n;",
+         "if (n <= 3u) {\n    n = 0;\n}\nreturn n;\n"),
+        ("if (g->fit == HW_FIRST && n > 2u) { return 3u; } return n;", "if (n > 2u) {\n    return 3u;\n}\nreturn n;\n"),
+        ("if (n > 2u || g->tags) { return 3u; } return n;", "if (n > 2u) {\n    return 3u;\n}\nreturn n;\n"),
+        ("while (g->tags) { n++; } return n;", "return n;\n"),
+        ("do { n++; } while (g->tags); return n;", "n++;\nreturn n;\n"),
+        ("do { if (n) { break; } n++; } while (g->tags); return n;",
+         "do {\n    if (n) {\n        break;\n    }\n    n++;\n} while (0);\nreturn n;\n"),
+        ("return g->tags ? n : n + 1u;", "return n + 1u;\n"),
+        ("return (n > 1u ? g->header : 0u) + (g->tags ? 2u : 1u);", "return (n > 1u ? HEADER : 0u) + 1u;\n"),
+        ("n = g->tags == 0 && n; return n;", "return n != 0u;\n"),
+        ("n = n > 2u && g->tags == 0; return n;", "return n > 2u;\n"),
+    ],
+)  # fmt: skip
+def test_static_conditions_are_folded(source: str, left: str) -> None:
+    assert body(source) == left
+
+
+SINK = "static inline uint32_t sink(uint32_t *x)\n{\n    *x += 1u;\n    return *x;\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("if (g->tags && sink(&n)) { n = 0; } return n;", "return n;\n"),
+        ("if (sink(&n) && g->tags) { n = 0; } return n;", "sink(&n);\nreturn n;\n"),
+        ("if (sink(&n) || !g->tags) { n = 0; } return n;", "sink(&n);\nreturn 0;\n"),
+        ("if (sink(&n) && !g->tags) { n = 0; } return n;", "if (sink(&n)) {\n    n = 0;\n}\nreturn n;\n"),
+        ("if (sink(&n)) { if (g->tags) { n = 0; } } return n;", "sink(&n);\nreturn n;\n"),
+        ("if (sink(&n) > 3u) { if (g->tags) { n = 0; } } return n;", "sink(&n);\nreturn n;\n"),
+        ("if (n && sink(&n)) { if (g->tags) { n = 0; } } return n;", "if (n) {\n    sink(&n);\n}\nreturn n;\n"),
+        ("uint32_t x = sink(&n) + 2u; if (g->tags) { n = x; } return n;", "sink(&n);\nreturn n;\n"),
+        ("return g->tags * sink(&n) + n;", "return TAGS * sink(&n) + n;\n"),
+    ],
+)
+def test_effects_of_dropped_operands_are_kept(source: str, left: str) -> None:
+    assert body(source, more=SINK) == left
+
+
+def test_what_follows_a_return_goes() -> None:
+    assert body("if (!g->tags) { return n; } n = 2u; return n + g->header;") == "return n;\n"
+
+
+def test_spliced_declarations_that_meet_become_assignments() -> None:
+    source = """
+    if (g->fit == HW_FIRST) { const uint32_t x = n * 2u; n += x; }
+    if (!g->tags) { const uint32_t x = n * 3u; n -= x; }
+    return n;
+    """
+    assert body(source) == "uint32_t x = n * 2u;\nn += x;\nx = n * 3u;\nn -= x;\nreturn n;\n"
+
+
+def test_spliced_declarations_that_clash_keep_their_braces() -> None:
+    source = """
+    if (g->fit == HW_FIRST) { const uint32_t x = n * 2u; n += x; }
+    if (!g->tags) { const uint16_t x = (uint16_t)n; n -= x; }
+    return n;
+    """
+    assert "{\n    const uint16_t x = (uint16_t)n;\n    n -= x;\n}\n" in body(source)
+
+
+# ---- values ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("n + g->header", "n + HEADER"),
+        ("(n + (g->align - 1u)) & ~(g->align - 1u)", "(n + (ALIGN - 1u)) & ~(ALIGN - 1u)"),
+        ("n + g->tags", "n"),
+        ("(n << g->links.shift) * (g->tags + 1u)", "n"),
+        ("n - g->tags * 4u", "n"),
+        ("g->tags * n + 3u", "0u + 3u"),
+        ("n & ~g->tags", "n"),
+        ("n % (g->tags + 1u)", "0u"),
+        ("n / g->header", "n / HEADER"),
+        ("n >= g->tags", "1"),
+        ("n < g->tags", "0"),
+        ("n <= p->pools[0].max_size", "1"),
+        ("(uint8_t)n + g->tags", "(uint32_t)(uint8_t)n"),
+        ("g->align == 8u ? n : 0u", "n"),
+        ("n * (uint32_t)sizeof(uint32_t)", "n * (uint32_t)sizeof(uint32_t)"),
+        ("n + (g->tags ? 4u : 2u) * (g->fit + 3u)", "n + 6u"),
+    ],
+)
+def test_values_become_constants_and_neutral_ones_go(source: str, left: str) -> None:
+    wanted = "3u" if left == "0u + 3u" else left
+    assert body(f"return {source};") == f"return {wanted};\n"
+
+
+def test_constants_are_named_and_commented_after_policy_members() -> None:
+    code = """
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        const struct hw_general *g = &p->pools[0].general;
+        return (n + g->header * p->align) >> g->links.shift;
+    }
+    """
+    text = shipped(code, general(shift=2))
+    assert (
+        lines("""
+    #define ALIGN 8u      /* alignment of payloads */
+    #define LINKS_SHIFT 2 /* log2 of the unit of links */
+    #define HEADER 4u     /* bytes before the payload */
+    """)
+        in text
+    )
+    assert "return (n + HEADER * ALIGN) >> LINKS_SHIFT;" in text
+
+
+def test_pools_that_disagree_get_constants_and_functions_of_their_own() -> None:
+    code = """
+    static inline uint32_t general_up(const struct hw_general *g, uint32_t n)
+    {
+        return n + g->header * g->align;
+    }
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        return general_up(&p->pools[0].general, n) - general_up(&p->pools[1].general, n);
+    }
+    """
+    text = shipped(code, general(), general(header=8))
+    assert "GENERAL1_HEADER 4u" in text and "GENERAL2_HEADER 8u" in text and "#define ALIGN 8u" in text
+    assert "return general1_up(n) - general2_up(n);" in text
+    same = shipped(code, general(), general(shift=3))
+    assert "return general_up(n) - general_up(n);" in same and same.count("return n + HEADER * ALIGN;") == 1
+
+
+def test_static_results_become_numbers_or_constants() -> None:
+    more = """
+/* Smallest block. */
+static inline uint32_t least(const struct hw_general *g)
+{
+    const uint32_t links = g->fit == HW_BEST ? 2u : 1u;
+    return g->header + 4u * links;
+}
+static inline uint32_t kinds(const struct hw_general *g)
+{
+    if (g->tags) {
+        return 2u;
+    }
+    return 0;
+}
+"""
+    assert body("return (n + least(g)) << kinds(g);", more=more) == "return n + LEAST;\n"
+    text = shipped(more + "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
+                          "    return n + least(&p->pools[0].general);\n}\n")  # fmt: skip
+    assert "#define LEAST (HEADER + 4u) /* Smallest block. */\n" in text
+
+
+def test_local_values_are_bound_and_unused_ones_go() -> None:
+    source = """
+    const uint32_t header = g->header;
+    uint32_t twice = g->align * 2u;
+    uint32_t zero = g->tags;
+    uint32_t change = 5u;
+    if (g->tags) {
+        change = n;
+    }
+    return n * twice + header + zero + change;
+    """
+    left = "uint32_t twice = ALIGN * 2u;\nconst uint32_t change = 5u;\nreturn n * twice + HEADER + change;\n"
+    assert body(source) == left
+
+
+def test_a_declaration_moves_to_its_first_value() -> None:
+    source = "uint32_t x = 0; n += 2u; if (g->tags) { x = 1u; } else { x = n * 3u; } return x + n;"
+    assert body(source) == "n += 2u;\nconst uint32_t x = n * 3u;\nreturn x + n;\n"
+
+
+def test_a_value_overwritten_before_a_loop_is_not_taken_for_constant() -> None:
+    source = "uint32_t x = 0; if (!g->tags) { x = n; } while (x > 9u) { x /= 2u; } return x;"
+    assert body(source) == "uint32_t x = n;\nwhile (x > 9u) {\n    x /= 2u;\n}\nreturn x;\n"
+
+
+# ---- loops ----------------------------------------------------------------------------------------------------------
+
+ROUTE = """
+static inline uint32_t quick_take(const struct hw_quick *q, uint32_t n)
+{
+    for (unsigned i = 0; i < q->count; i++) {
+        if (n == q->sizes[i]) {
+            return n * 2u;
+        }
+    }
+    return 0;
+}
+static inline uint32_t general_take(const struct hw_general *g, uint32_t n)
+{
+    return n % 7u == 0u ? 0u : n + g->header;
+}
+static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+{
+    for (unsigned i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (n < pool->min_size || n > pool->max_size) {
+            continue;
+        }
+        uint32_t r = 0;
+        if (pool->kind == HW_QUICK) {
+            r = quick_take(&pool->quick, n);
+        } else {
+            r = general_take(&pool->general, n);
+        }
+        if (r != 0u) {
+            return r;
+        }
+    }
+    return 0;
+}
+"""
+
+
+def test_a_loop_over_pools_is_unrolled() -> None:
+    assert lines("""
+    uint32_t app_f(uint32_t n)
+    {
+        const uint32_t r = quick_take(n);
+        if (r != 0u) {
+            return r;
+        }
+        return general_take(n);
+    }
+    """) in function(ROUTE, quick(16, 40), general()).replace("    uint32_t r = quick", "    const uint32_t r = quick")
+
+
+def test_dispatch_that_is_left_to_one_pool_collapses() -> None:
+    text = function(ROUTE, general())
+    assert text == lines("""
+    uint32_t app_f(uint32_t n)
+    {
+        return n % 7u == 0u ? 0u : n + HEADER;
+    }
+    """)
+
+
+def test_run_time_bounds_of_pools_keep_their_guard() -> None:
+    text = function(ROUTE, general(max_size=64), general(min_size=65, header=8))
+    assert "if (n <= MAX_SIZE) {" in text and "if (n >= MIN_SIZE) {" in text and "continue" not in text
+
+
+def test_a_loop_over_numbers_stays_and_reads_a_table() -> None:
+    text = shipped(ROUTE, quick(16, 1476), general())
+    assert "static const uint16_t SIZES[2] = {16, 1476};" in text
+    assert "for (unsigned i = 0; i < COUNT; i++) {\n        if (n == SIZES[i]) {" in text
+
+
+def test_a_loop_that_runs_once_is_no_loop() -> None:
+    text = shipped(ROUTE, quick(16), general())
+    assert "for (" not in text and "if (n == SIZES) {" in text and "#define SIZES 16u" in text
+    assert "for (" not in shipped(ROUTE, quick(), general()) and "quick" not in function(ROUTE, quick(), general())
+
+
+def test_breaks_of_an_unrolled_loop_become_else() -> None:
+    source = """
+    for (unsigned i = 0; i < p->pool_count; i++) {
+        if (n < p->pools[i].min_size) {
+            break;
+        }
+        n += p->pools[i].general.header;
+    }
+    return n;
+    """
+    left = """
+    if (n >= GENERAL1_MIN_SIZE) {
+        n += HEADER;
+        if (n >= GENERAL2_MIN_SIZE) {
+            n += HEADER;
+        }
+    }
+    return n;
+    """
+    assert body(source, general(min_size=3), general(min_size=9)) == lines(left)
+
+
+def test_what_cannot_be_unrolled_is_an_error() -> None:
+    source = """
+    for (unsigned i = 0; i < p->pool_count; i++) {
+        if (n == 1u) {
+            continue;
+        }
+        n += p->pools[i].general.header;
+        if (n == 4u) {
+            break;
+        }
+        n *= 2u;
+    }
+    return n;
+    """
+    with pytest.raises(GrammarError, match="both break and continue at run time"):
+        body(source, general(), general())
+
+
+# ---- functions ------------------------------------------------------------------------------------------------------
+
+
+def test_empty_functions_go_with_their_calls_but_not_with_effects() -> None:
+    more = (
+        SINK
+        + """
+static inline void hook(const struct hw_general *g, uint32_t *x, uint32_t n)
+{
+    if (g->tags) {
+        *x = n;
+    } else {
+        (void)x;
+        (void)n;
+    }
+}
+"""
+    )
+    assert body("hook(g, &n, n + 1u); return n;", more=more) == "return n;\n"
+    assert body("hook(g, &n, sink(&n)); return n;", more=more) == "sink(&n);\nreturn n;\n"
+    assert body("if (n > 2u) { hook(g, &n, n); } return n;", more=more) == "return n;\n"
+
+
+def test_parameters_that_nothing_uses_go() -> None:
+    more = """
+static inline uint32_t add(const struct hw_general *g, uint32_t a, uint32_t b)
+{
+    uint32_t sum = a;
+    if (g->tags) {
+        sum += b;
+    }
+    return sum * sum;
+}
+"""
+    assert body("return add(g, n, n + 3u) + add(g, 2u, 7u);", more=more) == "return add(n) + add(2u);\n"
+
+
+def test_an_unused_parameter_of_an_entry_stays() -> None:
+    code = f"{HEAD}    return p->align;\n}}\n"
+    assert function(code) == "uint32_t app_f(uint32_t n)\n{\n    (void)n;\n    return ALIGN;\n}\n"
+
+
+def test_scalar_parameters_declared_const_are_static() -> None:
+    more = """
+static inline uint32_t twice(const uint32_t level, uint32_t n)
+{
+    if (level == 0u) {
+        return n;
+    }
+    return twice(level - 1u, n * n) + level;
+}
+"""
+    text = body("return twice(g->links.shift, n) + 1u;", general(shift=2), more=more)
+    assert text == "return twice_2(n) + 1u;\n"
+    with pytest.raises(GrammarError, match=r"core.h:13: twice: level needs a static argument"):
+        body("return twice(n, n);", more=more)
+
+
+def test_a_parameter_that_never_varies_goes() -> None:
+    more = """
+static inline uint32_t walk(uint32_t from, uint32_t n)
+{
+    uint32_t at = from;
+    while (at < n) {
+        at += at;
+    }
+    return at;
+}
+"""
+    text = function(more + "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
+                           "    return walk(p->align, n) + walk(p->align, n * 2u);\n}\n")  # fmt: skip
+    assert "static inline uint32_t walk(uint32_t n)\n{\n    uint32_t at = ALIGN;\n" in text
+
+
+def test_recursion_through_a_prototype_keeps_the_order_of_the_source() -> None:
+    code = """
+    static inline uint32_t odd(const struct hw_policy *p, uint32_t n);
+    static inline uint32_t even(const struct hw_policy *p, uint32_t n)
+    {
+        return n == 0u ? p->align : odd(p, n - 1u);
+    }
+    static inline uint32_t odd(const struct hw_policy *p, uint32_t n)
+    {
+        return n == 0u ? 0u : even(p, n - 1u);
+    }
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        return even(p, n) + odd(p, n);
+    }
+    """
+    text = function(code)
+    assert text.startswith("static inline uint32_t odd(uint32_t n);\n\nstatic inline uint32_t even(uint32_t n)\n")
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_conditionals_over_hw_names_are_resolved_and_others_kept() -> None:
+    code = """
+    #include <stddef.h>
+    #include "policy.h"
+    #ifdef HW_EXPLORE
+    struct hw_heap {
+        uint64_t reads;
+    };
+    #else
+    struct hw_heap; /* never defined */
+    #endif
+    #if defined(__GNUC__)
+    static inline uint32_t bits(uint32_t x)
+    {
+        return (uint32_t)__builtin_popcount(x);
+    }
+    #else
+    static inline uint32_t bits(uint32_t x)
+    {
+        return x ? 1u + bits(x & (x - 1u)) : 0u;
+    }
+    static inline uint32_t unused(uint32_t x)
+    {
+        return x;
+    }
+    #endif
+    static inline uint32_t hw_f(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+    {
+    #if !defined(HW_EXPLORE) && !defined(HW_OTHER)
+        (void)h;
+    #else
+        h->reads++;
+    #endif
+        return bits(n) + p->align;
+    }
+    """
+    text = shipped(code)
+    assert "struct app_heap; /* never defined */\n" in text and "reads" not in text and "unused" not in text
+    assert "#if defined(__GNUC__)\nstatic inline uint32_t bits(uint32_t x)\n{\n" in text and text.count("#endif") == 1
+    assert text.startswith("#include <stddef.h>\n#include <stdint.h>\n\n")
+    files = [("policy.h", POLICY), ("core.h", dedent(code))]
+    explore = specialise(files, policy(general()), ["hw_f"], "app", {"HW_EXPLORE"})
+    assert "uint64_t reads;" in explore and "h->reads++;" in explore
+
+
+def test_comments_belong_to_what_they_stand_on() -> None:
+    code = """
+    /* About the file. */
+
+    /* About nothing. */
+
+    /* Sums; see hw_f() and HW_FIRST. */
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        /* Only with tags. */
+        if (p->pools[0].general.tags) {
+            n++; /* one more */
+        } else {
+            /* The
+             * other way. */
+            n--; /* one less */
+        }
+
+        /* The result. */
+        return n;
+    }
+    """
+    assert function(code) == lines("""
+    /* Sums; see app_f() and APP_FIRST. */
+    uint32_t app_f(uint32_t n)
+    {
+        /* Only with tags. */
+        /* The
+         * other way. */
+        n--; /* one less */
+
+        /* The result. */
+        return n;
+    }
+    """)
+
+
+def test_only_what_is_used_is_shipped() -> None:
+    code = """
+    enum { HW_FREE, HW_USED /* in use */, HW_LAST };
+    struct hw_unused { uint32_t a; };
+    struct hw_pair { uint32_t a; };
+    #define HW_LEAST 16u
+    #define HW_OTHER 17u
+    #define MASK(x) ((x) & 15u)
+    static const uint8_t primes[3] = {2, 3, 5};
+    static inline uint32_t other(uint32_t n) { return n * HW_OTHER; }
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        struct hw_pair pair = {n};
+        if (HW_LEAST > p->align) {
+            pair.a += MASK(n) + primes[n % 3u] + HW_LEAST;
+        }
+        return pair.a + HW_USED;
+    }
+    """
+    text = shipped(code)
+    assert "enum { APP_USED = 1 /* in use */ };" in text and "struct app_pair" in text
+    assert "#define APP_LEAST 16u\n" in text and "#define MASK(x) ((x) & 15u)\n" in text and "primes[3]" in text
+    for gone in ("unused", "OTHER", "other", "hw_", "HW_", "struct app_policy", "APP_FREE", "APP_QUICK"):
+        assert gone not in text
+
+
+def test_the_interface_is_apart() -> None:
+    header = """
+    #define HW_API static inline
+    #define HW_BROKEN 1 /* something */
+    #define HW_OTHER 2  /* not used */
+
+    /* Does it, for hw_policy. */
+    HW_API uint32_t hw_f(const struct hw_policy *policy, uint32_t wanted);
+    HW_API uint32_t hw_g(const struct hw_policy *policy);
+    """
+    core = """
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        return n + p->align + HW_BROKEN;
+    }
+    """
+    files = [("policy.h", POLICY), ("public.h", dedent(header)), ("core.h", dedent(core))]
+    parts = specialise_parts(files, policy(general()), ["hw_f"], "app", header="public.h")
+    assert parts.interface == lines("""
+    #define APP_BROKEN 1 /* something */
+
+    /* Does it, for app_policy. */
+    uint32_t app_f(uint32_t wanted);
+    """)
+    assert "APP_BROKEN 1" not in parts.constants and parts.text.count("#define APP_BROKEN") == 1
+
+
+def test_long_lines_are_broken_as_clang_format_would() -> None:
+    source = """
+    if (n > g->header + 1u && n < g->header * 10u && n != g->align * 77u && n != g->align * 78u && n != g->align * 7u &&
+        n != 5u) {
+        return some_function_with_a_long_name(n + g->header, n * g->header, n - g->header, n + g->align, n * g->align,
+                                              n);
+    }
+    return n;
+    """
+    more = """
+static inline uint32_t some_function_with_a_long_name(uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e,
+                                                      uint32_t f)
+{
+    return a + b + c + d + e + f;
+}
+"""
+    style = "{BasedOnStyle: LLVM, IndentWidth: 4, ColumnLimit: 120, BreakBeforeBraces: Linux}"
+    text = function(f"{more}static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{{\n"
+                    f"    const struct hw_general *g = &p->pools[0].general;\n{source}\n}}\n")  # fmt: skip
+    formatter = shutil.which("clang-format", path=f"{Path(os.sys.executable).parent}:{os.environ['PATH']}")  # type: ignore
+    if formatter is None:
+        pytest.skip("clang-format is not installed")
+    neat = subprocess.run([formatter, f"--style={style}"], input=text, capture_output=True, text=True, check=True)
+    assert neat.stdout == text and max(map(len, text.splitlines())) <= 120
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+HEAD = "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "line", "what"),
+    [
+        ("return p->pools[n].general.header;", 3, "index into an array of struct hw_pool is not static"),
+        ("switch (n) { default: return n; }", 3, "switch statement is not allowed"),
+        ("goto end; end: return n;", 3, "goto statement is not allowed"),
+        ("if (n) return 1u;\nreturn n;", 3, "a body needs braces"),
+        ("uint32_t a = 1u, b = n;\nreturn a + b;", 3, "declares one variable"),
+        ("const struct hw_policy *q = p;\nq = p;\nreturn q->align;", 3, "q: a policy pointer is initialised once"),
+        ("{ uint32_t n = 2u; return n; }", 3, "n shadows"),
+        ("return n + /* why */ 2u;", 3, "a comment inside an expression"),
+        ("for (uint32_t i = 0; i < n; i++) {\n    n += p->pools[i].min_size;\n}\nreturn n;", 3, "bounds are not"),
+        ("return hw_g(p->pools);", 3, "struct hw_pool is passed to run-time code"),
+        ("return (n) (n);", 3, "a call through a pointer"),
+        ("return p->nothing;", 3, "struct hw_policy has no member nothing"),
+        ("return n +;", 3, "cannot be read as C"),
+    ],
+)
+def test_violations_name_the_line(statement: str, line: int, what: str) -> None:
+    found = check_grammar([("policy.h", POLICY), ("core.h", f"{HEAD}{statement}\n}}\n")])
+    assert [error.file for error in found][:1] == ["core.h"]
+    assert found[0].line == line and what in found[0].what
+
+
+def test_code_within_the_grammar_has_no_violation() -> None:
+    assert check_grammar([("policy.h", POLICY), ("core.h", ROUTE)]) == []
+
+
+def test_undefined_static_arithmetic_is_an_error_unless_guarded() -> None:
+    assert body("return g->tags != 0u && n % g->tags == 0u;") == "return 0;\n"
+    with pytest.raises(GrammarError, match=r"static 8 / 0 is undefined"):
+        body("return n + g->align / g->tags;")
+    with pytest.raises(GrammarError, match=r"a static shift by 40"):
+        body("return n + (1u << g->header);", general(header=40))
+
+
+def test_a_policy_that_lacks_a_value_is_an_error() -> None:
+    with pytest.raises(HeapwrightError, match=r"policy: no value for pools\[0\].general.header"):
+        body("return n + g->header;", quick(16))
+    with pytest.raises(HeapwrightError, match=r"entry hw_nothing: the core defines no such function"):
+        shipped(ROUTE, general(), entry="hw_nothing")
+
+
+# ---- behaviour ------------------------------------------------------------------------------------------------------
+
+needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+MACHINE = """\
+/* A small machine with every construct of the grammar. */
+
+struct hw_heap {
+    uint32_t memory[64];
+    uint32_t steps;
+};
+
+enum { HW_DONE = 1, HW_STUCK = 2, HW_LOST };
+
+#define SLOT(x) ((x) & 63u)
+#define HW_ROUNDS 3u
+
+static inline uint32_t load(struct hw_heap *h, uint32_t at)
+{
+    h->steps++;
+    return h->memory[SLOT(at)];
+}
+
+static inline void store(struct hw_heap *h, uint32_t at, uint32_t value)
+{
+    h->steps++;
+    h->memory[SLOT(at)] = value;
+}
+
+static inline void note(const struct hw_general *g, struct hw_heap *h, uint32_t value)
+{
+    if (g->tags) {
+        store(h, 63u, value);
+    }
+}
+
+static inline uint32_t unit(const struct hw_general *g)
+{
+    return 1u << g->links.shift;
+}
+
+static inline uint32_t round_up(const struct hw_general *g, uint32_t n)
+{
+    const uint32_t mask = g->align * unit(g) - 1u;
+    return (n + g->header + mask) & ~mask;
+}
+
+static inline uint32_t level(const struct hw_general *g, const uint32_t depth, struct hw_heap *h, uint32_t n)
+{
+    if (depth == 0u) {
+        return n >> g->links.shift;
+    }
+    const uint32_t below = level(g, depth - 1u, h, n + depth);
+    note(g, h, below);
+    return below ^ depth;
+}
+
+static inline int better(const struct hw_general *g, uint32_t have, uint32_t best)
+{
+    if (g->fit == HW_WORST) {
+        return have > best;
+    }
+    return best == 0u || have < best;
+}
+
+static inline uint32_t general_find(const struct hw_general *g, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t size = round_up(g, n);
+    uint32_t best = 0;
+    uint32_t found = 0;
+    for (uint32_t at = 1u; at < 20u; at++) {
+        const uint32_t have = load(h, at) % 97u;
+        if (have < (size & 31u)) {
+            continue;
+        }
+        if (g->fit == HW_FIRST) {
+            return at;
+        }
+        if (better(g, have, best)) {
+            best = have;
+            found = at;
+        }
+        if (g->fit == HW_BEST && have == (size & 31u)) {
+            break;
+        }
+    }
+    if (g->tags && found == 0u) {
+        store(h, 20u, size);
+    } else if (g->fit == HW_WORST) {
+        found += best != 0u;
+    }
+    note(g, h, found);
+    return found;
+}
+
+static inline uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
+{
+    uint32_t list = 0;
+    while (list < q->count && q->sizes[list] != n % 50u) {
+        list++;
+    }
+    if (list < q->count) {
+        store(h, 30u + list, load(h, 30u + list) + q->sizes[list]);
+        return 30u + list;
+    }
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < q->count; i++) {
+        sum += q->sizes[i] * (i + 1u);
+    }
+    return sum % 2u ? 0u : sum;
+}
+
+static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    if (pool->kind == HW_QUICK) {
+        return quick_find(&pool->quick, h, n);
+    }
+    return general_find(&pool->general, h, n);
+}
+
+static inline uint32_t above(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t n)
+{
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < owner; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind != HW_QUICK) {
+            continue;
+        }
+        if (load(h, 40u + i) == n) {
+            break;
+        }
+        told += i + pool->quick.count;
+    }
+    return told;
+}
+
+static inline uint32_t route(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (n < pool->min_size || n > pool->max_size) {
+            continue;
+        }
+        uint32_t r = pool_find(pool, h, n);
+        if (pool->kind == HW_GENERAL && r == 0u) {
+            r = above(p, i, h, n);
+        }
+        if (r) {
+            return r;
+        }
+    }
+    store(h, 62u, load(h, 62u) + 1u);
+    return 0;
+}
+
+static inline uint32_t hw_step(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+{
+    uint32_t result = route(p, h, n);
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        if (p->pools[i].kind == HW_GENERAL) {
+            result = result * 31u + level(&p->pools[i].general, HW_ROUNDS, h, n);
+        }
+    }
+    do {
+        result ^= p->align;
+        result = (result << 1) | (result >> 31);
+    } while (p->pool_count > 2u && result % 5u == 1u);
+    if (result % 3u == 0u) {
+        return result + HW_DONE;
+    }
+    return p->align > 8u && result % 3u == 1u ? HW_LOST : result * HW_STUCK;
+}
+"""
+
+MACHINE_DRIVER = """
+#include <stdio.h>
+int main(void)
+{
+    static struct HEAP heap;
+    uint32_t seed = 1u;
+    for (uint32_t i = 0; i < 64u; i++) {
+        heap.memory[i] = i * 2654435761u;
+    }
+    for (uint32_t i = 0; i < 2000u; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        heap.memory[seed >> 26] ^= STEP(&heap, (seed >> 8) % (i % 7u ? 300u : 70000u));
+    }
+    for (uint32_t i = 0; i < 64u; i++) {
+        printf("%u ", (unsigned)heap.memory[i]);
+    }
+    printf("%u\\n", (unsigned)heap.steps);
+    return 0;
+}
+"""
+
+
+def compiled(folder: Path, name: str, text: str, flags: Sequence[str]) -> Path:
+    source = folder / f"{name}.c"
+    source.write_text(text)
+    result = subprocess.run(["gcc", *flags, str(source), "-o", str(folder / name)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[:4000]
+    return folder / name
+
+
+def printed(program: Path, *arguments: str) -> str:
+    result = subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=20)
+    assert result.returncode == 0, result.stdout[-500:]
+    return result.stdout
+
+
+def initialiser(values: Mapping[str, Any]) -> str:
+    """A policy as C writes it."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return initialiser(value)
+        return "{" + (", ".join(map(text, value)) or "0") + "}" if isinstance(value, list) else f"{int(value)}u"
+
+    return "{" + (", ".join(f".{name} = {text(value)}" for name, value in values.items()) or "0") + "}"
+
+
+sizes = st.lists(st.integers(0, 49), max_size=4, unique=True)
+generals = st.builds(
+    general,
+    header=st.sampled_from([0, 4, 8]),
+    align=st.sampled_from([1, 4, 8]),
+    fit=st.integers(0, 2),
+    tags=st.integers(0, 1),
+    shift=st.integers(0, 2),
+    min_size=st.sampled_from([0, 0, 40]),
+    max_size=st.sampled_from([0xFFFFFFFF, 0xFFFFFFFF, 90]),
+)
+quicks = sizes.map(lambda found: quick(*found))
+policies = st.lists(st.one_of(quicks, generals), max_size=4).map(lambda pools: policy(*pools))
+
+
+@needs_compiler
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chosen=policies, align=st.sampled_from([0, 8, 16]))
+def test_specialised_code_does_what_the_source_does(chosen: dict[str, Any], align: int, tmp_path: Path) -> None:
+    chosen["align"] = align
+    generic = f"{POLICY}{MACHINE}static const struct hw_policy policy = {initialiser(chosen)};\n"
+    special = specialise([("policy.h", POLICY), ("machine.h", MACHINE)], chosen, ["hw_step"], "app")
+    compiled(tmp_path, "alone.o", special, [*STRICT, "-Os", "-c"])
+    steps = {
+        "generic": "#define HEAP hw_heap\n#define STEP(h, n) hw_step(&policy, h, n)\n",
+        "special": "#define HEAP app_heap\n#define STEP app_step\n",
+    }
+    texts = {"generic": generic, "special": special}
+    outputs = [
+        printed(compiled(tmp_path, name, texts[name] + steps[name] + MACHINE_DRIVER, ["-std=c11", "-O0"]))
+        for name in texts
+    ]
+    assert outputs[0] == outputs[1]
+    assert specialise([("policy.h", POLICY), ("machine.h", MACHINE)], chosen, ["hw_step"], "app") == special
+
+
+# ---- the core itself ------------------------------------------------------------------------------------------------
+
+CORE_DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+static uint64_t seed;
+static _Alignas(4096) unsigned char arena[1 << 17];
+static unsigned char *objects[256];
+static uint32_t below(uint32_t bound)
+{
+    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)(seed >> 33) % bound;
+}
+int main(int argc, char **argv)
+{
+    const uint32_t size = (uint32_t)atoi(argv[1]) + (uint32_t)argc - 2u;
+    struct HEAP *h = INIT(arena, size);
+    uint64_t sum = 1469598103934665603ull;
+    static const uint32_t common[5] = {16, 1476, 64, 40, 200};
+    for (uint32_t k = 0; h != NULL && k < 3000u; k++) {
+        const uint32_t i = below(256u);
+        const uint32_t n = below(3u) ? below(500u) : common[below(5u)];
+        const uint32_t choice = below(16u);
+        if (objects[i] == NULL) {
+            objects[i] = choice < 12u ? MALLOC(h, n) : choice < 14u ? CALLOC(h, n, 2u) : ALIGNED(h, 1u << below(7u), n);
+        } else if (choice < 5u) {
+            unsigned char *moved = REALLOC(h, objects[i], n);
+            objects[i] = moved ? moved : objects[i];
+        } else {
+            FREE(h, objects[i]);
+            objects[i] = NULL;
+        }
+        sum = (sum ^ (objects[i] ? (uint64_t)(objects[i] - arena) + USABLE(h, objects[i]) : 0u)) * 1099511628211ull;
+        if (k % 50u == 0u && CHECK(h) != 0) {
+            printf("broken: %d at %u\\n", CHECK(h), (unsigned)k);
+            return 1;
+        }
+    }
+    for (uint32_t k = 0; k < size; k++) {
+        sum = (sum ^ arena[k]) * 1099511628211ull;
+    }
+    printf("%llx\\n", (unsigned long long)sum);
+    return 0;
+}
+"""
+
+
+def core_sources() -> list[tuple[str, str]]:
+    return [(f"{name}.h", (CORE / f"{name}.h").read_text()) for name in (*CORE_FILES, "check")]
+
+
+def core_calls(prefix: str, first: str) -> str:
+    names = ["INIT", "MALLOC", "CALLOC", "REALLOC", "ALIGNED", "FREE", "USABLE", "STATISTICS", "CHECK"]
+    calls = zip(names, CORE_ENTRIES, strict=True)
+    defines = (f"#define {name}(...) {prefix}_{call}({first}__VA_ARGS__)\n" for name, call in calls)
+    return f"#define HEAP {prefix}_heap\n" + "".join(defines)
+
+
+def test_the_core_keeps_to_its_grammar() -> None:
+    assert check_grammar(core_sources()) == []
+    assert check_grammar(core_sources(), {"HW_EXPLORE"}) == []
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CORE.parent / "src/heapwright/zoo").glob("*.toml")))
+def test_shipped_allocators_do_what_the_core_does(name: str, tmp_path: Path) -> None:
+    from heapwright import zoo
+    from heapwright.policy import policy as policy_of
+
+    chosen = policy_of(zoo.load(name))
+    entries = [f"hw_{entry}" for entry in CORE_ENTRIES]
+    special = specialise_parts(core_sources(), chosen, entries, "app", header="heapwright.h").text
+    compiled(tmp_path, "alone.o", special, [*STRICT, "-Os", "-c"])
+    generic = f'#include "check.h"\nstatic const struct hw_policy policy = {initialiser(chosen)};\n'
+    flags = ["-std=c11", "-O0", f"-I{CORE}"]
+    programs = [
+        compiled(tmp_path, "generic", generic + core_calls("hw", "&policy, ") + CORE_DRIVER, flags),
+        compiled(tmp_path, "special", special + core_calls("app", "") + CORE_DRIVER, flags),
+    ]
+    for arena in ("9000", "60000", "131072"):
+        assert printed(programs[0], arena) == printed(programs[1], arena)
