@@ -9,27 +9,6 @@
 
 /* ---- the walk -------------------------------------------------------------------------------------------------- */
 
-/* Whether a quick list above pool `owner` holds the block. O(blocks of its list). */
-static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
-                            uint32_t capacity)
-{
-    for (uint32_t i = 0; i < owner; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK) {
-            const struct hw_quick *q = &pool->quick;
-            const uint32_t list = quick_list(q, capacity);
-            uint32_t node = list < q->count ? load_link(&q->links, h, quick_head(q, list)) : 0;
-            while (node && node != at) {
-                node = load_link(&q->links, h, node);
-            }
-            if (node) {
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
 /* Describes the block that begins at `at` in a general pool; 0 behind the last one. */
 static inline int general_block_at(const struct hw_general *g, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
@@ -143,44 +122,77 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
     return 0;
 }
 
+/* Payload of the largest block that fits into `bytes` bytes of free memory; 0 where none does. */
+static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes)
+{
+    const uint32_t size = bytes >> g->unit_shift << g->unit_shift;
+    return size < g->min_block ? 0 : size - g->header;
+}
+
+/* What the largest request that a free block can serve asks for. */
+static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *h, const struct hw_block *block)
+{
+    if (pool->kind == HW_FIXED) {
+        return pool_capacity(pool, h, block->offset + block->header);
+    }
+    return payload_within(&pool->general, block->size);
+}
+
+/* Adds the blocks of one pool to the statistics. */
+static inline void count_blocks(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
+                                struct hw_statistics *told)
+{
+    const struct hw_pool *pool = &p->pools[owner];
+    struct hw_block block = {0, 0, 0, 0, 0};
+    while (pool_block_at(pool, h, block.offset + block.size, &block)) {
+        const uint32_t state = block_state(p, owner, h, &block);
+        if (state == HW_BLOCK_USED) {
+            told->used += block.size;
+            told->used_blocks++;
+        } else {
+            told->unused += block.size;
+            const uint32_t payload = state == HW_BLOCK_CACHED ? 0 : free_payload(pool, h, &block);
+            if (payload > told->largest_free) {
+                told->largest_free = payload;
+            }
+        }
+    }
+}
+
+/* Bytes of the classes' regions that no block has covered yet. */
+static inline uint32_t fixed_uncarved(const struct hw_fixed *f, struct hw_heap *h)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        bytes += (f->counts[i] - load4(h, f->carved_at + 4u * i)) * fixed_stride(f, i);
+    }
+    return bytes;
+}
+
 static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
     struct hw_statistics told = {0, 0, 0, 0, 0, 0, 0};
-    struct hw_block block = {0, 0, 0, 0, 0};
-    uint32_t fixed = 0;
-    while (hw_next_block(p, heap, &block)) {
-        if (block.state == HW_BLOCK_USED) {
-            told.used += block.size;
-            told.used_blocks++;
-        } else {
-            told.unused += block.size;
-            if (block.state != HW_BLOCK_CACHED && block.size - block.header > told.largest_free) {
-                told.largest_free = block.size - block.header;
-            }
-        }
-    }
+    told.peak = load4(heap, p->shared_high_at);
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
+        count_blocks(p, i, heap, &told);
         if (pool->kind == HW_GENERAL) {
             const struct hw_general *g = &pool->general;
-            const uint32_t above = load4(heap, g->limit_at) - load4(heap, g->top_at);
-            if (above > g->header && above - g->header > told.largest_free) {
-                told.largest_free = above - g->header;
+            const uint32_t above = payload_within(g, load4(heap, g->limit_at) - load4(heap, g->top_at));
+            if (above > told.largest_free) {
+                told.largest_free = above;
             }
             if (g->region) {
-                fixed += load4(heap, g->high_at) - g->start;
+                told.peak -= g->start + g->region - load4(heap, g->high_at);
             }
         }
         if (pool->kind == HW_FIXED && pool->fixed.grow == 0) {
-            for (uint32_t k = 0; k < pool->fixed.count; k++) {
-                fixed += load4(heap, pool->fixed.carved_at + 4u * k) * fixed_stride(&pool->fixed, k);
-            }
+            told.peak -= fixed_uncarved(&pool->fixed, heap);
         }
         if (pool->kind == HW_FIXED && pool->fixed.grow) {
-            fixed += load4(heap, pool->fixed.end_at) - load4(heap, pool->fixed.limit_at);
+            told.peak += load4(heap, pool->fixed.end_at) - load4(heap, pool->fixed.limit_at);
         }
     }
-    told.peak = p->control + fixed + load4(heap, p->shared_high_at) - p->fixed_end;
     told.refused = load4(heap, p->refused_at);
     if (p->checks) {
         told.misused = load4(heap, p->misused_at);
@@ -350,7 +362,7 @@ static inline int check_quick(const struct hw_policy *p, const struct hw_quick *
         if (q->limit_blocks && blocks > q->limit_blocks) {
             return HW_BROKEN_QUICK;
         }
-        if (q->limit_bytes && blocks > 1u && blocks * capacity > q->limit_bytes) {
+        if (q->limit_bytes && blocks * capacity > q->limit_bytes) {
             return HW_BROKEN_QUICK;
         }
         cached += blocks * capacity;

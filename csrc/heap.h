@@ -20,6 +20,18 @@
 
 /* ---- one pool -------------------------------------------------------------------------------------------------- */
 
+/* Whether a pool is offered a request of n bytes. */
+static inline int pool_takes(const struct hw_pool *pool, uint32_t n)
+{
+    if (pool->min_size > 1u && n < pool->min_size) {
+        return 0;
+    }
+    if (pool->max_size < HW_MAX_REQUEST && n > pool->max_size) {
+        return 0;
+    }
+    return 1;
+}
+
 /* What a pool can give without raising its high-water mark: the address of the payload, or 0. */
 static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
@@ -172,7 +184,7 @@ static inline int cache_in(const struct hw_policy *p, const struct hw_quick *q, 
         return 0;
     }
     if (quick_is_full(q, h, list, capacity)) {
-        if (q->flush != HW_FLUSH_OVER_LIMIT) {
+        if (q->flush != HW_FLUSH_OVER_LIMIT || (q->limit_bytes && capacity > q->limit_bytes)) {
             return 0;
         }
         flush_list(p, q, h, list, capacity);
@@ -221,6 +233,9 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
             fixed_init(&pool->fixed, h);
             if (pool->fixed.grow) {
                 const uint32_t end = ((size + pool->fixed.header) & ~(p->align - 1u)) - pool->fixed.header;
+                if (end < p->fixed_end || end > size) {
+                    return 0;
+                }
                 store4(h, p->shared_limit_at, end);
                 store4(h, pool->fixed.end_at, end);
             }
@@ -238,7 +253,7 @@ static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h,
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (n >= pool->min_size && n <= pool->max_size) {
+        if (pool_takes(pool, n)) {
             uint32_t at = pool_find(pool, h, n);
             if (p->flushes && pool->kind != HW_QUICK && at == 0 && flush_before_growing(p, h)) {
                 at = pool_find(pool, h, n);
@@ -261,7 +276,7 @@ static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_GENERAL && n >= pool->min_size && n <= pool->max_size) {
+        if (pool->kind == HW_GENERAL && pool_takes(pool, n)) {
             const struct hw_general *g = &pool->general;
             const uint32_t size = aligned_size_for(g, n, alignment);
             uint32_t b = general_find(g, h, size);
@@ -323,7 +338,7 @@ static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            if (n < pool->min_size || n > pool->max_size) {
+            if (!pool_takes(pool, n)) {
                 return 0;
             }
             if (pool->kind == HW_FIXED) {
@@ -349,7 +364,28 @@ static inline uint32_t heap_realloc(const struct hw_policy *p, struct hw_heap *h
     return moved;
 }
 
-/* Whether `at` is the payload of a block that is handed out, as far as the metadata tells. */
+/* Whether a quick list above pool `owner` holds the block. O(blocks of its list). */
+static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
+                            uint32_t capacity)
+{
+    for (uint32_t i = 0; i < owner; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK) {
+            const struct hw_quick *q = &pool->quick;
+            const uint32_t list = quick_list(q, capacity);
+            uint32_t node = list < q->count ? load_link(&q->links, h, quick_head(q, list)) : 0;
+            while (node && node != at) {
+                node = load_link(&q->links, h, node);
+            }
+            if (node) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Whether `at` is the payload of a block that is handed out or cached, as far as the metadata tells. */
 static inline int heap_has_used(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (at < p->control || at >= load4(h, p->shared_end_at) || (at & (p->align - 1u)) != 0) {
@@ -364,19 +400,34 @@ static inline int heap_has_used(const struct hw_policy *p, struct hw_heap *h, ui
     return 0;
 }
 
+/* Whether a quick list holds the block. O(blocks of its list). */
+static inline int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            return pool->cached && is_cached(p, i, h, at, pool_capacity(pool, h, at));
+        }
+    }
+    return 0;
+}
+
 /* ---- public entry points, see heapwright.h ---------------------------------------------------------------------- */
 
-/* The address of a pointer into the arena; 0, which is no payload's, for what lies outside a 32-bit reach. */
-static inline uint32_t address_of(struct hw_heap *h, const void *pointer)
+/* The address of a pointer into the arena. With checks it is 0, which is no payload's, for what lies out of reach. */
+static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, const void *pointer)
 {
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
-    return offset < UINT32_MAX ? (uint32_t)offset : 0;
+    if (p->checks && offset > p->reach) {
+        return 0;
+    }
+    return (uint32_t)offset;
 }
 
 /* With checks: counts a pointer that is no used block; 0 for such a one. */
 static inline int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
-    if (p->checks && !heap_has_used(p, h, at)) {
+    if (p->checks && (!heap_has_used(p, h, at) || heap_is_cached(p, h, at))) {
         store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
         return 0;
     }
@@ -413,7 +464,7 @@ static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void
     if (pointer == NULL) {
         return;
     }
-    const uint32_t at = address_of(heap, pointer);
+    const uint32_t at = address_of(p, heap, pointer);
     if (is_usable(p, heap, at)) {
         heap_free(p, heap, at);
     }
@@ -424,7 +475,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (pointer == NULL) {
         return hw_malloc(p, heap, size);
     }
-    const uint32_t at = address_of(heap, pointer);
+    const uint32_t at = address_of(p, heap, pointer);
     if (size > HW_MAX_REQUEST) {
         count_refused(p, heap);
         return NULL;
@@ -452,7 +503,7 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
 
 static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
-    return pointer ? heap_capacity(p, heap, address_of(heap, pointer)) : 0;
+    return pointer ? heap_capacity(p, heap, address_of(p, heap, pointer)) : 0;
 }
 
 #ifndef HW_EXPLORE

@@ -8,8 +8,8 @@
  *
  * Where the policy does not say otherwise, a pointer that did not come from this heap, or was freed before, makes the
  * behaviour undefined, as in C. With `checks` in the recipe, free and realloc ignore and count a pointer outside the
- * heap, one that is not aligned, and one whose block is free. What they cannot detect: a pointer into the middle of a
- * block where the bytes in front look like a header, and a second free of a block that a quick list holds.
+ * heap, one that is not aligned, and one whose block is free or cached. What they cannot detect: a pointer into the
+ * middle of a block where the bytes in front look like a header.
  */
 #ifndef HW_HEAPWRIGHT_H
 #define HW_HEAPWRIGHT_H

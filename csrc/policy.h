@@ -55,7 +55,7 @@ struct hw_quick {
     uint32_t limit_bytes;           /* most payload bytes a list keeps; 0 is no limit */
     uint32_t flush;                 /* when cached blocks go back to their pool */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
-    uint32_t mixed;                 /* derived: 1 where blocks of several pools come by */
+    uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
     uint32_t block_least;           /* derived: smallest block of the pool below */
@@ -89,6 +89,7 @@ struct hw_general {
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
     uint32_t region;          /* bytes of a region of its own; 0: shares the rest of the arena */
+    uint32_t checks;          /* derived: 1: a block that merges away is marked as free, so that a second free shows */
     uint32_t size_raw;        /* derived: the word is size | flags, without shifting */
     uint32_t flag_bits;       /* derived: flags in that word */
     uint32_t size_shift;      /* derived: log2 of the unit in which the word counts */

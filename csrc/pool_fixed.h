@@ -251,7 +251,7 @@ static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uin
 static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
 {
     if (f->grow) {
-        return fixed_class_of(f, h, at) < f->count;
+        return at >= load4(h, f->limit_at) + f->header && fixed_class_of(f, h, at) < f->count;
     }
     if (at < f->blocks_at[0] + f->header) {
         return 0;

@@ -347,37 +347,40 @@ static inline struct hw_found take_head(const struct hw_general *g, struct hw_he
     return found;
 }
 
-/* A block of exactly this size, or of the next few exact sizes. The size is known from the bin: where neighbours merge
- * at once, so are the flags of a free block. */
+/* A block of exactly this size. The size is known from the bin: where neighbours merge at once, so are its flags. */
 static inline struct hw_found bins_exact(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = found_none();
     if (size >= g->bin_linear) {
         return found;
     }
-    uint32_t head = list_head(g, size);
-    const uint32_t unit = 1u << g->unit_shift;
-    uint32_t have = size;
-    uint32_t node = load_link(&g->links, h, head);
-    if (g->close_bins) {
-        uint32_t left = g->close_bins;
-        while (node == 0 && left > 0 && have + unit < g->bin_linear) {
-            left--;
-            have += unit;
-            head += g->list_stride;
-            node = load_link(&g->links, h, head);
-        }
-    }
+    const uint32_t head = list_head(g, size);
+    const uint32_t node = load_link(&g->links, h, head);
     if (node) {
         found.b = node - g->header;
         found.before = head;
         if (g->boundary_tags && g->coalesce_from <= g->min_block) {
-            found.word = size_word(g, have, HW_PREV_USED);
+            found.word = size_word(g, size, HW_PREV_USED);
         } else {
             found.word = load_word(g, h, found.b);
         }
     }
     return found;
+}
+
+/* The block that the list at `head` gives for a request, when it is filled and all its blocks are large enough. */
+static inline struct hw_found search_filled(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
+{
+    if (head == 0) {
+        return found_none();
+    }
+    if (g->bin_round_up && head == g->lists_at + (g->bins - 1u) * g->list_stride) {
+        return list_search(g, h, head, size);
+    }
+    if (g->fit == HW_BEST && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
+        return list_search(g, h, head, size);
+    }
+    return take_head(g, h, head);
 }
 
 /* The block that the bins give for a request: from its own bin by the policy's fit, else from the next filled one. */
@@ -398,17 +401,7 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
     } else if (g->fit == HW_EXACT) {
         return found_none();
     }
-    const uint32_t head = next_filled_list(g, h, bin);
-    if (head == 0) {
-        return found_none();
-    }
-    if (g->bin_round_up && head == g->lists_at + (g->bins - 1u) * g->list_stride) {
-        return list_search(g, h, head, size);
-    }
-    if (g->fit == HW_BEST && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
-        return list_search(g, h, head, size);
-    }
-    return take_head(g, h, head);
+    return search_filled(g, h, next_filled_list(g, h, bin), size);
 }
 
 /* ---- handing out ----------------------------------------------------------------------------------------------- */
@@ -546,28 +539,44 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
     return found.b;
 }
 
+/* Best fit, its remainder becoming the victim; the victim itself where the bins have nothing. */
+static inline uint32_t take_small(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
+{
+    return found.b ? take_as_victim(g, h, found, size) : 0;
+}
+
+/* A request whose size has a bin of its own: that bin, the few next ones, the victim, the next filled bin. */
+static inline uint32_t find_exact_or_cut(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    struct hw_found exact = bins_exact(g, h, size);
+    if (exact.b) {
+        return take_whole(g, h, exact);
+    }
+    if (g->close_bins == 0) {
+        const uint32_t cut = cut_from_victim(g, h, size);
+        return cut ? cut : take_small(g, h, search_filled(g, h, next_filled_list(g, h, bin_of(g, size) + 1u), size), size);
+    }
+    const uint32_t head = next_filled_list(g, h, bin_of(g, size) + 1u);
+    const uint32_t close = list_head(g, size) + g->close_bins * g->list_stride;
+    if (head && head <= close && head < g->lists_at + g->bin_linear_bins * g->list_stride) {
+        return take(g, h, take_head(g, h, head), size);
+    }
+    const uint32_t cut = cut_from_victim(g, h, size);
+    return cut ? cut : take_small(g, h, search_filled(g, h, head, size), size);
+}
+
 /* Small requests: exact bin, victim, best fit. Large requests: best fit, victim. */
 static inline uint32_t find_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
-    const uint32_t small_up_to = block_size_for(g, g->victim_up_to);
-    if (size <= small_up_to) {
-        struct hw_found close = bins_exact(g, h, size);
-        if (close.b) {
-            return take(g, h, close, size);
+    if (size <= block_size_for(g, g->victim_up_to)) {
+        if (size < g->bin_linear) {
+            return find_exact_or_cut(g, h, size);
         }
         const uint32_t cut = cut_from_victim(g, h, size);
-        if (cut) {
-            return cut;
-        }
+        return cut ? cut : take_small(g, h, bins_search(g, h, size), size);
     }
     struct hw_found found = bins_search(g, h, size);
-    if (found.b == 0) {
-        return cut_from_victim(g, h, size);
-    }
-    if (size <= small_up_to) {
-        return take_as_victim(g, h, found, size);
-    }
-    return take(g, h, found, size);
+    return found.b ? take(g, h, found, size) : cut_from_victim(g, h, size);
 }
 
 /* ---- merging everything ---------------------------------------------------------------------------------------- */
@@ -617,7 +626,7 @@ static inline uint32_t search_and_take(const struct hw_general *g, struct hw_hea
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
             if (found.b) {
-                return take(g, h, found, size);
+                return take_whole(g, h, found);
             }
         }
         found = bins_search(g, h, size);
@@ -806,6 +815,9 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
 static inline void general_release(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
+    if (g->checks) {
+        store_word(g, h, b, word & ~(uint32_t)HW_USED);
+    }
     if ((g->coalesce == HW_IMMEDIATE || g->coalesce == HW_FORWARD) && can_merge(g, size)) {
         if (g->coalesce == HW_IMMEDIATE && g->order == HW_ADDRESS && !g->boundary_tags && !g->bins &&
             g->free_list != HW_IMPLICIT) {

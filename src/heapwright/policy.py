@@ -163,7 +163,7 @@ class _Layout:
             "limit_bytes": pool.limit_bytes or 0,
             "flush": FLUSHES[pool.flush],
             "flush_share": share,
-            "mixed": int(len(owners) > 1),
+            "mixed": int(len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "block_header": header,
             "block_unit_shift": _log2(unit),
             "block_least": least,
@@ -211,6 +211,7 @@ class _Layout:
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,
             "region": pool.region,
+            "checks": int(recipe.checks),
             "size_raw": int(raw),
             "flag_bits": flag_bits,
             "size_shift": _log2(self.align),
@@ -270,13 +271,16 @@ class _Layout:
 
     def _fixed(self, pool: Fixed) -> dict[str, Any]:
         link = self.recipe.link_bytes
+        links = self._links()
         count = len(pool.sizes)
         grow = pool.counts == "grow"
         first_fit = pool.find == "first-fit"
+        if grow and first_fit and pool.header % link:  # the chain runs through the headers
+            links["field"]["natural"] = 0
         counts = [] if isinstance(pool.counts, str) else list(pool.counts)
         flags_at = [self._take(blocks, 1) for blocks in counts] if first_fit and not grow else []
         return {
-            "links": self._links(),
+            "links": links,
             "word": self._word(pool.header),
             "count": count,
             "sizes": list(pool.sizes),
