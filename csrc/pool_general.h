@@ -896,6 +896,7 @@ static inline int general_resize(const struct hw_general *g, struct hw_heap *h, 
     uint32_t gained = 0;
     if (extend_over_boundary(g, h, end, need - size, &gained)) {
         store_word(g, h, b, size_word(g, size + gained, flags));
+        keep_rover_on_block(g, h, b, end + gained);
         return 1;
     }
     if (g->coalesce == HW_NEVER || end == load4(h, g->top_at)) {
