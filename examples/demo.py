@@ -1,0 +1,79 @@
+"""The whole way on a trace that ships with the project: `make demo`.
+
+Explores more than 10,000 allocators on the calls of an MQTT broker, ships the balanced pick as C, compiles and tests
+it, and writes the report. Every step is a command that works as well by hand; results go to demo/.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TRACE = Path("examples/mosquitto_broker.parquet")
+OUTPUT = Path("demo")
+STUDY = OUTPUT / "study.duckdb"
+REPORT = OUTPUT / "report.html"
+FIRMWARE = OUTPUT / "firmware"
+HEAPWRIGHT = Path(sys.executable).with_name("heapwright")
+
+
+def say(text: str) -> None:
+    print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
+
+
+def run(*command: str | Path, capture: bool = False) -> str:
+    """Show a command and run it in the checkout; what it prints goes to the screen, or is returned."""
+    words = [str(word) for word in command]
+    shown = ["heapwright" if word == str(HEAPWRIGHT) else word for word in words]
+    print(f"$ {shlex.join(shown)}", flush=True)
+    done = subprocess.run(words, cwd=ROOT, check=False, stdout=subprocess.PIPE if capture else None, text=True)
+    if done.returncode:
+        sys.exit(f"demo: this command failed with exit code {done.returncode}")
+    return done.stdout if capture else ""
+
+
+def main() -> None:
+    start = time.monotonic()
+    os.chdir(ROOT)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    OUTPUT.mkdir()
+
+    say("1. What the program asks of memory: a recorded MQTT broker with dozens of clients")
+    run(HEAPWRIGHT, "profile", TRACE)
+
+    say("2. Try more than 10,000 allocators on it; the front, and the allocators of the literature beside it")
+    run(HEAPWRIGHT, "explore", TRACE, "-o", STUDY)
+
+    say("3. The balanced member of the front, and the smallest arena that serves the whole trace")
+    pick = run(HEAPWRIGHT, "pareto", STUDY, "--pick", "balanced", "--json", capture=True)
+    identifier = json.loads(pick)[0]["id"]
+    heap = f"{STUDY}:{identifier}"
+    run(HEAPWRIGHT, "fit", TRACE, "--heap", heap, "--heap", "tlsf", "--heap", "victim-bins")
+
+    say("4. Ship it: C for the firmware, compiled without warnings and tested")
+    run(HEAPWRIGHT, "generate", heap, "--prefix", "app", "-o", FIRMWARE)
+    compiler = os.environ.get("CC", "cc")
+    source, test = FIRMWARE / "app_heap.c", FIRMWARE / "app_heap_test.c"
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    run(compiler, *strict, "-Os", "-ffreestanding", "-c", source, "-o", FIRMWARE / "app_heap.o")
+    run(compiler, *strict, "-O2", source, test, "-o", FIRMWARE / "app_heap_test")
+    run(FIRMWARE / "app_heap_test")
+
+    say("5. The report: front, recipes, size histogram, memory over time, heap maps")
+    run(HEAPWRIGHT, "report", STUDY, "-o", REPORT)
+
+    say(f"Done in {time.monotonic() - start:.0f} seconds.")
+    print(f"  report     {ROOT / REPORT}")
+    print(f"  firmware   {ROOT / FIRMWARE}/app_heap.c, app_heap.h, app_heap_test.c")
+    print(f"  study      {ROOT / STUDY}")
+
+
+if __name__ == "__main__":
+    main()
