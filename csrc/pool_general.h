@@ -399,7 +399,7 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
         }
         bin++;
     } else if (g->fit == HW_EXACT) {
-        return found_none();
+        return g->victim_up_to ? bins_exact(g, h, size) : found_none();
     }
     return search_filled(g, h, next_filled_list(g, h, bin), size);
 }
@@ -551,6 +551,9 @@ static inline uint32_t find_exact_or_cut(const struct hw_general *g, struct hw_h
     struct hw_found exact = bins_exact(g, h, size);
     if (exact.b) {
         return take_whole(g, h, exact);
+    }
+    if (g->fit == HW_EXACT) {
+        return cut_from_victim(g, h, size);
     }
     if (g->close_bins == 0) {
         const uint32_t cut = cut_from_victim(g, h, size);
