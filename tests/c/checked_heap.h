@@ -1,0 +1,371 @@
+/* checked_heap.h: a heap behind calls that check everything that can be seen from outside.
+ *
+ * Every object's whole usable size carries a pattern, which is verified before it is freed or resized. After every call
+ * the checker walks the heap, and the refused and misused requests are compared with our own count. Every few calls
+ * the statistics are compared with the walk and with the accounts of the exploration build. Compile with HW_EXPLORE.
+ */
+#ifndef CHECKED_HEAP_H
+#define CHECKED_HEAP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { MOST_OBJECTS = 400, STATISTICS_EVERY = 8 };
+
+struct object {
+    unsigned char *at;
+    size_t usable;
+    uint32_t tag;
+};
+
+struct checked {
+    const struct hw_policy *policy;
+    struct hw_heap heap;
+    size_t bytes;
+    struct object objects[MOST_OBJECTS];
+    uint32_t count;
+    uint32_t tags;
+    uint32_t refused;
+    uint32_t misused;
+    uint32_t peak;         /* as told last */
+    uint32_t uncovered;    /* peak of a fresh heap */
+    uint64_t operations;
+    const char *operation; /* the last one, for messages */
+    size_t argument;
+};
+
+static unsigned char pattern_byte(uint32_t tag, size_t i)
+{
+    return (unsigned char)(tag * 197u + (uint32_t)(i ^ i >> 8) * 31u + 7u);
+}
+
+/* Draws the heap for whoever reads a failure. */
+static void draw(const struct checked *c)
+{
+    static const char *const states[] = {"?", "used", "free", "cached", "victim"};
+    struct hw_heap heap = c->heap;
+    struct hw_block block = {0, 0, 0, 0, 0};
+    for (int most = 1000; most > 0 && hw_next_block(c->policy, &heap, &block); most--) {
+        fprintf(stderr, "pool %u: %u:%u:%s\n", (unsigned)block.pool, (unsigned)block.offset, (unsigned)block.size,
+                states[block.state]);
+    }
+}
+
+static void fail(const struct checked *c, const char *what, long detail)
+{
+    draw(c);
+    fprintf(stderr, "operation %llu, %s(%zu): %s (%ld)\n", (unsigned long long)c->operations, c->operation,
+            c->argument, what, detail);
+    abort();
+}
+
+static void expect(const struct checked *c, int holds, const char *what, long detail)
+{
+    if (!holds) {
+        fail(c, what, detail);
+    }
+}
+
+/* ---- what must hold after every call --------------------------------------------------------------------------- */
+
+static uint32_t top_of(struct checked *c, uint32_t pool)
+{
+    return load4(&c->heap, c->policy->pools[pool].general.top_at);
+}
+
+/* Blocks lie in the arena and do not overlap; the accounts agree with them. */
+static void check_walk(struct checked *c, const struct hw_statistics *told)
+{
+    struct hw_block block = {0, 0, 0, 0, 0};
+    uint32_t headers = 0;
+    uint32_t used = 0;
+    uint32_t end = 0;
+    uint32_t pool = 0;
+    while (hw_next_block(c->policy, &c->heap, &block)) {
+        if (block.pool != pool) {
+            pool = block.pool;
+            end = 0;
+        }
+        expect(c, block.offset >= c->policy->control && block.offset >= end, "blocks overlap", (long)block.offset);
+        end = block.offset + block.size;
+        expect(c, end <= c->bytes, "a block leaves the arena", (long)end);
+        headers += block.header;
+        used += block.state == HW_BLOCK_USED;
+    }
+    expect(c, headers == c->heap.header_bytes, "header bytes differ from the walk", (long)headers);
+    expect(c, used == c->count, "used blocks are not the live objects", (long)used);
+    expect(c, told->used_blocks == used, "statistics and walk differ", (long)told->used_blocks);
+}
+
+/* Whether a search may miss a block that is large enough: bins that are rounded up, and an exact fit that merges the
+ * exact block away as it passes. */
+static int may_miss(const struct hw_general *g)
+{
+    return g->bin_round_up || (g->fit == HW_EXACT && g->coalesce == HW_LAZY);
+}
+
+/* A request of what is told to be free is served where nothing but its own pool's search decides. */
+static void check_largest_free(struct checked *c, const struct hw_statistics *told)
+{
+    const struct hw_pool *pool = &c->policy->pools[0];
+    const uint32_t n = told->largest_free;
+    if (c->policy->pool_count > 1 || pool->kind != HW_GENERAL || may_miss(&pool->general) || n == 0 ||
+        n < pool->min_size || n > pool->max_size) {
+        return;
+    }
+    void *at = hw_malloc(c->policy, &c->heap, n);
+    expect(c, at != NULL, "the largest free block cannot be had", (long)n);
+    memset(at, 0xa5, hw_usable_size(c->policy, &c->heap, at));
+    hw_free(c->policy, &c->heap, at);
+    expect(c, hw_check(c->policy, &c->heap) == 0, "broken by taking the largest free block", (long)n);
+}
+
+static void check_statistics(struct checked *c)
+{
+    const struct hw_statistics told = hw_statistics(c->policy, &c->heap);
+    expect(c, told.refused == c->refused, "refused requests are miscounted", (long)told.refused);
+    expect(c, told.misused == c->misused, "wrong pointers are miscounted", (long)told.misused);
+    expect(c, told.peak >= c->peak, "the peak decreased", (long)told.peak);
+    expect(c, told.peak == c->uncovered + c->heap.covered_bytes, "the peak is not what blocks covered",
+           (long)told.peak);
+    expect(c, told.used + told.unused <= told.peak - c->uncovered, "more in blocks than was covered", (long)told.used);
+    c->peak = told.peak;
+    check_walk(c, &told);
+    check_largest_free(c, &told);
+}
+
+static void check_after(struct checked *c)
+{
+    c->operations++;
+    const int broken = hw_check(c->policy, &c->heap);
+    expect(c, broken == 0, "the checker found the heap broken", broken);
+    if (c->operations % STATISTICS_EVERY == 0) {
+        check_statistics(c);
+    }
+}
+
+/* ---- objects ------------------------------------------------------------------------------------------------------ */
+
+static void fill(struct object *object, size_t from)
+{
+    for (size_t i = from; i < object->usable; i++) {
+        object->at[i] = pattern_byte(object->tag, i);
+    }
+}
+
+static void verify(const struct checked *c, const struct object *object, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        expect(c, object->at[i] == pattern_byte(object->tag, i), "a payload changed", (long)i);
+    }
+}
+
+/* Notes what a request returned; `alignment` is what was asked for. */
+static void enter(struct checked *c, unsigned char *at, size_t size, size_t alignment)
+{
+    if (at == NULL) {
+        c->refused++;
+        return;
+    }
+    struct object *object = &c->objects[c->count++];
+    object->at = at;
+    object->tag = c->tags++;
+    object->usable = hw_usable_size(c->policy, &c->heap, at);
+    expect(c, (uintptr_t)at % alignment == 0, "misaligned", (long)((uintptr_t)at % alignment));
+    expect(c, object->usable >= size && object->usable > 0, "less than asked for", (long)object->usable);
+    fill(object, 0);
+}
+
+static int is_full(const struct checked *c)
+{
+    return c->count == MOST_OBJECTS;
+}
+
+/* ---- operations ----------------------------------------------------------------------------------------------------- */
+
+static void do_malloc(struct checked *c, size_t size)
+{
+    c->operation = "malloc";
+    c->argument = size;
+    enter(c, hw_malloc(c->policy, &c->heap, size), size, c->policy->align);
+    check_after(c);
+}
+
+static void do_calloc(struct checked *c, size_t count, size_t size)
+{
+    c->operation = "calloc";
+    c->argument = count;
+    unsigned char *at = hw_calloc(c->policy, &c->heap, count, size);
+    for (size_t i = 0; at && i < count * size; i++) {
+        expect(c, at[i] == 0, "not zero", (long)i);
+    }
+    expect(c, at == NULL || size == 0 || count <= SIZE_MAX / size, "an overflowing product was served", 0);
+    enter(c, at, at ? count * size : 0, c->policy->align);
+    check_after(c);
+}
+
+static void do_aligned_alloc(struct checked *c, size_t alignment, size_t size)
+{
+    c->operation = "aligned_alloc";
+    c->argument = alignment;
+    unsigned char *at = hw_aligned_alloc(c->policy, &c->heap, alignment, size);
+    expect(c, at == NULL || (alignment != 0 && (alignment & (alignment - 1u)) == 0), "no power of two", 0);
+    enter(c, at, size, at ? alignment : 1u);
+    check_after(c);
+}
+
+static void do_realloc(struct checked *c, uint32_t index, size_t size)
+{
+    struct object *object = &c->objects[index];
+    c->operation = "realloc";
+    c->argument = size;
+    verify(c, object, object->usable);
+    unsigned char *at = hw_realloc(c->policy, &c->heap, object->at, size);
+    if (at == NULL) {
+        c->refused++;
+        expect(c, hw_usable_size(c->policy, &c->heap, object->at) == object->usable, "a refused realloc resized", 0);
+        verify(c, object, object->usable);
+    } else {
+        const size_t had = object->usable;
+        object->at = at;
+        object->usable = hw_usable_size(c->policy, &c->heap, at);
+        expect(c, object->usable >= size, "less than asked for", (long)object->usable);
+        expect(c, (uintptr_t)at % c->policy->align == 0, "misaligned", 0);
+        const size_t kept = had < object->usable ? had : object->usable;
+        verify(c, object, kept < size ? kept : size);
+        fill(object, 0);
+    }
+    check_after(c);
+}
+
+/* Frees an object without a look at the heap afterwards. */
+static void leave(struct checked *c, uint32_t index)
+{
+    const struct object object = c->objects[index];
+    c->operation = "free";
+    c->argument = (size_t)(object.at - c->heap.base);
+    verify(c, &object, object.usable);
+    c->objects[index] = c->objects[--c->count];
+    hw_free(c->policy, &c->heap, object.at);
+}
+
+static void do_free(struct checked *c, uint32_t index)
+{
+    leave(c, index);
+    check_after(c);
+}
+
+static void do_free_null(struct checked *c)
+{
+    c->operation = "free";
+    c->argument = 0;
+    hw_free(c->policy, &c->heap, NULL);
+    expect(c, hw_usable_size(c->policy, &c->heap, NULL) == 0, "NULL has a size", 0);
+    check_after(c);
+}
+
+/* ---- misuse: ignored and counted where the policy checks --------------------------------------------------------- */
+
+/* Gives the heap a pointer that is no used block; the arena must stay as it is but for the count. */
+static void misuse(struct checked *c, unsigned char *wrong, int by_realloc)
+{
+    unsigned char *before = malloc(c->bytes);
+    memcpy(before, c->heap.base, c->bytes);
+    if (by_realloc) {
+        expect(c, hw_realloc(c->policy, &c->heap, wrong, 8) == NULL, "a wrong pointer was resized", 0);
+    } else {
+        hw_free(c->policy, &c->heap, wrong);
+    }
+    c->misused++;
+    memcpy(before + c->policy->misused_at, c->heap.base + c->policy->misused_at, 4);
+    expect(c, memcmp(before, c->heap.base, c->bytes) == 0, "a wrong pointer changed the heap", 0);
+    free(before);
+    check_after(c);
+}
+
+static void do_misuse(struct checked *c, uint32_t index, uint32_t which, int by_realloc)
+{
+    unsigned char *object = c->objects[index].at;
+    unsigned char elsewhere[64];
+    c->operation = "misuse";
+    c->argument = which;
+    if (which == 0 && c->policy->align > 1u) {
+        misuse(c, object + 1, by_realloc);
+    } else if (which == 1) {
+        misuse(c, elsewhere + 16, by_realloc);
+    } else if (which == 2) {
+        misuse(c, c->heap.base, by_realloc);
+    } else if (which == 3) {
+        misuse(c, c->heap.base + (c->bytes + 15u) / 16u * 16u, by_realloc);
+    } else if (which == 4) {
+        misuse(c, c->heap.base + ((c->policy->control - 1u) & ~15u), by_realloc);
+    } else {
+        leave(c, index);
+        c->operation = "second free";
+        misuse(c, object, by_realloc);
+    }
+}
+
+/* ---- from the first call to the last ------------------------------------------------------------------------------ */
+
+/* Makes a heap of exactly `bytes` bytes; 0 where that is too small for its control data and regions. */
+static int checked_open(struct checked *c, const struct hw_policy *policy, size_t bytes)
+{
+    void *arena = NULL;
+    memset(c, 0, sizeof *c);
+    c->policy = policy;
+    c->bytes = bytes;
+    c->operation = "init";
+    if (posix_memalign(&arena, policy->arena_align, bytes) != 0) {
+        abort();
+    }
+    memset(arena, 0xdb, bytes);
+    c->heap.base = arena;
+    if (!heap_init(policy, &c->heap, bytes)) {
+        free(arena);
+        return 0;
+    }
+    c->uncovered = hw_statistics(policy, &c->heap).peak;
+    c->peak = c->uncovered;
+    check_after(c);
+    return 1;
+}
+
+/* Whether all free memory of a drained pool merges once a search fails. */
+static int merges_again(const struct hw_general *g)
+{
+    return (g->coalesce == HW_IMMEDIATE || g->coalesce == HW_LAZY || g->coalesce == HW_DEFERRED) &&
+           g->coalesce_from <= g->min_block;
+}
+
+/* Frees everything and sees that no memory is lost. */
+static void checked_close(struct checked *c)
+{
+    while (c->count > 0) {
+        do_free(c, c->operations % 3u == 0 ? 0 : c->count - 1u);
+    }
+    c->operation = "drain";
+    for (uint32_t i = 0; i < c->policy->pool_count; i++) {
+        const struct hw_pool *pool = &c->policy->pools[i];
+        if (pool->kind == HW_QUICK) {
+            (void)flush_pool(c->policy, &pool->quick, &c->heap);
+        }
+    }
+    for (uint32_t i = 0; i < c->policy->pool_count; i++) {
+        const struct hw_pool *pool = &c->policy->pools[i];
+        if (pool->kind == HW_GENERAL && merges_again(&pool->general)) {
+            if (pool->general.coalesce != HW_IMMEDIATE) {
+                expect(c, general_find(&pool->general, &c->heap, 1u << 31) == 0, "an impossible block", 0);
+            }
+            expect(c, top_of(c, i) == pool->general.start, "drained, but not merged", (long)i);
+        }
+    }
+    check_after(c);
+    check_statistics(c);
+    free(c->heap.base);
+}
+
+#endif

@@ -1,0 +1,135 @@
+"""Random valid recipes of every kind, for tests that must hold for all of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from heapwright.errors import HeapwrightError
+from heapwright.policy import policy
+from heapwright.recipes import Recipe
+
+SIZES = (1, 2, 4, 7, 8, 11, 16, 20, 33, 40, 64, 100, 128, 256, 512, 1024, 1500)
+
+
+def random_recipe(rng: random.Random) -> Recipe:
+    """A valid recipe whose control data and regions fit into what its links reach."""
+    while True:
+        try:
+            recipe = Recipe.from_dict(_heap(rng))
+            policy(recipe)
+        except HeapwrightError:
+            continue
+        return recipe
+
+
+def random_recipes(count: int, seed: int) -> list[Recipe]:
+    rng = random.Random(seed)
+    return [random_recipe(rng) for _ in range(count)]
+
+
+def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
+    """How often each key has each value, as "kind.key"; numbers and lists without a default of their own as "some"."""
+    found: dict[str, Counter[Any]] = {}
+    for recipe in recipes:
+        for key in ("align", "link_bytes", "checks"):
+            found.setdefault(f"heap.{key}", Counter())[getattr(recipe, key)] += 1
+        for pool in recipe.pools:
+            for key, field in type(pool).model_fields.items():
+                value = getattr(pool, key)
+                listed = key in ("header", "bins_per_octave") or isinstance(value, str | bool)
+                kept = value if listed or value == field.default else "some"
+                found.setdefault(f"{pool.kind}.{key}", Counter())[kept] += 1
+    return found
+
+
+def _maybe(rng: random.Random, share: float, table: dict[str, Any], key: str, value: Any) -> None:
+    if rng.random() < share:
+        table[key] = value
+
+
+def _heap(rng: random.Random) -> dict[str, Any]:
+    header = rng.choice([1, 2, 2, 3, 4, 4, 4, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 13, 14, 15, 16])
+    pools = [_quick(rng) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
+    general = rng.choice([0, 1, 1, 1, 1, 1, 2, 3])
+    pools += [_general(rng, rng.choice([header, 4, 8])) | _region(rng) for _ in range(general - 1)]
+    if general == 0 or rng.random() < 0.3:
+        pools.append(_fixed(rng, header, "grow" if rng.random() < 0.5 else "counted"))
+    if rng.random() < 0.1:
+        pools.append(_fixed(rng, header, "counted"))
+    if rng.random() < 0.1:
+        rng.shuffle(pools)
+    if general:
+        pools.append(_general(rng, header) | (_region(rng) if rng.random() < 0.1 else {}))
+    for pool in pools:
+        _maybe(rng, 0.1, pool, "min_size", rng.choice([1, 8, 50]))
+        _maybe(rng, 0.1, pool, "max_size", rng.choice([64, 500, 2000]))
+    return {
+        "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
+        "link_bytes": rng.choice([2, 4]),
+        "checks": rng.random() < 0.4,
+        "pool": pools,
+    }
+
+
+def _quick(rng: random.Random) -> dict[str, Any]:
+    quick: dict[str, Any] = {"kind": "quick", "flush": rng.choice(["never", "over-limit", "before-growing"])}
+    if rng.random() < 0.3:
+        quick["up_to"] = rng.choice([8, 32, 128, 512, 4096])
+    else:
+        quick["sizes"] = rng.sample(SIZES, rng.randint(1, 4))
+    _maybe(rng, 0.5, quick, "limit_blocks", rng.randint(1, 5))
+    _maybe(rng, 0.3, quick, "limit_bytes", rng.randint(1, 4000))
+    _maybe(rng, 0.5, quick, "flush_share", rng.choice([1 / 1024, 0.1, 0.5, 1.0]))
+    return quick
+
+
+def _region(rng: random.Random) -> dict[str, Any]:
+    return {"region": rng.choice([200, 3000, 9000])}
+
+
+def _general(rng: random.Random, header: int) -> dict[str, Any]:
+    binned = rng.random() < 0.5
+    coalesce = rng.choice(["immediate", "immediate", "immediate", "never", "forward", "lazy", "deferred"])
+    fits = ["first", "best", "worst", "exact"] if binned else ["first", "next", "next", "best", "worst", "exact"]
+    general: dict[str, Any] = {
+        "kind": "general",
+        "header": header,
+        "boundary_tags": rng.random() < 0.6,
+        "free_list": rng.choice(["double", "single"] if binned else ["double", "single", "implicit"]),
+        "order": "address" if coalesce == "lazy" else rng.choice(["lifo", "fifo", "address", "size"]),
+        "fit": rng.choice(fits),
+        "split": rng.choice(["always", "always", "never", 32, 100]),
+        "split_from": rng.choice(["head", "tail"]),
+        "coalesce": coalesce,
+    }
+    _maybe(rng, 0.3, general, "search_percent", rng.choice([0, 1, 10, 50, 99]))
+    _maybe(rng, 0.3, general, "coalesce_from", rng.choice([24, 64, 200]))
+    _maybe(rng, 0.2, general, "unit", rng.choice([8, 16, 64]))
+    _maybe(rng, 0.2, general, "min_block", rng.choice([32, 48, 100]))
+    if binned:
+        general["bins"] = rng.choice(["exact", "exact", "lea", "two-level", "half-fit", "power-of-two"])
+        _maybe(rng, 0.3, general, "linear_up_to", rng.choice([0, 64, 128, 1024]))
+        _maybe(rng, 0.5, general, "bins_per_octave", rng.choice([1, 2, 4, 8, 16, 32]))
+        _maybe(rng, 0.3, general, "close_bins", rng.randint(1, 5))
+        if rng.random() < 0.4:
+            general |= {"victim_up_to": rng.choice([1, 64, 500, 4000]), "boundary_tags": True, "coalesce": "immediate"}
+    return general
+
+
+def _fixed(rng: random.Random, header: int, growth: str) -> dict[str, Any]:
+    sizes = rng.sample(SIZES, rng.randint(1, 5))
+    fixed: dict[str, Any] = {
+        "kind": "fixed",
+        "sizes": sizes,
+        "find": rng.choice(["freelist", "first-fit"]),
+        "fall_through": rng.random() < 0.5,
+    }
+    if growth == "grow":
+        fixed |= {"counts": "grow", "header": header}
+        _maybe(rng, 0.5, fixed, "page", rng.choice([100, 512, 4096]))
+    else:
+        fixed |= {"counts": [rng.randint(1, 12) for _ in sizes], "header": rng.choice([0, 0, 4, header])}
+    return fixed
