@@ -273,6 +273,42 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
     return 0;
 }
 
+/* Checks that the bitmap and its summary lead to a list that holds blocks. */
+static inline int check_bitmap(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
+{
+    const uint32_t map = load4(h, g->bitmap_at + bin / 32u * 4u);
+    if ((map >> bin % 32u & 1u) == 0) {
+        return HW_BROKEN_LIST;
+    }
+    if (g->bins > 32u && (load4(h, g->summary_at) >> bin / 32u & 1u) == 0) {
+        return HW_BROKEN_LIST;
+    }
+    return 0;
+}
+
+/* Checks that the next search starts at a block, or in one list at its head or a free block; the walk was fine. */
+static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
+{
+    const uint32_t rover = load4(h, g->rover_at);
+    const uint32_t top = load4(h, g->top_at);
+    if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at)) {
+        return 0;
+    }
+    uint32_t b = g->start;
+    while (b < top) {
+        const uint32_t word = load_word(g, h, b);
+        if (g->free_list == HW_IMPLICIT) {
+            if (rover == b) {
+                return 0;
+            }
+        } else if (rover == b + g->header && (word & HW_USED) == 0) {
+            return 0;
+        }
+        b += word_size(g, word);
+    }
+    return HW_BROKEN_LINK;
+}
+
 /* Checks that the lists hold exactly the `free_blocks` blocks that the walk found free. */
 static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uint32_t free_blocks)
 {
@@ -287,8 +323,7 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
         if (broken) {
             return broken;
         }
-        if (g->bins && load_link(&g->links, h, head) != 0 &&
-            (load4(h, g->bitmap_at + list / 32u * 4u) >> list % 32u & 1u) == 0) {
+        if (g->bins && load_link(&g->links, h, head) != 0 && check_bitmap(g, h, list) != 0) {
             return HW_BROKEN_LIST;
         }
     }
@@ -331,6 +366,9 @@ static inline int check_general(const struct hw_general *g, struct hw_heap *h)
     }
     if (g->victim_up_to && victim_seen == 0 && load4(h, g->victim_at) != load4(h, g->victim_at + 4u)) {
         return HW_BROKEN_BOUNDS;
+    }
+    if (g->fit == HW_NEXT && check_rover(g, h) != 0) {
+        return HW_BROKEN_LINK;
     }
     return check_lists(g, h, free_blocks);
 }
