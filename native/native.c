@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -37,13 +38,26 @@ uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t cou
 
 void *hw_reserve(size_t bytes)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t size = (bytes + page - 1u) / page * page;
+    size_t alignment = page;
+    while (alignment < size) {
+        alignment *= 2u;
+    }
+    unsigned char *memory =
+        mmap(NULL, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    const size_t ahead = (alignment - (uintptr_t)memory % alignment) % alignment;
+    hw_unreserve(memory, ahead);
+    hw_unreserve(memory + ahead + size, alignment - ahead);
+    return memory + ahead;
 }
 
 void hw_unreserve(void *memory, size_t bytes)
 {
-    if (memory) {
+    if (memory && bytes) {
         munmap(memory, bytes);
     }
 }
@@ -163,21 +177,23 @@ static void refuse(struct replay *r)
     r->metrics->failed++;
 }
 
+/* The address of what a call of the heap returned; 0 where it refused. */
+static uint32_t address_or_none(struct replay *r, const void *pointer)
+{
+    return pointer ? address_of(r->policy, &r->heap, pointer) : 0;
+}
+
 static void replay_malloc(struct replay *r, uint64_t i)
 {
     const uint32_t slot = r->calls->slot[i];
     const uint32_t size = r->calls->size[i];
-    const uint32_t n = size ? size : 1u;
     const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
-    uint32_t at = 0;
-    if (n <= HW_MAX_REQUEST) {
-        at = align > r->policy->align ? heap_malloc_aligned(r->policy, &r->heap, align, n)
-                                      : heap_malloc(r->policy, &r->heap, n);
-    }
+    void *pointer = align ? hw_aligned_alloc(r->policy, &r->heap, align, size) : hw_malloc(r->policy, &r->heap, size);
+    const uint32_t at = address_or_none(r, pointer);
     r->metrics->requested_bytes += size;
     r->objects[slot].at = at;
     if (at == 0) {
-        refuse(r);
+        r->metrics->failed++;
         return;
     }
     r->metrics->admitted_bytes += size;
@@ -195,9 +211,10 @@ static void replay_realloc(struct replay *r, uint64_t i)
     }
     r->metrics->requested_bytes += size;
     const uint32_t had = object->size;
-    const uint32_t at = size <= HW_MAX_REQUEST ? heap_realloc(r->policy, &r->heap, object->at, size ? size : 1u) : 0;
+    void *pointer = arena_pointer(&r->heap, object->at);
+    const uint32_t at = address_or_none(r, hw_realloc(r->policy, &r->heap, pointer, size));
     if (at == 0) {
-        refuse(r);
+        r->metrics->failed++;
         return;
     }
     r->metrics->admitted_bytes += size;
@@ -219,7 +236,7 @@ static void replay_free(struct replay *r, uint64_t i)
     if (!is_intact(r, slot, object->size)) {
         note_broken(r, i, -1);
     }
-    heap_free(r->policy, &r->heap, object->at);
+    hw_free(r->policy, &r->heap, arena_pointer(&r->heap, object->at));
     leave(r, object);
 }
 
@@ -422,24 +439,43 @@ static void add_block(struct map *map, const struct hw_block *block, const unsig
     add_run(map, block->offset + block->header, block->size - block->header, state);
 }
 
+/* The pools' numbers in the order in which they lie in the arena; returns how many hold blocks of their own. */
+static uint32_t order_pools(struct replay *r, uint32_t *order)
+{
+    uint32_t starts[HW_MAX_POOLS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->policy->pool_count; i++) {
+        struct hw_block first = {0, 0, 0, 0, 0};
+        if (!pool_block_at(&r->policy->pools[i], &r->heap, 0, &first)) {
+            continue;
+        }
+        uint32_t place = count++;
+        for (; place > 0 && starts[place - 1u] > first.offset; place--) {
+            starts[place] = starts[place - 1u];
+            order[place] = order[place - 1u];
+        }
+        starts[place] = first.offset;
+        order[place] = i;
+    }
+    return count;
+}
+
 static void add_column(struct map *map, struct replay *r, uint32_t arena, const unsigned char *live)
 {
     const struct hw_policy *p = r->policy;
+    uint32_t order[HW_MAX_POOLS];
+    const uint32_t pools = order_pools(r, order);
     uint32_t end = p->control;
     add_run(map, 0, p->control, 4);
-    for (uint32_t i = 0; i < p->pool_count; i++) {
+    for (uint32_t i = 0; i < pools; i++) {
         struct hw_block block = {0, 0, 0, 0, 0};
-        while (pool_block_at(&p->pools[i], &r->heap, block.offset + block.size, &block)) {
-            if (block.offset > end) {
-                add_run(map, end, block.offset - end, 5);
-            }
+        while (pool_block_at(&p->pools[order[i]], &r->heap, block.offset + block.size, &block)) {
+            add_run(map, end, block.offset - end, 5);
             add_block(map, &block, live);
-            end = block.offset + block.size > end ? block.offset + block.size : end;
+            end = block.offset + block.size;
         }
     }
-    if (end < arena) {
-        add_run(map, end, arena - end, 5);
-    }
+    add_run(map, end, arena - end, 5);
 }
 
 int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,

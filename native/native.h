@@ -55,7 +55,8 @@ struct hw_run {
 uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t count, uint32_t objects, uint32_t *scratch,
                          uint32_t *slot);
 
-/* Reserves address space for arenas; memory is taken as it is touched. NULL where the system refuses. */
+/* Reserves address space for arenas; memory is taken as it is touched. It is aligned to a power of two of at least
+ * `bytes`, so that aligned requests find the same addresses in every run. NULL where the system refuses. */
 void *hw_reserve(size_t bytes);
 void hw_unreserve(void *memory, size_t bytes);
 
