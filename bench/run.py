@@ -1,0 +1,174 @@
+"""Speed and size side by side: generated heaps, the system's allocators, and the same core with its policy read at run
+time, on the same traces in the same minutes. `make bench` runs it; bench/README.md says how to read what it prints.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from code_size import malloc_and_free_bytes
+from contenders import Contender, Pick, at_run_time, explored_pick, libraries, recipes
+from printing import print_results
+from results import Measured, aims, ratios
+
+from heapwright import zoo
+from heapwright.cli.output import print_json
+from heapwright.errors import HeapwrightError
+from heapwright.host_timing import Bench
+from heapwright.replay import fit
+from heapwright.traces import Trace
+
+ROOT = Path(__file__).resolve().parent.parent
+PICKED_ON = ROOT / "examples" / "mosquitto_broker.parquet"
+EXAMPLES = (PICKED_ON, ROOT / "examples" / "lighttpd_server.parquet")
+DEFAULT_TRACES = ROOT.parent / "shared" / "data"
+
+MOST_CALLS = 300_000
+"""Longer traces are cut here, so that one trace does not take most of the time."""
+
+TARGET_TRACES = "m3_"
+"""Begins the names of traces that were made for measuring on a target, not for host time."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: rounds over all heaps, passes of a heap in a round, recipes explored (None: all)."""
+
+    rounds: int
+    passes: int
+    explored: int | None
+
+
+FULL = Effort(rounds=5, passes=3, explored=None)
+QUICK = Effort(rounds=2, passes=1, explored=100)
+
+
+# ---- traces --------------------------------------------------------------------------------------------------------
+
+
+def read_traces(folder: Path | None) -> list[tuple[str, Trace]]:
+    """(set, trace): the shipped examples, then the Parquet files in a folder and its subfolders heap and synthetic."""
+    found = [("real", cut(Trace.read(path))) for path in EXAMPLES]
+    if folder is None:
+        return found
+    for name, paths in (("synthetic", folder / "synthetic"), ("real", folder), ("real", folder / "heap")):
+        found += [(name, cut(Trace.read(path))) for path in trace_files(paths)]
+    return found
+
+
+def trace_files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.parquet")) if not path.name.startswith(TARGET_TRACES)]
+
+
+def cut(trace: Trace) -> Trace:
+    """The first calls of a trace."""
+    if len(trace) <= MOST_CALLS:
+        return trace
+    columns = {key: getattr(trace, key)[:MOST_CALLS] for key in ("ts_us", "tid", "op", "id", "size", "align")}
+    return Trace.from_columns(**columns, name=trace.name)
+
+
+# ---- measuring -----------------------------------------------------------------------------------------------------
+
+
+def measure(bench: Bench, name: str, trace: Trace, heaps: Sequence[Contender], pick: Pick, effort: Effort) -> Measured:
+    """Smallest arenas and times of all heaps on one trace."""
+    generated = list(recipes(trace, pick))
+    at_rest = {one.name: one.program(bench) for one in (*heaps, *generated, *at_run_time(generated))}
+    touched = {one.name: one.program(bench, "-DTOUCH") for one in (*heaps, *generated)}
+    return Measured(
+        trace=trace.name,
+        set=name,
+        events=len(trace),
+        peak_live_bytes=trace.peak_live_bytes,
+        arena_bytes={one.name: fit(trace, one.recipe) for one in generated if one.recipe},
+        ns=bench.measure(at_rest, trace, effort.rounds, effort.passes),
+        ns_touched=bench.measure(touched, trace, effort.rounds, effort.passes),
+    )
+
+
+def machine(bench: Bench) -> dict[str, str | int]:
+    """What the numbers depend on."""
+    version = subprocess.run([bench.compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    return {
+        "processor": processor_name(),
+        "processors": os.cpu_count() or 1,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}, {' '.join(platform.libc_ver())}",
+        "compiler": f"{version.splitlines()[0]}, {' '.join(bench.flags)}",
+    }
+
+
+def processor_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+# ---- the run -------------------------------------------------------------------------------------------------------
+
+
+def about(bench: Bench, effort: Effort, pick: Pick, missing: list[str]) -> dict[str, Any]:
+    """Machine, effort, pick and exploration: what stands beside the numbers."""
+    return {
+        "machine": machine(bench),
+        "rounds": effort.rounds,
+        "passes": effort.passes,
+        "missing": missing,
+        "pick": {"id": pick.id, "trace": pick.trace, "recipe": pick.recipe.summary()},
+        "exploration": {
+            "trace": pick.trace,
+            "recipes": pick.recipes,
+            "seconds": round(pick.seconds, 3),
+            "recipes_per_second": round(pick.recipes / pick.seconds, 1),
+        },
+    }
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="A smoke test: one shipped trace, few repeats, a small exploration.")
+@click.option(
+    "--traces",
+    "folder",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Also the traces in DIR, DIR/heap and DIR/synthetic; default is ../shared/data, where that exists.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
+def main(quick: bool, folder: Path | None, as_json: bool) -> None:
+    """Measure generated heaps beside the system's allocators and print times, smallest arenas, ratios and aims."""
+    effort = QUICK if quick else FULL
+    if folder is None and not quick and DEFAULT_TRACES.is_dir():
+        folder = DEFAULT_TRACES
+    traces = [("real", Trace.read(PICKED_ON))] if quick and folder is None else read_traces(folder)
+    heaps, missing = libraries()
+    pick = explored_pick(Trace.read(PICKED_ON), effort.explored)
+    with Bench() as bench:
+        told = about(bench, effort, pick, missing)
+        measured = []
+        for name, trace in traces:
+            click.echo(f"measuring on {trace.name}", err=True)
+            measured.append(measure(bench, name, trace, heaps, pick, effort))
+    found = aims(measured, malloc_and_free_bytes(zoo.load("drr-proposed")))
+    if as_json:
+        every = {"traces": [asdict(one) for one in measured], "ratios": ratios(measured)}
+        print_json(told | every | {"aims": [asdict(one) for one in found]})
+        return
+    print_results(told, measured, found)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except HeapwrightError as error:
+        sys.exit(f"bench: {error}")

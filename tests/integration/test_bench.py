@@ -1,0 +1,106 @@
+"""The benchmark runs and says what it promises. No speed is asserted: that depends on the machine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+RECIPES = {"broker pick", "victim-bins", "exact-bins", "drr-proposed", "tlsf", "exact-bins + 3 lists", "tlsf + 3 lists"}
+RUN_TIME = {f"{name} (run time)" for name in ("exact-bins", "tlsf", "exact-bins + 3 lists", "tlsf + 3 lists")}
+
+
+@pytest.fixture(scope="module")
+def told() -> Any:
+    command = [sys.executable, str(BENCH / "run.py"), "--quick", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_says_what_the_numbers_depend_on(told: Any) -> None:
+    assert set(told["machine"]) == {"processor", "processors", "system", "compiler"}
+    assert "-O2" in told["machine"]["compiler"]
+    assert (told["rounds"], told["passes"]) == (2, 1)
+    assert told["pick"]["trace"] == "mosquitto_broker"
+    assert told["exploration"]["recipes"] > 100
+    assert told["exploration"]["recipes_per_second"] > 0
+
+
+def test_measures_every_heap_on_the_shipped_trace(told: Any) -> None:
+    (one,) = told["traces"]
+    assert (one["trace"], one["set"], one["events"]) == ("mosquitto_broker", "real", 12620)
+    installed = {"mimalloc", "jemalloc", "tcmalloc"} - set(told["missing"])
+    assert set(one["ns_touched"]) == RECIPES | installed | {"glibc"}
+    assert set(one["ns"]) == set(one["ns_touched"]) | RUN_TIME
+    assert all(ns > 0 for ns in (*one["ns"].values(), *one["ns_touched"].values()))
+
+
+def test_arenas_are_those_of_fit(told: Any) -> None:
+    from heapwright import zoo
+    from heapwright.replay import fit
+    from heapwright.traces import Trace
+
+    trace = Trace.read(BENCH.parent / "examples" / "mosquitto_broker.parquet")
+    arenas = told["traces"][0]["arena_bytes"]
+    assert set(arenas) == RECIPES
+    assert arenas["tlsf"] == fit(trace, zoo.load("tlsf"))
+    assert arenas["exact-bins + 3 lists"] != arenas["exact-bins"]
+
+
+def test_ratios_follow_from_the_times(told: Any) -> None:
+    (one,) = told["traces"]
+    ratios = told["ratios"]
+    expected = one["ns"]["victim-bins"] / one["ns"]["glibc"]
+    assert ratios["time"]["victim-bins"]["glibc"] == pytest.approx(
+        {"synthetic": None, "real": expected, "all": expected}
+    )
+    assert ratios["time"]["tlsf"]["tlsf"]["all"] == 1
+    assert ratios["arena_over_live"]["glibc"]["all"] is None
+    folded = ratios["folded_over_run_time"]
+    product = 1.0
+    for name in RUN_TIME:
+        recipe = name.removesuffix(" (run time)")
+        assert folded[recipe]["all"] == pytest.approx(one["ns"][recipe] / one["ns"][name])
+        product *= folded[recipe]["all"]
+    assert folded["all four"]["all"] == pytest.approx(product ** (1 / 4))
+
+
+def test_each_aim_has_a_verdict(told: Any) -> None:
+    assert [aim["limit"] for aim in told["aims"]] == [0.65, 0.55, 1, 0.60, 0.90, 750]
+    for aim in told["aims"]:
+        if aim["measured"] is None:
+            assert aim["met"] is None
+        elif aim["limit"] != 1:
+            assert aim["met"] == (aim["measured"] <= aim["limit"])
+    arenas = told["traces"][0]["arena_bytes"]
+    below = next(aim for aim in told["aims"] if aim["limit"] == 1)
+    assert below["met"] == (arenas["victim-bins"] < arenas["tlsf"])
+
+
+def test_prints_one_table_for_each_question(
+    told: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    from printing import print_results  # type: ignore[import-not-found]
+    from results import Aim, Measured  # type: ignore[import-not-found]
+
+    measured = [Measured(**one) for one in told["traces"]]
+    print_results({**told, "missing": ["mimalloc"]}, measured, [Aim(**aim) for aim in told["aims"]])
+    text = capsys.readouterr().out
+    assert "mimalloc (not installed)" in text
+    for heading in ("payload untouched", "payload written once", "Smallest arena", "policy folded", "Aims"):
+        assert heading in text
+    assert f"{told['traces'][0]['ns']['tlsf']:.1f}" in text
+
+
+def test_a_wrong_trace_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.parquet").write_bytes(b"no parquet")
+    command = [sys.executable, str(BENCH / "run.py"), "--quick", "--traces", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "bad.parquet" in done.stderr
