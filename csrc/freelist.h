@@ -53,7 +53,7 @@ static inline uint32_t lowest_bit(uint32_t x)
 }
 #endif
 
-/* The bin of blocks of this size. The last bin also takes all that is larger. */
+/* The bin of blocks of this size; all that fit into an arena have one. */
 static inline uint32_t bin_of(const struct hw_general *g, uint32_t size)
 {
     if (g->bin_linear_bins && size < g->bin_linear) {
@@ -61,11 +61,10 @@ static inline uint32_t bin_of(const struct hw_general *g, uint32_t size)
     }
     const uint32_t octave = highest_bit(size);
     const uint32_t step = size >> (octave - g->bin_steps_log2);
-    const uint32_t bin = g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
-    return bin < g->bins ? bin : g->bins - 1u;
+    return g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
 }
 
-/* The first bin in which every block is at least this large; the last bin gives no such promise. */
+/* The first bin in which every block is at least this large; it may be one behind the last. */
 static inline uint32_t bin_above(const struct hw_general *g, uint32_t size)
 {
     if (g->bin_linear_bins && size < g->bin_linear) {
@@ -96,6 +95,17 @@ static inline void mark_bin(const struct hw_general *g, struct hw_heap *h, uint3
     }
 }
 
+/* Clears the mark of a bin that a search has found empty. */
+static inline void unmark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
+{
+    const uint32_t at = g->bitmap_at + bin / 32u * 4u;
+    const uint32_t left = load4(h, at) & ~(1u << bin % 32u);
+    store4(h, at, left);
+    if (g->bins > 32u && left == 0) {
+        store4(h, g->summary_at, load4(h, g->summary_at) & ~(1u << bin / 32u));
+    }
+}
+
 /* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: the number of bins. */
 static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, uint32_t index)
 {
@@ -110,9 +120,7 @@ static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_he
 static inline uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     while (bin < g->bins) {
-        const uint32_t map_at = g->bitmap_at + bin / 32u * 4u;
-        const uint32_t map = load4(h, map_at);
-        const uint32_t ahead = map & ~0u << bin % 32u;
+        const uint32_t ahead = load4(h, g->bitmap_at + bin / 32u * 4u) & ~0u << bin % 32u;
         if (ahead == 0) {
             bin = next_marked_word(g, h, bin / 32u + 1u);
             continue;
@@ -122,11 +130,7 @@ static inline uint32_t next_filled_list(const struct hw_general *g, struct hw_he
         if (load_link(&g->links, h, head)) {
             return head;
         }
-        const uint32_t left = map & ~(1u << found % 32u);
-        store4(h, map_at, left);
-        if (g->bins > 32u && left == 0) {
-            store4(h, g->summary_at, load4(h, g->summary_at) & ~(1u << found / 32u));
-        }
+        unmark_bin(g, h, found);
         bin = found + 1u;
     }
     return 0;

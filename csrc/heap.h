@@ -270,26 +270,39 @@ static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h,
     return 0;
 }
 
-/* As heap_malloc(), at an alignment beyond the policy's. */
+/* A block of a general pool for n bytes, cut so that its payload is aligned: the address of the payload, or 0. */
+static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const struct hw_general *g, struct hw_heap *h,
+                                           uint32_t alignment, uint32_t n)
+{
+    const uint32_t size = aligned_size_for(g, n, alignment);
+    if (size >= p->reach) {
+        return 0;
+    }
+    uint32_t b = general_find(g, h, size);
+    if (p->flushes && b == 0 && flush_before_growing(p, h)) {
+        b = general_find(g, h, size);
+    }
+    if (b == 0) {
+        b = general_grow(g, h, size);
+    }
+    if (b == 0) {
+        return 0;
+    }
+    b = general_align(g, h, b, alignment);
+    general_trim(g, h, b, block_size_for(g, n));
+    return b + g->header;
+}
+
+/* As heap_malloc(), at an alignment beyond the policy's: only blocks with headers can be cut to it. */
 static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
                                            uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_GENERAL && pool_takes(pool, n)) {
-            const struct hw_general *g = &pool->general;
-            const uint32_t size = aligned_size_for(g, n, alignment);
-            uint32_t b = general_find(g, h, size);
-            if (p->flushes && b == 0 && flush_before_growing(p, h)) {
-                b = general_find(g, h, size);
-            }
-            if (b == 0) {
-                b = general_grow(g, h, size);
-            }
-            if (b) {
-                b = general_align(g, h, b, alignment);
-                general_trim(g, h, b, block_size_for(g, n));
-                return b + g->header;
+            const uint32_t at = pool_malloc_aligned(p, &pool->general, h, alignment, n);
+            if (at) {
+                return at;
             }
         }
     }

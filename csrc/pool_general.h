@@ -374,9 +374,6 @@ static inline struct hw_found search_filled(const struct hw_general *g, struct h
     if (head == 0) {
         return found_none();
     }
-    if (g->bin_round_up && head == g->lists_at + (g->bins - 1u) * g->list_stride) {
-        return list_search(g, h, head, size);
-    }
     if (g->fit == HW_BEST && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
         return list_search(g, h, head, size);
     }
@@ -389,9 +386,6 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
     uint32_t bin = bin_of(g, size);
     if (g->bin_round_up) {
         bin = bin_above(g, size);
-        if (bin == g->bins - 1u) {
-            return list_search(g, h, g->lists_at + bin * g->list_stride, size);
-        }
     } else if (size >= g->bin_linear) {
         struct hw_found found = list_search(g, h, g->lists_at + bin * g->list_stride, size);
         if (found.b || g->fit == HW_EXACT) {
@@ -539,44 +533,53 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
     return found.b;
 }
 
-/* Best fit, its remainder becoming the victim; the victim itself where the bins have nothing. */
-static inline uint32_t take_small(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
+/* A block from one of the few bins behind an empty exact one: two words of the bitmap show them all. */
+static inline struct hw_found bins_close(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
+    const uint32_t map_at = g->bitmap_at + bin / 32u * 4u;
+    const uint32_t here = load4(h, map_at) >> bin % 32u;
+    const uint32_t next = load4(h, map_at + 4u) << 1u << (31u - bin % 32u);
+    uint32_t close = (here | next) & ((2u << g->close_bins) - 2u);
+    while (close) {
+        const uint32_t found = bin + lowest_bit(close);
+        const uint32_t head = g->lists_at + found * g->list_stride;
+        if (load_link(&g->links, h, head)) {
+            return take_head(g, h, head);
+        }
+        unmark_bin(g, h, found);
+        close &= close - 1u;
+    }
+    return found_none();
+}
+
+/* A small request: its exact bin, the few next ones, the victim, best fit, whose remainder becomes the victim. */
+static inline uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    if (size < g->bin_linear) {
+        struct hw_found exact = bins_exact(g, h, size);
+        if (exact.b) {
+            return take_whole(g, h, exact);
+        }
+        if (g->close_bins) {
+            struct hw_found close = bins_close(g, h, bin_of(g, size));
+            if (close.b) {
+                return take(g, h, close, size);
+            }
+        }
+    }
+    const uint32_t cut = cut_from_victim(g, h, size);
+    if (cut) {
+        return cut;
+    }
+    struct hw_found found = bins_search(g, h, size);
     return found.b ? take_as_victim(g, h, found, size) : 0;
 }
 
-/* A request whose size has a bin of its own: that bin, the few next ones, the victim, the next filled bin. */
-static inline uint32_t find_exact_or_cut(const struct hw_general *g, struct hw_heap *h, uint32_t size)
-{
-    struct hw_found exact = bins_exact(g, h, size);
-    if (exact.b) {
-        return take_whole(g, h, exact);
-    }
-    if (g->fit == HW_EXACT) {
-        return cut_from_victim(g, h, size);
-    }
-    if (g->close_bins == 0) {
-        const uint32_t cut = cut_from_victim(g, h, size);
-        return cut ? cut : take_small(g, h, search_filled(g, h, next_filled_list(g, h, bin_of(g, size) + 1u), size), size);
-    }
-    const uint32_t head = next_filled_list(g, h, bin_of(g, size) + 1u);
-    const uint32_t close = list_head(g, size) + g->close_bins * g->list_stride;
-    if (head && head <= close && head < g->lists_at + g->bin_linear_bins * g->list_stride) {
-        return take(g, h, take_head(g, h, head), size);
-    }
-    const uint32_t cut = cut_from_victim(g, h, size);
-    return cut ? cut : take_small(g, h, search_filled(g, h, head, size), size);
-}
-
-/* Small requests: exact bin, victim, best fit. Large requests: best fit, victim. */
+/* Small requests come from the victim before a larger block is split, large ones only where no bin has a block. */
 static inline uint32_t find_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (size <= block_size_for(g, g->victim_up_to)) {
-        if (size < g->bin_linear) {
-            return find_exact_or_cut(g, h, size);
-        }
-        const uint32_t cut = cut_from_victim(g, h, size);
-        return cut ? cut : take_small(g, h, bins_search(g, h, size), size);
+        return find_small(g, h, size);
     }
     struct hw_found found = bins_search(g, h, size);
     return found.b ? take(g, h, found, size) : cut_from_victim(g, h, size);

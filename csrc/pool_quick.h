@@ -20,6 +20,11 @@ static inline uint32_t quick_capacity(const struct hw_quick *q, uint32_t n)
     return (block < q->block_least ? q->block_least : block) - q->block_header;
 }
 
+static inline int quick_caches(const struct hw_quick *q, const uint32_t list, uint32_t capacity)
+{
+    return q->sizes[list] == capacity;
+}
+
 /* The list of blocks of this capacity; the number of lists where such blocks are not cached. */
 static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
 {
@@ -29,6 +34,14 @@ static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
             return q->count;
         }
         return block <= q->up_to ? (block - q->block_least) >> q->block_unit_shift : q->count;
+    }
+    if (q->count <= 8u) {
+        for (uint32_t list = 0; list < q->count; list++) {
+            if (quick_caches(q, list, capacity)) {
+                return list;
+            }
+        }
+        return q->count;
     }
     uint32_t list = 0;
     while (list < q->count && q->sizes[list] != capacity) {

@@ -28,9 +28,6 @@ MAX_REQUEST = 0x7FFF0000
 MAX_REACH = 1 << 31
 """No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
 
-LARGEST_OCTAVE = 31
-"""Bins cover sizes below 2^31."""
-
 
 def policy(recipe: Recipe) -> dict[str, Any]:
     """The policy of a recipe as nested dicts and lists that mirror `struct hw_policy`.
@@ -113,7 +110,7 @@ class _Layout:
         limits = {
             "kind": KINDS[pool.kind],
             "min_size": pool.min_size,
-            "max_size": MAX_REQUEST if pool.max_size is None else min(pool.max_size, MAX_REQUEST),
+            "max_size": min(pool.max_size or MAX_REQUEST, self._largest_request(pool)),
             "last": int(last),
             "cached": int(any(isinstance(above, Quick) for above in self.recipe.pools[:index])),
             "quick": {},
@@ -127,6 +124,12 @@ class _Layout:
         else:
             limits["fixed"] = self._fixed(pool)
         return limits
+
+    def _largest_request(self, pool: Quick | General | Fixed) -> int:
+        """A request whose block would be beyond the pool's reach has no bin, and is not asked for."""
+        if isinstance(pool, General):
+            return min(MAX_REQUEST, max(0, self._reach_of(pool) - pool.header - pool.unit))
+        return MAX_REQUEST
 
     # ---- quick
 
@@ -230,7 +233,8 @@ class _Layout:
             stride = _round_up(stride, self.align)
         values["list_stride"] = stride
         values["summary_at"] = self._take(4, 4) if bins > 32 else 0
-        values["bitmap_at"] = self._take(_round_up(bins, 32) // 8, 4) if bins else 0
+        spare = 4 if pool.close_bins else 0  # a word without marks: close bins are looked up in two words at a time
+        values["bitmap_at"] = self._take(_round_up(bins, 32) // 8 + spare, 4) if bins else 0
         lists = 0 if pool.free_list == "implicit" else max(bins, 1)
         values["lists_at"] = self._take(lists * stride, max(self.align, 4)) if lists else 0
         return values
@@ -242,7 +246,7 @@ class _Layout:
         first = least // pool.unit
         linear_bins = max(0, linear // pool.unit - first)
         octave = _log2(linear) if linear_bins else _log2(least)
-        octaves = min(LARGEST_OCTAVE, _log2(self._reach_of(pool))) - octave
+        octaves = (self._reach_of(pool) - 1).bit_length() - octave
         return {
             "bins": linear_bins + max(1, octaves) * per_octave,
             "bin_linear": linear if linear_bins else 0,

@@ -36,6 +36,9 @@ MAX_UP_TO = 4096
 MAX_BINS = 1024
 """A bitmap of bins and a one-word summary of it: 32 words of 32 bits."""
 
+MAX_CLOSE_BINS = 30
+"""The core sees them in one 32-bit window of the bitmap, behind the exact bin itself."""
+
 MAX_POOLS, MAX_QUICK_POOLS, MAX_GENERAL_POOLS = 8, 2, 4
 
 FLUSH_STEPS = 1024
@@ -559,6 +562,8 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
     if pool.victim_up_to:
         small = min(pool.victim_up_to, pool.max_size or MAX_REQUEST)
         changes["victim_up_to"] = capacity_for(small, pool, align, link_bytes)
+    else:
+        changes["close_bins"] = 0  # without a victim the next filled bin is what best fit takes
     changes["region"] = pool.region // unit * unit
     return pool.model_copy(update=_request_range(pool) | changes)
 

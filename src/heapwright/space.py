@@ -257,7 +257,7 @@ def _victim_family(levels: _Levels) -> Family:
     flushed = Quick(up_to=32, flush="before-growing", flush_share=1 / 128)
     fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (flushed,)]
     for shape, victim in product(_shapes((2 * levels.align,)), levels.victims):
-        for close_bins in (0, 2, 4) if shape["bins"] == "exact" else (0,):
+        for close_bins in (0, 4, 30) if shape["bins"] == "exact" else (0,):
             general = General(**shape, victim_up_to=victim, close_bins=close_bins)
             yield from ((*front, general) for front in fronts)
 
