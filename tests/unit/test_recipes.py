@@ -244,6 +244,7 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"bins": "power-of-two", "linear_up_to": 16}, {"bins": "power-of-two"}),  # no block is smaller
     ({"bins": "exact", "linear_up_to": 16}, {"bins": "exact", "linear_up_to": 0}),
     ({"bins": "lea", "min_block": 256}, {"bins": "exact", "linear_up_to": 0, "min_block": 256}),
+    ({"bins": "exact", "close_bins": 4}, {"bins": "exact"}),  # best fit takes the next filled bin anyway
     ({"min_size": 1}, {"min_size": 0}),
     ({"max_size": MAX_REQUEST}, {}),
     ({"region": 1027}, {"region": 1024}),
@@ -269,7 +270,10 @@ DISTINCT: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"unit": 8}, {}),
     ({"min_block": 20}, {}),
     ({"header": 3}, {}),
-    ({"bins": "exact", "close_bins": 1}, {"bins": "exact"}),
+    (
+        {"bins": "exact", "victim_up_to": 64, "close_bins": 1},
+        {"bins": "exact", "victim_up_to": 64},
+    ),
     ({"min_size": 2}, {}),
 ]
 
