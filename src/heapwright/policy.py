@@ -29,10 +29,14 @@ MAX_REACH = 1 << 31
 """No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
 
 
+class BeyondReachError(HeapwrightError):
+    """Control data and regions of a recipe are larger than the arena that its links and headers address."""
+
+
 def policy(recipe: Recipe) -> dict[str, Any]:
     """The policy of a recipe as nested dicts and lists that mirror `struct hw_policy`.
 
-    The recipe is taken in its canonical form. Raises HeapwrightError where the control data and the regions with a
+    The recipe is taken in its canonical form. Raises BeyondReachError where the control data and the regions with a
     size of their own are beyond what the recipe's links reach.
     """
     return _Layout(recipe.canonical()).values
@@ -82,7 +86,7 @@ class _Layout:
             "pools": laid_out,
         }
         if self.cursor > self.values["reach"]:
-            raise HeapwrightError(
+            raise BeyondReachError(
                 f"{recipe.name or recipe.summary()}: control data and regions take {self.cursor} bytes, its links and "
                 f'headers reach {self.values["reach"]}; use "link_bytes" 4, a larger header or smaller regions'
             )

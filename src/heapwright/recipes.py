@@ -539,6 +539,8 @@ def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["alway
 
 @lru_cache(maxsize=65536)
 def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
+    if not pool.victim_up_to and pool.close_bins:  # best fit takes the next filled bin anyway
+        pool = pool.model_copy(update={"close_bins": 0})
     unit = pool.unit or align
     min_block = _smallest_block(pool, align, link_bytes)
     changes: dict[str, Any] = {"unit": unit, "min_block": min_block, "boundary_tags": _has_tags(pool)}
@@ -562,8 +564,6 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
     if pool.victim_up_to:
         small = min(pool.victim_up_to, pool.max_size or MAX_REQUEST)
         changes["victim_up_to"] = capacity_for(small, pool, align, link_bytes)
-    else:
-        changes["close_bins"] = 0  # without a victim the next filled bin is what best fit takes
     changes["region"] = pool.region // unit * unit
     return pool.model_copy(update=_request_range(pool) | changes)
 

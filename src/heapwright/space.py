@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from heapwright.errors import HeapwrightError
+from heapwright.policy import BeyondReachError, policy
 from heapwright.recipes import ContradictionError, Fixed, General, Pool, Quick, Recipe, capacity_for
 
 if sys.version_info >= (3, 11):
@@ -444,8 +445,10 @@ def _combinations(data: Mapping[str, Any], demand: Demand | None, path: Path) ->
     made, dropped = [], []
     for choice in product(*axes):
         try:
-            made.append(Recipe.from_dict(_recipe_data(choice, kinds, demand, path), str(path)))
-        except ContradictionError as error:
+            recipe = Recipe.from_dict(_recipe_data(choice, kinds, demand, path), str(path))
+            policy(recipe)
+            made.append(recipe)
+        except (ContradictionError, BeyondReachError) as error:
             dropped.append(str(error))
     return made, dropped
 
