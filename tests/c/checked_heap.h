@@ -30,8 +30,8 @@ struct checked {
     uint32_t tags;
     uint32_t refused;
     uint32_t misused;
-    uint32_t peak;         /* as told last */
-    uint32_t uncovered;    /* peak of a fresh heap */
+    uint32_t peak;      /* as told last */
+    uint32_t uncovered; /* peak of a fresh heap */
     uint64_t operations;
     const char *operation; /* the last one, for messages */
     size_t argument;
@@ -57,8 +57,8 @@ static void draw(const struct checked *c)
 static void fail(const struct checked *c, const char *what, long detail)
 {
     draw(c);
-    fprintf(stderr, "operation %llu, %s(%zu): %s (%ld)\n", (unsigned long long)c->operations, c->operation,
-            c->argument, what, detail);
+    fprintf(stderr, "operation %llu, %s(%zu): %s (%ld)\n", (unsigned long long)c->operations, c->operation, c->argument,
+            what, detail);
     abort();
 }
 
@@ -147,7 +147,8 @@ static void check_after(struct checked *c)
     }
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------------ */
+/* ---- objects ------------------------------------------------------------------------------------------------------
+ */
 
 static void fill(struct object *object, size_t from)
 {
@@ -184,7 +185,8 @@ static int is_full(const struct checked *c)
     return c->count == MOST_OBJECTS;
 }
 
-/* ---- operations ----------------------------------------------------------------------------------------------------- */
+/* ---- operations -----------------------------------------------------------------------------------------------------
+ */
 
 static void do_malloc(struct checked *c, size_t size)
 {
@@ -309,7 +311,8 @@ static void do_misuse(struct checked *c, uint32_t index, uint32_t which, int by_
     }
 }
 
-/* ---- from the first call to the last ------------------------------------------------------------------------------ */
+/* ---- from the first call to the last ------------------------------------------------------------------------------
+ */
 
 /* Makes a heap of exactly `bytes` bytes; 0 where that is too small for its control data and regions. */
 static int checked_open(struct checked *c, const struct hw_policy *policy, size_t bytes)

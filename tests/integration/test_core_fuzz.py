@@ -1,0 +1,153 @@
+"""The C core under sanitizers, driven by random programs on random recipes, checked after every operation."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import SANITIZED, absent, compile_c, write_heaps
+from recipes_random import random_recipe, random_recipes, values_of
+
+from heapwright import zoo
+from heapwright.policy import policy
+from heapwright.recipes import Recipe
+
+EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
+"""How many times the default number of recipes is fuzzed."""
+
+CHUNKS, HEAPS, OPERATIONS = 4, 150, 2000
+
+VALUES = {
+    "heap.align": {1, 2, 4, 8, 16},
+    "heap.link_bytes": {2, 4},
+    "heap.checks": {False, True},
+    "quick.min_size": {0, "some"},
+    "quick.max_size": {None, "some"},
+    "quick.sizes": {None, "some"},
+    "quick.up_to": {None, "some"},
+    "quick.limit_blocks": {None, "some"},
+    "quick.limit_bytes": {None, "some"},
+    "quick.flush": {"never", "over-limit", "before-growing"},
+    "quick.flush_share": {0.0, "some"},
+    "general.min_size": {0, "some"},
+    "general.max_size": {None, "some"},
+    "general.header": set(range(1, 17)),
+    "general.boundary_tags": {True, False},
+    "general.free_list": {"double", "single", "implicit"},
+    "general.order": {"lifo", "fifo", "address", "size"},
+    "general.bins": {"none", "exact", "lea", "two-level", "half-fit", "power-of-two"},
+    "general.linear_up_to": {None, "some"},
+    "general.bins_per_octave": {None, 1, 2, 4, 8, 16, 32},
+    "general.victim_up_to": {0, "some"},
+    "general.close_bins": {0, "some"},
+    "general.fit": {"first", "next", "best", "worst", "exact"},
+    "general.search_percent": {100, "some"},
+    "general.split": {"always", "never", "some"},
+    "general.split_from": {"head", "tail"},
+    "general.coalesce": {"immediate", "never", "forward", "lazy", "deferred"},
+    "general.coalesce_from": {0, "some"},
+    "general.min_block": {0, "some"},
+    "general.unit": {0, "some"},
+    "general.region": {0, "some"},
+    "fixed.min_size": {0, "some"},
+    "fixed.max_size": {None, "some"},
+    "fixed.sizes": {"some"},
+    "fixed.counts": {"grow", "some"},
+    "fixed.header": set(range(17)),
+    "fixed.find": {"freelist", "first-fit"},
+    "fixed.fall_through": {False, True},
+    "fixed.page": {0, "some"},
+}
+
+
+def arena_bytes(recipe: Recipe, rng: random.Random) -> int:
+    """A small arena: from one with room for nothing but the control data to 64 KB more."""
+    least = int(policy(recipe)["fixed_end"])
+    return least + rng.choice([rng.randint(-4, 64), rng.randint(0, 2000), rng.randint(0, 8000), rng.randint(0, 64000)])
+
+
+@pytest.fixture(scope="module")
+def fuzz(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fuzz")
+    return compile_c(folder / "fuzz", "fuzz.c", flags=["-std=gnu11", *SANITIZED, "-DHW_EXPLORE"])
+
+
+def run(fuzz: Path, heaps: Path, operations: int, seed: int) -> tuple[int, int, int]:
+    """Heaps, operations and refused requests; fails with the drawn heap and its number."""
+    done = subprocess.run([fuzz, heaps, str(operations), str(seed)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = re.fullmatch(r"heaps (\d+) operations (\d+) refused (\d+)\n", done.stdout)
+    assert found
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_programs_on_random_recipes(fuzz: Path, tmp_path: Path, chunk: int) -> None:
+    rng = random.Random(chunk)
+    recipes = random_recipes(HEAPS * EFFORT, chunk)
+    path = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])
+    heaps, operations, refused = run(fuzz, path, OPERATIONS, chunk)
+    assert heaps == len(recipes)
+    assert operations > heaps * OPERATIONS * 0.9, "nearly every arena has room for its heap"
+    assert operations * 0.05 < refused < operations * 0.5, "memory runs out often, and mostly it does not"
+
+
+def test_random_programs_on_the_zoo(fuzz: Path, tmp_path: Path) -> None:
+    recipes = [zoo.load(name) for name in zoo.names()]
+    checked = [recipe.model_copy(update={"checks": True}) for recipe in recipes]
+    rng = random.Random(0)
+    path = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng) + 2000, recipe) for recipe in recipes + checked])
+    heaps, operations, _ = run(fuzz, path, 5000, 0)
+    assert heaps == 2 * len(recipes)
+    assert operations >= heaps * 5000
+
+
+def test_every_value_of_every_key_is_fuzzed() -> None:
+    recipes = [recipe for chunk in range(CHUNKS) for recipe in random_recipes(HEAPS, chunk)]
+    found = values_of(recipes)
+    assert {key: set(found[key]) for key in VALUES} == VALUES
+    assert {key for key in found if not key.endswith(".kind")} == set(VALUES)
+    assert len({recipe.hash for recipe in recipes}) >= 500
+    assert sum(CHUNKS * [HEAPS * OPERATIONS]) >= 1_000_000
+
+
+def test_coverage_guided_programs(tmp_path: Path) -> None:
+    clang = shutil.which("clang")
+    if clang is None:
+        absent("clang", "the coverage-guided driver needs its libFuzzer")
+    assert clang
+    probe = tmp_path / "probe.c"
+    probe.write_text(
+        "#include <stddef.h>\n#include <stdint.h>\n"
+        "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return data == NULL && size > 1; }\n"
+    )
+    fuzzer = ["-std=gnu11", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
+    if subprocess.run([clang, *fuzzer, probe, "-o", tmp_path / "probe"], capture_output=True).returncode != 0:
+        absent("libFuzzer", "clang cannot link -fsanitize=fuzzer (Debian: libclang-rt-14-dev)")
+    program = compile_c(tmp_path / "libfuzzer", "libfuzzer.c", flags=[*fuzzer, "-DHW_EXPLORE"], compiler=clang)
+    rng = random.Random(1)
+    recipes = [zoo.load(name) for name in zoo.names()] + [random_recipe(rng) for _ in range(243)]
+    heaps = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    done = subprocess.run(
+        [
+            program,
+            corpus,
+            f"-max_total_time={10 * EFFORT}",
+            "-seed=1",
+            "-max_len=2048",
+            f"-artifact_prefix={tmp_path}/",
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HEAPS": str(heaps)},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(list(corpus.iterdir())) > 50, "coverage leads to new inputs"

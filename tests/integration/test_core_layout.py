@@ -1,0 +1,305 @@
+"""Behaviour tables: scripts of calls and the blocks that the published algorithms leave, worked out by hand.
+
+Each line is a call and the heap after it, as |offset:size:state| in order of address, headers included; offsets count
+from the end of the control data. A state is the name of an object, "." free, "~" cached in a quick list, "v" victim.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import SANITIZED, compile_c, write_heaps
+
+from heapwright import zoo
+from heapwright.policy import policy
+from heapwright.recipes import Recipe
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_c(tmp_path_factory.mktemp("script") / "script", "script.c", flags=["-std=gnu11", *SANITIZED])
+
+
+def in_order(drawn: str) -> str:
+    """Blocks by address: the walk goes pool by pool, and growing classes lie above the pools behind them."""
+    words, _, blocks = drawn.partition("|")
+    ordered = sorted(filter(None, blocks.split("|")), key=lambda block: int(block.split(":")[0]))
+    return words + "|" + "".join(block + "|" for block in ordered)
+
+
+def play(script: Path, folder: Path, recipe: Recipe, table: str, room: int) -> None:
+    """Perform the table's calls in an arena with `room` bytes for blocks and compare the heap after each."""
+    heap = write_heaps(folder / "heap", [(int(policy(recipe)["fixed_end"]) + room, recipe)])
+    lines = [line.strip() for line in table.strip().splitlines() if line.strip()]
+    calls = [line[: min(index for index in (line.find("|"), line.find("refused")) if index >= 0)] for line in lines]
+    done = subprocess.run([script, heap], input="\n".join(calls) + "\n", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = [f"{call}{in_order(drawn)}" for call, drawn in zip(calls, done.stdout.splitlines(), strict=True)]
+    assert "\n".join(found) == "\n".join(lines)
+
+
+FIRST_FIT = """
+    malloc a 10     |0:16:a|
+    malloc b 40     |0:16:a|16:44:b|
+    malloc c 8      |0:16:a|16:44:b|60:12:c|
+    malloc d 20     |0:16:a|16:44:b|60:12:c|72:24:d|
+    malloc e 1      |0:16:a|16:44:b|60:12:c|72:24:d|96:8:e|
+    free b          |0:16:a|16:44:.|60:12:c|72:24:d|96:8:e|
+    free d          |0:16:a|16:44:.|60:12:c|72:24:.|96:8:e|
+    malloc f 16     |0:16:a|16:20:f|36:24:.|60:12:c|72:24:.|96:8:e|
+    free c          |0:16:a|16:20:f|36:60:.|96:8:e|
+    free e          |0:16:a|16:20:f|
+    realloc a 30    |0:16:.|16:20:f|36:36:a|
+    free f          |0:36:.|36:36:a|
+    malloc g 200    refused |0:36:.|36:36:a|
+    malloc g 0      |0:8:g|8:28:.|36:36:a|
+    malloc h 24     |0:8:g|8:28:h|36:36:a|
+    free a          |0:8:g|8:28:h|
+"""
+"""One header word of 4 bytes, smallest block 8. f goes to the first hole that holds it, 44 bytes at 16; the heap ends
+where the last used block ends."""
+
+BEST_FIT = """
+    malloc a 10     |0:16:a|
+    malloc b 40     |0:16:a|16:44:b|
+    malloc c 8      |0:16:a|16:44:b|60:12:c|
+    malloc d 20     |0:16:a|16:44:b|60:12:c|72:24:d|
+    malloc e 1      |0:16:a|16:44:b|60:12:c|72:24:d|96:8:e|
+    free b          |0:16:a|16:44:.|60:12:c|72:24:d|96:8:e|
+    free d          |0:16:a|16:44:.|60:12:c|72:24:.|96:8:e|
+    malloc f 16     |0:16:a|16:44:.|60:12:c|72:24:f|96:8:e|
+    free c          |0:16:a|16:56:.|72:24:f|96:8:e|
+    free e          |0:16:a|16:56:.|72:24:f|
+    realloc a 30    |0:36:a|36:36:.|72:24:f|
+    free f          |0:36:a|
+    malloc g 200    refused |0:36:a|
+"""
+"""The same calls. f takes the smallest hole that holds it, and with it the 4 bytes that make no block; a grows into the
+free block behind it."""
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("first-fit-slow-free", FIRST_FIT),
+        ("first-fit-fast-free", FIRST_FIT),
+        ("best-fit-slow-free", BEST_FIT),
+        ("best-fit-fast-free", BEST_FIT),
+    ],
+)
+def test_fits_over_all_blocks(script: Path, tmp_path: Path, name: str, table: str) -> None:
+    play(script, tmp_path, zoo.load(name), table, room=200)
+
+
+def test_drr_proposed(script: Path, tmp_path: Path) -> None:
+    """16 and 1476 bytes go through freelists and are never merged; first fit over a LIFO list serves the rest."""
+    table = """
+        malloc a 16     |0:20:a|
+        malloc b 1476   |0:20:a|20:1480:b|
+        malloc c 100    |0:20:a|20:1480:b|1500:104:c|
+        malloc d 16     |0:20:a|20:1480:b|1500:104:c|1604:20:d|
+        free a          |0:20:~|20:1480:b|1500:104:c|1604:20:d|
+        free d          |0:20:~|20:1480:b|1500:104:c|1604:20:~|
+        malloc e 14     |0:20:~|20:1480:b|1500:104:c|1604:20:e|
+        free b          |0:20:~|20:1480:~|1500:104:c|1604:20:e|
+        free c          |0:20:~|20:1480:~|1500:104:.|1604:20:e|
+        malloc f 60     |0:20:~|20:1480:~|1500:64:f|1564:40:.|1604:20:e|
+        malloc g 1476   |0:20:~|20:1480:g|1500:64:f|1564:40:.|1604:20:e|
+        malloc h 1400   |0:20:~|20:1480:g|1500:64:f|1564:40:.|1604:20:e|1624:1404:h|
+        free f          |0:20:~|20:1480:g|1500:104:.|1604:20:e|1624:1404:h|
+        realloc e 50    |0:20:~|20:1480:g|1500:56:e|1556:48:.|1604:20:~|1624:1404:h|
+        malloc i 15     |0:20:~|20:1480:g|1500:56:e|1556:48:.|1604:20:i|1624:1404:h|
+        malloc j 16     |0:20:j|20:1480:g|1500:56:e|1556:48:.|1604:20:i|1624:1404:h|
+        free h          |0:20:j|20:1480:g|1500:56:e|1556:48:.|1604:20:i|
+    """
+    play(script, tmp_path, zoo.load("drr-proposed"), table, room=4000)
+
+
+def test_tlsf(script: Path, tmp_path: Path) -> None:
+    """Good fit: 1004 bytes are looked for in lists from 1008 bytes up, so e passes the hole of just its size by.
+
+    Lists are 16 bytes wide from 512 on and one size wide below 256; the smallest block is 16 bytes, so remainders below
+    that stay with f and i.
+    """
+    table = """
+        malloc a 1000   |0:1004:a|
+        malloc b 16     |0:1004:a|1004:20:b|
+        malloc c 1004   |0:1004:a|1004:20:b|1024:1008:c|
+        malloc d 16     |0:1004:a|1004:20:b|1024:1008:c|2032:20:d|
+        free a          |0:1004:.|1004:20:b|1024:1008:c|2032:20:d|
+        malloc e 1000   |0:1004:.|1004:20:b|1024:1008:c|2032:20:d|2052:1004:e|
+        free c          |0:1004:.|1004:20:b|1024:1008:.|2032:20:d|2052:1004:e|
+        malloc f 1000   |0:1004:.|1004:20:b|1024:1008:f|2032:20:d|2052:1004:e|
+        malloc g 30     |0:36:g|36:968:.|1004:20:b|1024:1008:f|2032:20:d|2052:1004:e|
+        free b          |0:36:g|36:988:.|1024:1008:f|2032:20:d|2052:1004:e|
+        malloc h 90     |0:36:g|36:96:h|132:892:.|1024:1008:f|2032:20:d|2052:1004:e|
+        free g          |0:36:.|36:96:h|132:892:.|1024:1008:f|2032:20:d|2052:1004:e|
+        malloc i 20     |0:36:i|36:96:h|132:892:.|1024:1008:f|2032:20:d|2052:1004:e|
+        free e          |0:36:i|36:96:h|132:892:.|1024:1008:f|2032:20:d|
+        free h          |0:36:i|36:988:.|1024:1008:f|2032:20:d|
+        free f          |0:36:i|36:1996:.|2032:20:d|
+        free d          |0:36:i|
+    """
+    play(script, tmp_path, zoo.load("tlsf"), table, room=6000)
+
+
+def test_tlsf_lists(script: Path, tmp_path: Path) -> None:
+    """Of equal holes the one freed last is taken; a request takes the first list that holds large enough blocks."""
+    table = """
+        malloc a 12     |0:16:a|
+        malloc b 12     |0:16:a|16:16:b|
+        malloc c 12     |0:16:a|16:16:b|32:16:c|
+        malloc d 12     |0:16:a|16:16:b|32:16:c|48:16:d|
+        malloc e 12     |0:16:a|16:16:b|32:16:c|48:16:d|64:16:e|
+        free b          |0:16:a|16:16:.|32:16:c|48:16:d|64:16:e|
+        free d          |0:16:a|16:16:.|32:16:c|48:16:.|64:16:e|
+        malloc f 1      |0:16:a|16:16:.|32:16:c|48:16:f|64:16:e|
+        free a          |0:32:.|32:16:c|48:16:f|64:16:e|
+        malloc g 24     |0:32:g|32:16:c|48:16:f|64:16:e|
+        free e          |0:32:g|32:16:c|48:16:f|
+        free c          |0:32:g|32:16:.|48:16:f|
+        realloc g 44    |0:48:g|48:16:f|
+        realloc g 8     |0:16:g|16:32:.|48:16:f|
+        free f          |0:16:g|
+    """
+    play(script, tmp_path, zoo.load("tlsf"), table, room=200)
+
+
+def test_exact_bins(script: Path, tmp_path: Path) -> None:
+    """Blocks are multiples of 8, at least 16, and the next filled bin is the best fit."""
+    table = """
+        malloc a 20     |0:24:a|
+        malloc b 36     |0:24:a|24:40:b|
+        malloc c 12     |0:24:a|24:40:b|64:16:c|
+        malloc d 28     |0:24:a|24:40:b|64:16:c|80:32:d|
+        malloc e 4      |0:24:a|24:40:b|64:16:c|80:32:d|112:16:e|
+        free b          |0:24:a|24:40:.|64:16:c|80:32:d|112:16:e|
+        free d          |0:24:a|24:40:.|64:16:c|80:32:.|112:16:e|
+        malloc f 20     |0:24:a|24:40:.|64:16:c|80:32:f|112:16:e|
+        malloc g 20     |0:24:a|24:24:g|48:16:.|64:16:c|80:32:f|112:16:e|
+        malloc h 10     |0:24:a|24:24:g|48:16:h|64:16:c|80:32:f|112:16:e|
+        free c          |0:24:a|24:24:g|48:16:h|64:16:.|80:32:f|112:16:e|
+        free h          |0:24:a|24:24:g|48:32:.|80:32:f|112:16:e|
+        free f          |0:24:a|24:24:g|48:64:.|112:16:e|
+        malloc i 60     |0:24:a|24:24:g|48:64:i|112:16:e|
+        free e          |0:24:a|24:24:g|48:64:i|
+    """
+    play(script, tmp_path, zoo.load("exact-bins"), table, room=500)
+
+
+def test_exact_bins_above_2_kb(script: Path, tmp_path: Path) -> None:
+    """The bin of 2048 to 2559 bytes holds a and c: e takes the smaller though the other was freed last."""
+    table = """
+        malloc a 2196   |0:2200:a|
+        malloc b 4      |0:2200:a|2200:16:b|
+        malloc c 2092   |0:2200:a|2200:16:b|2216:2096:c|
+        malloc d 4      |0:2200:a|2200:16:b|2216:2096:c|4312:16:d|
+        free c          |0:2200:a|2200:16:b|2216:2096:.|4312:16:d|
+        free a          |0:2200:.|2200:16:b|2216:2096:.|4312:16:d|
+        malloc e 2044   |0:2200:.|2200:16:b|2216:2048:e|4264:48:.|4312:16:d|
+        free b          |0:2216:.|2216:2048:e|4264:48:.|4312:16:d|
+        malloc f 2196   |0:2200:f|2200:16:.|2216:2048:e|4264:48:.|4312:16:d|
+        free e          |0:2200:f|2200:2112:.|4312:16:d|
+        free d          |0:2200:f|
+    """
+    play(script, tmp_path, zoo.load("exact-bins"), table, room=5000)
+
+
+def test_victim_bins(script: Path, tmp_path: Path) -> None:
+    """d leaves the rest of b's block as the victim; what is small is cut from its start, what is freed beside it joins
+    it, h is cut from it because no bin holds 2504 bytes. With c the heap's end takes the victim in, too. j, k and l
+    come from the closest bins, whose remainders are ordinary free blocks; the victim grows over i."""
+    table = """
+        malloc a 60     |0:64:a|
+        malloc b 2996   |0:64:a|64:3000:b|
+        malloc c 12     |0:64:a|64:3000:b|3064:16:c|
+        free b          |0:64:a|64:3000:.|3064:16:c|
+        malloc d 36     |0:64:a|64:40:d|104:2960:v|3064:16:c|
+        malloc e 100    |0:64:a|64:40:d|104:104:e|208:2856:v|3064:16:c|
+        malloc f 36     |0:64:a|64:40:d|104:104:e|208:40:f|248:2816:v|3064:16:c|
+        free e          |0:64:a|64:40:d|104:104:.|208:40:f|248:2816:v|3064:16:c|
+        malloc g 100    |0:64:a|64:40:d|104:104:g|208:40:f|248:2816:v|3064:16:c|
+        free f          |0:64:a|64:40:d|104:104:g|208:2856:v|3064:16:c|
+        free g          |0:64:a|64:40:d|104:2960:v|3064:16:c|
+        malloc h 2500   |0:64:a|64:40:d|104:2504:h|2608:456:v|3064:16:c|
+        free c          |0:64:a|64:40:d|104:2504:h|
+        malloc i 12     |0:64:a|64:40:d|104:2504:h|2608:16:i|
+        free d          |0:64:a|64:40:.|104:2504:h|2608:16:i|
+        malloc j 8      |0:64:a|64:16:j|80:24:.|104:2504:h|2608:16:i|
+        malloc k 12     |0:64:a|64:16:j|80:24:k|104:2504:h|2608:16:i|
+        free h          |0:64:a|64:16:j|80:24:k|104:2504:.|2608:16:i|
+        realloc k 40    |0:64:a|64:16:j|80:44:k|124:2484:.|2608:16:i|
+        free a          |0:64:.|64:16:j|80:44:k|124:2484:.|2608:16:i|
+        malloc l 20     |0:24:l|24:40:.|64:16:j|80:44:k|124:2484:.|2608:16:i|
+        malloc n 300    |0:24:l|24:40:.|64:16:j|80:44:k|124:304:n|428:2180:v|2608:16:i|
+        realloc n 340   |0:24:l|24:40:.|64:16:j|80:44:k|124:344:n|468:2140:v|2608:16:i|
+        malloc m 2500   |0:24:l|24:40:.|64:16:j|80:44:k|124:344:n|468:2140:v|2608:16:i|2624:2504:m|
+        free i          |0:24:l|24:40:.|64:16:j|80:44:k|124:344:n|468:2156:v|2624:2504:m|
+        free m          |0:24:l|24:40:.|64:16:j|80:44:k|124:344:n|
+    """
+    play(script, tmp_path, zoo.load("victim-bins"), table, room=6000)
+
+
+def test_st_memmgr(script: Path, tmp_path: Path) -> None:
+    """Descriptors of 2 bytes and 4-byte frames. Free only resets a bit; the search merges what it passes."""
+    table = """
+        malloc a 10     |0:12:a|
+        malloc b 6      |0:12:a|12:8:b|
+        malloc c 20     |0:12:a|12:8:b|20:24:c|
+        malloc d 2      |0:12:a|12:8:b|20:24:c|44:8:d|
+        free b          |0:12:a|12:8:.|20:24:c|44:8:d|
+        free a          |0:12:.|12:8:.|20:24:c|44:8:d|
+        free c          |0:12:.|12:8:.|20:24:.|44:8:d|
+        malloc e 16     |0:20:e|20:24:.|44:8:d|
+        free d          |0:20:e|20:24:.|44:8:.|
+        malloc f 20     |0:20:e|20:24:f|
+        free e          |0:20:.|20:24:f|
+        malloc g 14     |0:20:g|20:24:f|
+        free g          |0:20:.|20:24:f|
+        free f          |0:20:.|20:24:.|
+        malloc h 100    |0:104:h|
+    """
+    play(script, tmp_path, zoo.load("st-memmgr"), table, room=200)
+
+
+def test_kingsley(script: Path, tmp_path: Path) -> None:
+    """A page holds four blocks of 1 KB or two of 2 KB; 8 KB are carved alone. Nothing is split or merged."""
+    table = """
+        malloc a 1000   |12288:1024:a|13312:1024:.|14336:1024:.|15360:1024:.|
+        malloc b 1020   |12288:1024:a|13312:1024:b|14336:1024:.|15360:1024:.|
+        malloc c 1021   |8192:2048:c|10240:2048:.|12288:1024:a|13312:1024:b|14336:1024:.|15360:1024:.|
+        free a          |8192:2048:c|10240:2048:.|12288:1024:.|13312:1024:b|14336:1024:.|15360:1024:.|
+        malloc d 600    |8192:2048:c|10240:2048:.|12288:1024:d|13312:1024:b|14336:1024:.|15360:1024:.|
+        malloc e 5000   |0:8192:e|8192:2048:c|10240:2048:.|12288:1024:d|13312:1024:b|14336:1024:.|15360:1024:.|
+        malloc f 2044   |0:8192:e|8192:2048:c|10240:2048:f|12288:1024:d|13312:1024:b|14336:1024:.|15360:1024:.|
+        malloc g 2044   refused |0:8192:e|8192:2048:c|10240:2048:f|12288:1024:d|13312:1024:b|14336:1024:.|15360:1024:.|
+        realloc d 1020  |0:8192:e|8192:2048:c|10240:2048:f|12288:1024:d|13312:1024:b|14336:1024:.|15360:1024:.|
+        free b          |0:8192:e|8192:2048:c|10240:2048:f|12288:1024:d|13312:1024:.|14336:1024:.|15360:1024:.|
+        free d          |0:8192:e|8192:2048:c|10240:2048:f|12288:1024:.|13312:1024:.|14336:1024:.|15360:1024:.|
+        malloc h 513    |0:8192:e|8192:2048:c|10240:2048:f|12288:1024:h|13312:1024:.|14336:1024:.|15360:1024:.|
+    """
+    play(script, tmp_path, zoo.load("kingsley"), table, room=16384)
+
+
+def test_wifi_special_pools(script: Path, tmp_path: Path) -> None:
+    """Classes grow from the end, a block with an 8-byte header at a time; a pool's first free block in order of carving
+    is taken, so f gets a's block though c's was freed last. Above 1500 bytes a heap grows from the start."""
+    table = """
+        malloc a 40     |8144:48:a|
+        malloc b 1500   |6636:1508:b|8144:48:a|
+        malloc c 30     |6588:48:c|6636:1508:b|8144:48:a|
+        malloc d 41     |6516:72:d|6588:48:c|6636:1508:b|8144:48:a|
+        malloc e 1600   |0:1608:e|6516:72:d|6588:48:c|6636:1508:b|8144:48:a|
+        free a          |0:1608:e|6516:72:d|6588:48:c|6636:1508:b|8144:48:.|
+        free c          |0:1608:e|6516:72:d|6588:48:.|6636:1508:b|8144:48:.|
+        malloc f 40     |0:1608:e|6516:72:d|6588:48:.|6636:1508:b|8144:48:f|
+        malloc g 1      |0:1608:e|6516:72:d|6588:48:g|6636:1508:b|8144:48:f|
+        realloc g 41    |0:1608:e|6444:72:g|6516:72:d|6588:48:.|6636:1508:b|8144:48:f|
+        malloc h 4829   refused |0:1608:e|6444:72:g|6516:72:d|6588:48:.|6636:1508:b|8144:48:f|
+        malloc h 4828   |0:1608:e|1608:4836:h|6444:72:g|6516:72:d|6588:48:.|6636:1508:b|8144:48:f|
+        malloc i 20     |0:1608:e|1608:4836:h|6444:72:g|6516:72:d|6588:48:i|6636:1508:b|8144:48:f|
+        malloc j 20     refused |0:1608:e|1608:4836:h|6444:72:g|6516:72:d|6588:48:i|6636:1508:b|8144:48:f|
+    """
+    play(script, tmp_path, zoo.load("wifi-special-pools"), table, room=8192)
