@@ -94,7 +94,7 @@ def test_random_programs_on_random_recipes(fuzz: Path, tmp_path: Path, chunk: in
     path = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])
     heaps, operations, refused = run(fuzz, path, OPERATIONS, chunk)
     assert heaps == len(recipes)
-    assert operations > heaps * OPERATIONS * 0.9, "nearly every arena has room for its heap"
+    assert operations >= 1_000_000 * EFFORT / CHUNKS
     assert operations * 0.05 < refused < operations * 0.5, "memory runs out often, and mostly it does not"
 
 
@@ -114,7 +114,6 @@ def test_every_value_of_every_key_is_fuzzed() -> None:
     assert {key: set(found[key]) for key in VALUES} == VALUES
     assert {key for key in found if not key.endswith(".kind")} == set(VALUES)
     assert len({recipe.hash for recipe in recipes}) >= 500
-    assert sum(CHUNKS * [HEAPS * OPERATIONS]) >= 1_000_000
 
 
 def test_coverage_guided_programs(tmp_path: Path) -> None:
