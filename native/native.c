@@ -172,11 +172,6 @@ static void note_broken(struct replay *r, uint64_t call, int what)
     }
 }
 
-static void refuse(struct replay *r)
-{
-    r->metrics->failed++;
-}
-
 /* The address of what a call of the heap returned; 0 where it refused. */
 static uint32_t address_or_none(struct replay *r, const void *pointer)
 {

@@ -67,7 +67,9 @@ class Bench:
         if not folder.exists():
             generate(recipe, folder, "timed")
         arena = min(int(policy(recipe)["reach"]), 1 << 31)
-        program = self._compile(folder / "driver", ["-DDRIVE_GENERATED", *defines, f"-I{folder}"], folder / "timed_heap.c")
+        program = self._compile(
+            folder / "driver", ["-DDRIVE_GENERATED", *defines, f"-I{folder}"], folder / "timed_heap.c"
+        )
         return Program(program, (str(arena),))
 
     def with_policy(self, recipe: Recipe, *defines: str) -> Program:

@@ -230,8 +230,9 @@ class _Layout:
             "pending_at": self._take(4, 4) if pool.coalesce == "deferred" else 0,
             "victim_at": self._take(8, 4) if pool.victim_up_to else 0,
         }
-        values |= self._bins(pool, least)
-        bins = values["bins"]
+        shape = self._bins(pool, least)
+        bins = shape["bins"]
+        values |= shape
         stride = self.recipe.link_bytes * (2 if pool.order == "fifo" else 1)
         if recipe.link_bytes == 2 and (pool.free_list == "double" or pool.order == "fifo"):
             stride = _round_up(stride, self.align)
@@ -245,7 +246,9 @@ class _Layout:
 
     def _bins(self, pool: General, least: int) -> dict[str, int]:
         if pool.bins == "none":
-            return dict.fromkeys(("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins"), 0)
+            return dict.fromkeys(
+                ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins"), 0
+            )
         linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
         first = least // pool.unit
         linear_bins = max(0, linear // pool.unit - first)

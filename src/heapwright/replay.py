@@ -79,7 +79,11 @@ def _prepare(trace: Trace) -> _Calls:
     )  # fmt: skip
     struct = ffi.new("struct hw_calls *")
     struct.count, struct.slots = len(trace), slots
-    struct.op, struct.slot, struct.size = _pointer("uint8_t", op), _pointer("uint32_t", slot), _pointer("uint32_t", size)
+    struct.op, struct.slot, struct.size = (
+        _pointer("uint8_t", op),
+        _pointer("uint32_t", slot),
+        _pointer("uint32_t", size),
+    )
     struct.align = _pointer("uint32_t", align) if align.any() else ffi.NULL
     has_times = len(ts_us) > 0 and bool((ts_us >= 0).all()) and ts_us[-1] > ts_us[0]
     struct.ts_us = _pointer("int64_t", ts_us) if has_times else ffi.NULL
@@ -326,7 +330,13 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     rows = np.empty((len(trace), 3), np.uint32)
     found = ffi.new("struct hw_metrics *")
     code = lib.hw_replay(
-        struct, calls.struct, _arena.reserve(size), size, 0, _pointer("uint32_t", rows) if len(trace) else ffi.NULL, found
+        struct,
+        calls.struct,
+        _arena.reserve(size),
+        size,
+        0,
+        _pointer("uint32_t", rows) if len(trace) else ffi.NULL,
+        found,
     )
     _explain(code, recipe, struct, size)
     event = _thinned(rows[:, 0], points)
@@ -388,7 +398,9 @@ def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8
     size = _arena_bytes(struct, arena)
     memory = _arena.reserve(size)
     marks = np.zeros(size, np.uint8)
-    end = lib.hw_metadata(struct, _calls_of(trace).struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks)))
+    end = lib.hw_metadata(
+        struct, _calls_of(trace).struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks))
+    )
     if end < 0:
         _explain(int(end), recipe, struct, size)
     content = np.frombuffer(ffi.buffer(memory, int(end)), np.uint8).copy()
