@@ -321,7 +321,7 @@ class _Layout:
         return _round_up(self.cursor + header, unit) - header
 
     def _regions(self, laid_out: list[dict[str, Any]]) -> int:
-        """Lays out the regions with a size of their own, then the start of the shared part; returns the control's end."""
+        """Lays out the regions with a size of their own, then the shared part; returns the end of the control data."""
         control = self.cursor
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region:
