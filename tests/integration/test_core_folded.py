@@ -1,0 +1,56 @@
+"""One source, three heaps: a policy read at run time, the same policy as a constant, and the explorer's build."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from c_programs import compile_c, compilers
+from recipes_random import random_recipes
+
+from heapwright import zoo
+from heapwright.policy import policy
+from heapwright.recipes import Recipe
+
+
+def initialiser(value: Any) -> str:
+    """A C initialiser of nested dicts and lists; what is empty is left out and becomes zero."""
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f".{key} = {initialiser(item)}" for key, item in value.items() if item not in ({}, []))
+            + "}"
+        )
+    if isinstance(value, list):
+        return "{" + ", ".join(map(initialiser, value)) + "}"
+    return f"{value}u"
+
+
+def policies_header(recipes: list[Recipe]) -> str:
+    constants = [
+        f"static const struct hw_policy POLICY_{index} = {initialiser(policy(recipe))};\n"
+        for index, recipe in enumerate(recipes)
+    ]
+    return (
+        "".join(constants) + "#define EACH_POLICY(X) " + " ".join(f"X({index})" for index in range(len(recipes))) + "\n"
+    )
+
+
+def fitting(recipes: list[Recipe]) -> list[Recipe]:
+    """Those whose control data and regions leave room in the program's arena of 40,000 bytes."""
+    return [recipe for recipe in recipes if policy(recipe)["fixed_end"] < 30_000]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("level", ["-O2", "-Os"])
+def test_same_addresses_and_bytes(tmp_path: Path, compiler: str, level: str) -> None:
+    recipes = fitting(zoo.recipes() + random_recipes(12, seed=5))
+    (tmp_path / "policies.h").write_text(policies_header(recipes))
+    flags = [f"-I{tmp_path}", "-std=c11", level, "-Wall", "-Wextra", "-Werror"]
+    program = compile_c(tmp_path / "same", "same_folded.c", "same_explored.c", flags=flags, compiler=compiler)
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert len(done.stdout.splitlines()) == len(recipes)
