@@ -1,0 +1,52 @@
+"""The core compiles without a warning, freestanding, alone, header by header."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import CSRC, ROOT, STRICT, compilers
+
+HEADERS = sorted(path.name for path in CSRC.glob("*.h"))
+
+
+def complaints(compiler: str, source: Path, *flags: str) -> str:
+    """What the strictest warnings say; empty where there is nothing to say."""
+    command = [compiler, *STRICT, *flags, f"-I{CSRC}", "-fsyntax-only", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stderr if done.returncode else ""
+
+
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("build", [["-ffreestanding"], ["-ffreestanding", "-DHW_EXPLORE"], ["-m32", "-ffreestanding"]])
+def test_no_warning(compiler: str, build: list[str]) -> None:
+    more = ["-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wcast-qual", "-Wundef"]
+    assert complaints(compiler, ROOT / "tests" / "c" / "strict_compile.c", *build, *more) == ""
+
+
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("header", HEADERS)
+def test_every_header_stands_alone(tmp_path: Path, compiler: str, header: str) -> None:
+    source = tmp_path / "alone.c"
+    source.write_text(f'#include "{header}"\n#include "{header}"\nextern int nothing;\n')
+    assert complaints(compiler, source, "-ffreestanding", "-Wno-unused-function") == ""
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_a_warning_would_be_seen(tmp_path: Path, compiler: str) -> None:
+    source = tmp_path / "warns.c"
+    source.write_text(
+        '#include "check.h"\nunsigned char cut(uint32_t x);\nunsigned char cut(uint32_t x) { return x; }\n'
+    )
+    assert "conversion" in complaints(compiler, source)
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_no_libc_is_called(tmp_path: Path, compiler: str) -> None:
+    """Firmware links the core without a C library: at most the compiler's own memset and memcpy may be left."""
+    target = tmp_path / "core.o"
+    source = ROOT / "tests" / "c" / "strict_compile.c"
+    subprocess.run([compiler, "-std=c11", "-O1", "-ffreestanding", f"-I{CSRC}", "-c", source, "-o", target], check=True)
+    symbols = subprocess.run(["nm", "--undefined-only", target], capture_output=True, text=True, check=True).stdout
+    assert {line.split()[-1] for line in symbols.splitlines()} <= {"memset", "memcpy", "_GLOBAL_OFFSET_TABLE_"}
