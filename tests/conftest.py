@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Machines are shared and noisy: how long an example takes says nothing.
+settings.register_profile("heapwright", deadline=None)
+settings.load_profile("heapwright")
 
 
 @pytest.fixture(scope="session")

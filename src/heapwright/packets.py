@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import zlib
@@ -20,6 +19,7 @@ from dpkt.ip import IP
 from dpkt.ip6 import IP6
 from numpy.typing import NDArray
 
+from heapwright import parquet
 from heapwright.errors import HeapwrightError
 
 FORMAT_VERSION = "1"
@@ -82,20 +82,15 @@ class PacketTable:
         if not os.path.isfile(name):
             raise HeapwrightError(f"{name}: no such file; a packet table (Parquet) is needed")
         columns = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
-        # Brackets and stars in a file's name are no pattern, and a folder named dir=1 is no column.
-        literal = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in os.path.abspath(name))
-        source = f"read_parquet({_quoted(literal)}, hive_partitioning = false)"
         try:
             with duckdb.connect() as connection:
-                found = connection.execute(f"SELECT {columns} FROM {source}").fetchnumpy()
-                query = f"SELECT key, value FROM parquet_kv_metadata({_quoted(literal)})"
-                pairs = connection.execute(query).fetchall()
+                found = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
+                metadata = parquet.metadata(connection, Path(name))
         except duckdb.Error as error:
             raise HeapwrightError(
                 f"{name}: not a packet table: {_first_line(error)}; Parquet with columns {', '.join(COLUMNS)} is needed"
             ) from error
         _validate(name, found)
-        metadata = {_text(key): _text(value) for key, value in pairs if _text(key) != "ARROW:schema"}
         version = metadata.setdefault("format_version", FORMAT_VERSION)
         if version != FORMAT_VERSION:
             raise HeapwrightError(f"{name}: packet table version {version}; this Heapwright reads {FORMAT_VERSION}")
@@ -107,25 +102,8 @@ class PacketTable:
         Raises:
             HeapwrightError: the folder cannot be written, or the disk is full; a file that was there before is kept.
         """
-        import duckdb
-
-        name = os.fspath(path)
-        metadata = {"format_version": FORMAT_VERSION, **self.metadata}
-        pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in metadata.items())
-        temporary = f"{name}.{os.getpid()}.part"
-        try:
-            with duckdb.connect() as connection:
-                connection.register("packets", {column: getattr(self, column) for column in COLUMNS})
-                connection.execute(
-                    f"COPY packets TO {_quoted(temporary)} "
-                    f"(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, KV_METADATA {{{pairs}}})"
-                )
-            os.replace(temporary, name)
-        except (duckdb.Error, OSError) as error:
-            raise HeapwrightError(f"{name}: cannot be written: {_first_line(error)}") from error
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        rows = {column: getattr(self, column) for column in COLUMNS}
+        parquet.write(Path(path), rows, {"format_version": FORMAT_VERSION, **self.metadata})
 
 
 def import_capture(path: str | os.PathLike[str]) -> PacketTable:
@@ -368,14 +346,6 @@ def _validate(name: str, found: dict[str, Any]) -> None:
     wrong = np.flatnonzero(found["dir"] > 1)
     if len(wrong):
         raise HeapwrightError(f"{name}: row {wrong[0]}: dir is {found['dir'][wrong[0]]}; 0 or 1 is valid")
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _first_line(error: BaseException) -> str:

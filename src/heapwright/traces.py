@@ -6,7 +6,6 @@ object is named by ``id`` from its malloc or calloc to its free; afterwards the 
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import duckdb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heapwright import parquet
 from heapwright.errors import HeapwrightError
 
 MALLOC, CALLOC, REALLOC, FREE = range(4)
@@ -171,12 +171,7 @@ class Trace:
         for key, names, index in (("phase", self.phases, self.phase), ("site", self.sites, self.site)):
             if names != ("",):
                 rows[key] = np.array(names, dtype=object)[index]
-        # V2 pages delta-encode ids and times, which makes a trace 3 to 4 times smaller.
-        pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in self.metadata.items())
-        options = f"FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, KV_METADATA {{{pairs}}}"
-        with _replacing(path) as temporary, duckdb.connect() as database:
-            database.register("calls", rows)
-            database.execute(f"COPY (SELECT * FROM calls) TO {_quoted(str(temporary))} ({options})")
+        parquet.write(path, rows, self.metadata)
 
     def objects(self) -> tuple[NDArray[np.uint32], int]:
         """Number the objects (lifetimes: malloc or calloc to free) from 0 in order of birth.
@@ -249,33 +244,29 @@ def _read_parquet(path: Path) -> tuple[Columns, dict[str, tuple[str, ...]], dict
     if not path.is_file():
         raise HeapwrightError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
     with duckdb.connect() as database:
-        # Brackets and stars in a file's name are no pattern, and a folder named op=1 is no column.
-        literal = "".join(f"[{c}]" if c in "*?[" else c for c in str(path.absolute()))
-        source = f"read_parquet({_quoted(literal)}, hive_partitioning = false)"
+        source = parquet.source(path)
         try:
             described = database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
             _check_types({str(row[0]): str(row[1]) for row in described}, path)
             present = [key for key in (*_REQUIRED, "align") if any(row[0] == key for row in described)]
             labels = [key for key in _LABELS if any(row[0] == key for row in described)]
-            names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(database, source, key) for key in labels}
+            names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(database, path, key) for key in labels}
             codes = [f"enum_code(coalesce({key}::VARCHAR, '')::{key}_names) AS {key}" for key in labels]
             columns = database.execute(f"SELECT {', '.join(present + codes)} FROM {source}").fetchnumpy()
-            pairs = database.execute(f"SELECT key, value FROM parquet_kv_metadata({_quoted(literal)})").fetchall()
+            metadata = parquet.metadata(database, path)
         except duckdb.Error as error:
             reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
             raise HeapwrightError(f"{path}: not a whole Parquet file ({reason}); record or import it again") from error
-    decoded = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in pairs}
-    metadata = {key: value for key, value in decoded.items() if key not in ("ARROW:schema", "pandas")}
     return columns, names, metadata
 
 
-def _label_names(database: Any, source: str, key: str) -> tuple[str, ...]:
+def _label_names(database: Any, path: Path, key: str) -> tuple[str, ...]:
     """Names of one label column in order of first appearance; leaves an enum type of them in the database."""
     query = f"SELECT coalesce({key}::VARCHAR, '') AS name, min(file_row_number) AS first"
-    rows = source.removesuffix(")") + ", file_row_number = true)"
+    rows = parquet.source(path, ", file_row_number = true")
     found = database.execute(f"{query} FROM {rows} GROUP BY name ORDER BY first").fetchall()
     names = tuple(str(row[0]) for row in found) or ("",)
-    database.execute(f"CREATE TYPE {key}_names AS ENUM ({', '.join(map(_quoted, names))})")
+    database.execute(f"CREATE TYPE {key}_names AS ENUM ({', '.join(map(parquet.quoted, names))})")
     return names
 
 
@@ -289,28 +280,6 @@ def _check_types(types: dict[str, str], path: Path) -> None:
     for key, dtype in {**_REQUIRED, "align": np.uint32}.items():
         if key in types and types[key] not in _INTEGERS:
             raise HeapwrightError(f"{path}: column {key} is {types[key]}; must be {np.dtype(dtype).name}")
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` that takes its place if all goes well, and is removed if not."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.touch(exist_ok=False)
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        raise HeapwrightError(f"{path}: cannot be written: {error.strerror}; name a file in another folder") from error
-    except duckdb.Error as error:
-        reason = str(error).splitlines()[0].replace(str(temporary), path.name)
-        raise HeapwrightError(f"{path}: cannot be written ({reason}); is the disk full?") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 # Validation

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError
+from heapwright.parquet import replacing
 
 if TYPE_CHECKING:
     from heapwright.report.page import Content
@@ -66,11 +67,5 @@ def _content(source: Path, heaps: Sequence[str]) -> Content:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
