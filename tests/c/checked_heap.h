@@ -348,7 +348,8 @@ static int merges_again(const struct hw_general *g)
 static uint32_t more_than_all(struct checked *c, const struct hw_general *g)
 {
     const uint32_t unit = 1u << g->unit_shift;
-    return (load4(&c->heap, g->limit_at) - g->start) / unit * unit + unit;
+    const uint32_t size = (load4(&c->heap, g->limit_at) - g->start) / unit * unit + unit;
+    return size < g->min_block ? g->min_block : size;
 }
 
 /* Frees everything and sees that no memory is lost. */
