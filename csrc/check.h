@@ -475,15 +475,24 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         int broken = 0;
-        if (pool->kind == HW_QUICK) {
-            broken = check_quick(p, &pool->quick, heap);
-        } else if (pool->kind == HW_FIXED) {
+        if (pool->kind == HW_FIXED) {
             broken = check_fixed(&pool->fixed, heap);
-        } else {
+        }
+        if (pool->kind == HW_GENERAL) {
             broken = check_general(&pool->general, heap);
         }
         if (broken) {
             return broken;
+        }
+    }
+    /* Last, because a look at a cached block relies on its pool. */
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK) {
+            const int broken = check_quick(p, &pool->quick, heap);
+            if (broken) {
+                return broken;
+            }
         }
     }
     return 0;

@@ -109,8 +109,8 @@ def test_random_programs_on_the_zoo(fuzz: Path, tmp_path: Path) -> None:
 
 
 def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
-    """Each bit of block metadata flipped in turn. What stays unseen: sizes that skip a whole used block in heaps without
-    lists or tags, flags that no rule of the recipe contradicts, and the unused flag bits of boundary tags."""
+    """Each bit of block metadata flipped in turn. What stays unseen: sizes that skip a whole used block in heaps
+    without lists or tags, flags that no rule of the recipe contradicts, and the unused flag bits of boundary tags."""
     program = compile_c(tmp_path / "damage", "damage.c", flags=["-std=gnu11", *SANITIZED, "-DHW_EXPLORE"])
     rng = random.Random(7)
     heaps = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in random_recipes(300, 7)])
