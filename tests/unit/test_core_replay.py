@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
@@ -28,7 +29,10 @@ PLAIN_CALLS = st.lists(st.tuples(st.sampled_from([MALLOC, MALLOC, FREE]), st.int
 RECIPES = st.integers(0, 2**32).map(lambda seed: random_recipe(random.Random(seed)))
 GENERAL_RECIPES = st.integers(0, 2**32).map(lambda seed: random_general_recipe(random.Random(seed)))
 
-many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
+"""How many times the default number of examples is tried."""
+
+many = settings(max_examples=150 * EFFORT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def trace_of(calls: list[tuple[int, int, int]]) -> Trace:
@@ -127,23 +131,28 @@ def test_replays_are_deterministic_and_survive_small_arenas(
     assert replay(trace_of(calls), recipe, arena=arena) == found
 
 
+def serves(trace: Trace, recipe: Recipe, arena: int) -> bool:
+    try:
+        return replay(trace, recipe, arena=arena)["failed"] == 0
+    except HeapwrightError as error:
+        assert "control data and regions need" in str(error)
+        return False
+
+
 @many
-@given(CALLS, RECIPES)
-def test_the_smallest_arena_serves_and_one_unit_less_does_not(
-    calls: list[tuple[int, int, int]], recipe: Recipe
+@given(CALLS, RECIPES, st.sampled_from([None, 64, 256]))
+def test_the_smallest_arena_serves_and_one_step_less_does_not(
+    calls: list[tuple[int, int, int]], recipe: Recipe, step: int | None
 ) -> None:
+    """What lies further below may serve again: a pool that no longer can may leave its requests to a thriftier one."""
     trace = trace_of(calls)
-    smallest = fit(trace, recipe)
+    smallest = fit(trace, recipe, step=step)
     if smallest is None:
         assert replay(trace, recipe)["failed"]
         return
-    assert replay(trace, recipe, arena=smallest)["failed"] == 0
-    stepped = fit(trace, recipe, step=256)
-    assert stepped is not None and stepped % 256 == 0 and stepped >= smallest - 255
-    try:
-        assert replay(trace, recipe, arena=smallest - recipe.align)["failed"]
-    except HeapwrightError as error:
-        assert "control data and regions need" in str(error)
+    assert step is None or smallest % step == 0
+    assert serves(trace, recipe, smallest)
+    assert not serves(trace, recipe, smallest - (step or recipe.align))
 
 
 @many
@@ -175,7 +184,7 @@ def model_run(trace: Trace, recipe: Recipe) -> tuple[list[int], list[int]]:
     return used, high
 
 
-@settings(many, max_examples=600)
+@settings(many, max_examples=600 * EFFORT)
 @given(CALLS, GENERAL_RECIPES)
 def test_general_pools_grant_what_the_documentation_says(calls: list[tuple[int, int, int]], recipe: Recipe) -> None:
     trace = trace_of(calls)
