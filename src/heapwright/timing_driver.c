@@ -68,7 +68,7 @@ static void *read_file(const char *path, size_t *bytes)
     return content;
 }
 
-/* An arena aligned to a power of two of at least its size: aligned requests find the addresses they find in a replay. */
+/* An arena aligned to a power of two of at least its size: aligned requests find the addresses of a replay. */
 static void *reserve(size_t bytes)
 {
     size_t alignment = 4096;
