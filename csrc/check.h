@@ -55,8 +55,7 @@ static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_hea
 }
 
 /* Describes the block at `at` of classes that grow; 0 behind the last one, or where a header names no class. */
-static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
-                                       struct hw_block *block)
+static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, f->end_at)) {
         return 0;

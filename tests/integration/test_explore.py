@@ -20,11 +20,13 @@ from heapwright.explore import Exploration, Progress, explore
 from heapwright.metrics import EnergyTable, with_energy
 from heapwright.recipes import General, Quick, Recipe
 from heapwright.replay import replay
+from heapwright.space import Space
 from heapwright.study import Study
 from heapwright.traces import Trace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 class FewRecipes:
@@ -332,3 +334,22 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
     again = json.loads(resumed.stdout)
     assert again["evaluations"] <= 1
     assert again["recipes"] == stored + again["evaluations"]
+
+
+def test_pruning_keeps_the_front(tmp_path: Path) -> None:
+    traces = [Trace.read(EXAMPLES / name) for name in ("mosquitto_broker.parquet", "lighttpd_server.parquet")]
+    space = Space.default(traces)
+    fronts = []
+    for prune in (False, True):
+        done = explore(traces, space, study_path=tmp_path / f"{prune}.duckdb", limit=400, prune=prune)
+        fronts.append(done.front)
+    assert fronts[0] == fronts[1]
+    with Study.open(tmp_path / "True.duckdb") as study:
+        given_up = sum(value != value for value in study.combined.columns["accesses"])
+    assert 0 < given_up < 400
+
+
+def test_pruning_by_other_objectives_is_refused(tmp_path: Path) -> None:
+    trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
+    with pytest.raises(HeapwrightError, match="leave --prune out"):
+        explore([trace], Space.default([trace]), "accesses", tmp_path / "s.duckdb", prune=True)
