@@ -299,6 +299,10 @@ def resolve_heap(text: str) -> Recipe:
 
     Raises HeapwrightError where nothing has that name.
     """
+    from heapwright.adapters import is_foreign
+
+    if is_foreign(text):
+        raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")
     if text.endswith(".toml"):
         return Recipe.load(text)
     path, separator, identifier = text.rpartition(":")
