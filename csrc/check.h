@@ -55,8 +55,7 @@ static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_hea
 }
 
 /* Describes the block at `at` of classes that grow; 0 behind the last one, or where a header names no class. */
-static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
-                                       struct hw_block *block)
+static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, f->end_at)) {
         return 0;
@@ -125,8 +124,11 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
 /* Payload of the largest block that fits into `bytes` bytes of free memory; 0 where none does. */
 static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes)
 {
-    const uint32_t size = bytes >> g->unit_shift << g->unit_shift;
-    return size < g->min_block ? 0 : size - g->header;
+    uint32_t size = bytes >> g->unit_shift << g->unit_shift;
+    if (g->powers && size != 0) {
+        size = 1u << highest_bit(size);
+    }
+    return size < g->min_block ? 0 : size - g->overhead;
 }
 
 /* What the largest request that a free block can serve asks for. */
@@ -208,6 +210,19 @@ static inline int should_have_merged(const struct hw_general *g, uint32_t word, 
     return g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && is_mergeable(g, next_word);
 }
 
+/* Whether a block knows what lies before it; `previous` is the word of the block before, 0 for none. */
+static inline int is_tag_right(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
+{
+    const uint32_t mergeable = previous != 0 && is_mergeable(g, previous) ? word_size(g, previous) : 0;
+    if (g->tag_in_header) {
+        return size_before(g, h, b) == mergeable;
+    }
+    if ((load_word(g, h, b) & HW_PREV_USED) != 0) {
+        return mergeable == 0;
+    }
+    return mergeable != 0 && size_before(g, h, b) == mergeable;
+}
+
 /* Checks one block against what is known of the block before it; `previous` is that block's word, 0 for the first. */
 static inline int check_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
 {
@@ -222,14 +237,8 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     if (previous && should_have_merged(g, previous, word)) {
         return HW_BROKEN_MERGE;
     }
-    if (g->boundary_tags) {
-        const int previous_free = previous != 0 && is_mergeable(g, previous);
-        if (previous_free != ((word & HW_PREV_USED) == 0)) {
-            return HW_BROKEN_FLAGS;
-        }
-        if (is_mergeable(g, word) && size_before(g, h, b + size) != size) {
-            return HW_BROKEN_FLAGS;
-        }
+    if (g->boundary_tags && !is_tag_right(g, h, b, previous)) {
+        return HW_BROKEN_FLAGS;
     }
     if (g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && b + size == load4(h, g->top_at)) {
         return HW_BROKEN_MERGE;
@@ -245,7 +254,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
     uint32_t key = 0;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        const uint32_t b = node - g->header;
+        const uint32_t b = node - g->node;
         if (b < g->start || b >= load4(h, g->top_at)) {
             return HW_BROKEN_BOUNDS;
         }
@@ -301,7 +310,7 @@ static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
             if (rover == b) {
                 return 0;
             }
-        } else if (rover == b + g->header && (word & HW_USED) == 0) {
+        } else if (rover == b + g->node && (word & HW_USED) == 0) {
             return 0;
         }
         b += word_size(g, word);

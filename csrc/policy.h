@@ -58,6 +58,7 @@ struct hw_quick {
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
+    uint32_t block_doubles;         /* derived: 1: their sizes are powers of two */
     uint32_t block_least;           /* derived: smallest block of the pool below */
     uint32_t heads_at;              /* derived: address of the list heads */
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
@@ -69,10 +70,15 @@ struct hw_general {
     struct hw_links links;
     struct hw_field word;     /* the word at a block's start that holds its size and flags */
     uint32_t header;          /* bytes before the payload */
+    uint32_t trailer;         /* bytes behind the payload */
+    uint32_t overhead;        /* derived: header and trailer */
+    uint32_t node;            /* derived: bytes from a block's start to its links */
     uint32_t align;           /* alignment of payloads */
     uint32_t unit_shift;      /* log2 of the unit of block sizes */
     uint32_t min_block;       /* smallest block, header included */
-    uint32_t boundary_tags;   /* 1: a free block repeats its size in its last word */
+    uint32_t powers;          /* 1: blocks are handed out in powers of two */
+    uint32_t boundary_tags;   /* 1: a free block repeats its size for the block behind it */
+    uint32_t tag_in_header;   /* 1: the tag lies in the header of the block behind; 0: in the free block's last word */
     uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT */
     uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
     uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
@@ -85,6 +91,7 @@ struct hw_general {
     uint32_t bins;            /* number of bins; 0: one list */
     uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */
     uint32_t bin_steps_log2;  /* log2 of the bins an octave above that */
+    uint32_t bin_less;        /* derived: bytes of a block that do not count when its bin is chosen */
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
@@ -113,25 +120,25 @@ struct hw_general {
 /* Classes of fixed-size blocks. */
 struct hw_fixed {
     struct hw_links links;
-    struct hw_field word;           /* the header word that names the class */
-    uint32_t count;                 /* number of classes */
-    uint32_t sizes[HW_MAX_CLASSES]; /* payload bytes of each class, ascending */
-    uint32_t counts[HW_MAX_CLASSES]; /* blocks of each class; unused when it grows */
-    uint32_t grow;                  /* 1: classes grow from the end of the arena downwards */
-    uint32_t page;                  /* bytes carved at a time when growing; 0: one block */
-    uint32_t header;                /* bytes before the payload */
-    uint32_t first_fit;             /* 1: flags are searched; 0: free blocks are listed */
-    uint32_t fall_through;          /* 1: an exhausted class borrows from the next larger ones */
-    uint32_t align;                 /* alignment of payloads */
-    uint32_t heads_at;              /* derived: address of the list heads */
-    uint32_t carved_at;             /* derived: address of the number of blocks carved, a class */
-    uint32_t tails_at;              /* derived: address of the chain ends, a class */
+    struct hw_field word;               /* the header word that names the class */
+    uint32_t count;                     /* number of classes */
+    uint32_t sizes[HW_MAX_CLASSES];     /* payload bytes of each class, ascending */
+    uint32_t counts[HW_MAX_CLASSES];    /* blocks of each class; unused when it grows */
+    uint32_t grow;                      /* 1: classes grow from the end of the arena downwards */
+    uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
+    uint32_t header;                    /* bytes before the payload */
+    uint32_t first_fit;                 /* 1: flags are searched; 0: free blocks are listed */
+    uint32_t fall_through;              /* 1: an exhausted class borrows from the next larger ones */
+    uint32_t align;                     /* alignment of payloads */
+    uint32_t heads_at;                  /* derived: address of the list heads */
+    uint32_t carved_at;                 /* derived: address of the number of blocks carved, a class */
+    uint32_t tails_at;                  /* derived: address of the chain ends, a class */
     uint32_t flags_at[HW_MAX_CLASSES];  /* derived: address of each class's flag bytes */
     uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of each class's first block */
-    uint32_t end;                   /* derived: address of the end of its region */
-    uint32_t limit_at;              /* derived: address of the lower end of the grown classes */
-    uint32_t high_at;               /* derived: address of the high-water mark of what lies below */
-    uint32_t end_at;                /* derived: address of the upper end of the grown classes */
+    uint32_t end;                       /* derived: address of the end of its region */
+    uint32_t limit_at;                  /* derived: address of the lower end of the grown classes */
+    uint32_t high_at;                   /* derived: address of the high-water mark of what lies below */
+    uint32_t end_at;                    /* derived: address of the upper end of the grown classes */
 };
 
 struct hw_pool {
@@ -146,19 +153,19 @@ struct hw_pool {
 };
 
 struct hw_policy {
-    uint32_t align;      /* alignment of payloads */
-    uint32_t checks;     /* 1: free and realloc ignore and count pointers that are no used block */
-    uint32_t pool_count; /* number of pools */
-    uint32_t flushes;    /* derived: 1 where some quick pool flushes before the heap grows */
-    uint32_t arena_align; /* derived: alignment of the arena's first byte */
-    uint32_t control;    /* derived: bytes of control data at the arena's base */
-    uint32_t fixed_end;  /* derived: end of the control data and of all regions with a size of their own */
-    uint32_t reach;      /* derived: largest arena that links and sizes can address */
+    uint32_t align;           /* alignment of payloads */
+    uint32_t checks;          /* 1: free and realloc ignore and count pointers that are no used block */
+    uint32_t pool_count;      /* number of pools */
+    uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t arena_align;     /* derived: alignment of the arena's first byte */
+    uint32_t control;         /* derived: bytes of control data at the arena's base */
+    uint32_t fixed_end;       /* derived: end of the control data and of all regions with a size of their own */
+    uint32_t reach;           /* derived: largest arena that links and sizes can address */
     uint32_t shared_high_at;  /* derived: address of the shared part's high-water mark */
     uint32_t shared_limit_at; /* derived: address of the end of the shared part */
     uint32_t shared_end_at;   /* derived: address of the arena's end */
-    uint32_t refused_at; /* derived: address of the number of refused requests */
-    uint32_t misused_at; /* derived: address of the number of wrong pointers ignored */
+    uint32_t refused_at;      /* derived: address of the number of refused requests */
+    uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
     struct hw_pool pools[HW_MAX_POOLS];
 };
 

@@ -33,12 +33,9 @@ static inline void general_init(const struct hw_general *g, struct hw_heap *h, u
 static inline uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
 {
     store4(h, g->top_at, top + size);
-    if (g->boundary_tags) {
-        store_word(g, h, top, size_word(g, size, HW_USED | HW_PREV_USED));
-    } else {
-        store_word(g, h, top, size_word(g, size, HW_USED));
-    }
-    note_block_made(h, g->header);
+    write_used(g, h, top, size, HW_PREV_USED);
+    clear_tag(g, h, top);
+    note_block_made(h, g->overhead);
     return top;
 }
 
@@ -76,7 +73,7 @@ static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *
 static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     store4(h, g->top_at, b);
-    note_block_gone(h, g->header);
+    note_block_gone(h, g->overhead);
     if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
         store4(h, g->victim_at, 0);
         store4(h, g->victim_at + 4u, 0);
@@ -86,7 +83,8 @@ static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* ---- lazy merging: a search merges what it passes ------------------------------------------------------------------ */
+/* ---- lazy merging: a search merges what it passes ------------------------------------------------------------------
+ */
 
 /* A walk that starts in the middle must start at a block. */
 static inline void keep_rover_on_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end)
@@ -116,9 +114,9 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
             break;
         }
         if (g->free_list != HW_IMPLICIT) {
-            list_unlink(g, h, size, b + g->header, b + size + g->header);
+            list_unlink(g, h, size, b + g->node, b + size + g->node);
         }
-        note_block_gone(h, g->header);
+        note_block_gone(h, g->overhead);
         size += word_size(g, next_word);
     }
     if (size == had && b + size != top) {
@@ -126,7 +124,7 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
     }
     if (b + size == top) {
         if (g->free_list != HW_IMPLICIT) {
-            list_unlink(g, h, size, before, b + g->header);
+            list_unlink(g, h, size, before, b + g->node);
         }
         lower_top(g, h, b);
         return 0;
@@ -172,15 +170,15 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
         if (g->fit == HW_NEXT && node == end) {
             return found;
         }
-        uint32_t word = load_word(g, h, node - g->header);
+        uint32_t word = load_word(g, h, node - g->node);
         if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, node - g->header, word);
+            word = merge_following(g, h, before, node - g->node, word);
             if (word == 0) {
                 return found;
             }
         }
         if (will_do(g, word_size(g, word), size)) {
-            found.b = node - g->header;
+            found.b = node - g->node;
             found.word = word;
             found.before = before;
             return found;
@@ -209,9 +207,9 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     uint32_t budget = search_budget(g, h);
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        uint32_t word = load_word(g, h, node - g->header);
+        uint32_t word = load_word(g, h, node - g->node);
         if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, node - g->header, word);
+            word = merge_following(g, h, before, node - g->node, word);
             if (word == 0) {
                 return found;
             }
@@ -219,7 +217,7 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
         const uint32_t have = word_size(g, word);
         if (have >= size && is_better(g, have, best)) {
             best = have;
-            found.b = node - g->header;
+            found.b = node - g->node;
             found.word = word;
             found.before = before;
             if (g->fit == HW_BEST && have == size) {
@@ -342,7 +340,7 @@ static inline struct hw_found take_head(const struct hw_general *g, struct hw_he
 {
     struct hw_found found;
     found.before = head;
-    found.b = load_link(&g->links, h, head) - g->header;
+    found.b = load_link(&g->links, h, head) - g->node;
     found.word = load_word(g, h, found.b);
     return found;
 }
@@ -351,16 +349,16 @@ static inline struct hw_found take_head(const struct hw_general *g, struct hw_he
 static inline struct hw_found bins_exact(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = found_none();
-    if (size >= g->bin_linear) {
+    if (!is_linear(g, size)) {
         return found;
     }
     const uint32_t head = list_head(g, size);
     const uint32_t node = load_link(&g->links, h, head);
     if (node) {
-        found.b = node - g->header;
+        found.b = node - g->node;
         found.before = head;
         if (g->boundary_tags && g->coalesce_from <= g->min_block) {
-            found.word = size_word(g, size, HW_PREV_USED);
+            found.word = size_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0);
         } else {
             found.word = load_word(g, h, found.b);
         }
@@ -386,7 +384,7 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
     uint32_t bin = bin_of(g, size);
     if (g->bin_round_up) {
         bin = bin_above(g, size);
-    } else if (size >= g->bin_linear) {
+    } else if (!is_linear(g, size)) {
         struct hw_found found = list_search(g, h, g->lists_at + bin * g->list_stride, size);
         if (found.b || g->fit == HW_EXACT) {
             return found;
@@ -408,25 +406,21 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
     const uint32_t remainder = found.b + size;
     if (g->free_list != HW_IMPLICIT) {
         if (g->bins || g->order == HW_SIZE) {
-            list_unlink(g, h, size + rest, found.before, found.b + g->header);
+            list_unlink(g, h, size + rest, found.before, found.b + g->node);
         } else {
             list_replace(g, h, found.before, found.b, remainder);
         }
     }
-    if (g->boundary_tags) {
-        store_word(g, h, found.b, size_word(g, size, HW_USED | (found.word & HW_PREV_USED)));
-        write_free(g, h, remainder, rest, HW_PREV_USED);
-        if (can_merge(g, size + rest) && !can_merge(g, rest)) {
-            mark_before_used(g, h, remainder + rest);
-        }
-    } else {
-        store_word(g, h, found.b, size_word(g, size, HW_USED));
-        write_free(g, h, remainder, rest, 0);
+    write_used(g, h, found.b, size, found.word & HW_PREV_USED);
+    clear_tag(g, h, remainder);
+    write_free(g, h, remainder, rest, HW_PREV_USED);
+    if (g->boundary_tags && can_merge(g, size + rest) && !can_merge(g, rest)) {
+        mark_before_used(g, h, remainder + rest);
     }
     if (g->bins || g->order == HW_SIZE) {
         freelist_insert(g, h, remainder, rest);
     }
-    note_block_made(h, g->header);
+    note_block_made(h, g->overhead);
     return found.b;
 }
 
@@ -438,22 +432,18 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
     const uint32_t used = found.b + rest;
     const int refile = g->free_list != HW_IMPLICIT && (g->bins || g->order == HW_SIZE);
     if (refile) {
-        list_unlink(g, h, rest + size, found.before, found.b + g->header);
+        list_unlink(g, h, rest + size, found.before, found.b + g->node);
     }
-    if (g->boundary_tags) {
-        write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
-        store_word(g, h, used, size_word(g, size, can_merge(g, rest) ? HW_USED : HW_USED | HW_PREV_USED));
-        if (can_merge(g, rest + size)) {
-            mark_before_used(g, h, used + size);
-        }
-    } else {
-        write_free(g, h, found.b, rest, 0);
-        store_word(g, h, used, size_word(g, size, HW_USED));
+    clear_tag(g, h, used);
+    write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
+    write_used(g, h, used, size, can_merge(g, rest) ? 0 : HW_PREV_USED);
+    if (g->boundary_tags && can_merge(g, rest + size)) {
+        mark_before_used(g, h, used + size);
     }
     if (refile) {
         freelist_insert(g, h, found.b, rest);
     }
-    note_block_made(h, g->header);
+    note_block_made(h, g->overhead);
     return used;
 }
 
@@ -462,7 +452,7 @@ static inline uint32_t take_whole(const struct hw_general *g, struct hw_heap *h,
 {
     const uint32_t size = word_size(g, found.word);
     if (g->free_list != HW_IMPLICIT) {
-        list_unlink(g, h, size, found.before, found.b + g->header);
+        list_unlink(g, h, size, found.before, found.b + g->node);
     }
     store_word(g, h, found.b, found.word | HW_USED);
     if (g->boundary_tags && can_merge(g, size)) {
@@ -501,7 +491,7 @@ static inline uint32_t cut_from_victim(const struct hw_general *g, struct hw_hea
     }
     store4(h, g->victim_at, b + size);
     store_word(g, h, b, size_word(g, size, HW_USED | HW_PREV_USED));
-    note_block_made(h, g->header);
+    note_block_made(h, g->overhead);
     return b;
 }
 
@@ -513,7 +503,7 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
     if (whole - size < g->split_least) {
         return take_whole(g, h, found);
     }
-    list_unlink(g, h, whole, found.before, found.b + g->header);
+    list_unlink(g, h, whole, found.before, found.b + g->node);
     const uint32_t old = load4(h, g->victim_at);
     const uint32_t old_size = load4(h, g->victim_at + 4u) - old;
     store4(h, g->victim_at, found.b + size);
@@ -528,7 +518,7 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
             mark_before_free(g, h, old + old_size);
         }
         freelist_insert(g, h, old, old_size);
-        note_block_made(h, g->header);
+        note_block_made(h, g->overhead);
     }
     return found.b;
 }
@@ -555,7 +545,7 @@ static inline struct hw_found bins_close(const struct hw_general *g, struct hw_h
 /* A small request: its exact bin, the few next ones, the victim, best fit, whose remainder becomes the victim. */
 static inline uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
-    if (size < g->bin_linear) {
+    if (is_linear(g, size)) {
         struct hw_found exact = bins_exact(g, h, size);
         if (exact.b) {
             return take_whole(g, h, exact);
@@ -607,7 +597,7 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
                 if (!is_mergeable(g, next_word)) {
                     break;
                 }
-                note_block_gone(h, g->header);
+                note_block_gone(h, g->overhead);
                 next += word_size(g, next_word);
             }
             size = next - b;
@@ -671,7 +661,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     uint32_t before_lower = 0;
     uint32_t before = g->lists_at;
     uint32_t next = load_link(&g->links, h, before);
-    const uint32_t node = b + g->header;
+    const uint32_t node = b + g->node;
     while (next && next < node) {
         before_lower = before;
         before = next;
@@ -681,19 +671,19 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
         const uint32_t next_size = word_size(g, load_word(g, h, b + size));
         if (can_merge(g, next_size)) {
             list_unlink(g, h, next_size, before, next);
-            note_block_gone(h, g->header);
+            note_block_gone(h, g->overhead);
             size += next_size;
             next = load_link(&g->links, h, before);
         }
     }
     uint32_t lower = 0;
     if (before_lower) {
-        const uint32_t lower_size = word_size(g, load_word(g, h, before - g->header));
+        const uint32_t lower_size = word_size(g, load_word(g, h, before - g->node));
         if (before + lower_size == node && can_merge(g, lower_size)) {
             lower = before;
-            b = lower - g->header;
+            b = lower - g->node;
             size += lower_size;
-            note_block_gone(h, g->header);
+            note_block_gone(h, g->overhead);
         }
     }
     if (b + size == load4(h, g->top_at)) {
@@ -729,7 +719,7 @@ static inline uint32_t merge_next(const struct hw_general *g, struct hw_heap *h,
     }
     const uint32_t size = word_size(g, next_word);
     freelist_remove(g, h, next, size);
-    note_block_gone(h, g->header);
+    note_block_gone(h, g->overhead);
     return size;
 }
 
@@ -738,10 +728,13 @@ static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap
 {
     uint32_t size;
     if (g->boundary_tags) {
-        if (word & HW_PREV_USED) {
+        if (has_flag_before(g) && (word & HW_PREV_USED)) {
             return 0;
         }
         size = size_before(g, h, b);
+        if (g->tag_in_header && size == 0) {
+            return 0;
+        }
     } else {
         const uint32_t previous = block_before(g, h, b);
         if (previous == 0 || !is_mergeable(g, load_word(g, h, previous))) {
@@ -750,7 +743,7 @@ static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap
         size = b - previous;
     }
     freelist_remove(g, h, b - size, size);
-    note_block_gone(h, g->header);
+    note_block_gone(h, g->overhead);
     return size;
 }
 
@@ -761,7 +754,7 @@ static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uin
 {
     if (b + size == load4(h, g->victim_at)) {
         store4(h, g->victim_at, b);
-        note_block_gone(h, g->header);
+        note_block_gone(h, g->overhead);
         return 1;
     }
     if (b == load4(h, g->victim_at + 4u)) {
@@ -769,7 +762,7 @@ static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uin
         if (behind_was_merged) {
             mark_before_used(g, h, b + size);
         }
-        note_block_gone(h, g->header);
+        note_block_gone(h, g->overhead);
         return 1;
     }
     return 0;
@@ -807,14 +800,10 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
         lower_top(g, h, b);
         return;
     }
-    if (g->boundary_tags) {
-        if (gained == 0) {
-            store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
-        }
-        release_alone(g, h, b, size, HW_PREV_USED);
-        return;
+    if (has_flag_before(g) && gained == 0) {
+        store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
     }
-    release_alone(g, h, b, size, 0);
+    release_alone(g, h, b, size, HW_PREV_USED);
 }
 
 /* Frees the block b, whose word has been read: O(1) but for the searches that the policy asks for. */
@@ -833,11 +822,7 @@ static inline void general_release(const struct hw_general *g, struct hw_heap *h
         release_merged(g, h, b, size, word);
         return;
     }
-    if (g->boundary_tags) {
-        release_alone(g, h, b, size, word & HW_PREV_USED);
-        return;
-    }
-    release_alone(g, h, b, size, 0);
+    release_alone(g, h, b, size, word & HW_PREV_USED);
 }
 
 /* ---- resizing -------------------------------------------------------------------------------------------------- */
@@ -852,12 +837,9 @@ static inline void general_trim(const struct hw_general *g, struct hw_heap *h, u
     }
     const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
     store_word(g, h, b, size_word(g, size, flags));
-    note_block_made(h, g->header);
-    if (g->boundary_tags) {
-        store_word(g, h, b + size, size_word(g, rest, HW_USED | HW_PREV_USED));
-    } else {
-        store_word(g, h, b + size, size_word(g, rest, HW_USED));
-    }
+    note_block_made(h, g->overhead);
+    write_used(g, h, b + size, rest, HW_PREV_USED);
+    clear_tag(g, h, b + size);
     general_release(g, h, b + size, load_word(g, h, b + size));
 }
 
@@ -917,7 +899,7 @@ static inline int general_resize(const struct hw_general *g, struct hw_heap *h, 
         return 0;
     }
     freelist_remove(g, h, end, next_size);
-    note_block_gone(h, g->header);
+    note_block_gone(h, g->overhead);
     store_word(g, h, b, size_word(g, size + next_size, flags));
     keep_rover_on_block(g, h, b, end + next_size);
     if (g->boundary_tags && can_merge(g, next_size)) {
@@ -948,12 +930,9 @@ static inline uint32_t general_align(const struct hw_general *g, struct hw_heap 
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - front;
     const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
-    if (g->boundary_tags) {
-        store_word(g, h, b + front, size_word(g, rest, HW_USED | HW_PREV_USED));
-    } else {
-        store_word(g, h, b + front, size_word(g, rest, HW_USED));
-    }
-    note_block_made(h, g->header);
+    write_used(g, h, b + front, rest, HW_PREV_USED);
+    clear_tag(g, h, b + front);
+    note_block_made(h, g->overhead);
     store_word(g, h, b, size_word(g, front, flags));
     general_release(g, h, b, size_word(g, front, flags));
     return b + front;

@@ -112,7 +112,7 @@ static void describe(struct replay *r, struct object *object)
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, &r->heap, object->at)) {
             object->capacity = pool_capacity(pool, &r->heap, object->at);
-            object->header = pool->kind == HW_FIXED ? pool->fixed.header : pool->general.header;
+            object->header = pool->kind == HW_FIXED ? pool->fixed.header : pool->general.overhead;
             break;
         }
     }
@@ -504,7 +504,8 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
     return (int64_t)map.count;
 }
 
-/* ---- metadata ------------------------------------------------------------------------------------------------------ */
+/* ---- metadata ------------------------------------------------------------------------------------------------------
+ */
 
 static void mark(unsigned char *marks, uint32_t from, uint32_t bytes, uint32_t *end)
 {
@@ -520,10 +521,13 @@ static void mark_general(const struct hw_general *g, const struct hw_block *bloc
     mark(marks, block->offset, block->header ? g->word.bytes : 0, end);
     if (block->state == HW_BLOCK_FREE) {
         const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
-        mark(marks, payload, links * g->links.field.bytes, end);
-        if (g->boundary_tags && can_merge(g, block->size)) {
-            mark(marks, block->offset + block->size - g->word.bytes, g->word.bytes, end);
+        mark(marks, block->offset + g->node, links * g->links.field.bytes, end);
+        if (has_flag_before(g) && can_merge(g, block->size)) {
+            mark(marks, tag_at(g, block->offset + block->size), g->word.bytes, end);
         }
+    }
+    if (g->tag_in_header) {
+        mark(marks, tag_at(g, block->offset), g->word.bytes, end);
     }
     if (block->state == HW_BLOCK_CACHED) {
         mark(marks, payload, g->links.field.bytes, end);

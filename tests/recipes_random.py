@@ -108,12 +108,18 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "search_percent", rng.choice([0, 1, 10, 50, 99]))
     _maybe(rng, 0.3, general, "coalesce_from", rng.choice([24, 64, 200]))
     _maybe(rng, 0.2, general, "unit", rng.choice([8, 16, 64]))
+    _maybe(rng, 0.15, general, "trailer", rng.choice([1, 4, 7]))
+    _maybe(rng, 0.3, general, "tag_in", "header")
+    _maybe(rng, 0.3, general, "links_in", "header")
+    _maybe(rng, 0.15, general, "round_to", "power-of-two")
+    _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([32, 48, 100]))
     if binned:
         general["bins"] = rng.choice(["exact", "exact", "lea", "two-level", "half-fit", "power-of-two"])
         _maybe(rng, 0.3, general, "linear_up_to", rng.choice([0, 64, 128, 1024]))
         _maybe(rng, 0.5, general, "bins_per_octave", rng.choice([1, 2, 4, 8, 16, 32]))
         _maybe(rng, 0.3, general, "close_bins", rng.randint(1, 5))
+        _maybe(rng, 0.3, general, "bin_by", "payload")
         if rng.random() < 0.4:
             general |= {"victim_up_to": rng.choice([1, 64, 500, 4000]), "boundary_tags": True, "coalesce": "immediate"}
     return general

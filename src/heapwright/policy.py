@@ -13,7 +13,18 @@ from __future__ import annotations
 from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes import Fixed, General, Quick, Recipe
+from heapwright.recipes import (
+    MAX_REACH,
+    Fixed,
+    General,
+    Quick,
+    Recipe,
+    flags_in_word,
+    links_in_header,
+    reach_of,
+    smallest_cached_block,
+    word_bytes,
+)
 
 KINDS = {"quick": 1, "general": 2, "fixed": 3}
 FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
@@ -24,9 +35,6 @@ FLUSHES = {"never": 0, "over-limit": 1, "before-growing": 2}
 
 MAX_REQUEST = 0x7FFF0000
 """HW_MAX_REQUEST of csrc/heap.h: larger requests are refused."""
-
-MAX_REACH = 1 << 31
-"""No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
 
 
 class BeyondReachError(HeapwrightError):
@@ -103,9 +111,9 @@ class _Layout:
             "shift": _log2(self.align) if width == 2 else 0,
         }
 
-    def _word(self, header: int) -> dict[str, int]:
+    def _word(self, header: int, width: int | None = None) -> dict[str, int]:
         """The field at the start of a block's header: up to 4 bytes, natural where every header starts aligned."""
-        width = max(1, min(header, 4))
+        width = width or max(1, min(header, 4))
         natural = width in (1, 2, 4) and self.align % width == 0 and header % width == 0
         return {"bytes": width, "natural": int(natural)}
 
@@ -132,7 +140,11 @@ class _Layout:
     def _largest_request(self, pool: Quick | General | Fixed) -> int:
         """A request whose block would be beyond the pool's reach has no bin, and is not asked for."""
         if isinstance(pool, General):
-            return min(MAX_REQUEST, max(0, self._reach_of(pool) - pool.header - pool.unit))
+            reach, overhead = self._reach_of(pool), pool.header + pool.trailer
+            largest = reach - pool.unit
+            if pool.round_to == "power-of-two":
+                largest = 1 << _log2(reach - 1)
+            return min(MAX_REQUEST, max(0, largest - overhead))
         return MAX_REQUEST
 
     # ---- quick
@@ -141,12 +153,15 @@ class _Layout:
         owners = [other for other in self.recipe.pools[index + 1 :] if not isinstance(other, Quick)]
         below = owners[0]
         if isinstance(below, General):
-            header, unit, least = below.header, below.unit, self._least(below, cached=True)
+            header, unit, least = below.header + below.trailer, below.unit, self._least(below, cached=True)
         else:
             header, unit, least = 0, self.align, max(self.align, _round_up(self.recipe.link_bytes, self.align))
 
+        powers = isinstance(below, General) and below.round_to == "power-of-two"
+
         def capacity(size: int) -> int:
-            return max(_round_up(size + header, unit), least) - header
+            block = max(_round_up(size + header, unit), least)
+            return (1 << (block - 1).bit_length() if powers else block) - header
 
         link = self.recipe.link_bytes
         if pool.sizes is None:
@@ -173,6 +188,7 @@ class _Layout:
             "mixed": int(len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "block_header": header,
             "block_unit_shift": _log2(unit),
+            "block_doubles": int(powers),
             "block_least": least,
             "heads_at": self._take(count * link, link),
             "counts_at": self._take(4 * count, 4) if limited else 0,
@@ -183,16 +199,17 @@ class _Layout:
 
     def _least(self, pool: General, cached: bool) -> int:
         """Smallest block; one that a quick list may hold has room for a link whatever its own list needs."""
-        link = _round_up(pool.header + self.recipe.link_bytes, pool.unit) if cached else 0
-        return max(pool.min_block, link)
+        if cached:
+            return smallest_cached_block(pool, self.align, self.recipe.link_bytes)
+        return pool.min_block
 
     def _general(self, pool: General, cached: bool) -> dict[str, Any]:
         recipe = self.recipe
         tags = pool.boundary_tags
-        flag_bits = 2 if tags else 1
-        word = self._word(pool.header)
+        flag_bits = flags_in_word(pool)
+        word = self._word(pool.header, word_bytes(pool, self.align, recipe.link_bytes))
         least = self._least(pool, cached)
-        raw = word["bytes"] == 4 and self.align >= 1 << flag_bits
+        raw = word["bytes"] == 4 and pool.unit >= 1 << flag_bits
         shared = pool.region == 0
         next_fit = pool.fit == "next"
         partial = pool.fit == "best" and pool.search_percent < 100 and pool.free_list != "implicit"
@@ -201,10 +218,15 @@ class _Layout:
             "links": self._links(),
             "word": word,
             "header": pool.header,
+            "trailer": pool.trailer,
+            "overhead": pool.header + pool.trailer,
+            "node": pool.header - links_in_header(pool, self.align, recipe.link_bytes),
             "align": self.align,
             "unit_shift": _log2(pool.unit),
             "min_block": least,
+            "powers": int(pool.round_to == "power-of-two"),
             "boundary_tags": int(tags),
+            "tag_in_header": int(tags and pool.tag_in == "header"),
             "free_list": FREE_LISTS[pool.free_list],
             "order": ORDERS[pool.order],
             "fit": FITS[pool.fit],
@@ -221,7 +243,7 @@ class _Layout:
             "checks": int(recipe.checks),
             "size_raw": int(raw),
             "flag_bits": flag_bits,
-            "size_shift": _log2(self.align),
+            "size_shift": _log2(pool.unit),
             "top_at": self._take(4, 4),
             "high_at": self.heap["shared_high_at"] if shared else self._take(4, 4),
             "limit_at": self.heap["shared_limit_at"] if shared else self._take(4, 4),
@@ -246,13 +268,13 @@ class _Layout:
 
     def _bins(self, pool: General, least: int) -> dict[str, int]:
         if pool.bins == "none":
-            return dict.fromkeys(
-                ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins"), 0
-            )
+            keys = ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins", "bin_less")
+            return dict.fromkeys(keys, 0)
         linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
-        first = least // pool.unit
+        less = pool.header + pool.trailer if pool.bin_by == "payload" else 0
+        first = (least - less) // pool.unit
         linear_bins = max(0, linear // pool.unit - first)
-        octave = _log2(linear) if linear_bins else _log2(least)
+        octave = _log2(linear) if linear_bins else _log2(least - less)
         octaves = (self._reach_of(pool) - 1).bit_length() - octave
         return {
             "bins": linear_bins + max(1, octaves) * per_octave,
@@ -261,16 +283,11 @@ class _Layout:
             "bin_first": first,
             "bin_octave": octave,
             "bin_linear_bins": linear_bins,
+            "bin_less": less,
         }
 
     def _reach_of(self, pool: General) -> int:
-        """Largest arena that links and the size field of this pool's headers address."""
-        width = min(pool.header, 4)
-        flag_bits = 2 if pool.boundary_tags else 1
-        raw = width == 4 and self.align >= 1 << flag_bits
-        sizes = MAX_REACH if raw else ((1 << (8 * width - flag_bits)) - 1) * self.align
-        links = 0xFFFF * self.align if self.recipe.link_bytes == 2 else MAX_REACH
-        return min(sizes, links, MAX_REACH)
+        return reach_of(pool, self.align, self.recipe.link_bytes)
 
     def _reach(self, laid_out: list[dict[str, Any]]) -> int:
         reaches = [self._reach_of(pool) for pool in self.recipe.pools if isinstance(pool, General)]

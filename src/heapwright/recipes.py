@@ -31,6 +31,9 @@ else:
 MAX_REQUEST = 0x7FFF0000
 """Largest request in bytes that the core serves, so that no 32-bit sum of sizes overflows."""
 
+MAX_REACH = 1 << 31
+"""No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
+
 MAX_CLASSES = 64
 MAX_UP_TO = 4096
 MAX_BINS = 1024
@@ -116,10 +119,15 @@ class General(_Pool):
 
     kind: Literal["general"] = "general"
     header: int = Field(default=4, ge=1, le=16, description="bytes before the payload")
-    boundary_tags: bool = Field(default=True, description="a free block repeats its size in its last word")
+    trailer: int = Field(default=0, ge=0, le=16, description="bytes behind the payload, such as guard bytes")
+    boundary_tags: bool = Field(default=True, description="a free block repeats its size for the block behind it")
+    tag_in: Literal["block", "header"] = Field(
+        default="block", description="the tag is the free block's last word, or lies in the header behind it"
+    )
     free_list: Literal["double", "single", "implicit"] = Field(
         default="double", description="how free blocks are linked"
     )
+    links_in: Literal["payload", "header"] = Field(default="payload", description="where a free block's links lie")
     order: Literal["lifo", "fifo", "address", "size"] = Field(default="lifo", description="order of a free list")
     bins: Bins = Field(default="none", description="one free list, or one a range of sizes")
     linear_up_to: int | None = Field(
@@ -127,6 +135,12 @@ class General(_Pool):
     )
     bins_per_octave: Annotated[BinsPerOctave | None, BeforeValidator(_whole)] = Field(
         default=None, description="bins between a power of two and the next"
+    )
+    bin_by: Literal["block", "payload"] = Field(
+        default="block", description="bins are ranges of sizes with or without header and trailer"
+    )
+    max_block: int = Field(
+        default=0, ge=0, le=2**31, description="largest block, and so the largest arena, bytes; 0: no bound"
     )
     victim_up_to: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="largest request that carves from the victim, bytes"
@@ -150,6 +164,9 @@ class General(_Pool):
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
     )
     unit: int = Field(default=0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
+    round_to: Literal["unit", "power-of-two"] = Field(
+        default="unit", description="sizes of the blocks that are handed out"
+    )
     region: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
 
 
@@ -257,9 +274,9 @@ class Recipe(_Table):
         """Largest arena in bytes that the recipe's links and headers can address; None: none below 2^31 bytes."""
         reaches = [(2**16 - 1) * self.align] if self.link_bytes == 2 else []
         for pool in self.pools:
-            if isinstance(pool, General) and pool.header < 4:
-                size_bits = 8 * pool.header - (2 if _has_tags(pool) else 1)
-                reaches.append((2**size_bits - 1) * self.align)
+            if isinstance(pool, General):
+                bound = reach_of(pool, self.align, self.link_bytes)
+                reaches += [bound] if bound < MAX_REACH else []
         return min(reaches, default=None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -398,10 +415,24 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
     if pool.bins != "none":
         yield from _bin_contradictions(pool, recipe)
     yield from _victim_contradictions(pool)
+    yield from _header_contradictions(pool, recipe)
+    if pool.max_block & (pool.max_block - 1):
+        yield f'"max_block" {pool.max_block} is not valid; valid: 0 or a power of two'
     least = _least_block(pool, recipe.align, recipe.link_bytes)
     if 0 < pool.min_block < least:
         yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
     yield from _region_contradictions(pool, recipe, index, max(least, pool.min_block))
+
+
+def _header_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
+    links = links_in_header(pool, recipe.align, recipe.link_bytes)
+    words = 2 if _has_tags(pool) and pool.tag_in == "header" else 1
+    if pool.header < links + words:
+        held = ["a size", *(["the size of the block before"] if words == 2 else []), *(["links"] if links else [])]
+        yield (
+            f'"header" {pool.header} cannot hold {", ".join(held)}; valid: {links + words} to 16, '
+            '"links_in" "payload", "tag_in" "block"'
+        )
 
 
 def _search_contradictions(pool: General) -> Iterator[str]:
@@ -431,7 +462,7 @@ def _bin_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
         yield f'"linear_up_to" {pool.linear_up_to} is not valid; valid: 0 or a power of two'
         return
     linear, per_octave = _bin_shape(pool, recipe.align, recipe.link_bytes)
-    smallest = _smallest_block(pool, recipe.align, recipe.link_bytes)
+    smallest = _smallest_key(pool, recipe.align, recipe.link_bytes)
     octaves = 31 - (max(linear, smallest).bit_length() - 1)
     bins = max(0, linear - smallest) // (pool.unit or recipe.align) + per_octave * octaves
     if bins > MAX_BINS:
@@ -439,8 +470,11 @@ def _bin_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
 
 
 def _victim_contradictions(pool: General) -> Iterator[str]:
-    if pool.victim_up_to and (pool.bins == "none" or not _has_tags(pool)):
-        yield '"victim_up_to" needs "bins" other than "none", "boundary_tags" true and "coalesce" "immediate"'
+    if pool.victim_up_to and (pool.bins == "none" or not _has_tags(pool) or pool.tag_in == "header"):
+        yield (
+            '"victim_up_to" needs "bins" other than "none", "boundary_tags" true, "tag_in" "block" and '
+            '"coalesce" "immediate"'
+        )
     if pool.close_bins and (pool.bins != "exact" or pool.fit == "exact"):
         yield '"close_bins" looks for larger blocks in exact bins; it needs "bins" "exact" and no "fit" "exact"'
 
@@ -499,16 +533,59 @@ def _has_tags(pool: General) -> bool:
     return pool.boundary_tags and pool.coalesce == "immediate"
 
 
+def links_in_header(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes at the end of the header that a free block's links take; 0 where they lie in the payload.
+
+    The first link begins at a multiple of what addresses are counted in, or of its width where the alignment allows.
+    """
+    if pool.links_in == "payload":
+        return 0
+    return _round_up(LINKS[pool.free_list] * link_bytes, align if link_bytes == 2 else min(align, link_bytes))
+
+
+def word_bytes(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of the word at a block's start, 1 to 4: what the header has beside links, a tag taking as much."""
+    room = pool.header - links_in_header(pool, align, link_bytes)
+    return max(1, min(4, room // (2 if _has_tags(pool) and pool.tag_in == "header" else 1)))
+
+
+def flags_in_word(pool: General) -> int:
+    """Number of flag bits in the word: in use, and with tags in free blocks whether the block before is."""
+    return 2 if _has_tags(pool) and pool.tag_in == "block" else 1
+
+
+def reach_of(pool: General, align: int, link_bytes: int) -> int:
+    """Largest arena in bytes that the links, the size field and the bins of a pool reach."""
+    width, flags, unit = word_bytes(pool, align, link_bytes), flags_in_word(pool), pool.unit or align
+    raw = width == 4 and unit >= 1 << flags
+    sizes = MAX_REACH if raw else ((1 << (8 * width - flags)) - 1) * unit
+    links = 0xFFFF * align if link_bytes == 2 else MAX_REACH
+    return min(sizes, links, pool.max_block or MAX_REACH, MAX_REACH)
+
+
 def _least_block(pool: General, align: int, link_bytes: int) -> int:
-    """Bytes of the smallest block: header and one unit, and room for links and tag while it is free."""
-    unit = pool.unit or align
-    tag = min(pool.header, 4) if _has_tags(pool) else 0
-    return _round_up(max(pool.header + unit, pool.header + LINKS[pool.free_list] * link_bytes + tag), unit)
+    """Bytes of the smallest block: a payload of one alignment unit, and room for links and tag while it is free."""
+    tag = word_bytes(pool, align, link_bytes) if _has_tags(pool) and pool.tag_in == "block" else 0
+    links = LINKS[pool.free_list] * link_bytes if pool.links_in == "payload" else 0
+    least = pool.header + max(align + pool.trailer, links + tag)
+    return _whole_block(least, pool, align)
+
+
+def _whole_block(size: int, pool: General, align: int) -> int:
+    """The size rounded up to what the pool hands out."""
+    block = _round_up(size, pool.unit or align)
+    return 1 << (block - 1).bit_length() if pool.round_to == "power-of-two" else block
 
 
 def _smallest_block(pool: General, align: int, link_bytes: int) -> int:
     """Bytes of the smallest block as asked for, but at least what it needs; whole units."""
-    return _round_up(max(pool.min_block, _least_block(pool, align, link_bytes)), pool.unit or align)
+    return _whole_block(max(pool.min_block, _least_block(pool, align, link_bytes)), pool, align)
+
+
+def smallest_cached_block(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of the smallest block that can also be kept in a quick list, which is linked through its payload."""
+    smallest = _smallest_block(pool, align, link_bytes)
+    return _whole_block(max(smallest, pool.header + max(link_bytes, align + pool.trailer)), pool, align)
 
 
 def _bin_shape(pool: General, align: int, link_bytes: int) -> tuple[int, BinsPerOctave]:
@@ -521,7 +598,13 @@ def _bin_shape(pool: General, align: int, link_bytes: int) -> tuple[int, BinsPer
     per_octave = pool.bins_per_octave or BINS_PER_OCTAVE[pool.bins]
     linear = min(LINEAR_UP_TO[pool.bins], 512 * unit) if pool.linear_up_to is None else pool.linear_up_to
     least = per_octave * unit if per_octave > 1 else 0
-    return (least if linear <= max(least, _smallest_block(pool, align, link_bytes)) else linear), per_octave
+    return (least if linear <= max(least, _smallest_key(pool, align, link_bytes)) else linear), per_octave
+
+
+def _smallest_key(pool: General, align: int, link_bytes: int) -> int:
+    """Size of the smallest block as bins count it."""
+    smallest = _smallest_block(pool, align, link_bytes)
+    return smallest - pool.header - pool.trailer if pool.bin_by == "payload" else smallest
 
 
 def _bins_name(pool: General, linear: int, per_octave: int, unit: int) -> Bins:
@@ -548,10 +631,16 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
     unit = pool.unit or align
     min_block = _smallest_block(pool, align, link_bytes)
     changes: dict[str, Any] = {"unit": unit, "min_block": min_block, "boundary_tags": _has_tags(pool)}
+    if not _has_tags(pool):
+        changes["tag_in"] = "block"
+    if pool.free_list == "implicit":
+        changes["links_in"] = "payload"
+    if pool.max_block == MAX_REACH:
+        changes["max_block"] = 0
     order = "address" if pool.free_list == "implicit" else pool.order
     changes["order"] = order
     if pool.bins == "none":
-        changes |= {"linear_up_to": None, "bins_per_octave": None}
+        changes |= {"linear_up_to": None, "bins_per_octave": None, "bin_by": "block"}
     else:
         linear, per_octave = _bin_shape(pool, align, link_bytes)
         bins = _bins_name(pool, linear, per_octave, unit)
@@ -626,8 +715,9 @@ def _capacity(size: int, below: tuple[Pool, ...], align: int, link_bytes: int) -
 
 def capacity_for(size: int, pool: General, align: int = 4, link_bytes: int = 4) -> int:
     """Payload bytes of the block that a general pool cuts for a request of `size` bytes."""
-    block = max(_round_up(size + pool.header, pool.unit or align), _smallest_block(pool, align, link_bytes))
-    return min(block - pool.header, MAX_REQUEST)
+    overhead = pool.header + pool.trailer
+    block = max(_whole_block(size + overhead, pool, align), _smallest_block(pool, align, link_bytes))
+    return min(block - overhead, MAX_REQUEST)
 
 
 def _canonical_pools(pools: tuple[Pool, ...], align: int, link_bytes: int) -> tuple[Pool, ...]:
@@ -708,7 +798,11 @@ def _general_summary(pool: General) -> str:
     words += [f"victim {pool.victim_up_to}"] if pool.victim_up_to else []
     words += [f"close bins {pool.close_bins}"] if pool.close_bins else []
     words += [] if pool.boundary_tags else ["no tags"]
-    for key in ("header", "min_block", "unit", "region"):
+    words += ["tags in headers"] if pool.tag_in == "header" else []
+    words += ["links in headers"] if pool.links_in == "header" else []
+    words += ["bins by payload"] if pool.bin_by == "payload" else []
+    words += ["powers of two"] if pool.round_to == "power-of-two" else []
+    for key in ("header", "trailer", "min_block", "max_block", "unit", "region"):
         if getattr(pool, key) != General.model_fields[key].default:
             words.append(f"{key.replace('_', ' ')} {getattr(pool, key)}")
     return ", ".join(words) + _range_summary(pool)

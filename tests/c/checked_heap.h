@@ -76,6 +76,12 @@ static uint32_t top_of(struct checked *c, uint32_t pool)
     return load4(&c->heap, c->policy->pools[pool].general.top_at);
 }
 
+static uint32_t trailer_of(const struct checked *c, const struct hw_block *block)
+{
+    const struct hw_pool *pool = &c->policy->pools[block->pool];
+    return pool->kind == HW_GENERAL && block->state != HW_BLOCK_VICTIM ? pool->general.trailer : 0;
+}
+
 /* Blocks lie in the arena and do not overlap; the accounts agree with them. */
 static void check_walk(struct checked *c, const struct hw_statistics *told)
 {
@@ -92,7 +98,7 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
         expect(c, block.offset >= c->policy->control && block.offset >= end, "blocks overlap", (long)block.offset);
         end = block.offset + block.size;
         expect(c, end <= c->bytes, "a block leaves the arena", (long)end);
-        headers += block.header;
+        headers += block.header + trailer_of(c, &block);
         used += block.state == HW_BLOCK_USED;
     }
     expect(c, headers == c->heap.header_bytes, "header bytes differ from the walk", (long)headers);
@@ -101,10 +107,10 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
 }
 
 /* Whether a search may miss a block that is large enough: bins that are rounded up, and an exact fit that merges the
- * exact block away as it passes. */
+ * exact block away as it passes, or where blocks are not all of the sizes that are asked for. */
 static int may_miss(const struct hw_general *g)
 {
-    return g->bin_round_up || (g->fit == HW_EXACT && g->coalesce == HW_LAZY);
+    return g->bin_round_up || (g->fit == HW_EXACT && (g->coalesce == HW_LAZY || g->powers));
 }
 
 /* A request of what is told to be free is served where nothing but its own pool's search decides. */
