@@ -31,6 +31,7 @@ from heapwright.smallest import smallest_arena
 from heapwright.traces import FREE, OP_NAMES
 
 if TYPE_CHECKING:
+    from heapwright.recipes import Recipe
     from heapwright.traces import Trace
 
 FLAGS = ("-std=gnu11", "-O2", "-w", "-fno-pie", "-no-pie", "-fno-builtin-malloc", "-fno-builtin-calloc")
@@ -42,6 +43,7 @@ SECONDS, SECONDS_A_CALL = 60.0, 1e-4
 """How long a replay may take by default: so much, and so much more for each call."""
 
 _RESULT = struct.Struct("=8Q2d")
+_UNKNOWN = 2**64 - 1
 _STARTING, _INITIALISING, _REPLAYING, _DONE = range(4)
 _FAULTS = {
     1: "corrupted an object (found in {call})",
@@ -85,6 +87,7 @@ class ForeignHeap:
         sources: the C files, in the order in which they are compiled as one.
         library: path or soname of a shared object; empty where there are sources, or for the C library.
         word_size: 32 or 64, bits of a pointer.
+        front: a recipe that is asked first; what it refuses goes to the allocator.
     """
 
     adapter: Adapter
@@ -93,12 +96,14 @@ class ForeignHeap:
     sources: tuple[Path, ...] = ()
     library: str = ""
     word_size: WordSize = 32
+    front: Recipe | None = None
     _programs: dict[int | None, Path] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def align(self) -> int:
         """Bytes that every address is a multiple of, as the adapter promises."""
-        return self.adapter.align or self.word_size // 8
+        own = self.adapter.align or self.word_size // 8
+        return own if self.front is None else min(own, self.front.align)
 
     @property
     def unit(self) -> int:
@@ -134,7 +139,8 @@ class ForeignHeap:
     @cached_property
     def _driver(self) -> Path:
         """The compiled driver, which knows what calls there are but not what they do."""
-        (self._folder / "foreign_heap.h").write_text(_interface(self.adapter, self.align))
+        adapter = self.adapter if self.front is None else self.adapter.model_copy(update={"calloc": ""})
+        (self._folder / "foreign_heap.h").write_text(_interface(adapter, self.align))
         driver = self._folder / "driver.o"
         self._compile(["-c", str(DRIVER), f"-I{self._folder}", "-o", str(driver)])
         return driver
@@ -153,7 +159,7 @@ class ForeignHeap:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         heap = folder / "heap.c"
-        heap.write_text(_calls(adapter, self.sources))
+        heap.write_text(_calls(adapter, self.sources, self.front))
         program = folder / f"heap-{arena or 'any'}"
         values = {name: str(value).replace(BYTES, str(arena)) for name, value in adapter.defines.items()}
         command = [
@@ -163,11 +169,21 @@ class ForeignHeap:
             *(f"-I{self.root / include}" for include in ("", *adapter.include_dirs)),
             *(f"-I{source.parent}" for source in self.sources),
             str(heap),
+            *self._front_sources(),
             str(self._driver),
             *self._library_arguments(),
         ]
         self._compile([*command, "-o", str(program)])
         return program
+
+    def _front_sources(self) -> list[str]:
+        """The generated code of the recipe in front, if there is one."""
+        if self.front is None:
+            return []
+        from heapwright.generate import generate
+
+        generate(self.front, self._folder / "headers", "front")
+        return [str(self._folder / "headers" / "front_heap.c")]
 
     def _library_arguments(self) -> list[str]:
         if not self.library:
@@ -215,7 +231,8 @@ class ForeignHeap:
         failed, requested, admitted, peak, footprint = fields[3:8]
         weighted, weight = fields[8:]
         mean = weighted / weight if weight else 0.0
-        return Run(arena, failed, requested, admitted, peak, -(-footprint // self.unit) * self.unit or None, mean)
+        known = None if footprint == _UNKNOWN else -(-footprint // self.unit) * self.unit
+        return Run(arena, failed, requested, admitted, peak, known, mean)
 
     def _finish(self, command: Sequence[str], trace: Trace) -> tuple[str, str]:
         """Run the driver to its end: how it ended in words, and what it said last."""
@@ -406,6 +423,37 @@ _PARAMETERS = {
 _LIBRARY_PARAMETERS = {"init": "void *, size_t", "calloc": "size_t, size_t"}
 
 
+_IN_FRONT = """
+#include <stdint.h>
+#include <string.h>
+#include "front_heap.h"
+static unsigned char front_arena[{bytes}] __attribute__((aligned(FRONT_ARENA_ALIGNMENT)));
+static struct front_heap *front;
+void *foreign_malloc(size_t size);
+static int is_in_front(const void *pointer)
+{{
+    return (uintptr_t)pointer - (uintptr_t)front_arena < sizeof front_arena;
+}}
+static void *resize_in_front(void *pointer, size_t size)
+{{
+    void *found = front_realloc(front, pointer, size);
+    if (found == NULL && (found = foreign_malloc(size)) != NULL) {{
+        const size_t had = front_usable_size(front, pointer);
+        memcpy(found, pointer, had < size ? had : size);
+        front_free(front, pointer);
+    }}
+    return found;
+}}"""
+
+_FRONT_FIRST = {
+    "malloc": "void *found = front_malloc(front, size); return found ? found : {call};",
+    "free": "if (is_in_front(pointer)) {{ front_free(front, pointer); }} else {{ {call}; }}",
+    "realloc": "return is_in_front(pointer) ? resize_in_front(pointer, size) : {call};",
+    "aligned_alloc": "void *found = front_aligned_alloc(front, align, size); return found ? found : {call};",
+    "usable_size": "return is_in_front(pointer) ? front_usable_size(front, pointer) : {call};",
+}
+
+
 def _interface(adapter: Adapter, align: int) -> str:
     """`foreign_heap.h`: the calls that the driver may make."""
     lines = [
@@ -426,25 +474,36 @@ def _interface(adapter: Adapter, align: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _calls(adapter: Adapter, sources: Sequence[Path]) -> str:
+def _calls(adapter: Adapter, sources: Sequence[Path], front: Recipe | None) -> str:
     """`heap.c`: the allocator as one translation unit, so that the calls see its macros and static functions."""
     parts = ["#include <stddef.h>", adapter.prologue, *(f'#include "{source}"' for source in sources), adapter.epilogue]
     if not sources:
         parts += _declarations(adapter)
     init = f"{call(adapter, 'init')};" if adapter.init else ""
+    bodies = dict.fromkeys(_PARAMETERS, "return {call};") | {"free": "{call};"}
+    if front is not None:
+        parts.append(_IN_FRONT.format(bytes=_front_bytes(front)))
+        init += " front = front_init(front_arena, sizeof front_arena);"
+        bodies = _FRONT_FIRST
     parts += [
         "static void *foreign_heap;",
         "#define heap foreign_heap",
         f"int foreign_init(void *memory, size_t bytes) {{ heap = memory; {init} return !bytes || heap; }}",
     ]
-    for key, parameters in _PARAMETERS.items():
-        body = call(adapter, key)
-        if body:
-            returns = "" if key == "free" else "return "
-            parts.append(f"{ARGUMENTS[key][0]} foreign_{key}({parameters}) {{ {returns}{body}; }}")
+    for key, body in bodies.items():
+        text = call(adapter, key)
+        if text:
+            parts.append(f"{ARGUMENTS[key][0]} foreign_{key}({_PARAMETERS[key]}) {{ {body.format(call=text)} }}")
     if adapter.array:
         parts.append(f"unsigned char *foreign_array(void) {{ return (unsigned char *)({adapter.array}); }}")
     return "\n".join(part for part in parts if part) + "\n"
+
+
+def _front_bytes(front: Recipe) -> int:
+    """What a recipe of bounded pools needs: control data and regions."""
+    from heapwright.replay import policy_struct
+
+    return int(policy_struct(front).fixed_end)
 
 
 def _declarations(adapter: Adapter) -> list[str]:

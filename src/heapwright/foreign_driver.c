@@ -50,7 +50,7 @@ struct result {
     uint64_t requested_bytes;
     uint64_t admitted_bytes;
     uint64_t requested_peak;
-    uint64_t footprint; /* 0 where it is not known */
+    uint64_t footprint; /* UINT64_MAX where it is not known */
     double weighted;    /* live requested bytes times weight */
     double weight;
 };
@@ -390,7 +390,7 @@ static void replay_once(struct driver *d, const char *result, const char *at)
         d->result->footprint = touched(d);
     } else {
         sample(d);
-        d->result->footprint = d->resident - d->resident_at_start;
+        d->result->footprint = d->resident ? d->resident - d->resident_at_start : UINT64_MAX;
     }
     d->result->stage = DONE;
 }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from heapwright import adapters
-from heapwright.adapters import Adapter, WordSize, is_foreign
+from heapwright.adapters import Adapter, WordSize, is_foreign, is_supplement
 from heapwright.errors import HeapwrightError
 from heapwright.metrics import METRICS, EnergyTable, Value, with_energy
-from heapwright.recipes import Recipe, resolve_heap
+from heapwright.recipes import Pool, Recipe, resolve_heap
 
 if TYPE_CHECKING:
     from heapwright.foreign import ForeignHeap
@@ -38,12 +38,16 @@ def resolve(text: str, word_size: WordSize | None = None) -> Heap:
     A zoo NAME, a RECIPE.toml or STUDY:ID is a recipe. `lib:NAME` is a library of this system, PATH.so any shared
     object, ADAPTER.toml an allocator as an adapter file describes it, PATH.c the same with the adapter beside it, and
     ADAPTER=PATH a ready-made adapter (or an ADAPTER.toml) with the file or folder its sources are in.
+    RECIPE+FOREIGN is a recipe in front of a foreign heap that gets its memory from the system.
     `word_size` is that of heaps built from sources, None for what their adapter says.
 
     Raises HeapwrightError where nothing has that name, or an adapter is wrong.
     """
     if not is_foreign(text):
         return resolve_heap(text)
+    if is_supplement(text) and not Path(text).exists():
+        front, _, behind = text.partition("+")
+        return _supplemented(resolve_heap(front), resolve(behind, word_size), text)
     if text.startswith(LIBRARY):
         return _library(text, word_size)
     name, separator, place = text.partition("=")
@@ -54,6 +58,22 @@ def resolve(text: str, word_size: WordSize | None = None) -> Heap:
     if text.endswith(".toml"):
         return _at(Adapter.load(path), path.parent, text, word_size)
     return _at(_beside(path), path, text, word_size)
+
+
+def _supplemented(front: Recipe, behind: Heap, text: str) -> ForeignHeap:
+    if isinstance(behind, Recipe) or behind.front is not None or behind.has_arena:
+        raise HeapwrightError(f"{text}: behind a recipe may stand a heap without an arena of its own, as lib:glibc")
+    grows = [pool for pool in front.pools if pool.kind != "quick" and _shares_the_rest(pool)]
+    if grows:
+        raise HeapwrightError(
+            f"{text}: the recipe has a {grows[0].kind} pool without bounds, so nothing would reach the heap behind it; "
+            'give fixed pools "counts" and general ones a "region"'
+        )
+    return replace(behind, front=front, label=text)
+
+
+def _shares_the_rest(pool: Pool) -> bool:
+    return getattr(pool, "counts", "") == "grow" or getattr(pool, "region", 1) == 0
 
 
 def _library(text: str, word_size: WordSize | None) -> ForeignHeap:

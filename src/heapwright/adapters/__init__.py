@@ -191,7 +191,7 @@ def is_foreign(text: str) -> bool:
 
     A TOML file is an adapter if it has one of the keys that each adapter and no recipe has.
     """
-    if text.startswith("lib:") or "=" in text or _FILE.search(text):
+    if text.startswith("lib:") or "=" in text or _FILE.search(text) or is_supplement(text):
         return True
     if not text.endswith(".toml"):
         return False
@@ -200,6 +200,12 @@ def is_foreign(text: str) -> bool:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
     return any(key in data for key in _OWN_KEYS)
+
+
+def is_supplement(text: str) -> bool:
+    """Whether a command line names a recipe in front of a foreign heap, as in RECIPE+lib:glibc."""
+    _, plus, behind = text.partition("+")
+    return bool(plus) and is_foreign(behind)
 
 
 # ---- the ready-made ones -------------------------------------------------------------------------------------------
