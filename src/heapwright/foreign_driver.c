@@ -506,7 +506,7 @@ int main(int argc, char **argv)
     d.weights = (const unsigned char *)(d.calls + d.count);
     d.objects = shared((d.slots + 1u) * sizeof *d.objects);
     memset(d.objects, 0, d.slots * sizeof *d.objects);
-    d.bytes = strtoull(argv[3], NULL, 10);
+    d.bytes = (size_t)strtoull(argv[3], NULL, 10);
     if (d.bytes) {
         d.memory = FOREIGN_ARRAY != NULL ? FOREIGN_ARRAY : reserve(d.bytes);
         if (d.memory == NULL) {
