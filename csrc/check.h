@@ -181,7 +181,7 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
         if (pool->kind == HW_GENERAL) {
             const struct hw_general *g = &pool->general;
             const uint32_t above = payload_within(g, load4(heap, g->limit_at) - load4(heap, g->top_at));
-            if (above > told.largest_free) {
+            if (g->top != HW_TOP_LIST && above > told.largest_free) {
                 told.largest_free = above;
             }
             if (g->region) {
@@ -240,7 +240,8 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     if (g->boundary_tags && !is_tag_right(g, h, b, previous)) {
         return HW_BROKEN_FLAGS;
     }
-    if (g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && b + size == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) &&
+        b + size == load4(h, g->top_at)) {
         return HW_BROKEN_MERGE;
     }
     return 0;
@@ -295,12 +296,13 @@ static inline int check_bitmap(const struct hw_general *g, struct hw_heap *h, ui
     return 0;
 }
 
-/* Checks that the next search starts at a block, or in one list at its head or a free block; the walk was fine. */
+/* Checks that the next search starts at a block, or in one list at its head or a free block, and where it should start
+ * at the lowest free block that none lies below; the walk was fine. */
 static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t rover = load4(h, g->rover_at);
     const uint32_t top = load4(h, g->top_at);
-    if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at)) {
+    if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at) && g->search_from != HW_FROM_LOWEST_FREE) {
         return 0;
     }
     uint32_t b = g->start;
@@ -313,9 +315,12 @@ static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
         } else if (rover == b + g->node && (word & HW_USED) == 0) {
             return 0;
         }
+        if (g->search_from == HW_FROM_LOWEST_FREE && (word & HW_USED) == 0) {
+            return HW_BROKEN_LINK;
+        }
         b += word_size(g, word);
     }
-    return HW_BROKEN_LINK;
+    return g->search_from == HW_FROM_LOWEST_FREE && rover == top ? 0 : HW_BROKEN_LINK;
 }
 
 /* Checks that the lists hold exactly the `free_blocks` blocks that the walk found free. */
@@ -345,7 +350,10 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
 static inline int check_general(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t top = load4(h, g->top_at);
-    if (top < g->start || top > load4(h, g->high_at) || load4(h, g->high_at) > load4(h, g->limit_at)) {
+    if (top < g->start || load4(h, g->high_at) > load4(h, g->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if (g->top != HW_TOP_LIST && top > load4(h, g->high_at)) {
         return HW_BROKEN_BOUNDS;
     }
     uint32_t previous = 0;
@@ -373,10 +381,15 @@ static inline int check_general(const struct hw_general *g, struct hw_heap *h)
     if (b != top) {
         return HW_BROKEN_BOUNDS;
     }
+    if (g->end_word && top != g->start) {
+        if (!is_tag_right(g, h, top, previous) || (load_word(g, h, top) & HW_USED) == 0) {
+            return HW_BROKEN_FLAGS;
+        }
+    }
     if (g->victim_up_to && victim_seen == 0 && load4(h, g->victim_at) != load4(h, g->victim_at + 4u)) {
         return HW_BROKEN_BOUNDS;
     }
-    if (g->fit == HW_NEXT && check_rover(g, h) != 0) {
+    if ((g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) && check_rover(g, h) != 0) {
         return HW_BROKEN_LINK;
     }
     return check_lists(g, h, free_blocks);

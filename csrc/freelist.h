@@ -183,6 +183,14 @@ static inline int stays_ahead(const struct hw_general *g, struct hw_heap *h, uin
     return other < b;
 }
 
+/* Lets the next search start with what was freed last, which follows the word `before` in its list. */
+static inline void start_from(const struct hw_general *g, struct hw_heap *h, uint32_t before)
+{
+    if (g->search_from == HW_FROM_FREED) {
+        store4(h, g->rover_at, before);
+    }
+}
+
 /* Files a free block where the order of its list wants it. LIFO and FIFO O(1), by address and size O(list). */
 static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
@@ -199,8 +207,10 @@ static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h
     count_free(g, h, 1);
     if (g->order == HW_FIFO) {
         const uint32_t tail_at = before + g->links.field.bytes;
-        list_link(g, h, load_link(&g->links, h, tail_at), node, 0);
+        before = load_link(&g->links, h, tail_at);
+        list_link(g, h, before, node, 0);
         store_link(&g->links, h, tail_at, node);
+        start_from(g, h, before);
         return;
     }
     uint32_t next = load_link(&g->links, h, before);
@@ -211,6 +221,7 @@ static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h
         }
     }
     list_link(g, h, before, node, next);
+    start_from(g, h, before);
 }
 
 /* Takes a free block out of its list, to be merged or handed out. */
@@ -241,7 +252,7 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
 /* Empties all lists. */
 static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
 {
-    if (g->fit == HW_NEXT) {
+    if (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) {
         store4(h, g->rover_at, g->free_list == HW_IMPLICIT ? g->start : g->lists_at);
     }
     if (g->free_list == HW_IMPLICIT) {

@@ -26,8 +26,14 @@ enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2 };
 enum { HW_LIFO = 0, HW_FIFO = 1, HW_ADDRESS = 2, HW_SIZE = 3 };
 enum { HW_FIRST = 0, HW_NEXT = 1, HW_BEST = 2, HW_WORST = 3, HW_EXACT = 4 };
 
+/* general: where a search starts */
+enum { HW_FROM_START = 0, HW_FROM_FREED = 1, HW_FROM_LOWEST_FREE = 2 };
+
 /* general: when neighbours merge */
-enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4 };
+enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4, HW_SWEEP = 5 };
+
+/* general: what becomes of the memory that was never used */
+enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2 };
 
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
@@ -83,10 +89,15 @@ struct hw_general {
     uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
     uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
     uint32_t search_percent;  /* share of the free blocks that a best fit looks at */
+    uint32_t search_most;     /* most free blocks that one search of a list looks at; 0: all */
+    uint32_t search_from;     /* HW_FROM_START, HW_FROM_FREED, HW_FROM_LOWEST_FREE */
     uint32_t split;           /* 0: blocks are handed out whole */
     uint32_t split_least;     /* smallest remainder that is split off */
     uint32_t split_tail;      /* 1: the request is cut from the block's end */
-    uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED */
+    uint32_t refile;          /* 1: a remainder goes where the order wants it, not to the place of what was split */
+    uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED, HW_SWEEP */
+    uint32_t merge_enough;    /* 1: a lazy merge ends once the block is large enough */
+    uint32_t keep_place;      /* 1: a block that a freed one joins from behind keeps its place in the list */
     uint32_t coalesce_from;   /* smallest block that merges */
     uint32_t bins;            /* number of bins; 0: one list */
     uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */
@@ -95,6 +106,9 @@ struct hw_general {
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
+    uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST */
+    uint32_t end_word;        /* derived: 1: a used block of no size marks the end of the blocks */
+    uint32_t grow_least;      /* least bytes by which the blocks grow */
     uint32_t region;          /* bytes of a region of its own; 0: shares the rest of the arena */
     uint32_t checks;          /* derived: 1: a block that merges away is marked as free, so that a second free shows */
     uint32_t size_raw;        /* derived: the word is size | flags, without shifting */

@@ -7,9 +7,11 @@
  *   +------+-------------+------+-------------+------+-------+----------+--------------------+
  *
  * Blocks lie back to back from `start` to `top`. Above the top memory is taken last, so the highest top ever is the
- * smallest arena that serves the same requests. The victim is a region without header or tag from which small
- * requests are carved one after another: the remainder of the block that was split last for a small request. Next to
- * the top, and next to the victim, freeing and carving only move a boundary.
+ * smallest arena that serves the same requests. Or the top only ever rises; or all memory is one free block to begin
+ * with, the top is the end of the memory, and the high-water mark tells how far used blocks have reached. The victim is
+ * a region without header or tag from which small requests are carved one after another: the remainder of the block
+ * that was split last for a small request. Next to the top, and next to the victim, freeing and carving only move a
+ * boundary.
  *
  * Sources: Knuth, TAOCP 1, 2.5; Wilson et al. 1995, sections 3 and 4; Lea, "A memory allocator" (the victim is a
  * "designated victim" that stays outside the bins and has no header).
@@ -19,12 +21,37 @@
 
 #include "freelist.h"
 
+/* Makes all memory up to `limit` one free block, with a word behind it that marks the end. */
+static inline void general_fill(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
+{
+    const uint32_t end_word = g->end_word ? g->header : 0;
+    if (limit - g->start < end_word + g->min_block) {
+        return;
+    }
+    const uint32_t size = (limit - g->start - end_word) >> g->unit_shift << g->unit_shift;
+    store4(h, g->top_at, g->start + size);
+    note_block_made(h, g->overhead);
+    if (g->end_word) {
+        store_word(g, h, g->start + size, size_word(g, 0, HW_USED));
+        clear_tag(g, h, g->start);
+        clear_tag(g, h, g->start + size);
+    }
+    write_free(g, h, g->start, size, HW_PREV_USED);
+    if (has_flag_before(g) && !can_merge(g, size)) {
+        mark_before_used(g, h, g->start + size);
+    }
+    freelist_insert(g, h, g->start, size);
+}
+
 static inline void general_init(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
 {
     store4(h, g->top_at, g->start);
     store4(h, g->high_at, g->start);
     store4(h, g->limit_at, limit);
     freelist_clear(g, h);
+    if (g->top == HW_TOP_LIST) {
+        general_fill(g, h, limit);
+    }
 }
 
 /* ---- the top --------------------------------------------------------------------------------------------------- */
@@ -42,6 +69,9 @@ static inline uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *
 /* A block from memory that was in use before; 0 where there is none. */
 static inline uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
+    if (g->top != HW_TOP_LAST) {
+        return 0;
+    }
     const uint32_t top = load4(h, g->top_at);
     if (load4(h, g->high_at) - top < size) {
         return 0;
@@ -58,15 +88,29 @@ static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uin
     }
 }
 
-/* A block that raises the high-water mark; 0 where the arena ends. */
-static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+/* Where all memory is in blocks, the high-water mark is as far from the start as used blocks have reached, or from the
+ * end where they are cut from there. */
+static inline void note_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
-    const uint32_t top = load4(h, g->top_at);
-    if (load4(h, g->limit_at) - top < size) {
+    if (g->top == HW_TOP_LIST) {
+        raise_high(g, h, g->split_tail ? g->start + (load4(h, g->top_at) - b) : b + size);
+    }
+}
+
+/* Where the top begins that a freed block joins; 0 where a word marks the end, and the block before that joins nothing.
+ */
+static inline uint32_t open_top(const struct hw_general *g, struct hw_heap *h)
+{
+    if (g->end_word) {
         return 0;
     }
-    raise_high(g, h, top + size);
-    return cut_from_top(g, h, top, size);
+    return load4(h, g->top_at);
+}
+
+/* Whether a walk over all blocks starts where it was told to. */
+static inline int has_walk_rover(const struct hw_general *g)
+{
+    return g->free_list == HW_IMPLICIT && (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE);
 }
 
 /* Gives the end of the blocks back to the top. A victim that lies above the new top has become part of it. */
@@ -78,7 +122,7 @@ static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint
         store4(h, g->victim_at, 0);
         store4(h, g->victim_at + 4u, 0);
     }
-    if (g->fit == HW_NEXT && g->free_list == HW_IMPLICIT && load4(h, g->rover_at) > b) {
+    if (has_walk_rover(g) && load4(h, g->rover_at) > b) {
         store4(h, g->rover_at, b);
     }
 }
@@ -89,7 +133,7 @@ static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint
 /* A walk that starts in the middle must start at a block. */
 static inline void keep_rover_on_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end)
 {
-    if (g->fit == HW_NEXT && g->free_list == HW_IMPLICIT) {
+    if (has_walk_rover(g)) {
         const uint32_t rover = load4(h, g->rover_at);
         if (rover > b && rover < end) {
             store4(h, g->rover_at, b);
@@ -100,7 +144,7 @@ static inline void keep_rover_on_block(const struct hw_general *g, struct hw_hea
 /* Merges the free block b with the free blocks behind it and returns its word; 0 where it became part of the top.
  * `before` points to b in its list, which is in order of addresses, so what follows b there is what is merged first. */
 static inline uint32_t merge_following(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b,
-                                       uint32_t word)
+                                       uint32_t word, uint32_t want)
 {
     const uint32_t top = load4(h, g->top_at);
     const uint32_t had = word_size(g, word);
@@ -109,6 +153,9 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
         return word;
     }
     while (b + size < top) {
+        if (g->merge_enough && size >= want) {
+            break;
+        }
         const uint32_t next_word = load_word(g, h, b + size);
         if (!is_mergeable(g, next_word)) {
             break;
@@ -119,10 +166,11 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
         note_block_gone(h, g->overhead);
         size += word_size(g, next_word);
     }
-    if (size == had && b + size != top) {
+    const int joins_top = g->top == HW_TOP_LAST && b + size == top;
+    if (size == had && !joins_top) {
         return word;
     }
-    if (b + size == top) {
+    if (joins_top) {
         if (g->free_list != HW_IMPLICIT) {
             list_unlink(g, h, size, before, b + g->node);
         }
@@ -165,14 +213,18 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
                                          uint32_t size)
 {
     struct hw_found found = found_none();
+    uint32_t left = g->search_most;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
         if (g->fit == HW_NEXT && node == end) {
             return found;
         }
+        if (g->search_most && left-- == 0) {
+            return found;
+        }
         uint32_t word = load_word(g, h, node - g->node);
         if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, node - g->node, word);
+            word = merge_following(g, h, before, node - g->node, word, size);
             if (word == 0) {
                 return found;
             }
@@ -205,11 +257,15 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     struct hw_found found = found_none();
     uint32_t best = 0;
     uint32_t budget = search_budget(g, h);
+    uint32_t left = g->search_most;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
+        if (g->search_most && left-- == 0) {
+            return found;
+        }
         uint32_t word = load_word(g, h, node - g->node);
         if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, node - g->node, word);
+            word = merge_following(g, h, before, node - g->node, word, size);
             if (word == 0) {
                 return found;
             }
@@ -267,7 +323,7 @@ static inline struct hw_found walk_first(const struct hw_general *g, struct hw_h
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
-                word = merge_following(g, h, 0, b, word);
+                word = merge_following(g, h, 0, b, word, size);
                 if (word == 0) {
                     return found;
                 }
@@ -294,7 +350,7 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
-                word = merge_following(g, h, 0, b, word);
+                word = merge_following(g, h, 0, b, word, size);
                 if (word == 0) {
                     return found;
                 }
@@ -314,6 +370,25 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
     return found;
 }
 
+/* The first free block, looked for from where nothing free lies below; or the top. Amortised O(1) between frees. */
+static inline uint32_t lowest_free(const struct hw_general *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t from = load4(h, g->rover_at);
+    uint32_t b = from;
+    while (b < top) {
+        const uint32_t word = load_word(g, h, b);
+        if ((word & HW_USED) == 0) {
+            break;
+        }
+        b += word_size(g, word);
+    }
+    if (b != from) {
+        store4(h, g->rover_at, b);
+    }
+    return b;
+}
+
 static inline struct hw_found walk_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->fit == HW_BEST || g->fit == HW_WORST) {
@@ -329,6 +404,9 @@ static inline struct hw_found walk_search(const struct hw_general *g, struct hw_
             store4(h, g->rover_at, found.b);
         }
         return found;
+    }
+    if (g->search_from == HW_FROM_LOWEST_FREE) {
+        return walk_first(g, h, lowest_free(g, h), load4(h, g->top_at), size);
     }
     return walk_first(g, h, g->start, load4(h, g->top_at), size);
 }
@@ -398,6 +476,12 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
 
 /* ---- handing out ----------------------------------------------------------------------------------------------- */
 
+/* Whether a remainder leaves the place that the block which was split had in its list. */
+static inline int is_refiled(const struct hw_general *g)
+{
+    return g->bins || g->order == HW_SIZE || g->refile;
+}
+
 /*  | free: size + rest           |
  *  | used: size  | free: rest    |   */
 static inline uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
@@ -405,7 +489,7 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
 {
     const uint32_t remainder = found.b + size;
     if (g->free_list != HW_IMPLICIT) {
-        if (g->bins || g->order == HW_SIZE) {
+        if (is_refiled(g)) {
             list_unlink(g, h, size + rest, found.before, found.b + g->node);
         } else {
             list_replace(g, h, found.before, found.b, remainder);
@@ -417,7 +501,7 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
     if (g->boundary_tags && can_merge(g, size + rest) && !can_merge(g, rest)) {
         mark_before_used(g, h, remainder + rest);
     }
-    if (g->bins || g->order == HW_SIZE) {
+    if (is_refiled(g)) {
         freelist_insert(g, h, remainder, rest);
     }
     note_block_made(h, g->overhead);
@@ -430,7 +514,7 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
                                        uint32_t size, uint32_t rest)
 {
     const uint32_t used = found.b + rest;
-    const int refile = g->free_list != HW_IMPLICIT && (g->bins || g->order == HW_SIZE);
+    const int refile = g->free_list != HW_IMPLICIT && is_refiled(g);
     if (refile) {
         list_unlink(g, h, rest + size, found.before, found.b + g->node);
     }
@@ -468,11 +552,14 @@ static inline uint32_t take(const struct hw_general *g, struct hw_heap *h, struc
         const uint32_t rest = word_size(g, found.word) - size;
         if (rest >= g->split_least) {
             if (g->split_tail) {
+                note_reach(g, h, found.b + rest, size);
                 return split_from_tail(g, h, found, size, rest);
             }
+            note_reach(g, h, found.b, size);
             return split_from_head(g, h, found, size, rest);
         }
     }
+    note_reach(g, h, found.b, word_size(g, found.word));
     return take_whole(g, h, found);
 }
 
@@ -601,7 +688,7 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
                 next += word_size(g, next_word);
             }
             size = next - b;
-            if (next == top && can_merge(g, size)) {
+            if (g->top == HW_TOP_LAST && next == top && can_merge(g, size)) {
                 lower_top(g, h, b);
                 return 1;
             }
@@ -613,15 +700,49 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
     return 1;
 }
 
+/* Merges the free blocks that a search is about to look at with those behind them. O(list), or what a search looks at.
+ */
+static inline void sweep(const struct hw_general *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t left = g->search_most;
+    uint32_t node = load_link(&g->links, h, g->lists_at);
+    while (node) {
+        if (g->search_most && left-- == 0) {
+            return;
+        }
+        const uint32_t b = node - g->node;
+        const uint32_t had = word_size(g, load_word(g, h, b));
+        uint32_t next = b + had;
+        while (can_merge(g, had) && next < top) {
+            const uint32_t next_word = load_word(g, h, next);
+            if (!is_mergeable(g, next_word)) {
+                break;
+            }
+            freelist_remove(g, h, next, word_size(g, next_word));
+            note_block_gone(h, g->overhead);
+            next += word_size(g, next_word);
+        }
+        if (next != b + had) {
+            store_word(g, h, b, size_word(g, next - b, 0));
+        }
+        node = load_link(&g->links, h, node);
+    }
+}
+
 /* ---- allocating ------------------------------------------------------------------------------------------------ */
 
 static inline uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found;
+    if (g->coalesce == HW_SWEEP) {
+        sweep(g, h);
+    }
     if (g->bins) {
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
             if (found.b) {
+                note_reach(g, h, found.b, size);
                 return take_whole(g, h, found);
             }
         }
@@ -686,7 +807,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
             note_block_gone(h, g->overhead);
         }
     }
-    if (b + size == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && b + size == load4(h, g->top_at)) {
         if (lower) {
             list_unlink(g, h, size, before_lower, lower);
         }
@@ -698,6 +819,15 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
         count_free(g, h, 1);
         list_link(g, h, before, node, next);
     }
+    start_from(g, h, before);
+}
+
+/* Nothing free lies below where searches start. */
+static inline void keep_lowest(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    if (g->search_from == HW_FROM_LOWEST_FREE && b < load4(h, g->rover_at)) {
+        store4(h, g->rover_at, b);
+    }
 }
 
 /* Files a free block whose neighbours have been seen to. */
@@ -706,6 +836,10 @@ static inline void release_alone(const struct hw_general *g, struct hw_heap *h, 
 {
     write_free(g, h, b, size, flags);
     freelist_insert(g, h, b, size);
+    if (g->free_list == HW_IMPLICIT) {
+        start_from(g, h, b);
+        keep_lowest(g, h, b);
+    }
     if (g->coalesce == HW_DEFERRED) {
         store4(h, g->pending_at, 1);
     }
@@ -742,7 +876,9 @@ static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap
         }
         size = b - previous;
     }
-    freelist_remove(g, h, b - size, size);
+    if (!g->keep_place) {
+        freelist_remove(g, h, b - size, size);
+    }
     note_block_gone(h, g->overhead);
     return size;
 }
@@ -774,18 +910,19 @@ static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uin
 static inline void release_merged(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
 {
-    const uint32_t top = load4(h, g->top_at);
+    const uint32_t top = open_top(g, h);
     const uint32_t next = b + size;
     const uint32_t next_is_block = g->victim_up_to ? next != top && next != load4(h, g->victim_at) : next != top;
     uint32_t next_word = HW_USED;
     uint32_t gained = 0;
+    uint32_t ahead = 0;
     if (next_is_block) {
         next_word = load_word(g, h, next);
         gained = merge_next(g, h, next, next_word);
         size += gained;
     }
     if (g->coalesce == HW_IMMEDIATE) {
-        const uint32_t ahead = merge_previous(g, h, b, word);
+        ahead = merge_previous(g, h, b, word);
         b -= ahead;
         size += ahead;
     }
@@ -793,15 +930,22 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
     if (g->victim_up_to && b + size != top && join_victim(g, h, b, size, gained != 0)) {
         return;
     }
-    if (b + size == top) {
+    if (g->top == HW_TOP_LAST && b + size == top) {
         if (g->victim_up_to && b == load4(h, g->victim_at + 4u)) {
             b = load4(h, g->victim_at);
+        }
+        if (g->keep_place && ahead) {
+            freelist_remove(g, h, b, size);
         }
         lower_top(g, h, b);
         return;
     }
     if (has_flag_before(g) && gained == 0) {
         store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
+    }
+    if (g->keep_place && ahead) {
+        write_free(g, h, b, size, HW_PREV_USED);
+        return;
     }
     release_alone(g, h, b, size, HW_PREV_USED);
 }
@@ -822,7 +966,32 @@ static inline void general_release(const struct hw_general *g, struct hw_heap *h
         release_merged(g, h, b, size, word);
         return;
     }
+    if (g->coalesce == HW_SWEEP && g->top == HW_TOP_LAST && b + size == load4(h, g->top_at)) {
+        lower_top(g, h, b);
+        return;
+    }
     release_alone(g, h, b, size, word & HW_PREV_USED);
+}
+
+/* A block that raises the high-water mark; 0 where the arena ends. What a growth gives beyond the request is a free
+ * block like any other, so the search finds the request's block in it. */
+static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    if (g->top == HW_TOP_LIST) {
+        return 0;
+    }
+    const uint32_t more = size < g->grow_least ? g->grow_least : size;
+    const uint32_t top = load4(h, g->top_at);
+    if (load4(h, g->limit_at) - top < more) {
+        return 0;
+    }
+    raise_high(g, h, top + more);
+    const uint32_t b = cut_from_top(g, h, top, more);
+    if (g->grow_least) {
+        general_release(g, h, b, load_word(g, h, b));
+        return search_and_take(g, h, size);
+    }
+    return b;
 }
 
 /* ---- resizing -------------------------------------------------------------------------------------------------- */
@@ -847,7 +1016,7 @@ static inline void general_trim(const struct hw_general *g, struct hw_heap *h, u
 static inline int extend_over_boundary(const struct hw_general *g, struct hw_heap *h, uint32_t end, uint32_t more,
                                        uint32_t *gained)
 {
-    if (end == load4(h, g->top_at)) {
+    if (g->top != HW_TOP_LIST && end == load4(h, g->top_at)) {
         if (load4(h, g->limit_at) - end < more) {
             return 0;
         }
@@ -901,6 +1070,7 @@ static inline int general_resize(const struct hw_general *g, struct hw_heap *h, 
     freelist_remove(g, h, end, next_size);
     note_block_gone(h, g->overhead);
     store_word(g, h, b, size_word(g, size + next_size, flags));
+    note_reach(g, h, b, size + next_size);
     keep_rover_on_block(g, h, b, end + next_size);
     if (g->boundary_tags && can_merge(g, next_size)) {
         mark_before_used(g, h, end + next_size);

@@ -255,7 +255,9 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     if (r->heap.covered_bytes != covered) {
         m->peak_requested = r->requested;
         m->peak_capacity = r->capacity;
-        m->peak_headers = r->heap.header_bytes;
+        /* the header of a free block that nothing has covered yet is not part of what is covered */
+        const uint64_t free_bytes = r->heap.covered_bytes - r->capacity;
+        m->peak_headers = r->heap.header_bytes < free_bytes ? r->heap.header_bytes : free_bytes;
     }
     const uint64_t cost = r->heap.reads + r->heap.writes - before;
     if (r->check > 1) {

@@ -92,7 +92,8 @@ def _region(rng: random.Random) -> dict[str, Any]:
 
 def _general(rng: random.Random, header: int) -> dict[str, Any]:
     binned = rng.random() < 0.5
-    coalesce = rng.choice(["immediate", "immediate", "immediate", "never", "forward", "lazy", "deferred"])
+    kinds = ["immediate", "immediate", "immediate", "never", "forward", "lazy", "lazy", "deferred", "sweep"]
+    coalesce = rng.choice(kinds)
     fits = ["first", "best", "worst", "exact"] if binned else ["first", "next", "next", "best", "worst", "exact"]
     general: dict[str, Any] = {
         "kind": "general",
@@ -112,6 +113,13 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "tag_in", "header")
     _maybe(rng, 0.3, general, "links_in", "header")
     _maybe(rng, 0.15, general, "round_to", "power-of-two")
+    general["top"] = rng.choice(["last", "last", "bump", "list"])
+    _maybe(rng, 0.1, general, "grow_least", rng.choice([40, 128, 1000]))
+    _maybe(rng, 0.15, general, "search_most", rng.choice([1, 3, 16]))
+    _maybe(rng, 0.5, general, "search_from", "freed" if general["fit"] == "next" else "lowest-free")
+    _maybe(rng, 0.3, general, "remainder", "filed")
+    _maybe(rng, 0.3, general, "merged", "in-place")
+    _maybe(rng, 0.3, general, "merge_until", "enough")
     _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([32, 48, 100]))
     if binned:

@@ -30,7 +30,9 @@ KINDS = {"quick": 1, "general": 2, "fixed": 3}
 FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
 ORDERS = {"lifo": 0, "fifo": 1, "address": 2, "size": 3}
 FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
-COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4}
+COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4, "sweep": 5}
+SEARCH_FROM = {"start": 0, "freed": 1, "lowest-free": 2}
+TOPS = {"last": 0, "bump": 1, "list": 2}
 FLUSHES = {"never": 0, "over-limit": 1, "before-growing": 2}
 
 MAX_REQUEST = 0x7FFF0000
@@ -211,7 +213,7 @@ class _Layout:
         least = self._least(pool, cached)
         raw = word["bytes"] == 4 and pool.unit >= 1 << flag_bits
         shared = pool.region == 0
-        next_fit = pool.fit == "next"
+        roves = pool.fit == "next" or pool.search_from == "lowest-free"
         partial = pool.fit == "best" and pool.search_percent < 100 and pool.free_list != "implicit"
         split_least = least if pool.split == "always" else max(least, pool.split if isinstance(pool.split, int) else 0)
         values = {
@@ -231,11 +233,19 @@ class _Layout:
             "order": ORDERS[pool.order],
             "fit": FITS[pool.fit],
             "search_percent": pool.search_percent if partial else 100,
+            "search_most": pool.search_most,
+            "search_from": SEARCH_FROM[pool.search_from],
             "split": int(pool.split != "never"),
             "split_least": split_least,
             "split_tail": int(pool.split_from == "tail"),
             "coalesce": COALESCE[pool.coalesce],
             "coalesce_from": pool.coalesce_from,
+            "refile": int(pool.remainder == "filed"),
+            "merge_enough": int(pool.merge_until == "enough"),
+            "keep_place": int(pool.merged == "in-place"),
+            "top": TOPS[pool.top],
+            "end_word": int(tags and pool.top == "list"),
+            "grow_least": _round_up(pool.grow_least, pool.unit),
             "bin_round_up": int(pool.bins in ("two-level", "half-fit")),
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,
@@ -247,7 +257,7 @@ class _Layout:
             "top_at": self._take(4, 4),
             "high_at": self.heap["shared_high_at"] if shared else self._take(4, 4),
             "limit_at": self.heap["shared_limit_at"] if shared else self._take(4, 4),
-            "rover_at": self._take(4, 4) if next_fit else 0,
+            "rover_at": self._take(4, 4) if roves else 0,
             "count_at": self._take(4, 4) if partial else 0,
             "pending_at": self._take(4, 4) if pool.coalesce == "deferred" else 0,
             "victim_at": self._take(8, 4) if pool.victim_up_to else 0,

@@ -152,14 +152,31 @@ class General(_Pool):
     search_percent: int = Field(
         default=100, ge=0, le=100, description="share of the free blocks a best fit looks at, per cent"
     )
+    search_most: int = Field(
+        default=0, ge=0, le=MAX_REQUEST, description="most free blocks that one search of a list looks at; 0: all"
+    )
+    search_from: Literal["start", "freed", "lowest-free"] = Field(default="start", description="where a search starts")
     split: Literal["always", "never"] | Annotated[int, Field(ge=0, le=MAX_REQUEST)] = Field(
         default="always", description="least remainder, bytes"
     )
     split_from: Literal["head", "tail"] = Field(default="head", description="end of the block the request is cut from")
-    coalesce: Literal["immediate", "never", "forward", "lazy", "deferred"] = Field(
+    remainder: Literal["in-place", "filed"] = Field(
+        default="in-place", description="a remainder takes the place of the block that was split, or is filed anew"
+    )
+    coalesce: Literal["immediate", "never", "forward", "lazy", "deferred", "sweep"] = Field(
         default="immediate", description="when free neighbours merge"
     )
     coalesce_from: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest block that merges, bytes")
+    merge_until: Literal["end", "enough"] = Field(
+        default="end", description="a lazy merge takes all free blocks behind, or ends once the block is large enough"
+    )
+    merged: Literal["filed", "in-place"] = Field(
+        default="filed", description="a free block that one behind it joins is filed anew, or keeps its place"
+    )
+    top: Literal["last", "bump", "list"] = Field(
+        default="last", description="memory never used: taken last, taken last and never given back, or a free block"
+    )
+    grow_least: int = Field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
     min_block: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
     )
@@ -412,6 +429,7 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
         yield f'"unit" {pool.unit} is not valid; valid: 0 (= align) or a power of two from align ({recipe.align}) up'
         return
     yield from _search_contradictions(pool)
+    yield from _top_contradictions(pool, recipe)
     if pool.bins != "none":
         yield from _bin_contradictions(pool, recipe)
     yield from _victim_contradictions(pool)
@@ -422,6 +440,37 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
     if 0 < pool.min_block < least:
         yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
     yield from _region_contradictions(pool, recipe, index, max(least, pool.min_block))
+
+
+def _place_contradictions(pool: General) -> Iterator[str]:
+    unsorted = pool.bins == "none" and pool.free_list != "implicit" and pool.order in ("lifo", "fifo")
+    if pool.merged == "in-place" and (pool.coalesce != "immediate" or not unsorted):
+        yield '"merged" "in-place" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
+    if pool.coalesce == "sweep" and (pool.bins != "none" or pool.free_list == "implicit" or pool.order == "size"):
+        yield '"coalesce" "sweep" passes over one list before each search; it needs "bins" "none", lists, no "order" "size"'
+
+
+def _grows(pool: Pool) -> bool:
+    return isinstance(pool, Fixed) and pool.counts == "grow"
+
+
+def _top_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
+    if pool.top == "bump" and _has_tags(pool):
+        yield (
+            '"top" "bump" leaves free blocks below memory that has no header to say so; valid with "boundary_tags" '
+            "true: last, list"
+        )
+    if pool.top != "last" and pool.victim_up_to:
+        yield f'"top" "{pool.top}" is not valid with "victim_up_to"; valid: last'
+    if pool.top == "list" and pool.region == 0 and any(_grows(other) for other in recipe.pools):
+        yield '"top" "list" leaves nothing to the fixed pool that grows; valid: last, bump, or a "region"'
+    if pool.grow_least and (
+        pool.top != "bump" or pool.bins != "none" or pool.fit == "exact" or pool.search_most or pool.split == "never"
+    ):
+        yield (
+            '"grow_least" leaves a surplus that the next search must find; it needs "top" "bump", "bins" "none", a '
+            '"split", no "fit" "exact" and no "search_most"'
+        )
 
 
 def _header_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
@@ -436,6 +485,13 @@ def _header_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
 
 
 def _search_contradictions(pool: General) -> Iterator[str]:
+    yield from _place_contradictions(pool)
+    if pool.search_most and pool.free_list == "implicit":
+        yield f'"search_most" {pool.search_most} counts free blocks of a list; valid with "free_list" "implicit": 0'
+    if pool.search_from == "freed" and pool.fit != "next":
+        yield f'"search_from" "freed" is where a next fit starts; valid with "fit" "{pool.fit}": start'
+    if pool.search_from == "lowest-free" and (pool.fit not in ("first", "exact") or pool.free_list != "implicit"):
+        yield '"search_from" "lowest-free" needs "free_list" "implicit" and "fit" "first"; lists begin with free blocks'
     if pool.free_list == "implicit" and pool.bins != "none":
         yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "implicit": "none"'
     if pool.free_list == "implicit" and pool.fit == "best" and 0 < pool.search_percent < 100:
@@ -626,6 +682,7 @@ def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["alway
 
 @lru_cache(maxsize=65536)
 def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
+    order = "address" if pool.free_list == "implicit" else pool.order
     if not pool.victim_up_to and pool.close_bins:  # best fit takes the next filled bin anyway
         pool = pool.model_copy(update={"close_bins": 0})
     unit = pool.unit or align
@@ -635,9 +692,14 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
         changes["tag_in"] = "block"
     if pool.free_list == "implicit":
         changes["links_in"] = "payload"
+    if order in ("address", "size") or pool.bins != "none" or pool.free_list == "implicit":
+        changes["remainder"] = "in-place"  # the order says where it belongs
+    if pool.coalesce != "lazy":
+        changes["merge_until"] = "end"
+    if pool.grow_least:
+        changes["grow_least"] = 0 if pool.grow_least <= min_block else _round_up(pool.grow_least, unit)
     if pool.max_block == MAX_REACH:
         changes["max_block"] = 0
-    order = "address" if pool.free_list == "implicit" else pool.order
     changes["order"] = order
     if pool.bins == "none":
         changes |= {"linear_up_to": None, "bins_per_octave": None, "bin_by": "block"}
@@ -800,6 +862,13 @@ def _general_summary(pool: General) -> str:
     words += [] if pool.boundary_tags else ["no tags"]
     words += ["tags in headers"] if pool.tag_in == "header" else []
     words += ["links in headers"] if pool.links_in == "header" else []
+    words += [f"search from {pool.search_from}"] if pool.search_from != "start" else []
+    words += [f"search at most {pool.search_most}"] if pool.search_most else []
+    words += ["remainders filed"] if pool.remainder == "filed" else []
+    words += ["merged in place"] if pool.merged == "in-place" else []
+    words += ["merge until enough"] if pool.merge_until == "enough" else []
+    words += [f"top {pool.top}"] if pool.top != "last" else []
+    words += [f"grow at least {pool.grow_least} B"] if pool.grow_least else []
     words += ["bins by payload"] if pool.bin_by == "payload" else []
     words += ["powers of two"] if pool.round_to == "power-of-two" else []
     for key in ("header", "trailer", "min_block", "max_block", "unit", "region"):
