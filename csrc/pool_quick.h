@@ -36,6 +36,12 @@ static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
 {
     if (q->by_size) {
         const uint32_t block = capacity + q->block_header;
+        if (q->block_doubles) {
+            if (block > q->up_to || (q->mixed && (block < q->block_least || (block & (block - 1u)) != 0))) {
+                return q->count;
+            }
+            return highest_bit(block) - highest_bit(q->block_least);
+        }
         if (q->mixed && (block < q->block_least || (block & ((1u << q->block_unit_shift) - 1u)) != 0)) {
             return q->count;
         }
