@@ -84,24 +84,25 @@ static uint32_t refuse(void)
 #define FREE(p) CALL(free, p, 0, 0)
 #endif
 
-static uint32_t taken;
-
-/* For C libraries' heaps; both names that they know it by. */
+/* For C libraries' heaps, under both names that they know it by. */
 void *_sbrk(ptrdiff_t bytes)
 {
-    const uint32_t before = taken;
-    if (bytes > (ptrdiff_t)(hw_feed.arena_bytes - before)) {
+    static unsigned char *top;
+    if (top == NULL) {
+        top = hw_feed.arena;
+    }
+    unsigned char *before = top;
+    if (bytes > hw_feed.arena + hw_feed.arena_bytes - before) {
         return (void *)-1;
     }
-    taken = before + (uint32_t)bytes;
-    hw_feed.taken = taken > hw_feed.taken ? taken : hw_feed.taken;
-    return hw_feed.arena + before;
+    top = before + bytes;
+    if (top - hw_feed.arena > (ptrdiff_t)hw_feed.taken) {
+        hw_feed.taken = (uint32_t)(top - hw_feed.arena);
+    }
+    return before;
 }
 
-void *sbrk(ptrdiff_t bytes)
-{
-    return _sbrk(bytes);
-}
+void *sbrk(ptrdiff_t bytes) __attribute__((alias("_sbrk")));
 
 static uint32_t perform(const struct event *event)
 {
