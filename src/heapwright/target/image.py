@@ -165,7 +165,10 @@ class Workshop:
         sources = [self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources]
         support = self._compile(DRIVER / "sbrk.c", "-Os") if self.heap.library else None
         objects = [*([support] if support else []), *self._support(), *sources]
-        keep = [*(_LIBRARY_SUPPORT if self.heap.library else _SUPPORT), *(self.heap.prefix + entry for entry in entries)]
+        keep = [
+            *(_LIBRARY_SUPPORT if self.heap.library else _SUPPORT),
+            *(self.heap.prefix + entry for entry in entries),
+        ]
         name = f"size-{level}-{'-'.join(entries)}"
         return self._link(objects, name, [*(f"-Wl,-u,{symbol}" for symbol in keep), "-Wl,-e,memcpy"]).size
 

@@ -14,7 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.target.feed import COUNTS, DATA_AT, FEED, OUTPUT_AT, PATH_AT, STUBS, Input, Run, check_stubs, split_ticks
+from heapwright.target.feed import (
+    COUNTS,
+    DATA_AT,
+    FEED,
+    OUTPUT_AT,
+    PATH_AT,
+    STUBS,
+    Input,
+    Run,
+    check_stubs,
+    split_ticks,
+)
 
 if TYPE_CHECKING:
     from heapwright.target.cpus import Cpu
@@ -98,7 +109,9 @@ def _run(command: list[str], folder: Path, name: str) -> None:
             command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=SECONDS
         )
     except subprocess.TimeoutExpired:
-        raise HeapwrightError(f"{name}: the image did not reach its end in {SECONDS} s; measure a shorter trace") from None
+        raise HeapwrightError(
+            f"{name}: the image did not reach its end in {SECONDS} s; measure a shorter trace"
+        ) from None
     if done.returncode or not (folder / "output.bin").exists():
         what = done.stderr.strip() or f"status {done.returncode}"
         raise HeapwrightError(f"{name}: the image did not reach its end: {what}")
