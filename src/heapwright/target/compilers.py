@@ -29,7 +29,7 @@ GCC_PACKAGES = {
     "arm": "gcc-arm-none-eabi libnewlib-arm-none-eabi picolibc-arm-none-eabi",
     "riscv": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
 }
-# Freestanding; a function a section, so that a linker drops what a firmware does not call. Without -g zig strips symbols.
+# A function a section, so that the linker drops what nobody calls. Without -g zig strips symbols.
 _COMMON = ("-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-fno-common", "-g", "-w")
 
 

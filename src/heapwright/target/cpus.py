@@ -97,8 +97,8 @@ CPUS = {
             "cortex-m3",
             "HW_THUMB_UNTIMED",
             13,
-            "ARMv6-M code run on an emulated Cortex-M3, because no emulator here has the M0+: the instructions executed "
-            "are the same; faults on unaligned accesses and the M0+'s cycles are not modelled",
+            "ARMv6-M code run on an emulated Cortex-M3, because no emulator here has the M0+: the instructions "
+            "executed are the same; faults on unaligned accesses and the M0+'s cycles are not modelled",
         ),
         _cortex("cortex-m4", "cortex-m4", "HW_THUMB_M4", 15, None),
         Cpu(

@@ -1,4 +1,4 @@
-"""What goes into an image and what comes out: the trace as 8-byte events, where it lies, and the counts of its calls."""
+"""What goes into an image and what comes out: the trace as 8-byte events, its place, and the counts of its calls."""
 
 from __future__ import annotations
 

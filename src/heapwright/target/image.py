@@ -92,7 +92,7 @@ class Image:
                 for segment in elf.iter_segments("PT_LOAD")
                 if segment["p_filesz"] and segment.data()
             )
-            table = elf.get_section_by_name(".symtab")
+            table: Any = elf.get_section_by_name(".symtab")
             symbols = {one.name: int(one["st_value"]) & ~_thumb_bit(one) for one in table.iter_symbols()}
             return cls(path, segments, symbols, _size(elf), compiler)
 

@@ -1,4 +1,4 @@
-"""Measures a heap on a target processor: trace x heap x processor -> instructions, accesses, stack, cycles, code bytes."""
+"""Measures heaps on a processor: trace x heap x processor -> instructions, accesses, stack, cycles, code bytes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def measure(
         backend: "unicorn" or "qemu"; None for the first that is installed.
         compiler: "gcc" or "zig"; None for the first that is installed.
         level: optimisation of the heap that runs, one of LEVELS.
-        arena: bytes of the arena; None for 4 MB less 64 KiB, or more where the trace needs it, within the recipe's reach.
+        arena: bytes of the arena; None for 4 MB less 64 KiB, or more where the trace needs it, within the
+            recipe's reach.
 
     Returns what docs/target.md describes under "What is told"; what cannot be counted is None.
 
@@ -64,7 +65,7 @@ def measure(
         bytes_ = arena or _arena_bytes(resolved, trace, target)
         given = Input.of(trace, target, bytes_, arena_used=_metadata_end(resolved, trace, bytes_))
         run = _run(chosen, image, given, resolved)
-        code = workshop.code_bytes()
+        code: dict[str, Any] = {**workshop.code_bytes()}
         code |= {other: workshop.code_bytes(other) for other in LEVELS[1:]}
     return {
         "heap": resolved.name,
@@ -108,7 +109,7 @@ def _version(backend: str, target: Cpu) -> str:
 
 
 def _run(backend: str, image: Image, given: Input, heap: Heap) -> Run:
-    run = (unicorn_backend if backend == "unicorn" else qemu_backend).run(image, given)
+    run = unicorn_backend.run(image, given) if backend == "unicorn" else qemu_backend.run(image, given)
     if not run.started:
         raise HeapwrightError(
             f"{heap.name}: an arena of {given.layout.arena_bytes:,} bytes cannot hold its control data"

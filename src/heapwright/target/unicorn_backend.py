@@ -18,7 +18,6 @@ from heapwright.errors import HeapwrightError
 from heapwright.target.feed import COUNTS, FEED, STUBS, Input, Run, check_stubs, split_ticks
 
 if TYPE_CHECKING:
-    from heapwright.target.cpus import Cpu
     from heapwright.target.image import Image
 
 REQUIREMENT = "unicorn>=2.0.1,<2.1.4"
