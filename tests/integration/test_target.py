@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from c_programs import absent
 
 from heapwright import zoo
 from heapwright.errors import HeapwrightError
@@ -19,7 +20,6 @@ from heapwright.target.cpus import CPUS
 from heapwright.target.image import Heap, Workshop
 from heapwright.target.measure import calls_by_kind, find_backend
 from heapwright.traces import FREE, MALLOC, REALLOC, Trace
-from c_programs import absent
 
 CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
 
@@ -255,3 +255,57 @@ def test_recipe_objects_are_measured_as_files_are() -> None:
     trace = Trace.from_columns(op=[0, 3], id=[1, 1], size=[100, 0])
     recipe = Recipe.parse('name = "x"\n[[pool]]\nkind = "general"\n', "x")
     assert measure(recipe, trace)["heap"] == "x"
+
+
+@pytest.fixture
+def small_study(tmp_path: Path, random_trace: Trace) -> Path:
+    from heapwright.explore import explore
+
+    class Space:
+        def recipes(self) -> list[Recipe]:
+            return [zoo.load("victim-bins")]
+
+    path = tmp_path / "trace.parquet"
+    random_trace.write(path)
+    explore([Trace.read(path)], Space(), study_path=tmp_path / "study.duckdb")
+    return tmp_path / "study.duckdb"
+
+
+def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
+    tools("cortex-m3", None, "unicorn")
+    from heapwright.study import Study
+    from heapwright.target.front import measure_front
+
+    found = {one["heap"]: one for one in measure_front(small_study)}
+    with Study.open(small_study) as study:
+        front = study.front(("instructions_pair_mean", "footprint_bytes", "code_bytes"))
+        tlsf = study.candidate("tlsf")
+        details = study.measured()
+    assert {one.label for one in front} <= set(found) and front
+    calls = found["tlsf"]["calls"]
+    pair = calls["malloc"]["instructions_mean"] + calls["free"]["instructions_mean"]
+    assert tlsf.metrics["instructions_pair_mean"] == pytest.approx(pair)
+    assert tlsf.metrics["code_bytes"] == found["tlsf"]["code_bytes"]["total"]
+    assert [detail for *_, id, _, detail in details if id == tlsf.id] == [found["tlsf"]]
+    measure_front(small_study, level="O2")
+    with Study.open(small_study) as study:
+        assert len(study.measured()) == 2 * len(details)
+        assert study.candidate("tlsf").metrics["instructions_malloc_mean"] < tlsf.metrics["instructions_malloc_mean"]
+
+
+def test_code_bytes_as_an_objective(tmp_path: Path) -> None:
+    tools("cortex-m3", "gcc")
+    from heapwright.explore import explore
+    from heapwright.study import Study
+
+    class Space:
+        def recipes(self) -> list[Recipe]:
+            return []
+
+    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
+    explore([trace], Space(), "footprint_bytes,code_bytes", tmp_path / "study.duckdb")
+    with Study.open(tmp_path / "study.duckdb") as study:
+        sizes = {one.candidate.label: one.candidate.metrics["code_bytes"] for one in study.zoo_standings()}
+        sizes |= {one.label: one.metrics["code_bytes"] for one in study.front()}
+    assert sizes["tlsf"] == measure("tlsf", trace, compiler="gcc")["code_bytes"]["total"]
+    assert sizes["kingsley"] < sizes["victim-bins"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +17,7 @@ from heapwright.target.feed import Input, Run
 from heapwright.target.image import Heap, Image, Workshop
 
 if TYPE_CHECKING:
+    from heapwright.metrics import Value
     from heapwright.recipes import Recipe
     from heapwright.traces import Trace
 
@@ -57,33 +60,100 @@ def measure(
     Raises HeapwrightError where a tool is missing (with what to install) or fails, the heap cannot be built, or the
     arena cannot hold its control data.
     """
-    target = cpu(cpu_name)
-    chosen = find_backend(target, backend)
-    resolved = Heap.resolve(heap) if isinstance(heap, str) else Heap(heap.name or heap.hash, recipe=heap)
-    with Workshop(resolved, find_compiler(target, compiler)) as workshop:
-        image = workshop.image(level)
-        bytes_ = arena or _arena_bytes(resolved, trace, target)
-        given = Input.of(trace, target, bytes_, arena_used=_metadata_end(resolved, trace, bytes_))
-        run = _run(chosen, image, given, resolved)
-        code: dict[str, Any] = {**workshop.code_bytes()}
-        code |= {other: workshop.code_bytes(other) for other in LEVELS[1:]}
-    return {
-        "heap": resolved.name,
-        "trace": trace.name,
-        "cpu": target.name,
-        "runs_on": target.runs_on,
-        "note": target.note,
-        "compiler": image.compiler.version,
-        "backend": _version(chosen, target),
-        "level": level,
-        "arena_bytes": bytes_,
-        "footprint_bytes": _footprint(resolved, trace, run, code, bytes_),
-        "failed": int(run.refused.sum()),
-        "code_bytes": code,
-        "calls": calls_by_kind(run, trace),
-        "phases": _by_phase(run, trace),
-        "prediction": _prediction(resolved, trace, run, bytes_),
-    }
+    session = Session(cpu_name, backend, compiler, level, arena)
+    return session.measure(heap, [trace], LEVELS)[0]
+
+
+@dataclass(frozen=True)
+class Session:
+    """Everything that is the same for the heaps and traces that are to be compared; arguments as for `measure`."""
+
+    cpu_name: str = DEFAULT_CPU
+    backend: str | None = None
+    compiler: str | None = None
+    level: str = LEVELS[0]
+    arena: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise HeapwrightError at once where a tool is missing."""
+        find_compiler(self.cpu, self.compiler)
+        find_backend(self.cpu, self.backend)
+
+    @property
+    def cpu(self) -> Cpu:
+        """The processor."""
+        return cpu(self.cpu_name)
+
+    @property
+    def setting(self) -> str:
+        """What numbers must share to be compared: processor, compiler, optimisation."""
+        return f"{self.cpu_name}, {find_compiler(self.cpu, self.compiler).version} -{self.level}"
+
+    def measure(self, heap: str | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]) -> list[dict[str, Any]]:
+        """`measure` on several traces with one image; code sizes at these levels, the first of them unnested."""
+        resolved = Heap.resolve(heap) if isinstance(heap, str) else Heap(heap.name or heap.hash, recipe=heap)
+        with Workshop(resolved, find_compiler(self.cpu, self.compiler)) as workshop:
+            image = workshop.image(self.level)
+            code: dict[str, Any] = {**workshop.code_bytes(sizes_at[0])}
+            code |= {other: workshop.code_bytes(other) for other in sizes_at[1:]}
+            return [self._measure(resolved, image, code, trace) for trace in traces]
+
+    def _measure(self, heap: Heap, image: Image, code: dict[str, Any], trace: Trace) -> dict[str, Any]:
+        backend = find_backend(self.cpu, self.backend)
+        arena = self.arena or _arena_bytes(heap, trace, self.cpu)
+        host = _Host.of(heap, trace, arena)
+        given = Input.of(trace, self.cpu, arena, arena_used=len(host.content) if host else 0)
+        run = _run(backend, image, given, heap)
+        return {
+            "heap": heap.name,
+            "trace": trace.name,
+            "cpu": self.cpu.name,
+            "runs_on": self.cpu.runs_on,
+            "note": self.cpu.note,
+            "compiler": image.compiler.version,
+            "backend": _version(backend, self.cpu),
+            "level": self.level,
+            "arena_bytes": arena,
+            "footprint_bytes": _footprint(heap, host, run, code),
+            "failed": int(run.refused.sum()),
+            "code_bytes": code,
+            "calls": calls_by_kind(run, trace),
+            "phases": _by_phase(run, trace),
+            "prediction": host and host.beside(run),
+        }
+
+
+@dataclass(frozen=True)
+class _Host:
+    """The replay on the host: the arena's bytes, which of them are metadata, and the metrics."""
+
+    content: NDArray[np.uint8]
+    marks: NDArray[np.bool_]
+    metrics: dict[str, Value]
+
+    @classmethod
+    def of(cls, heap: Heap, trace: Trace, arena: int) -> _Host | None:
+        if heap.recipe is None:
+            return None
+        from heapwright.replay import metadata, replay
+
+        content, marks = metadata(trace, heap.recipe, arena)
+        return cls(content, marks, replay(trace, heap.recipe, arena=arena))
+
+    def beside(self, run: Run) -> dict[str, Any]:
+        """Prediction against measurement: the same metadata, and how many accesses became loads and stores."""
+        loads, stores = run.counts["arena_loads"], run.counts["arena_stores"]
+        accesses = int(self.metrics["accesses"] or 0)
+        measured = None if loads is None or stores is None else int(loads.sum() + stores.sum())
+        return {
+            "metadata_bytes": int(self.marks.sum()),
+            "metadata_equal": bool(np.array_equal(self.content[self.marks], run.arena[self.marks])),
+            "counted_reads": self.metrics["reads"],
+            "counted_writes": self.metrics["writes"],
+            "measured_loads": None if loads is None else int(loads.sum()),
+            "measured_stores": None if stores is None else int(stores.sum()),
+            "ratio": measured / accesses if measured is not None and accesses else None,
+        }
 
 
 # ---- emulators -----------------------------------------------------------------------------------------------------
@@ -137,21 +207,10 @@ def _rounded(needed: int) -> int:
     return (needed // _ROUND + 2) * _ROUND
 
 
-def _metadata_end(heap: Heap, trace: Trace, arena: int) -> int:
-    if heap.recipe is None:
-        return 0
-    from heapwright.replay import metadata
-
-    return len(metadata(trace, heap.recipe, arena)[0])
-
-
-def _footprint(heap: Heap, trace: Trace, run: Run, code: dict[str, Any], arena: int) -> int | None:
+def _footprint(heap: Heap, host: _Host | None, run: Run, code: dict[str, Any]) -> int | None:
     """Bytes of memory the heap took: the replay's for a recipe, sbrk's peak and static data for a C library."""
-    if heap.recipe is not None:
-        from heapwright.replay import replay
-
-        found = replay(trace, heap.recipe, arena=arena)["footprint_bytes"]
-        return None if found is None else int(found)
+    if host is not None:
+        return int(host.metrics["footprint_bytes"] or 0)
     return run.taken + code["data"] + code["bss"] if heap.library else None
 
 
@@ -238,31 +297,4 @@ def _by_phase(run: Run, trace: Trace) -> dict[str, dict[str, Any]] | None:
         for kind in kinds.values():
             del kind["instructions_histogram"]
         found[name] = kinds
-    return found
-
-
-# ---- prediction against measurement --------------------------------------------------------------------------------
-
-
-def _prediction(heap: Heap, trace: Trace, run: Run, arena: int) -> dict[str, Any] | None:
-    """The host's replay beside the target's: the same metadata, and how many accesses became loads and stores."""
-    if heap.recipe is None:
-        return None
-    from heapwright.replay import metadata, replay
-
-    content, marks = metadata(trace, heap.recipe, arena)
-    counted = replay(trace, heap.recipe, arena=arena)
-    loads, stores = run.counts["arena_loads"], run.counts["arena_stores"]
-    found: dict[str, Any] = {
-        "metadata_bytes": int(marks.sum()),
-        "metadata_equal": bool(np.array_equal(content[marks], run.arena[marks])),
-        "counted_reads": counted["reads"],
-        "counted_writes": counted["writes"],
-        "measured_loads": None if loads is None else int(loads.sum()),
-        "measured_stores": None if stores is None else int(stores.sum()),
-        "ratio": None,
-    }
-    accesses = int(counted["accesses"] or 0)
-    if loads is not None and stores is not None and accesses:
-        found["ratio"] = (found["measured_loads"] + found["measured_stores"]) / accesses
     return found
