@@ -18,7 +18,7 @@ from heapwright.target import compilers, feed, measure, qemu_backend, unicorn_ba
 from heapwright.target.compilers import find_compiler
 from heapwright.target.cpus import CPUS
 from heapwright.target.image import Heap, Workshop
-from heapwright.target.measure import calls_by_kind, find_backend
+from heapwright.target.measure import Session, calls_by_kind, find_backend
 from heapwright.traces import FREE, MALLOC, REALLOC, Trace
 
 CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
@@ -74,7 +74,7 @@ def test_emulators_agree_on_every_call(cpu: str, compiler: str, random_trace: Tr
 
 def test_three_runs_are_identical(random_trace: Trace) -> None:
     tools("cortex-m3", None, "unicorn")
-    first, *others = (measure("victim-bins", random_trace, backend="unicorn") for _ in range(3))
+    first, *others = (Session(backend="unicorn").measure("victim-bins", [random_trace], ["Os"]) for _ in range(3))
     assert all(other == first for other in others)
 
 
