@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from heapwright.cli.options import repair_option
+from heapwright.cli.options import objectives_option, repair_option
 from heapwright.cli.output import json_option, print_json
 
 _CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
@@ -24,6 +24,7 @@ _CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
 )
 @click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample.")
 @click.option("--front", is_flag=True, help="HEAP is a study: measure its front and keep the results in it.")
+@objectives_option
 @repair_option
 @json_option
 def command(
@@ -35,6 +36,7 @@ def command(
     level: str,
     arena: int | None,
     front: bool,
+    objectives: str | None,
     repair: bool,
     as_json: bool,
 ) -> None:
@@ -48,7 +50,7 @@ def command(
     if front:
         from heapwright.target.front import measure_front
 
-        found = measure_front(heap, traces, repair=repair, progress=_say, **options)
+        found = measure_front(heap, traces, objectives=objectives, repair=repair, progress=_say, **options)
     else:
         found = _measure(heap, traces, repair, options)
     if as_json:

@@ -18,6 +18,7 @@ def measure_front(
     study_path: Path | str,
     trace_paths: Sequence[Path] = (),
     *,
+    objectives: str | Sequence[str] | None = None,
     repair: bool = False,
     progress: Callable[[str], None] | None = None,
     **session: Any,
@@ -27,6 +28,7 @@ def measure_front(
     Args:
         study_path: the study; what was measured is added to it.
         trace_paths: where the study's traces lie now; by default where they lay when it was explored.
+        objectives: what the front is optimal in; None for what the study was explored for.
         repair: read the traces as they were read for the exploration.
         progress: called with a line before each heap.
         session: as for `Session`.
@@ -38,7 +40,7 @@ def measure_front(
     chosen = Session(**session)
     with Study.open(study_path) as study:
         standings = [standing.candidate for standing in study.zoo_standings()]
-        members = {one.id: one for one in [*study.front(), *standings] if not one.metrics["failed"]}
+        members = {one.id: one for one in [*study.front(objectives), *standings] if not one.metrics["failed"]}
         recipes = {id: study.recipe(id) for id in members}
         traces = _traces(study, trace_paths, repair)
     found = []
