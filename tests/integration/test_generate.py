@@ -126,6 +126,13 @@ def test_the_comment_says_what_it_is_and_what_it_was_tuned_for() -> None:
     assert again == recipe
 
 
+def test_a_recipe_without_a_name_goes_by_its_hash() -> None:
+    recipe = Recipe.from_dict({"pool": [{"kind": "quick", "sizes": list(range(8, 800, 16))}, {"kind": "general"}]})
+    written = generated_files(recipe)
+    assert written["app_heap.h"].splitlines()[0] == f"/* app_heap.h: recipe {recipe.hash}"
+    assert max(map(len, written["app_heap.h"].splitlines())) <= 125
+
+
 def test_a_recipe_cannot_end_the_comment() -> None:
     recipe = Recipe.from_dict({"name": "odd */ int x; /*", "about": "a */ b", "pool": [{"kind": "general"}]})
     for text in generated_files(recipe, tuned_for="*/ int y;").values():
@@ -217,6 +224,27 @@ def test_the_generated_test_finds_a_broken_heap(tmp_path: Path) -> None:
         done = run(tmp_path / "test")
         assert done.returncode != 0
         source.write_text(text)
+
+
+def test_the_program_in_the_documentation_runs(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "generated-code.md").read_text()
+    program = text[text.index('    #include "app_heap.h"') :]
+    lines = program[: program.index("\n    }\n") + len("\n    }\n")].splitlines()
+    (tmp_path / "main.c").write_text("\n".join(line[4:] for line in lines) + "\n")
+    generate(zoo.load("drr-proposed"), tmp_path)
+    sources = (tmp_path / "app_heap.c", tmp_path / "main.c")
+    compile_or_fail("cc", *STRICT, *SANITIZED, *sources, "-o", tmp_path / "main")
+    assert run(tmp_path / "main").returncode == 0
+
+
+def test_without_loop_idioms_nothing_is_called(generated: Callable[[Recipe], Path], tmp_path: Path) -> None:
+    """The flags that the documentation names for programs that have no memset and memcpy."""
+    idioms = {"gcc": "-fno-tree-loop-distribute-patterns", "clang": "-fno-builtin"}
+    for compiler in compilers():
+        flags = [*STRICT, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-O2", "-c", idioms[compiler]]
+        for name in ("drr-proposed", "tlsf", "wifi-special-pools"):
+            compile_or_fail(compiler, *flags, generated(zoo.load(name)) / "app_heap.c", "-o", tmp_path / "heap.o")
+            assert [name for kind, name in symbols(tmp_path / "heap.o") if kind == "U"] == []
 
 
 def test_malloc_and_free_of_the_2006_design_fit_into_750_bytes_of_thumb(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def generated_files(
     names = {
         "prefix": prefix,
         "upper": prefix.upper(),
-        "title": _in_comment(recipe.name or recipe.summary()),
+        "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
         "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics)],
         "toml": [_in_comment(line) for line in recipe.to_toml().rstrip().splitlines()],
         "version": __version__,

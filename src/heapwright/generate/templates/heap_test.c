@@ -17,7 +17,9 @@
 
 enum { OBJECTS = 256, ROUNDS = 5000 };
 
+#ifndef ARENA_BYTES
 #define ARENA_BYTES {{ arena_bytes }}u
+#endif
 
 static _Alignas({{ upper }}_ARENA_ALIGNMENT) unsigned char arena[ARENA_BYTES];
 
