@@ -96,7 +96,7 @@ CPUS = {
             "cortex-m0plus",
             "cortex-m3",
             "HW_THUMB_UNTIMED",
-            13,
+            14,
             "ARMv6-M code run on an emulated Cortex-M3, because no emulator here has the M0+: the instructions "
             "executed are the same; faults on unaligned accesses and the M0+'s cycles are not modelled",
         ),

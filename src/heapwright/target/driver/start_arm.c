@@ -73,33 +73,37 @@ __asm__(".balign 4\n.global hw_stub_1\n.type hw_stub_1, %function\n.thumb_func\n
         ".global hw_stub_10\n.type hw_stub_10, %function\n.thumb_func\nhw_stub_10:\n"
         "nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nbx lr\n");
 
-/* hw_stub_if(scratch): stores inside IT blocks, which one emulator gets wrong when it watches memory. 15 instructions,
- * 13 where there are no IT blocks; 0x5a in either case. */
-__asm__(".balign 4\n.global hw_stub_if\n.type hw_stub_if, %function\n.thumb_func\nhw_stub_if:\n"
+/* hw_stub_if(scratch): an IT block of stores just before the end of a page of 1 KB, where emulators end a translated
+ * block. Unicorn 2.1.4 skips instructions behind it when it watches memory. 15 instructions, 14 where there are no IT
+ * blocks; 0x5a in either case. */
+__asm__(".section .stub, \"ax\"\n.balign 1024\n.space 1006\n"
+        ".global hw_stub_if\n.type hw_stub_if, %function\n.thumb_func\nhw_stub_if:\n"
         "movs r1, #0x50\n"
-        "movs r2, #0x0a\n"
+        "movs r2, #7\n"
         "movs r3, #0\n"
-        "str r3, [r0]\n"
         "cmp r1, r2\n"
 #if __ARM_ARCH >= 7
-        "itett hi\n"
+        "itet hi\n"
         "strhi r1, [r0]\n"
-        "strls r2, [r0]\n"
+        "strls r3, [r0]\n"
         "strhi r2, [r0, #4]\n"
-        "movhi r3, #1\n"
-        "it ls\n"
-        "strls r3, [r0, #4]\n"
+        "adds r3, #1\n"
+        "adds r3, #1\n"
+        "adds r3, #1\n"
         "ldrd r1, r2, [r0]\n"
 #else
         "str r1, [r0]\n"
         "str r2, [r0, #4]\n"
-        "movs r3, #1\n"
-        "nop\n"
+        "adds r3, #1\n"
+        "adds r3, #1\n"
+        "adds r3, #1\n"
         "ldr r1, [r0]\n"
         "ldr r2, [r0, #4]\n"
 #endif
-        "adds r0, r1, r2\n"
-        "bx lr\n");
+        "adds r1, r1, r2\n"
+        "adds r0, r1, r3\n"
+        "bx lr\n"
+        ".text\n");
 
 /* Semihosting: emulators that stop at hw_done() never come here. */
 static uint32_t semihosting(uint32_t operation, const void *arguments)
