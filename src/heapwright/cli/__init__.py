@@ -16,6 +16,7 @@ COMMANDS = {
     "record": "Record the heap calls of an unmodified program.",
     "import": "Turn a packet capture or a heap log into a Parquet table.",
     "profile": "Characterise what a trace or a packet table asks of memory.",
+    "workload": "Make a trace of what a network application asks of its heap.",
     "zoo": "List the named allocators, or print one.",
     "replay": "Run traces on heaps and print the metrics.",
     "fit": "Find the smallest arena that serves a whole trace.",
