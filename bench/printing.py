@@ -31,7 +31,7 @@ def _about(about: dict[str, Any]) -> None:
     exploration, pick = about["exploration"], about["pick"]
     lines = {
         **about["machine"],
-        "effort": f"median of {about['rounds']} rounds x {about['passes']} passes, all heaps in turn",
+        "effort": f"median of {about['rounds']} rounds x {about['passes']} passes, more on short traces; heaps in turn",
         "exploration": f"{exploration['recipes_per_second']:,.0f} recipes a second: {exploration['recipes']:,} on "
         f"{exploration['trace']} in {exploration['seconds']:.1f} s",
         "broker pick": f"the balanced one of these, {pick['id']}: {pick['recipe']}",

@@ -40,15 +40,22 @@ TARGET_TRACES = "m3_"
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: rounds over all heaps, passes of a heap in a round, recipes explored (None: all)."""
+    """How long to measure: rounds over all heaps, passes of a heap in a round, recipes explored (None: all).
+
+    Short traces get more passes, so that a heap makes at least `calls` calls in a round.
+    """
 
     rounds: int
     passes: int
+    calls: int
     explored: int | None
 
+    def passes_on(self, trace: Trace) -> int:
+        return max(self.passes, self.calls // len(trace))
 
-FULL = Effort(rounds=5, passes=3, explored=None)
-QUICK = Effort(rounds=2, passes=1, explored=100)
+
+FULL = Effort(rounds=5, passes=3, calls=100_000, explored=None)
+QUICK = Effort(rounds=2, passes=1, calls=1, explored=100)
 
 
 # ---- traces --------------------------------------------------------------------------------------------------------
@@ -90,8 +97,8 @@ def measure(bench: Bench, name: str, trace: Trace, heaps: Sequence[Contender], p
         events=len(trace),
         peak_live_bytes=trace.peak_live_bytes,
         arena_bytes={one.name: fit(trace, one.recipe) for one in generated if one.recipe},
-        ns=bench.measure(at_rest, trace, effort.rounds, effort.passes),
-        ns_touched=bench.measure(touched, trace, effort.rounds, effort.passes),
+        ns=bench.measure(at_rest, trace, effort.rounds, effort.passes_on(trace)),
+        ns_touched=bench.measure(touched, trace, effort.rounds, effort.passes_on(trace)),
     )
 
 

@@ -55,8 +55,7 @@ static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_hea
 }
 
 /* Describes the block at `at` of classes that grow; 0 behind the last one, or where a header names no class. */
-static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
-                                       struct hw_block *block)
+static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, f->end_at)) {
         return 0;
@@ -211,12 +210,16 @@ static inline int should_have_merged(const struct hw_general *g, uint32_t word, 
 /* Checks one block against what is known of the block before it; `previous` is that block's word, 0 for the first. */
 static inline int check_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
 {
+    const uint32_t room = load4(h, g->top_at) - b;
+    if (room < g->min_block) {
+        return HW_BROKEN_BOUNDS;
+    }
     const uint32_t word = load_word(g, h, b);
     const uint32_t size = word_size(g, word);
     if (size < g->min_block || (size & ((1u << g->unit_shift) - 1u)) != 0) {
         return HW_BROKEN_SIZE;
     }
-    if (size > load4(h, g->top_at) - b) {
+    if (size > room) {
         return HW_BROKEN_BOUNDS;
     }
     if (previous && should_have_merged(g, previous, word)) {
@@ -246,18 +249,20 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
         const uint32_t b = node - g->header;
-        if (b < g->start || b >= load4(h, g->top_at)) {
+        const uint32_t top = load4(h, g->top_at);
+        if (b < g->start || b >= top || top - b < g->min_block || (node & (g->align - 1u)) != 0) {
             return HW_BROKEN_BOUNDS;
         }
         const uint32_t word = load_word(g, h, b);
-        if ((word & HW_USED) || list_head(g, word_size(g, word)) != head || *blocks >= most) {
+        const uint32_t size = word_size(g, word);
+        if ((word & HW_USED) || size < g->min_block || list_head(g, size) != head || *blocks >= most) {
             return HW_BROKEN_LIST;
         }
         if (g->free_list == HW_DOUBLE && load_link(&g->links, h, node + g->links.field.bytes) != before) {
             return HW_BROKEN_LINK;
         }
         if (g->order == HW_ADDRESS || g->order == HW_SIZE) {
-            const uint32_t this_key = g->order == HW_SIZE ? word_size(g, word) : b;
+            const uint32_t this_key = g->order == HW_SIZE ? size : b;
             if (this_key < key) {
                 return HW_BROKEN_LIST;
             }
@@ -411,20 +416,27 @@ static inline int check_quick(const struct hw_policy *p, const struct hw_quick *
     return 0;
 }
 
-/* The free lists of one class: every entry is a block of the class. */
+/* The list of one class, of its free blocks or the chain of all its blocks: every entry is a block of the class. */
 static inline int check_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
+    if (f->first_fit && f->grow == 0) {
+        return 0;
+    }
     uint32_t blocks = 0;
-    uint32_t node = f->first_fit ? 0 : load_link(&f->links, h, fixed_head(f, class_));
+    uint32_t node = load_link(&f->links, h, fixed_head(f, class_));
     while (node) {
-        if (!fixed_is_payload(f, h, node) || fixed_class_of(f, h, node) != class_) {
+        if ((node & (f->align - 1u)) != 0 || !fixed_is_payload(f, h, node) || fixed_class_of(f, h, node) != class_) {
             return HW_BROKEN_CLASS;
         }
         blocks++;
         if (blocks > load4(h, f->end_at)) {
             return HW_BROKEN_LIST;
         }
-        node = load_link(&f->links, h, node);
+        if (f->first_fit) {
+            node = load_link(&f->links, h, fixed_chain_at(f, node));
+        } else {
+            node = load_link(&f->links, h, node);
+        }
     }
     return 0;
 }
@@ -462,15 +474,24 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         int broken = 0;
-        if (pool->kind == HW_QUICK) {
-            broken = check_quick(p, &pool->quick, heap);
-        } else if (pool->kind == HW_FIXED) {
+        if (pool->kind == HW_FIXED) {
             broken = check_fixed(&pool->fixed, heap);
-        } else {
+        }
+        if (pool->kind == HW_GENERAL) {
             broken = check_general(&pool->general, heap);
         }
         if (broken) {
             return broken;
+        }
+    }
+    /* Last, because a look at a cached block relies on its pool. */
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK) {
+            const int broken = check_quick(p, &pool->quick, heap);
+            if (broken) {
+                return broken;
+            }
         }
     }
     return 0;

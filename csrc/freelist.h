@@ -106,7 +106,8 @@ static inline void unmark_bin(const struct hw_general *g, struct hw_heap *h, uin
     }
 }
 
-/* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: the number of bins. */
+/* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: the number of
+ * bins. */
 static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, uint32_t index)
 {
     if (g->bins <= 32u || index >= 32u) {
@@ -116,7 +117,8 @@ static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_he
     return summary ? lowest_bit(summary) * 32u : g->bins;
 }
 
-/* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(bins / 32) at worst, mostly O(1). */
+/* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(bins / 32) at worst, mostly O(1).
+ */
 static inline uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     while (bin < g->bins) {

@@ -294,8 +294,7 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
 }
 
 /* As heap_malloc(), at an alignment beyond the policy's: only blocks with headers can be cut to it. */
-static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
-                                           uint32_t n)
+static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];

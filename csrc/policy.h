@@ -113,25 +113,25 @@ struct hw_general {
 /* Classes of fixed-size blocks. */
 struct hw_fixed {
     struct hw_links links;
-    struct hw_field word;           /* the header word that names the class */
-    uint32_t count;                 /* number of classes */
-    uint32_t sizes[HW_MAX_CLASSES]; /* payload bytes of each class, ascending */
-    uint32_t counts[HW_MAX_CLASSES]; /* blocks of each class; unused when it grows */
-    uint32_t grow;                  /* 1: classes grow from the end of the arena downwards */
-    uint32_t page;                  /* bytes carved at a time when growing; 0: one block */
-    uint32_t header;                /* bytes before the payload */
-    uint32_t first_fit;             /* 1: flags are searched; 0: free blocks are listed */
-    uint32_t fall_through;          /* 1: an exhausted class borrows from the next larger ones */
-    uint32_t align;                 /* alignment of payloads */
-    uint32_t heads_at;              /* derived: address of the list heads */
-    uint32_t carved_at;             /* derived: address of the number of blocks carved, a class */
-    uint32_t tails_at;              /* derived: address of the chain ends, a class */
+    struct hw_field word;               /* the header word that names the class */
+    uint32_t count;                     /* number of classes */
+    uint32_t sizes[HW_MAX_CLASSES];     /* payload bytes of each class, ascending */
+    uint32_t counts[HW_MAX_CLASSES];    /* blocks of each class; unused when it grows */
+    uint32_t grow;                      /* 1: classes grow from the end of the arena downwards */
+    uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
+    uint32_t header;                    /* bytes before the payload */
+    uint32_t first_fit;                 /* 1: flags are searched; 0: free blocks are listed */
+    uint32_t fall_through;              /* 1: an exhausted class borrows from the next larger ones */
+    uint32_t align;                     /* alignment of payloads */
+    uint32_t heads_at;                  /* derived: address of the list heads */
+    uint32_t carved_at;                 /* derived: address of the number of blocks carved, a class */
+    uint32_t tails_at;                  /* derived: address of the chain ends, a class */
     uint32_t flags_at[HW_MAX_CLASSES];  /* derived: address of each class's flag bytes */
     uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of each class's first block */
-    uint32_t end;                   /* derived: address of the end of its region */
-    uint32_t limit_at;              /* derived: address of the lower end of the grown classes */
-    uint32_t high_at;               /* derived: address of the high-water mark of what lies below */
-    uint32_t end_at;                /* derived: address of the upper end of the grown classes */
+    uint32_t end;                       /* derived: address of the end of its region */
+    uint32_t limit_at;                  /* derived: address of the lower end of the grown classes */
+    uint32_t high_at;                   /* derived: address of the high-water mark of what lies below */
+    uint32_t end_at;                    /* derived: address of the upper end of the grown classes */
 };
 
 struct hw_pool {
@@ -146,19 +146,19 @@ struct hw_pool {
 };
 
 struct hw_policy {
-    uint32_t align;      /* alignment of payloads */
-    uint32_t checks;     /* 1: free and realloc ignore and count pointers that are no used block */
-    uint32_t pool_count; /* number of pools */
-    uint32_t flushes;    /* derived: 1 where some quick pool flushes before the heap grows */
-    uint32_t arena_align; /* derived: alignment of the arena's first byte */
-    uint32_t control;    /* derived: bytes of control data at the arena's base */
-    uint32_t fixed_end;  /* derived: end of the control data and of all regions with a size of their own */
-    uint32_t reach;      /* derived: largest arena that links and sizes can address */
+    uint32_t align;           /* alignment of payloads */
+    uint32_t checks;          /* 1: free and realloc ignore and count pointers that are no used block */
+    uint32_t pool_count;      /* number of pools */
+    uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t arena_align;     /* derived: alignment of the arena's first byte */
+    uint32_t control;         /* derived: bytes of control data at the arena's base */
+    uint32_t fixed_end;       /* derived: end of the control data and of all regions with a size of their own */
+    uint32_t reach;           /* derived: largest arena that links and sizes can address */
     uint32_t shared_high_at;  /* derived: address of the shared part's high-water mark */
     uint32_t shared_limit_at; /* derived: address of the end of the shared part */
     uint32_t shared_end_at;   /* derived: address of the arena's end */
-    uint32_t refused_at; /* derived: address of the number of refused requests */
-    uint32_t misused_at; /* derived: address of the number of wrong pointers ignored */
+    uint32_t refused_at;      /* derived: address of the number of refused requests */
+    uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
     struct hw_pool pools[HW_MAX_POOLS];
 };
 

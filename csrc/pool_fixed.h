@@ -251,7 +251,12 @@ static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uin
 static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
 {
     if (f->grow) {
-        return at >= load4(h, f->limit_at) + f->header && fixed_class_of(f, h, at) < f->count;
+        const uint32_t end = load4(h, f->end_at);
+        if (at < load4(h, f->limit_at) + f->header || at >= end) {
+            return 0;
+        }
+        const uint32_t named = fixed_class_of(f, h, at);
+        return named < f->count && f->sizes[named] <= end - at;
     }
     if (at < f->blocks_at[0] + f->header) {
         return 0;

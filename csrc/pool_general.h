@@ -86,7 +86,8 @@ static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* ---- lazy merging: a search merges what it passes ------------------------------------------------------------------ */
+/* ---- lazy merging: a search merges what it passes ------------------------------------------------------------------
+ */
 
 /* A walk that starts in the middle must start at a block. */
 static inline void keep_rover_on_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end)

@@ -94,6 +94,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->check = check;
     r->metrics = metrics;
     metrics->broken_call = calls->count;
+    metrics->abandoned_call = calls->count;
     if (!heap_init(policy, &r->heap, bytes)) {
         return -2;
     }
@@ -353,8 +354,25 @@ static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
     a->weight += span;
 }
 
+/* The bounds that a replay has not come to yet, and the one that it must not exceed now. */
+struct bounds {
+    const struct hw_bound *next;
+    const struct hw_bound *end;
+    uint64_t accesses;
+};
+
+/* Whether some other heap needed less of both, whatever is still to come. */
+static int is_hopeless(struct bounds *bounds, const struct replay *r)
+{
+    while (bounds->next != bounds->end && bounds->next->covered <= r->heap.covered_bytes) {
+        bounds->accesses = bounds->next->accesses;
+        bounds->next++;
+    }
+    return r->heap.reads + r->heap.writes > bounds->accesses;
+}
+
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              uint32_t *timeline, struct hw_metrics *metrics)
+              const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics)
 {
     struct replay r;
     const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
@@ -373,6 +391,7 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     for (uint64_t i = 0; i < calls->count; i++) {
         frees += calls->op[i] == OP_FREE;
     }
+    struct bounds ahead = {bounds, bounds ? bounds + bound_count : NULL, UINT64_MAX};
     a->freeing.dear = dear;
     a->allocating.dear = dear + frees;
     for (uint64_t i = 0; i < calls->count; i++) {
@@ -382,6 +401,10 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
             timeline[3u * i] = (uint32_t)r.requested;
             timeline[3u * i + 1u] = (uint32_t)(r.capacity + r.headers);
             timeline[3u * i + 2u] = r.heap.covered_bytes;
+        }
+        if (is_hopeless(&ahead, &r)) {
+            metrics->abandoned_call = i;
+            break;
         }
     }
     replay_end(&r);
@@ -424,11 +447,16 @@ static void add_run(struct map *map, uint32_t offset, uint32_t size, uint32_t st
     map->count++;
 }
 
-static void add_block(struct map *map, const struct hw_block *block, const unsigned char *live)
+/* A block that its pool holds for handed out but no object lives in waits in a quick list; where there is none, it is
+ * one of a class whose free blocks are listed. */
+static void add_block(struct map *map, const struct hw_pool *pool, const struct hw_block *block,
+                      const unsigned char *live)
 {
     uint32_t state = 2;
-    if (block->state == HW_BLOCK_USED) {
-        state = live[block->offset + block->header] ? 1 : 3;
+    if (block->state == HW_BLOCK_USED && live[block->offset + block->header]) {
+        state = 1;
+    } else if (block->state == HW_BLOCK_USED && pool->cached) {
+        state = 3;
     }
     add_run(map, block->offset, block->header, 0);
     add_run(map, block->offset + block->header, block->size - block->header, state);
@@ -466,7 +494,7 @@ static void add_column(struct map *map, struct replay *r, uint32_t arena, const 
         struct hw_block block = {0, 0, 0, 0, 0};
         while (pool_block_at(&p->pools[order[i]], &r->heap, block.offset + block.size, &block)) {
             add_run(map, end, block.offset - end, 5);
-            add_block(map, &block, live);
+            add_block(map, &p->pools[order[i]], &block, live);
             end = block.offset + block.size;
         }
     }
@@ -504,7 +532,8 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
     return (int64_t)map.count;
 }
 
-/* ---- metadata ------------------------------------------------------------------------------------------------------ */
+/* ---- metadata ------------------------------------------------------------------------------------------------------
+ */
 
 static void mark(unsigned char *marks, uint32_t from, uint32_t bytes, uint32_t *end)
 {

@@ -20,26 +20,33 @@ struct hw_calls {
 
 /* What one replay found; bytes unless said otherwise. */
 struct hw_metrics {
-    uint64_t requested_peak;   /* largest sum of live requested bytes */
-    uint64_t requested_bytes;  /* sum of all requests */
-    uint64_t admitted_bytes;   /* sum of the requests that were served */
-    uint64_t failed;           /* requests refused */
-    uint64_t reads;            /* metadata loads */
-    uint64_t writes;           /* metadata stores */
-    uint64_t moved;            /* copied by realloc */
-    uint64_t covered;          /* ever covered by blocks */
-    uint64_t peak_requested;   /* live requested bytes when the last block was first covered */
-    uint64_t peak_capacity;    /* payload capacity of live blocks at that time */
-    uint64_t peak_headers;     /* headers of all blocks, used and free, at that time */
-    uint64_t malloc_max;       /* accesses of the dearest malloc, calloc or realloc */
-    uint64_t malloc_p999;      /* accesses that 99.9 % of these calls do not exceed */
-    uint64_t free_max;         /* the same for free */
+    uint64_t requested_peak;  /* largest sum of live requested bytes */
+    uint64_t requested_bytes; /* sum of all requests */
+    uint64_t admitted_bytes;  /* sum of the requests that were served */
+    uint64_t failed;          /* requests refused */
+    uint64_t reads;           /* metadata loads */
+    uint64_t writes;          /* metadata stores */
+    uint64_t moved;           /* copied by realloc */
+    uint64_t covered;         /* ever covered by blocks */
+    uint64_t peak_requested;  /* live requested bytes when the last block was first covered */
+    uint64_t peak_capacity;   /* payload capacity of live blocks at that time */
+    uint64_t peak_headers;    /* headers of all blocks, used and free, at that time */
+    uint64_t malloc_max;      /* accesses of the dearest malloc, calloc or realloc */
+    uint64_t malloc_p999;     /* accesses that 99.9 % of these calls do not exceed */
+    uint64_t free_max;        /* the same for free */
     uint64_t free_p999;
-    uint64_t shared;           /* covered in the shared part of the arena */
-    uint64_t live_blocks;      /* objects alive at the end */
-    double mean_requested;     /* live requested bytes, averaged over time (over calls where there are no times) */
-    uint64_t broken_call;      /* first call after which a payload or an invariant was found broken; count if none */
-    int broken;                /* what was broken: HW_BROKEN_..., or -1 for a payload */
+    uint64_t shared;         /* covered in the shared part of the arena */
+    uint64_t live_blocks;    /* objects alive at the end */
+    double mean_requested;   /* live requested bytes, averaged over time (over calls where there are no times) */
+    uint64_t abandoned_call; /* the call after which a bound was exceeded and the replay given up; count if none */
+    uint64_t broken_call;    /* first call after which a payload or an invariant was found broken; count if none */
+    int broken;              /* what was broken: HW_BROKEN_..., or -1 for a payload */
+};
+
+/* What some other heap needed for the same calls: a heap that needs more of both is not worth finishing. */
+struct hw_bound {
+    uint64_t covered;  /* bytes that blocks may cover before the bound applies */
+    uint64_t accesses; /* metadata accesses that are then too many when exceeded */
 };
 
 /* Bytes of the arena that look alike. */
@@ -63,10 +70,11 @@ void hw_unreserve(void *memory, size_t bytes);
 /* Replays the calls on a fresh heap of `bytes` bytes at `memory`. Refused requests are counted, and later calls of the
  * refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and all invariants after every call).
  * `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers,
- * and bytes ever covered, after each call. Returns 0, or -1 where there is no memory, or -2 where the arena is too
- * small for the heap's control data. O(count) calls of the heap. */
+ * and bytes ever covered, after each call. `bounds`, ascending in `covered` and descending in `accesses`, may be NULL:
+ * a replay that exceeds one is given up, and its other numbers mean nothing. Returns 0, or -1 where there is no memory,
+ * or -2 where the arena is too small for the heap's control data. O(count) calls of the heap. */
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              uint32_t *timeline, struct hw_metrics *metrics);
+              const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics);
 
 /* Replays and describes the whole arena after each of the calls `columns`, ascending. Writes at most `room` runs.
  * Returns the number of runs there are, or a negative number as hw_replay() does. */

@@ -51,14 +51,16 @@ enum { UNRESOLVED, RESOLVING, RESOLVED };
 static _Atomic(int) resolution;
 
 /* dlsym gives an object pointer; ISO C has no cast from there to a function pointer. */
-static void look_up(void *function, const char *const name) {
+static void look_up(void *function, const char *const name)
+{
     void *const symbol = dlsym(RTLD_NEXT, name);
     memcpy(function, &symbol, sizeof symbol);
 }
 
 /* False while the real functions are being looked up. dlsym itself may ask for memory, so nobody may wait here: who
  * comes meanwhile, this thread or another, is served from the bootstrap buffer. */
-static bool resolved(void) {
+static bool resolved(void)
+{
     if (atomic_load_explicit(&resolution, memory_order_acquire) == RESOLVED) {
         return true;
     }
@@ -87,7 +89,8 @@ static bool resolved(void) {
 static alignas(BOOTSTRAP_ALIGN) unsigned char bootstrap[65536];
 static _Atomic(size_t) bootstrap_used;
 
-static void *bootstrap_allocate(const size_t size) {
+static void *bootstrap_allocate(const size_t size)
+{
     if (size > sizeof bootstrap) {
         errno = ENOMEM;
         return NULL;
@@ -102,12 +105,14 @@ static void *bootstrap_allocate(const size_t size) {
     return bootstrap + start + BOOTSTRAP_ALIGN;
 }
 
-static bool in_bootstrap(const void *const pointer) {
+static bool in_bootstrap(const void *const pointer)
+{
     const uintptr_t address = (uintptr_t)pointer;
     return address >= (uintptr_t)bootstrap && address < (uintptr_t)bootstrap + sizeof bootstrap;
 }
 
-static void *leave_bootstrap(const void *const old, const size_t size) {
+static void *leave_bootstrap(const void *const old, const size_t size)
+{
     size_t old_size = 0;
     memcpy(&old_size, (const unsigned char *)old - BOOTSTRAP_ALIGN, sizeof old_size);
     void *const fresh = malloc(size);
@@ -150,18 +155,21 @@ static _Thread_local struct {
     bool inside; /* in the real allocator: what it calls under our names is not the program's call */
 } me __attribute__((tls_model("initial-exec")));
 
-static uint64_t clock_ns(void) {
+static uint64_t clock_ns(void)
+{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void forget_in_child(void) {
+static void forget_in_child(void)
+{
     struct state *const state = atomic_load(&the_state);
     (void)madvise(state, sizeof *state, MADV_DONTNEED);
 }
 
-static struct state *map_state(void) {
+static struct state *map_state(void)
+{
     struct state *const fresh =
         mmap(NULL, sizeof *fresh, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fresh == MAP_FAILED) {
@@ -183,7 +191,8 @@ static struct state *map_state(void) {
 
 /* Reserve disk blocks for a part of the file and map it. Without the reservation the kernel would report a full
  * disk as SIGBUS, and a program's own limit on file sizes as SIGXFSZ: the program would die of being recorded. */
-static void *map_part(const int file, const uint64_t at, const size_t bytes, const int flags) {
+static void *map_part(const int file, const uint64_t at, const size_t bytes, const int flags)
+{
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < at + bytes) {
         errno = EFBIG;
@@ -202,7 +211,8 @@ static void *map_part(const int file, const uint64_t at, const size_t bytes, con
 }
 
 /* An exec keeps the process id, so one process may need several files. */
-static int create_file(struct state *const state) {
+static int create_file(struct state *const state)
+{
     int file = -1;
     for (int image = 0; file < 0; image++) {
         const int length = snprintf(state->path, sizeof state->path, "%s/%d.%d.raw", directory, (int)getpid(), image);
@@ -217,7 +227,8 @@ static int create_file(struct state *const state) {
     return file;
 }
 
-static bool open_recording(struct state *const state) {
+static bool open_recording(struct state *const state)
+{
     const char *const wanted = directory[0] == '\0' ? getenv(DIRECTORY_VARIABLE) : NULL;
     if (wanted != NULL && strlen(wanted) < sizeof directory) {
         memcpy(directory, wanted, strlen(wanted) + 1);
@@ -254,7 +265,8 @@ struct calm {
     int error;
 };
 
-static struct calm calm_begin(void) {
+static struct calm calm_begin(void)
+{
     struct calm calm = {.error = errno};
     sigset_t all;
     (void)sigfillset(&all);
@@ -263,7 +275,8 @@ static struct calm calm_begin(void) {
     return calm;
 }
 
-static void calm_end(const struct calm *const calm) {
+static void calm_end(const struct calm *const calm)
+{
     int ignored = 0;
     (void)pthread_setcancelstate(calm->cancel, &ignored);
     (void)pthread_sigmask(SIG_SETMASK, &calm->signals, NULL);
@@ -271,7 +284,8 @@ static void calm_end(const struct calm *const calm) {
 }
 
 /* The state of this process if it records, else NULL. Runs on the first call after start, fork or exec. */
-static struct state *start(void) {
+static struct state *start(void)
+{
     if (environ == NULL) {
         return NULL; /* the dynamic linker allocates before the C library is ready to open files */
     }
@@ -289,7 +303,8 @@ static struct state *start(void) {
     return expected == RECORDING ? state : NULL;
 }
 
-static struct state *recording(void) {
+static struct state *recording(void)
+{
     struct state *const state = atomic_load_explicit(&the_state, memory_order_acquire);
     if (state != NULL) {
         const int status = atomic_load_explicit(&state->status, memory_order_acquire);
@@ -303,11 +318,13 @@ static struct state *recording(void) {
     return start();
 }
 
-static uint64_t chunk_at(const uint64_t chunk) {
+static uint64_t chunk_at(const uint64_t chunk)
+{
     return RAW_RECORDS_AT + (chunk == 0 ? 0 : RAW_FIRST_CHUNK_BYTES + (chunk - 1) * RAW_CHUNK_BYTES);
 }
 
-static struct raw_record *map_chunk(struct state *const state, const uint64_t chunk) {
+static struct raw_record *map_chunk(struct state *const state, const uint64_t chunk)
+{
     const uint64_t before = clock_ns();
     const int file = open(state->path, O_RDWR | O_CLOEXEC);
     void *part = NULL;
@@ -326,7 +343,8 @@ static struct raw_record *map_chunk(struct state *const state, const uint64_t ch
     return part;
 }
 
-static struct raw_record *grow(struct state *const state, const uint64_t chunk) {
+static struct raw_record *grow(struct state *const state, const uint64_t chunk)
+{
     const struct calm calm = calm_begin();
     while (atomic_exchange_explicit(&state->growing, 1, memory_order_acquire) != 0) {
         (void)sched_yield();
@@ -341,7 +359,8 @@ static struct raw_record *grow(struct state *const state, const uint64_t chunk) 
     return base;
 }
 
-static struct raw_record *place(struct state *const state, const uint64_t index) {
+static struct raw_record *place(struct state *const state, const uint64_t index)
+{
     const bool in_first = index < FIRST_CHUNK_RECORDS;
     const uint64_t beyond = index - FIRST_CHUNK_RECORDS;
     const uint64_t chunk = in_first ? 0 : 1 + beyond / CHUNK_RECORDS;
@@ -357,7 +376,8 @@ static struct raw_record *place(struct state *const state, const uint64_t index)
 
 /* Relaxed is enough for the reservation: the allocator's own synchronisation orders the release of a block before
  * its next allocation, and additions to one variable follow that order. */
-static void record(const enum raw_kind kind, const void *const pointer, const size_t size, const unsigned align_log2) {
+static void record(const enum raw_kind kind, const void *const pointer, const size_t size, const unsigned align_log2)
+{
     struct state *const state = recording();
     if (state == NULL) {
         return;
@@ -385,24 +405,28 @@ static void record(const enum raw_kind kind, const void *const pointer, const si
 }
 
 /* A file even for a program that never allocates: it tells "no calls" from "the recorder was not loaded". */
-__attribute__((constructor)) static void load(void) {
+__attribute__((constructor)) static void load(void)
+{
     (void)resolved();
     (void)recording();
 }
 
 /* ------------------------------------------------- the calls --------------------------------------------------- */
 
-static unsigned log2_up(const size_t align) {
+static unsigned log2_up(const size_t align)
+{
     return align <= 1 ? 0
                       : (unsigned)(sizeof(unsigned long long) * CHAR_BIT) -
                             (unsigned)__builtin_clzll((unsigned long long)align - 1);
 }
 
-static size_t page_size(void) {
+static size_t page_size(void)
+{
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void *allocated(void *const pointer, const enum raw_kind kind, const size_t size, const size_t align) {
+static void *allocated(void *const pointer, const enum raw_kind kind, const size_t size, const size_t align)
+{
     me.inside = false;
     if (pointer != NULL) {
         record(kind, pointer, size, log2_up(align));
@@ -410,7 +434,8 @@ static void *allocated(void *const pointer, const enum raw_kind kind, const size
     return pointer;
 }
 
-EXPORT void *malloc(const size_t size) {
+EXPORT void *malloc(const size_t size)
+{
     if (!resolved()) {
         return bootstrap_allocate(size);
     }
@@ -421,7 +446,8 @@ EXPORT void *malloc(const size_t size) {
     return allocated(real.malloc(size), RAW_MALLOC, size, 0);
 }
 
-EXPORT void *calloc(const size_t count, const size_t size) {
+EXPORT void *calloc(const size_t count, const size_t size)
+{
     if (!resolved()) {
         return size != 0 && count > sizeof bootstrap / size ? bootstrap_allocate(SIZE_MAX)
                                                             : bootstrap_allocate(count * size);
@@ -433,7 +459,8 @@ EXPORT void *calloc(const size_t count, const size_t size) {
     return allocated(real.calloc(count, size), RAW_CALLOC, count * size, 0);
 }
 
-EXPORT void free(void *const pointer) {
+EXPORT void free(void *const pointer)
+{
     if (pointer == NULL || in_bootstrap(pointer) || !resolved()) {
         return;
     }
@@ -451,18 +478,21 @@ EXPORT void free(void *const pointer) {
 EXPORT void free_sized(void *pointer, size_t size);
 EXPORT void free_aligned_sized(void *pointer, size_t align, size_t size);
 
-void free_sized(void *const pointer, const size_t size) {
+void free_sized(void *const pointer, const size_t size)
+{
     (void)size;
     free(pointer);
 }
 
-void free_aligned_sized(void *const pointer, const size_t align, const size_t size) {
+void free_aligned_sized(void *const pointer, const size_t align, const size_t size)
+{
     (void)align;
     (void)size;
     free(pointer);
 }
 
-EXPORT void *realloc(void *const old, const size_t size) {
+EXPORT void *realloc(void *const old, const size_t size)
+{
     if (old == NULL) {
         return malloc(size);
     }
@@ -488,7 +518,8 @@ EXPORT void *realloc(void *const old, const size_t size) {
     return fresh;
 }
 
-EXPORT void *reallocarray(void *const old, const size_t count, const size_t size) {
+EXPORT void *reallocarray(void *const old, const size_t count, const size_t size)
+{
     if (size != 0 && count > SIZE_MAX / size) {
         errno = ENOMEM;
         return NULL;
@@ -496,12 +527,14 @@ EXPORT void *reallocarray(void *const old, const size_t count, const size_t size
     return realloc(old, count * size);
 }
 
-static void *unsupported(void) {
+static void *unsupported(void)
+{
     errno = ENOMEM;
     return NULL;
 }
 
-EXPORT void *aligned_alloc(const size_t align, const size_t size) {
+EXPORT void *aligned_alloc(const size_t align, const size_t size)
+{
     if (!resolved() || real.aligned_alloc == NULL) {
         return unsupported();
     }
@@ -512,7 +545,8 @@ EXPORT void *aligned_alloc(const size_t align, const size_t size) {
     return allocated(real.aligned_alloc(align, size), RAW_MALLOC, size, align);
 }
 
-EXPORT void *memalign(const size_t align, const size_t size) {
+EXPORT void *memalign(const size_t align, const size_t size)
+{
     if (!resolved() || real.memalign == NULL) {
         return unsupported();
     }
@@ -523,7 +557,8 @@ EXPORT void *memalign(const size_t align, const size_t size) {
     return allocated(real.memalign(align, size), RAW_MALLOC, size, align);
 }
 
-EXPORT int posix_memalign(void **const out, const size_t align, const size_t size) {
+EXPORT int posix_memalign(void **const out, const size_t align, const size_t size)
+{
     if (!resolved() || real.posix_memalign == NULL) {
         return ENOMEM;
     }
@@ -536,7 +571,8 @@ EXPORT int posix_memalign(void **const out, const size_t align, const size_t siz
     return failed;
 }
 
-EXPORT void *valloc(const size_t size) {
+EXPORT void *valloc(const size_t size)
+{
     if (!resolved() || real.valloc == NULL) {
         return unsupported();
     }
@@ -547,7 +583,8 @@ EXPORT void *valloc(const size_t size) {
     return allocated(real.valloc(size), RAW_MALLOC, size, page_size());
 }
 
-EXPORT void *pvalloc(const size_t size) {
+EXPORT void *pvalloc(const size_t size)
+{
     if (!resolved() || real.pvalloc == NULL) {
         return unsupported();
     }

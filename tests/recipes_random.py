@@ -133,3 +133,13 @@ def _fixed(rng: random.Random, header: int, growth: str) -> dict[str, Any]:
     else:
         fixed |= {"counts": [rng.randint(1, 12) for _ in sizes], "header": rng.choice([0, 0, 4, header])}
     return fixed
+
+
+def random_general_recipe(rng: random.Random) -> Recipe:
+    """A valid recipe of one general pool without a victim, in an arena without end."""
+    while True:
+        pool = _general(rng, rng.choice([4, 4, 8, 5, 16])) | {"victim_up_to": 0, "close_bins": 0}
+        try:
+            return Recipe.from_dict({"align": rng.choice([1, 2, 4, 8, 16]), "pool": [pool]})
+        except HeapwrightError:
+            continue

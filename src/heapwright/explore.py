@@ -85,7 +85,7 @@ class _Candidate:
 
 
 _Task = tuple[_Candidate, "Trace"]
-_Replay = Callable[["Trace", "Recipe"], Mapping[str, Value]]
+_Replay = Callable[["Trace", "Recipe", Sequence[tuple[int, int]]], Mapping[str, Value]]
 _Done = queue.SimpleQueue[Result | BaseException]
 _Results = Generator[Result | None, None, None]
 
@@ -102,6 +102,7 @@ def explore(
     limit: int | None = None,
     seed: int = 0,
     energy_table: EnergyTable | None = None,
+    prune: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
     """Replay every recipe of the space and of the zoo on every trace and store the metrics as a study.
@@ -116,16 +117,21 @@ def explore(
         jobs: threads; default one for every processor.
         held_out: traces that the front and the zoo are replayed on afterwards, stored apart and never ranked by.
         energy_table: energy of an access by SRAM size, in place of the default one.
+        prune: give a replay up once a finished recipe is known to beat it in both of the default objectives, and
+            store it without metrics: the front is the same, the cloud behind it is not. The zoo is always finished.
         progress: called from this thread about ten times a second.
 
     Raises:
-        HeapwrightError: names that clash, an unknown objective, a study that cannot be written or belongs to another
-            exploration (`Study.create_or_resume`), or Ctrl-C: what was finished is stored and the same call goes on.
+        HeapwrightError: names that clash, an unknown objective, pruning by other objectives than the default ones, a
+            study that cannot be written or belongs to another exploration (`Study.create_or_resume`), or Ctrl-C: what
+            was finished is stored and the same call goes on.
     """
     keys = parse_objectives(objectives)
     _check_names([*traces, *held_out])
     if limit is not None and limit < 1:
         raise HeapwrightError(f"limit: {limit} leaves no recipe to try; give 1 or more")
+    if prune and sorted(keys) != sorted(DEFAULT_OBJECTIVES):
+        raise HeapwrightError(f"prune: works for the objectives {','.join(DEFAULT_OBJECTIVES)} only; leave --prune out")
     start = time.perf_counter()
     table = energy_table or default_energy_table()
     replay = _replay_for(keys, table)
@@ -134,7 +140,7 @@ def explore(
     with Study.create_or_resume(study_path, identity) as study, _Interrupt() as interrupt:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
         run = _Run(study, replay, jobs or _processors(), interrupt, progress)
-        run.evaluate(chosen, traces, held_out=False)
+        run.evaluate(chosen, traces, held_out=False, finished=_Finished(study, len(traces)) if prune else None)
         front = [member.id for member in study.front()]
         if held_out:
             study.hold_out([TraceInfo.of(trace) for trace in held_out])
@@ -160,8 +166,8 @@ def _replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
 
     timed, fitted = "ns_per_event" in objectives, "smallest_arena_bytes" in objectives
 
-    def measure(trace: Trace, recipe: Recipe) -> Mapping[str, Value]:
-        return with_energy(replay(trace, recipe, time=timed, fit=fitted), table)
+    def measure(trace: Trace, recipe: Recipe, better: Sequence[tuple[int, int]]) -> Mapping[str, Value]:
+        return with_energy(replay(trace, recipe, time=timed, fit=fitted, better=better), table)
 
     return measure
 
@@ -228,17 +234,25 @@ class _Run:
     progress: Callable[[Progress], None] | None
     evaluated: int = 0
 
-    def evaluate(self, candidates: Sequence[_Candidate], traces: Sequence[Trace], held_out: bool) -> None:
+    def evaluate(
+        self,
+        candidates: Sequence[_Candidate],
+        traces: Sequence[Trace],
+        held_out: bool,
+        finished: _Finished | None = None,
+    ) -> None:
         """Replay every candidate on every trace but for the pairs that the study has, and store the results."""
         stored = self.study.finished(held_out)
         tasks = [(one, trace) for one in candidates for trace in traces if (one.id, trace.name) not in stored]
         total = len(candidates) * len(traces)
         meter = _Meter(self.progress, "held out" if held_out else "exploring", total - len(tasks), total)
         writer = _Writer(self.study, held_out)
-        with closing(_replays(tasks, self.replay, self.jobs, self.interrupt)) as results, writer:
+        with closing(_replays(tasks, self.replay, self.jobs, self.interrupt, finished)) as results, writer:
             for result in results:
                 if result is not None:
                     writer.add(result)
+                    if finished:
+                        finished.add(result)
                     meter.evaluated += 1
                     self.evaluated += 1
                 writer.write_when_due()
@@ -249,6 +263,47 @@ class _Run:
                 f"{self.study.path}: interrupted with {meter.finished:,} of {total:,} replays stored; "
                 "the same command goes on from there"
             )
+
+
+class _Finished:
+    """What finished recipes need, as the bounds beyond which another replay is hopeless.
+
+    Written by the thread that collects results; workers read `front`, which is replaced as a whole.
+    """
+
+    def __init__(self, study: Study, traces: int) -> None:
+        self._traces = traces
+        self._partial: dict[str, list[tuple[int, int]]] = {}
+        self.front: tuple[tuple[int, int], ...] = ()
+        for member in study.front():
+            self._improve(_needs(member.metrics))
+
+    def add(self, result: Result) -> None:
+        """Take note of a result; once a recipe has served all traces it may bound others.
+
+        Over several traces the footprint is the largest and accesses add up, so what one trace alone exceeds is
+        exceeded for good.
+        """
+        if result.metrics["failed"] != 0:
+            return
+        needs = self._partial.setdefault(result.id, [])
+        needs.append(_needs(result.metrics))
+        if len(needs) == self._traces:
+            self._improve((max(one[0] for one in needs), sum(one[1] for one in needs)))
+            del self._partial[result.id]
+
+    def _improve(self, point: tuple[int, int]) -> None:
+        kept: list[tuple[int, int]] = []
+        for footprint, accesses in sorted((*self.front, point)):
+            if not kept or accesses < kept[-1][1]:
+                kept.append((footprint, accesses))
+        self.front = tuple(kept)
+
+
+def _needs(metrics: Mapping[str, Value]) -> tuple[int, int]:
+    footprint, accesses = (metrics[key] for key in DEFAULT_OBJECTIVES)
+    assert footprint is not None and accesses is not None
+    return int(footprint), int(accesses)
 
 
 class _Writer:
@@ -313,8 +368,8 @@ class _Meter:
 
 
 def _replays(
-    tasks: Sequence[_Task], replay: _Replay, jobs: int, interrupt: _Interrupt
-) -> Generator[Result | None, None, None]:
+    tasks: Sequence[_Task], replay: _Replay, jobs: int, interrupt: _Interrupt, finished: _Finished | None
+) -> _Results:
     """Results of the tasks as they finish, and None about ten times a second where none does.
 
     After an interrupt, or an exception in a worker, no further task is begun; those under way still count. The
@@ -322,7 +377,9 @@ def _replays(
     """
     pending = deque(tasks)
     done: _Done = queue.SimpleQueue()
-    workers = [threading.Thread(target=_work, args=(pending, replay, done)) for _ in range(min(jobs, len(tasks)))]
+    workers = [
+        threading.Thread(target=_work, args=(pending, replay, done, finished)) for _ in range(min(jobs, len(tasks)))
+    ]
     for worker in workers:
         worker.start()
     errors: list[BaseException] = []
@@ -351,7 +408,7 @@ def _next_result(done: _Done, errors: list[BaseException]) -> Result | None:
     return None
 
 
-def _work(pending: deque[_Task], replay: _Replay, done: _Done) -> None:
+def _work(pending: deque[_Task], replay: _Replay, done: _Done, finished: _Finished | None) -> None:
     """One worker: takes tasks until there is none."""
     try:
         while pending:
@@ -359,6 +416,7 @@ def _work(pending: deque[_Task], replay: _Replay, done: _Done) -> None:
                 one, trace = pending.popleft()
             except IndexError:  # another worker took the last one
                 break
-            done.put(Result(one.id, one.recipe, one.zoo_name, trace.name, replay(trace, one.recipe)))
+            better = finished.front if finished and not one.zoo_name else ()
+            done.put(Result(one.id, one.recipe, one.zoo_name, trace.name, replay(trace, one.recipe, better)))
     except BaseException as error:  # raised again by the thread that collects
         done.put(error)

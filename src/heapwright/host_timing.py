@@ -45,9 +45,11 @@ class Bench:
     """A folder of compiled drivers and traces; use it in a `with` statement."""
 
     def __init__(self, compiler: str | None = None, flags: Sequence[str] = FLAGS) -> None:
-        self.compiler = compiler or os.environ.get("CC") or shutil.which("cc") or ""
-        if not self.compiler:
-            raise HeapwrightError("host time needs a C compiler: install gcc or clang, or set CC")
+        self.compiler = compiler or os.environ.get("CC") or "cc"
+        if shutil.which(self.compiler) is None:
+            raise HeapwrightError(
+                f"{self.compiler}: no such C compiler, and host time needs one; install gcc or set CC"
+            )
         self.flags = tuple(flags)
 
     def __enter__(self) -> Bench:

@@ -334,6 +334,8 @@ class _Layout:
             if isinstance(pool, General) and pool.region == 0:
                 self.cursor = self._aligned_for(pool.header, pool.unit)
                 values["general"]["start"] = self.cursor
+            elif isinstance(pool, Fixed) and pool.counts == "grow":  # blocks carved from the end may reach this far
+                self.cursor = self._aligned_for(pool.header, self.align)
         return control
 
     def _counted_classes(self, pool: Fixed, values: dict[str, Any]) -> None:

@@ -148,7 +148,7 @@ def record(
         status, run_seconds, processor_seconds = _run(command, folder, stdout, tell)
         images = sorted(_images(folder), key=lambda image: (-image.allocations, image.path.name))
         if not images:
-            raise HeapwrightError(f"{command[0]}: no heap call was recorded: {_why_nothing(command[0])}")
+            raise HeapwrightError(f"{command[0]}: no heap call was recorded: {_why_nothing(command[0], folder)}")
         files = [_convert(image, output, first=image is images[0]) for image in images]
     calls = sum(file.calls for file in files)
     seconds = sum(file.recording_ns for file in files) / 1e9
@@ -292,8 +292,14 @@ def _still_recording(folder: Path, after: float = 0.0) -> list[int]:
     return sorted(running)
 
 
-def _why_nothing(program: str) -> str:
-    """Say why a program ran without the recorder, as far as its file tells."""
+LEAST_FREE = 1 << 20
+"""Bytes below which a disk is taken for full: the recorder takes its file's room in pieces."""
+
+
+def _why_nothing(program: str, folder: Path) -> str:
+    """Say why a program ran without the recorder, as far as its file and the disk tell."""
+    if shutil.disk_usage(folder).free < LEAST_FREE:
+        return f"the disk that holds {folder.parent} is full; name a file on another one with -o"
     found = shutil.which(program)
     if found is None:
         return "it could not be read"

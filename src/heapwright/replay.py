@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import Value, with_energy
+from heapwright.metrics import METRICS, Value, with_energy
 from heapwright.policy import policy
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def replay(
     check_invariants: bool = False,
     time: bool = False,
     fit: bool = False,
+    better: Sequence[tuple[int, int]] = (),
 ) -> dict[str, Value]:
     """Run the trace on a fresh heap of the recipe and return every metric of `heapwright.metrics.METRICS`.
 
@@ -167,13 +169,18 @@ def replay(
         check_invariants: run the core's checker after every call (slow), and check payloads.
         time: also measure `ns_per_event` on this host with the recipe's generated code.
         fit: also find `smallest_arena_bytes`.
+        better: (footprint_bytes, accesses) of other recipes on this trace, footprints rising and accesses falling. A
+            replay that comes to need as much memory as one of them and more accesses is given up, because both only
+            ever grow: every metric is then None.
 
     Refused requests are counted in `failed`. Deterministic but for `ns_per_event`. Raises HeapwrightError where the
     arena cannot hold the heap's control data, CorruptHeapError where a check fails.
     """
     struct = policy_struct(recipe)
     check = CHECK_INVARIANTS if check_invariants else CHECK_PAYLOAD if check_payload else 0
-    found, arena_bytes = _run(trace, recipe, struct, arena, check)
+    found, arena_bytes = _run(trace, recipe, struct, arena, check, better)
+    if found.abandoned_call < len(trace):
+        return dict.fromkeys(METRICS)
     metrics = _metrics(trace, recipe, struct, found, arena_bytes if arena is not None else None)
     if fit:
         metrics["smallest_arena_bytes"] = _fit(trace, recipe, struct, found, None)
@@ -184,11 +191,20 @@ def replay(
     return metrics
 
 
-def _run(trace: Trace, recipe: Recipe, struct: Any, arena: int | None, check: int = 0) -> tuple[Any, int]:
+def _run(
+    trace: Trace,
+    recipe: Recipe,
+    struct: Any,
+    arena: int | None,
+    check: int = 0,
+    better: Sequence[tuple[int, int]] = (),
+) -> tuple[Any, int]:
     calls = _calls_of(trace)
     size = _arena_bytes(struct, arena)
     found = ffi.new("struct hw_metrics *")
-    code = lib.hw_replay(struct, calls.struct, _arena.reserve(size), size, check, ffi.NULL, found)
+    control = _control_bytes(struct) if better else 0
+    bounds = ffi.new("struct hw_bound[]", [(max(footprint - control, 0), accesses) for footprint, accesses in better])
+    code = lib.hw_replay(struct, calls.struct, _arena.reserve(size), size, check, bounds, len(better), ffi.NULL, found)
     _explain(code, recipe, struct, size)
     if found.broken:
         what = "payload" if found.broken == -1 else f"invariant {found.broken}"
@@ -335,6 +351,8 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
         calls.struct,
         _arena.reserve(size),
         size,
+        0,
+        ffi.NULL,
         0,
         _pointer("uint32_t", rows) if len(trace) else ffi.NULL,
         found,

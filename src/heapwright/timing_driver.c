@@ -5,7 +5,8 @@
  * CALLS is what heapwright.host_timing writes: number of calls and slots, then one record a call. Each pass prints the
  * nanoseconds of CPU time that the calls took. Between passes the heap is made anew (generated code, DRIVE_GENERATED;
  * the core with its policy read at run time, DRIVE_POLICY), or everything is freed (the C library's heap, or the one
- * preloaded in its place). With -DTOUCH each object is written and read once, as a program would.
+ * preloaded in its place). Calls of refused objects are skipped, as a replay does. With -DTOUCH each object is written
+ * once, as a program would; with -DTELL the heap's peak and number of refused requests after the last pass follow.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -23,8 +24,9 @@ static struct timed_heap *heap;
 #define REALLOC(p, n) timed_realloc(heap, p, n)
 #define ALIGNED(a, n) timed_aligned_alloc(heap, a, n)
 #define FREE(p) timed_free(heap, p)
+#define STATISTICS() timed_statistics(heap)
 #elif defined(DRIVE_POLICY)
-#include "heap.h"
+#include "check.h"
 static struct hw_policy policy;
 static struct hw_heap *heap;
 #define RESET(arena, bytes) (heap = hw_init(&policy, arena, bytes))
@@ -32,6 +34,7 @@ static struct hw_heap *heap;
 #define REALLOC(p, n) hw_realloc(&policy, heap, p, n)
 #define ALIGNED(a, n) hw_aligned_alloc(&policy, heap, a, n)
 #define FREE(p) hw_free(&policy, heap, p)
+#define STATISTICS() hw_statistics(&policy, heap)
 #else
 static int heap = 1;
 #define RESET(arena, bytes) ((void)(arena), (void)(bytes))
@@ -65,6 +68,22 @@ static void *read_file(const char *path, size_t *bytes)
     return content;
 }
 
+/* An arena aligned to a power of two of at least its size: aligned requests find the addresses of a replay. */
+static void *reserve(size_t bytes)
+{
+    size_t alignment = 4096;
+    while (alignment < bytes) {
+        alignment *= 2u;
+    }
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    unsigned char *memory = mmap(NULL, bytes + alignment, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory == MAP_FAILED) {
+        perror("arena");
+        exit(1);
+    }
+    return memory + (alignment - (uintptr_t)memory % alignment) % alignment;
+}
+
 static int64_t now(void)
 {
     struct timespec time;
@@ -93,7 +112,7 @@ static void replay(const struct call *calls, uint32_t count, unsigned char **obj
             FREE(objects[slot]);
             objects[slot] = NULL;
         } else if (op == 2u) {
-            unsigned char *moved = REALLOC(objects[slot], calls[i].size);
+            unsigned char *moved = objects[slot] ? REALLOC(objects[slot], calls[i].size) : NULL;
             objects[slot] = moved ? moved : objects[slot];
         } else {
             objects[slot] = calls[i].align ? ALIGNED(calls[i].align, calls[i].size) : MALLOC(calls[i].size);
@@ -113,10 +132,7 @@ int main(int argc, char **argv)
     const uint32_t count = numbers[0];
     const uint32_t slots = numbers[1];
     const size_t arena_bytes = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
-    void *arena = NULL;
-    if (arena_bytes) {
-        arena = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
+    void *arena = arena_bytes ? reserve(arena_bytes) : NULL;
 #ifdef DRIVE_POLICY
     size_t policy_bytes;
     memcpy(&policy, read_file(argv[4], &policy_bytes), sizeof policy);
@@ -142,5 +158,8 @@ int main(int argc, char **argv)
             objects[slot] = NULL;
         }
     }
+#ifdef TELL
+    printf("%lu %lu\n", (unsigned long)STATISTICS().peak, (unsigned long)STATISTICS().refused);
+#endif
     return 0;
 }

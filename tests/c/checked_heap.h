@@ -196,7 +196,7 @@ static void do_malloc(struct checked *c, size_t size)
     check_after(c);
 }
 
-static void do_calloc(struct checked *c, size_t count, size_t size)
+static inline void do_calloc(struct checked *c, size_t count, size_t size)
 {
     c->operation = "calloc";
     c->argument = count;
@@ -209,7 +209,7 @@ static void do_calloc(struct checked *c, size_t count, size_t size)
     check_after(c);
 }
 
-static void do_aligned_alloc(struct checked *c, size_t alignment, size_t size)
+static inline void do_aligned_alloc(struct checked *c, size_t alignment, size_t size)
 {
     c->operation = "aligned_alloc";
     c->argument = alignment;
@@ -219,7 +219,7 @@ static void do_aligned_alloc(struct checked *c, size_t alignment, size_t size)
     check_after(c);
 }
 
-static void do_realloc(struct checked *c, uint32_t index, size_t size)
+static inline void do_realloc(struct checked *c, uint32_t index, size_t size)
 {
     struct object *object = &c->objects[index];
     c->operation = "realloc";
@@ -260,7 +260,7 @@ static void do_free(struct checked *c, uint32_t index)
     check_after(c);
 }
 
-static void do_free_null(struct checked *c)
+static inline void do_free_null(struct checked *c)
 {
     c->operation = "free";
     c->argument = 0;
@@ -288,7 +288,7 @@ static void misuse(struct checked *c, unsigned char *wrong, int by_realloc)
     check_after(c);
 }
 
-static void do_misuse(struct checked *c, uint32_t index, uint32_t which, int by_realloc)
+static inline void do_misuse(struct checked *c, uint32_t index, uint32_t which, int by_realloc)
 {
     unsigned char *object = c->objects[index].at;
     unsigned char elsewhere[64];

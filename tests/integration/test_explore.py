@@ -20,11 +20,13 @@ from heapwright.explore import Exploration, Progress, explore
 from heapwright.metrics import EnergyTable, with_energy
 from heapwright.recipes import General, Quick, Recipe
 from heapwright.replay import replay
+from heapwright.space import Space
 from heapwright.study import Study
 from heapwright.traces import Trace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 class FewRecipes:
@@ -332,3 +334,24 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
     again = json.loads(resumed.stdout)
     assert again["evaluations"] <= 1
     assert again["recipes"] == stored + again["evaluations"]
+
+
+@pytest.mark.parametrize("names", [["mosquitto_broker"], ["mosquitto_broker", "lighttpd_server"]])
+def test_pruning_keeps_the_front(names: list[str], tmp_path: Path) -> None:
+    traces = [Trace.read(EXAMPLES / f"{name}.parquet") for name in names]
+    space = Space.default(traces)
+    fronts, given_up = [], []
+    for prune in (False, True):
+        path = tmp_path / f"{prune}.duckdb"
+        done = explore(traces, space, study_path=path, strategy="random", limit=600, seed=1, prune=prune)
+        fronts.append(done.front)
+        with Study.open(path) as study:
+            given_up.append(int(np.isnan(study.combined.columns["accesses"]).sum()))
+    assert fronts[0] == fronts[1]
+    assert given_up[0] == 0 < given_up[1] < 600
+
+
+def test_pruning_by_other_objectives_is_refused(tmp_path: Path) -> None:
+    trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
+    with pytest.raises(HeapwrightError, match="leave --prune out"):
+        explore([trace], Space.default([trace]), "accesses", tmp_path / "s.duckdb", prune=True)

@@ -133,7 +133,9 @@ def test_tlsf_has_the_layout_of_its_implementation() -> None:
 
 def test_victim_bins_is_exact_bins_with_a_victim() -> None:
     assert general("victim-bins").victim_up_to == 2000
-    assert general("victim-bins").model_copy(update={"victim_up_to": 0, "close_bins": 0}) == general("exact-bins")
+    assert general("victim-bins").model_copy(
+        update={"victim_up_to": 0, "close_bins": 0, "linear_up_to": 2048}
+    ) == general("exact-bins")
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------

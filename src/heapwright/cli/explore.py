@@ -46,6 +46,7 @@ SHOWN_MEMBERS = 16
 @click.option("--strategy", type=click.Choice(["exhaustive", "random"]), default="exhaustive", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Try at most so many recipes beside the zoo.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Which recipes the random strategy draws.")
+@click.option("--prune", is_flag=True, help="Give replays up that cannot reach the front; for large traces.")
 @energy_option
 @repair_option
 @click.option("-o", "--output", metavar="STUDY", required=True, type=click.Path(path_type=Path), help="The study file.")
@@ -59,6 +60,7 @@ def command(
     strategy: Literal["exhaustive", "random"],
     limit: int | None,
     seed: int,
+    prune: bool,
     energy_table: Path | None,
     repair: bool,
     output: Path,
@@ -89,6 +91,7 @@ def command(
             limit=limit,
             seed=seed,
             energy_table=read_energy_table(energy_table),
+            prune=prune,
             progress=show,
         )
     if as_json:

@@ -6,7 +6,6 @@ what ships. The header's declarations and their comments come from csrc/heapwrig
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import tempfile
@@ -94,12 +93,13 @@ def generated_files(
     names = {
         "prefix": prefix,
         "upper": prefix.upper(),
-        "title": recipe.name or recipe.summary(),
-        "about": _about(recipe, tuned_for, metrics),
-        "toml": ["", *recipe.to_toml().rstrip().splitlines()],
+        "title": _in_comment(recipe.name or recipe.summary()),
+        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics)],
+        "toml": [_in_comment(line) for line in recipe.to_toml().rstrip().splitlines()],
         "version": __version__,
         "hash": recipe.hash,
-        "parts": parts,
+        "interface": parts.interface,
+        "code": "\n".join(part for part in (parts.types, parts.constants, parts.functions) if part).rstrip(),
         "arena_alignment": values["arena_align"],
         "least_arena": values["fixed_end"],
         "align": recipe.align,
@@ -121,29 +121,28 @@ def generate(
 ) -> list[Path]:
     """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
 
-    Each file is replaced as a whole: a full disk leaves what was there. Raises OSError where it cannot write.
+    Files take their places once all are written: a full disk leaves what was there. Raises HeapwrightError where it
+    cannot write.
     """
     files = generated_files(recipe, prefix, tuned_for, metrics)
     directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        _replace(directory / name, text)
+    if directory.exists() and not directory.is_dir():
+        raise HeapwrightError(f"{directory}: is no folder; name one with --output")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=directory, prefix=f".{prefix}_heap.") as aside:
+            for name, text in files.items():
+                Path(aside, name).write_text(text, encoding="utf-8")
+            for name in files:
+                os.replace(Path(aside, name), directory / name)
+    except OSError as error:
+        raise HeapwrightError(f"{directory}: cannot write {', '.join(files)}: {error.strerror or error}") from None
     return [directory / name for name in files]
 
 
-def _replace(path: Path, text: str) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError):
-            error.filename = error.filename or str(path)
-        raise
+def _in_comment(text: str) -> str:
+    """The text without what would end a C comment, or look as if it began one."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None) -> list[str]:
@@ -176,7 +175,7 @@ def _measured(metrics: Mapping[str, Value]) -> str:
 
 
 def _test_arena(values: Mapping[str, object]) -> int:
-    """Bytes of the generated test's arena: room for some hundred objects, within what the recipe reaches."""
+    """Bytes of the generated test's arena: too few for all objects at a time, and within what the recipe reaches."""
     fixed, reach = values["fixed_end"], values["reach"]
     assert isinstance(fixed, int) and isinstance(reach, int)
-    return int(min(fixed + 65536, reach))
+    return int(min(fixed + 24576, reach))

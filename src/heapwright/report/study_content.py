@@ -50,14 +50,17 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
     infos = study.traces()
     names = _listed([info.name for info in infos])
     tried, admitted = len(study.combined.ids), len(_admitted(study))
-    refusing = tried - admitted
+    given_up = int(np.isnan(study.combined.columns["failed"]).sum())
+    refusing = tried - admitted - given_up
     refused = f"{refusing:,} of them refused requests" if refusing else "all served every request"
+    if given_up:
+        refused = f"{given_up:,} given up: they could not reach the front"
     return Content(
         title=names,
         lead=f"{tried:,} allocators tried on {names}, judged by {_listed(list(map(words, study.objectives)))}. "
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
-            *(_fact(key, balanced, rival) for key in study.objectives),
+            *(_fact(key, balanced, standings) for key in study.objectives),
             Fact("Recipes tried", f"{tried:,}", refused),
             Fact("On the front", f"{len(front):,}", f"beside {len(standings)} allocators of the zoo"),
         ],
@@ -82,17 +85,20 @@ def _admitted(study: Study) -> npt.NDArray[np.intp]:
     return np.flatnonzero(eligible)
 
 
-def _fact(key: str, balanced: Candidate, rival: Candidate | None) -> Fact:
-    """What the balanced pick costs, against the zoo's best."""
+def _fact(key: str, balanced: Candidate, standings: Sequence[Standing]) -> Fact:
+    """What the balanced pick costs in one objective, against the zoo allocator that is best in it."""
     value = balanced.metrics[key]
     title = f"{words(key).capitalize()}, balanced pick"
-    if rival is None or value is None:
+    ranked = [one.candidate for one in standings if one.on_front or one.dominated_by]
+    known = [(float(other), one) for one in ranked if (other := one.metrics[key]) is not None]
+    if value is None or not known:
         return Fact(title, _cell(key, value, short=True))
-    if rival.id == balanced.id:
-        return Fact(title, _cell(key, value, short=True), f"it is the zoo's {rival.label}")
-    other = rival.metrics[key]
+    pick = min if METRICS[key].direction == "min" else max
+    other, best = pick(known, key=lambda pair: pair[0])
+    if best.id == balanced.id:
+        return Fact(title, _cell(key, value, short=True), f"it is the zoo's {best.label}")
     change = f"{value / other - 1:+.1%} ".replace("-", "\u2212") if other else ""
-    return Fact(title, _cell(key, value, short=True), f"{change}against {rival.label}, best of the zoo")
+    return Fact(title, _cell(key, value, short=True), f"{change}against {best.label}, the zoo's best in this")
 
 
 def _best_of_zoo(

@@ -6,7 +6,7 @@
  *
  * The recipe:
  *
-{% for line in toml[1:] %}
+{% for line in toml %}
  *{{ "     " + line if line else "" }}
 {% endfor %}
  *
@@ -18,6 +18,4 @@
  */
 #include "{{ prefix }}_heap.h"
 
-{{ parts.types }}
-{{ parts.constants }}
-{{ parts.functions }}
+{{ code }}

@@ -11,9 +11,8 @@
  * them. None of them blocks, and none calls anything but itself.
  *
 {% if checks %}
- * free and realloc ignore and count a pointer outside the heap, one that is not aligned, and one whose block is free.
- * What they cannot detect: a pointer into the middle of a block where the bytes in front look like a header, and a
- * second free of a block that a quick list holds.
+ * free and realloc ignore and count a pointer outside the heap, one that is not aligned, and one whose block was freed
+ * already. What they cannot detect: a pointer into the middle of a block where the bytes in front look like a header.
 {% else %}
  * A pointer that did not come from this heap, or was freed before, makes the behaviour undefined, as in C.
 {% endif %}
@@ -37,7 +36,7 @@ extern "C" {
 /* Alignment of every object, in bytes. */
 #define {{ upper }}_ALIGNMENT {{ align }}u
 
-{{ parts.interface }}
+{{ interface }}
 #ifdef __cplusplus
 }
 #endif

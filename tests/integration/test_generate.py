@@ -1,0 +1,395 @@
+"""Generated C: compiled alone it behaves, byte for byte of its metadata, as the recipe's replay said it would."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_programs import ROOT, SANITIZED, STRICT, absent, compilers
+from recipes_random import random_recipes
+from traces_random import random_trace
+
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.generate import generate
+from heapwright.generate.emit import ALLOCATING, LOOKING, core_sources, generated_files
+from heapwright.generate.specialise import specialise_parts
+from heapwright.policy import policy
+from heapwright.recipes import Recipe
+from heapwright.replay import call_records, metadata, replay
+from heapwright.traces import Trace
+
+DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
+HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+LEFT_TO_THE_LINKER = {"memcmp", "memcpy", "memmove", "memset"}
+"""What gcc and clang may call from any freestanding C, whatever the source says."""
+
+RECIPES = zoo.recipes() + random_recipes(25, seed=2006)
+every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name or recipe.hash)
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+
+
+def compile_or_fail(*words: str | Path) -> None:
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Recipe], Path]:
+    """The folder of a recipe's generated files, which tests only read."""
+
+    @cache
+    def written(recipe: Recipe) -> Path:
+        folder = tmp_path_factory.mktemp("generated")
+        generate(recipe, folder)
+        return folder
+
+    return written
+
+
+# ---- the text ------------------------------------------------------------------------------------------------------
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+@every_recipe
+def test_nothing_of_the_core_is_left_unfinished(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
+    written = {path.name: path.read_text() for path in sorted(generated(recipe).iterdir())}
+    assert list(written) == ["app_heap.c", "app_heap.h", "app_heap_test.c"]
+    for text in written.values():
+        assert not re.search(r"\bhw_|\bHW_|struct (hw_)?policy|#include \"(?!app_heap\.h)|[ \t]$", text, re.MULTILINE)
+    source = without_comments(written["app_heap.c"])
+    assert not re.search(r"\bp->|\bg->|\bq->|\bf->|policy|EXPLORE|note_", source)
+    assert re.findall(r"#include .*", source) == ['#include "app_heap.h"']
+    for text in written.values():
+        assert not re.search(r"\n\n\n|\n\n$", text)
+
+
+@every_recipe
+def test_every_name_in_the_source_is_used(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
+    source = without_comments((generated(recipe) / "app_heap.c").read_text())
+    words = Counter(re.findall(r"\w+", source))
+    defined = re.findall(r"^static inline [^(;]*?(\w+)\(", source, re.MULTILINE)
+    for definition in (r"^#define (\w+)", r"^struct (\w+) \{", r"^static const \w+ (\w+)", r"^ +(APP_\w+) = \d"):
+        defined += re.findall(definition, source, re.MULTILINE)
+    assert len(defined) > 20
+    assert [name for name in defined if words[name] < 2] == []
+
+
+@every_recipe
+def test_every_declaration_is_documented(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
+    header = (generated(recipe) / "app_heap.h").read_text()
+    declared = re.findall(r"(.*)\n[\w *]+?\b(app_\w+)\([^)]*\);", header)
+    assert [name for _, name in declared] == [entry.replace("hw_", "app_") for entry in (*ALLOCATING, *LOOKING)]
+    for line_before, _ in declared:
+        assert line_before.endswith("*/")
+    structs = re.findall(r"struct app_\w+ \{(.*?)\};", header, re.DOTALL)
+    members = [line for body in structs for line in body.strip().splitlines()]
+    assert len(members) == 12
+    assert all(re.search(r"; +/\* .+ \*/$", line) for line in members)
+    assert all(re.search(r"/\* .+ \*/$", line) for line in re.findall(r"^#define APP_B.*", header, re.MULTILINE))
+
+
+def test_the_comment_says_what_it_is_and_what_it_was_tuned_for() -> None:
+    recipe = zoo.load("drr-proposed")
+    measured = {"footprint_bytes": 81608, "requested_peak_bytes": 60000, "accesses": 12345, "failed": 0}
+    written = generated_files(recipe, "net", "home_router.parquet, objectives footprint_bytes,accesses", measured)
+    for name in ("net_heap.c", "net_heap.h"):
+        comment = " ".join(written[name].split("*/")[0].replace("\n * ", " ").split())
+        assert "Tuned for home_router.parquet, objectives footprint_bytes,accesses." in comment
+        assert "81,608 bytes of arena, for a peak of 60,000 requested, 12,345 metadata accesses." in comment
+        assert "section 6" in comment
+        assert recipe.hash in comment
+        assert "in any product and under any licence" in comment
+    comment = written["net_heap.c"].split("*/")[0]
+    start = comment.index("The recipe:\n *\n") + len("The recipe:\n *\n")
+    toml = comment[start : comment.index(" * Freestanding")]
+    again = Recipe.parse("\n".join(line[7:] for line in toml.splitlines()), "app_heap.c")
+    assert again == recipe
+
+
+def test_a_recipe_cannot_end_the_comment() -> None:
+    recipe = Recipe.from_dict({"name": "odd */ int x; /*", "about": "a */ b", "pool": [{"kind": "general"}]})
+    for text in generated_files(recipe, tuned_for="*/ int y;").values():
+        assert "int x" not in without_comments(text)
+        assert "int y" not in without_comments(text)
+
+
+def test_the_text_is_the_same_in_every_run() -> None:
+    script = "from heapwright import zoo\nfrom heapwright.generate.emit import generated_files\n"
+    script += "print(generated_files(zoo.load('victim-bins')), generated_files(zoo.load('wifi-special-pools')))"
+    texts = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
+        texts.add(done.stdout)
+    assert len(texts) == 1
+
+
+def test_a_simple_recipe_gives_a_short_text() -> None:
+    values = policy(zoo.load("drr-proposed"))
+    parts = specialise_parts(core_sources(), values, ALLOCATING, "app", header="heapwright.h")
+    lines = [line for text in (parts.types, parts.constants, parts.functions) for line in text.splitlines()]
+    assert 300 < len(lines) < 800
+    assert max(map(len, lines)) <= 120
+
+
+# ---- the code ------------------------------------------------------------------------------------------------------
+
+
+def symbols(path: Path) -> Iterator[tuple[str, str]]:
+    """Kind (as nm tells it) and name of every symbol of an object file."""
+    if shutil.which("nm") is None:
+        absent("nm", "it lists an object's symbols")
+    for line in run("nm", path).stdout.splitlines():
+        kind, name = line.split()[-2:]
+        yield kind, name
+
+
+@every_recipe
+@pytest.mark.parametrize("compiler", compilers())
+def test_compiles_without_a_warning_and_needs_no_library(
+    recipe: Recipe, compiler: str, generated: Callable[[Recipe], Path], tmp_path: Path
+) -> None:
+    source, heap = generated(recipe) / "app_heap.c", tmp_path / "heap.o"
+    flags = [*STRICT, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c"]
+    for level in ("-O0", "-Os", "-O2"):
+        compile_or_fail(compiler, *flags, level, source, "-o", heap)
+        kinds, names = zip(*symbols(heap), strict=True)
+        assert {name for kind, name in symbols(heap) if kind == "U"} <= LEFT_TO_THE_LINKER
+        assert set(kinds) <= {"U", "T", "t", "r"}, "something is neither code nor constant"
+        assert "app_malloc" in names
+        assert all(name.startswith("app_") for kind, name in symbols(heap) if kind == "T")
+
+
+@every_recipe
+def test_the_generated_test_passes(recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path) -> None:
+    sources = [generated(recipe) / name for name in ("app_heap.c", "app_heap_test.c")]
+    compile_or_fail("cc", *STRICT, *SANITIZED, *sources, "-o", tmp_path / "test")
+    done = run(tmp_path / "test")
+    assert (done.stdout, done.returncode) == ("app_heap: ok\n", 0), done.stderr
+    quiet = ["-ffreestanding", "-DAPP_TEST_QUIET", "-fsyntax-only"]
+    compile_or_fail("cc", *STRICT, *quiet, sources[1])
+
+
+@every_recipe
+def test_the_header_may_be_included_from_cpp(
+    recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path
+) -> None:
+    if shutil.which("g++") is None:
+        absent("g++", "it tells whether C++ can include the header")
+    (tmp_path / "uses.cpp").write_text('#include "app_heap.h"\nvoid *f(app_heap *h) { return app_malloc(h, 1); }\n')
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wold-style-cast", "-Werror", "-fsyntax-only"]
+    compile_or_fail("g++", *strict, f"-I{generated(recipe)}", tmp_path / "uses.cpp")
+
+
+def test_the_generated_test_finds_a_broken_heap(tmp_path: Path) -> None:
+    generate(zoo.load("drr-proposed"), tmp_path)
+    source = tmp_path / "app_heap.c"
+    text = source.read_text()
+    defects = {
+        "overlap": ("return size < MIN_BLOCK ? MIN_BLOCK : size;", "return size < 20u ? MIN_BLOCK : size - 4u;"),
+        "lost bytes": ("target[i] = source[i];", "target[i] = source[0];"),
+        "stale tag": ("store4(h, b + size - WORD_BYTES, size_word(size, 0));", ""),
+    }
+    for right, wrong in defects.values():
+        assert text.count(right) == 1
+        source.write_text(text.replace(right, wrong))
+        compile_or_fail("cc", "-w", "-O1", source, tmp_path / "app_heap_test.c", "-o", tmp_path / "test")
+        done = run(tmp_path / "test")
+        assert done.returncode != 0
+        source.write_text(text)
+
+
+def test_malloc_and_free_of_the_2006_design_fit_into_750_bytes_of_thumb(tmp_path: Path) -> None:
+    if shutil.which("arm-none-eabi-gcc") is None:
+        absent("arm-none-eabi-gcc", "it measures the code on the target (Debian: gcc-arm-none-eabi)")
+    generate(zoo.load("drr-proposed"), tmp_path)
+    target = ["-mcpu=cortex-m3", "-mthumb", "-Os", "-ffreestanding", "-ffunction-sections", "-fdata-sections"]
+    roots = ["-nostdlib", "-Wl,--gc-sections", "-Wl,-e,app_malloc", "-Wl,-u,app_free"]
+    elf = tmp_path / "heap.elf"
+    compile_or_fail("arm-none-eabi-gcc", *STRICT, *target, *roots, tmp_path / "app_heap.c", "-o", elf)
+    text = int(run("arm-none-eabi-size", elf).stdout.splitlines()[1].split()[0])
+    assert 300 < text <= 750
+
+
+# ---- the criterion: the same metadata as the replay ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[Recipe], Path]:
+    """The driver around a recipe's generated code."""
+
+    @cache
+    def compiled(recipe: Recipe) -> Path:
+        program = tmp_path_factory.mktemp("driver") / "driver"
+        folder = generated(recipe)
+        compile_or_fail("cc", *STRICT, "-O2", f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program)
+        return program
+
+    return compiled
+
+
+def write_calls(trace: Trace, path: Path) -> Path:
+    slots, records = call_records(trace)
+    path.write_bytes(np.array([len(trace), slots], np.uint32).tobytes() + records.tobytes())
+    return path
+
+
+def arenas(trace: Trace, recipe: Recipe) -> Iterator[int]:
+    """One that serves what can be served, with some bytes to spare, and two that must refuse."""
+    values = policy(recipe)
+    footprint = replay(trace, recipe)["footprint_bytes"]
+    assert isinstance(footprint, int)
+    needed = max(footprint, values["fixed_end"]) + 64
+    yield min(2 * needed + 13, values["reach"])
+    for share in (0.7, 0.3):
+        yield max(int(share * needed), values["fixed_end"] + 64)
+
+
+def expect_same_end(trace: Trace, recipe: Recipe, arena: int, driver: Path, calls: Path) -> int:
+    """Returns the number of requests refused."""
+    content, marks = metadata(trace, recipe, arena)
+    expected = replay(trace, recipe, arena=arena, check_payload=True)
+    done = subprocess.run([driver, calls, str(arena), str(len(content))], capture_output=True, check=True)
+    peak, refused, _, broken_invariant, broken_payloads = map(int, done.stderr.split())
+    assert (peak, refused) == (expected["footprint_bytes"], expected["failed"])
+    assert (broken_invariant, broken_payloads) == (0, 0)
+    assert marks.any()
+    found = np.frombuffer(done.stdout, np.uint8)
+    differ = np.flatnonzero(marks & (found != content))
+    assert differ.size == 0, f"first of {differ.size} different metadata bytes at {differ[0]}"
+    return refused
+
+
+@every_recipe
+def test_random_calls_leave_the_metadata_of_the_replay(
+    recipe: Recipe, driver: Callable[[Recipe], Path], tmp_path: Path
+) -> None:
+    rng = random.Random(recipe.hash)
+    refused = 0
+    for number in range(3):
+        trace = random_trace(rng, 1500)
+        calls = write_calls(trace, tmp_path / f"{number}.calls")
+        for arena in arenas(trace, recipe):
+            refused += expect_same_end(trace, recipe, arena, driver(recipe), calls)
+    assert refused > 0
+
+
+@pytest.fixture(scope="module")
+def real_traces(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Trace, Path]]:
+    folder = tmp_path_factory.mktemp("calls")
+    paths = [ROOT / "examples" / f"{name}.parquet" for name in ("lighttpd_server", "mosquitto_broker")]
+    paths += [shared_data / "heap" / f"{name}.parquet" for name in ("wee_find", "rec_lighttpd")]
+    paths += [shared_data / "synthetic" / "m3_mixed_100000.parquet"]
+    traces = [Trace.read(path) for path in paths]
+    return [(trace, write_calls(trace, folder / f"{trace.name}.calls")) for trace in traces]
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_real_calls_leave_the_metadata_of_the_replay(
+    name: str, real_traces: list[tuple[Trace, Path]], driver: Callable[[Recipe], Path]
+) -> None:
+    recipe = zoo.load(name)
+    for trace, calls in real_traces:
+        for arena in arenas(trace, recipe):
+            expect_same_end(trace, recipe, arena, driver(recipe), calls)
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+
+def command(folder: Path, *words: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `heapwright generate` in a folder; no file may become longer than `limit` bytes, as on a full disk."""
+
+    def set_limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    line = [HEAPWRIGHT, "generate", *words]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=set_limit)
+
+
+def expect_one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
+    done = command(tmp_path, "victim-bins", "--prefix", "net", "-o", "a/b", "--json")
+    names = ["a/b/net_heap.c", "a/b/net_heap.h", "a/b/net_heap_test.c"]
+    assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, {"files": names}, "")
+    assert set(contents(tmp_path)) == set(names)
+    assert (tmp_path / names[0]).read_text() == generated_files(zoo.load("victim-bins"), "net")["net_heap.c"]
+    assert command(tmp_path, "victim-bins", "--prefix", "net", "-o", "a/b").stdout.split() == names
+
+
+def test_a_second_run_replaces_what_was_there(tmp_path: Path) -> None:
+    assert command(tmp_path, "tlsf", "-o", ".").returncode == 0
+    assert command(tmp_path, "kingsley", "-o", ".").returncode == 0
+    written = generated_files(zoo.load("kingsley"))
+    assert contents(tmp_path) == {name: text.encode() for name, text in written.items()}
+
+
+@pytest.mark.parametrize("output", ["/proc", "/proc/heap", "a-file", "a-file/below"])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, output: str) -> None:
+    (tmp_path / "a-file").write_text("mine")
+    expect_one_line(command(tmp_path, "tlsf", "-o", output), output)
+    assert contents(tmp_path) == {"a-file": b"mine"}
+
+
+def test_a_folder_in_a_files_way(tmp_path: Path) -> None:
+    (tmp_path / "app_heap.c").mkdir()
+    expect_one_line(command(tmp_path, "tlsf", "-o", "."), "app_heap.c", "directory")
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("limit", [0, 8000])
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: int) -> None:
+    assert command(tmp_path, "tlsf", "-o", ".").returncode == 0
+    before = contents(tmp_path)
+    expect_one_line(command(tmp_path, "drr-proposed", "-o", ".", limit=limit), "cannot write", "File too large")
+    assert contents(tmp_path) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(before)
+
+
+@pytest.mark.parametrize("prefix", ["9lives", "my-heap", "", "a b", "\u00e4", "x\n"])
+def test_a_prefix_that_is_no_c_name(tmp_path: Path, prefix: str) -> None:
+    expect_one_line(command(tmp_path, "tlsf", "--prefix", prefix, "-o", "out"), "--prefix", "letters, digits and _")
+    with pytest.raises(HeapwrightError, match="letters"):
+        generate(zoo.load("tlsf"), tmp_path / "out", prefix)
+    assert contents(tmp_path) == {}
+
+
+def test_heaps_that_cannot_be_had(tmp_path: Path) -> None:
+    (tmp_path / "wrong.toml").write_text('[[pool]]\nkind = "general"\nheader = 0\ncoalesce = "immediate"\n')
+    expect_one_line(command(tmp_path, "tsfl", "-o", "out"), "tsfl", "tlsf")
+    expect_one_line(command(tmp_path, "wrong.toml", "-o", "out"), "wrong.toml", "header")
+    expect_one_line(command(tmp_path, "absent.toml", "-o", "out"), "absent.toml")
+    expect_one_line(command(tmp_path, "absent.duckdb:3", "-o", "out"), "absent.duckdb")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,101 @@
+"""Host time: the timed programs really do what the replay does. How long they take is no test's business."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import ROOT
+from traces_random import random_trace
+
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.host_timing import Bench, Program, ns_per_event
+from heapwright.policy import policy
+from heapwright.replay import replay
+from heapwright.traces import Trace
+
+PASSES = 2
+
+
+@pytest.fixture(scope="module")
+def broker() -> Trace:
+    return Trace.read(ROOT / "examples" / "mosquitto_broker.parquet")
+
+
+def told(program: Program, calls: Path, arena: int) -> tuple[list[int], tuple[int, int]]:
+    """Nanoseconds of each pass, and the heap's peak and refused requests after the last one."""
+    words = [str(program.path), str(calls), str(PASSES), str(arena), *program.arguments[1:]]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    *times, last = done.stdout.splitlines()
+    peak, refused = map(int, last.split())
+    return [int(line) for line in times], (peak, refused)
+
+
+@pytest.mark.parametrize("name", ["drr-proposed", "victim-bins", "kingsley", "wifi-special-pools"])
+def test_timed_programs_do_what_the_replay_does(name: str, broker: Trace) -> None:
+    recipe = zoo.load(name)
+    for trace in (broker, random_trace(random.Random(name), 3000)):
+        least = policy(recipe)["fixed_end"]
+        ample = 2 * int(replay(trace, recipe)["footprint_bytes"] or 0)
+        with Bench() as bench:
+            calls = bench.calls(trace)
+            programs = [bench.generated(recipe, "-DTELL"), bench.with_policy(recipe, "-DTELL", "-DTOUCH")]
+            for arena in (ample, least + 20_000):
+                expected = replay(trace, recipe, arena=arena)
+                for program in programs:
+                    times, found = told(program, calls, arena)
+                    assert found == (expected["footprint_bytes"], expected["failed"])
+                    assert len(times) == PASSES
+                    assert min(times) > 0
+        assert expected["failed"], "the small arena must refuse something"
+
+
+def test_time_is_given_for_every_heap_and_nothing_is_left_behind(broker: Trace) -> None:
+    with Bench() as bench:
+        recipe = zoo.load("tlsf")
+        programs = {
+            "generated": bench.generated(recipe),
+            "library": bench.library(),
+            "touched": bench.library(None, "-DTOUCH"),
+        }
+        found = bench.measure(programs, broker, rounds=2, passes=1)
+        assert found.keys() == programs.keys()
+        assert min(found.values()) > 0
+        assert len({program.path for program in programs.values()}) == 3
+        assert bench.generated(recipe) == programs["generated"], "compiled once"
+        assert not list(bench.folder.glob("*.calls"))
+    assert not bench.folder.exists()
+
+
+def test_a_replay_gives_its_time_on_request_only(broker: Trace) -> None:
+    recipe = zoo.load("exact-bins")
+    timed, untimed = replay(broker, recipe, time=True), replay(broker, recipe)
+    assert isinstance(timed["ns_per_event"], float)
+    assert timed["ns_per_event"] > 0
+    assert untimed["ns_per_event"] is None
+    assert {**timed, "ns_per_event": None} == untimed
+
+
+def test_one_call_is_enough_of_a_trace() -> None:
+    trace = Trace.from_columns(op=[0], id=[7], size=[100])
+    assert ns_per_event(trace, zoo.load("st-memmgr")) > 0
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, broker: Trace) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(HeapwrightError, match="no-such-compiler"):
+        ns_per_event(broker, zoo.load("tlsf"))
+    with Bench("false") as bench, pytest.raises(HeapwrightError, match="false cannot compile"):
+        bench.library()
+
+
+def test_a_program_that_fails_is_named(broker: Trace) -> None:
+    recipe = zoo.load("tlsf")
+    with Bench() as bench:
+        program = bench.generated(recipe)
+        tiny = Program(program.path, (str(policy(recipe)["fixed_end"] - 1),))
+        with pytest.raises(HeapwrightError, match="the arena is too small"):
+            bench.measure({"tiny": tiny}, broker, rounds=1, passes=1)

@@ -1,0 +1,37 @@
+"""Random traces with every kind of call, for tests that must hold for all of them."""
+
+from __future__ import annotations
+
+import random
+
+from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+
+
+def random_trace(rng: random.Random, calls: int, live: int = 200) -> Trace:
+    """A valid trace of `calls` calls with about `live` objects alive at a time, many of which never die.
+
+    One request in eight asks for an alignment of 8 bytes to 64 KiB, and some for none or far too many bytes.
+    """
+    alive: list[int] = []
+    rows: list[tuple[int, int, int, int]] = []
+    for number in range(calls):
+        kind = rng.random()
+        if alive and kind < 0.1:
+            rows.append((REALLOC, rng.choice(alive), _size(rng), 0))
+        elif alive and kind < 0.1 + 0.9 * len(alive) / (2 * live):
+            rows.append((FREE, alive.pop(rng.randrange(len(alive))), 0, 0))
+        else:
+            align = 1 << int(rng.triangular(3, 17, 3)) if rng.random() < 0.125 else 0
+            rows.append((rng.choice((MALLOC, MALLOC, CALLOC)), number, _size(rng), align))
+            alive.append(number)
+    op, id_, size, align_ = zip(*rows, strict=True)
+    return Trace.from_columns(op=op, id=id_, size=size, align=align_, name=f"random-{calls}")
+
+
+def _size(rng: random.Random) -> int:
+    """What networks ask for: a few sizes all the time, others of every magnitude."""
+    if rng.random() < 0.5:
+        return rng.choice((16, 20, 33, 64, 100, 512, 1476))
+    if rng.random() < 0.01:
+        return rng.choice((0, 1 << 16, 1 << 31))
+    return int(2 ** rng.uniform(0, 12))

@@ -1,0 +1,161 @@
+"""The layout of the control data: nothing overlaps, everything is aligned for its access, regions hold whole blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from recipes_random import random_recipes
+
+from heapwright import zoo
+from heapwright.policy import MAX_REACH, policy
+from heapwright.recipes import Recipe
+
+RECIPES = zoo.recipes() + random_recipes(400, seed=3)
+
+Field = tuple[str, int, int]
+
+
+def round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def pool_fields(pool: dict[str, Any], link: int) -> list[Field]:
+    """(name, address, bytes) of what one pool keeps in the control data for itself alone."""
+    quick, general, fixed = pool["quick"], pool["general"], pool["fixed"]
+    found: list[Field] = []
+    if quick:
+        limited = quick["limit_blocks"] or quick["limit_bytes"]
+        found.append(("heads", quick["heads_at"], quick["count"] * link))
+        found += [("counts", quick["counts_at"], 4 * quick["count"])] if limited else []
+        found += [("cached", quick["cached_at"], 4)] if quick["flush_share"] else []
+    if general:
+        own = ["top_at"] + (["high_at", "limit_at"] if general["region"] else [])
+        own += ["rover_at"] if general["fit"] == 1 else []
+        own += ["count_at"] if general["search_percent"] < 100 else []
+        own += ["pending_at"] if general["coalesce"] == 4 else []
+        found += [(name, general[name], 4) for name in own]
+        found += [("victim", general["victim_at"], 8)] if general["victim_up_to"] else []
+        found += [("bitmap", general["bitmap_at"], round_up(general["bins"], 32) // 8)] if general["bins"] else []
+        found += [("summary", general["summary_at"], 4)] if general["bins"] > 32 else []
+        lists = 0 if general["free_list"] == 2 else max(general["bins"], 1)
+        found += [("lists", general["lists_at"], lists * general["list_stride"])] if lists else []
+    if fixed:
+        listed = fixed["grow"] or not fixed["first_fit"]
+        found += [("heads", fixed["heads_at"], fixed["count"] * link)] if listed else []
+        found += [("carved", fixed["carved_at"], 4 * fixed["count"])] if not fixed["grow"] else []
+        found += [("tails", fixed["tails_at"], fixed["count"] * link)] if fixed["grow"] and fixed["first_fit"] else []
+        found += [("end", fixed["end_at"], 4)] if fixed["grow"] else []
+        found += [("flags", at, count) for at, count in zip(fixed["flags_at"], fixed["counts"], strict=False)]
+    return found
+
+
+def control_fields(recipe: Recipe) -> list[Field]:
+    found = policy(recipe)
+    link = recipe.link_bytes
+    fields = [(name, found[name], 4) for name in ("refused_at", "shared_limit_at", "shared_high_at")]
+    fields += [("misused_at", found["misused_at"], 4)] if recipe.checks else []
+    if any(pool["general"] and pool["general"]["free_list"] == 0 for pool in found["pools"]):
+        fields.append(("null node", 0, 2 * link))
+    for pool in found["pools"]:
+        fields += pool_fields(pool, link)
+    return sorted(fields, key=lambda field: field[1])
+
+
+def regions(recipe: Recipe) -> list[Field]:
+    """(kind, address, bytes) of the parts of the arena that belong to one pool or class."""
+    found: list[Field] = []
+    for pool in policy(recipe)["pools"]:
+        general, fixed = pool["general"], pool["fixed"]
+        if general:
+            found.append(("general", general["start"], general["region"]))
+        if fixed and not fixed["grow"]:
+            for at, size, count in zip(fixed["blocks_at"], fixed["sizes"], fixed["counts"], strict=True):
+                found.append(("class", at, count * round_up(size + fixed["header"], fixed["align"])))
+    return found
+
+
+def test_control_data_does_not_overlap() -> None:
+    for recipe in RECIPES:
+        end = 0
+        for name, at, size in control_fields(recipe):
+            assert at >= end, (name, recipe.to_toml())
+            end = at + size
+        assert end <= policy(recipe)["control"], recipe.to_toml()
+
+
+def test_words_of_the_control_data_are_aligned() -> None:
+    words = {
+        "refused_at",
+        "misused_at",
+        "shared_limit_at",
+        "shared_high_at",
+        "top_at",
+        "high_at",
+        "limit_at",
+        "rover_at",
+    }
+    words |= {"count_at", "pending_at", "victim", "bitmap", "summary", "counts", "cached", "carved", "end"}
+    for recipe in RECIPES:
+        for name, at, _ in control_fields(recipe):
+            wanted = 4 if name in words else recipe.link_bytes if name in ("heads", "tails", "lists") else 1
+            assert at % wanted == 0, (name, recipe.to_toml())
+
+
+def test_list_heads_can_be_linked_to() -> None:
+    """Double lists and the tails of FIFO lists hold addresses of heads, which a short link counts in units."""
+    for recipe in RECIPES:
+        for pool in policy(recipe)["pools"]:
+            general = pool["general"]
+            if general and general["free_list"] != 2 and (general["free_list"] == 0 or general["order"] == 1):
+                unit = 1 << general["links"]["shift"]
+                assert general["lists_at"] % unit == 0 and general["list_stride"] % unit == 0, recipe.to_toml()
+
+
+def test_regions_follow_the_control_data_without_overlap() -> None:
+    for recipe in RECIPES:
+        found = policy(recipe)
+        end = found["control"]
+        for kind, at, size in regions(recipe):
+            assert at >= end, (kind, recipe.to_toml())
+            end = at + size
+        assert found["fixed_end"] >= end
+        assert found["fixed_end"] <= found["reach"] <= MAX_REACH
+
+
+def test_payloads_are_aligned() -> None:
+    for recipe in RECIPES:
+        found = policy(recipe)
+        for pool in found["pools"]:
+            general, fixed = pool["general"], pool["fixed"]
+            if general:
+                assert (general["start"] + general["header"]) % (1 << general["unit_shift"]) == 0
+            if fixed and not fixed["grow"]:
+                assert all((at + fixed["header"]) % recipe.align == 0 for at in fixed["blocks_at"])
+        assert found["arena_align"] % recipe.align == 0
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_fields_that_are_accessed_at_once_lie_aligned(width: int) -> None:
+    for recipe in RECIPES:
+        for pool in policy(recipe)["pools"]:
+            for part in (pool["general"], pool["fixed"]):
+                if part and part["word"] == {"bytes": width, "natural": 1}:
+                    assert recipe.align % width == 0 and part["header"] % width == 0, recipe.to_toml()
+            fixed = pool["fixed"]
+            if (
+                fixed
+                and fixed["grow"]
+                and fixed["first_fit"]
+                and fixed["links"]["field"] == {"bytes": width, "natural": 1}
+            ):
+                assert (fixed["header"] - 4) % width == 0, recipe.to_toml()
+
+
+def test_blocks_that_are_cached_hold_a_link() -> None:
+    for recipe in RECIPES:
+        for pool in policy(recipe)["pools"]:
+            quick = pool["quick"]
+            if quick:
+                smallest = quick["block_least"] - quick["block_header"] if quick["by_size"] else min(quick["sizes"])
+                assert smallest >= recipe.link_bytes, recipe.to_toml()

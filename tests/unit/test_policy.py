@@ -1,0 +1,247 @@
+"""From a recipe to the policy: derived numbers worked out by hand, in the words of csrc/policy.h."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from recipes_random import random_recipes
+
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.policy import MAX_REACH, MAX_REQUEST, policy
+from heapwright.recipes import Recipe
+from heapwright.replay import ffi, policy_struct
+
+
+def heap(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    """Policy of a recipe of these pools."""
+    return policy(Recipe.from_dict({**keys, "pool": list(pools)}))
+
+
+def general(**keys: Any) -> dict[str, Any]:
+    return {"kind": "general", **keys}
+
+
+def fixed(**keys: Any) -> dict[str, Any]:
+    return {"kind": "fixed", **keys}
+
+
+def some(values: dict[str, Any], names: str) -> dict[str, Any]:
+    return {name: values[name] for name in names.split()}
+
+
+def test_the_2006_design() -> None:
+    """Null node 0-7, refused 8, limit 12, high 16, two list heads 20-27, top 28, list 32; payloads are 4-aligned."""
+    found = policy(zoo.load("drr-proposed"))
+    quick, pool = found["pools"]
+    assert some(found, "align pool_count control fixed_end arena_align reach") == {
+        "align": 4,
+        "pool_count": 2,
+        "control": 36,
+        "fixed_end": 36,
+        "arena_align": 16,
+        "reach": 1 << 31,
+    }
+    assert some(found, "refused_at shared_limit_at shared_high_at shared_end_at misused_at") == {
+        "refused_at": 8,
+        "shared_limit_at": 12,
+        "shared_high_at": 16,
+        "shared_end_at": 12,
+        "misused_at": 0,
+    }
+    assert some(quick["quick"], "heads_at count sizes by_size limit_blocks flush mixed block_header block_least") == {
+        "heads_at": 20,
+        "count": 2,
+        "sizes": [16, 1476],
+        "by_size": 0,
+        "limit_blocks": 0,
+        "flush": 0,
+        "mixed": 0,
+        "block_header": 4,
+        "block_least": 16,
+    }
+    assert some(pool["general"], "top_at lists_at list_stride start high_at limit_at min_block split_least") == {
+        "top_at": 28,
+        "lists_at": 32,
+        "list_stride": 4,
+        "start": 36,
+        "high_at": 16,
+        "limit_at": 12,
+        "min_block": 16,
+        "split_least": 16,
+    }
+    assert (quick["cached"], pool["cached"], quick["last"], pool["last"]) == (0, 1, 0, 1)
+
+
+def test_two_level_bins() -> None:
+    """28 exact bins of 4 bytes from 16 up to 128, then 24 octaves of 32 bins up to 2^31 (Masmano et al. 2004)."""
+    pool = policy(zoo.load("tlsf"))["pools"][0]["general"]
+    bins = "bins bin_linear bin_linear_bins bin_first bin_octave bin_steps_log2 bin_round_up"
+    assert some(pool, bins) == {
+        "bins": 28 + 24 * 32,
+        "bin_linear": 128,
+        "bin_linear_bins": 28,
+        "bin_first": 4,
+        "bin_octave": 7,
+        "bin_steps_log2": 5,
+        "bin_round_up": 1,
+    }
+    assert pool["bitmap_at"] == pool["summary_at"] + 4
+    assert pool["lists_at"] == pool["bitmap_at"] + 25 * 4
+    assert pool["start"] + 4 == pool["lists_at"] + 796 * 4 + 4
+
+
+def test_classes_that_grow() -> None:
+    """Kingsley: the heads of 28 classes behind refused, limit and high, then the upper end of what they grow from."""
+    found = policy(zoo.load("kingsley"))
+    pool = found["pools"][0]["fixed"]
+    assert pool["sizes"] == [2**power - 4 for power in range(3, 31)]
+    assert some(pool, "grow page header heads_at end_at limit_at high_at") == {
+        "grow": 1,
+        "page": 4096,
+        "header": 4,
+        "heads_at": 12,
+        "end_at": 12 + 28 * 4,
+        "limit_at": 4,
+        "high_at": 8,
+    }
+    assert found["shared_end_at"] == pool["end_at"]
+    assert found["fixed_end"] == 128
+
+
+def test_classes_with_counts_lie_one_behind_the_other() -> None:
+    """3 blocks for up to 12 bytes and 2 for 20, each with 2 bytes of header, and every payload a multiple of 4."""
+    pool = fixed(sizes=[10, 20], counts=[3, 2], header=2)
+    found = heap(pool, general(), align=4)
+    classes, rest = found["pools"][0]["fixed"], found["pools"][1]["general"]
+    first, second = classes["blocks_at"]
+    assert (first + 2) % 4 == (second + 2) % 4 == 0
+    assert second == first + 3 * 16
+    assert classes["end"] == second + 2 * 24
+    assert found["control"] <= first < found["control"] + 4
+    assert rest["start"] >= classes["end"]
+    assert found["fixed_end"] == rest["start"]
+
+
+def test_flags_take_a_byte_a_block() -> None:
+    flagged = heap(fixed(sizes=[8, 16], counts=[5, 7], find="first-fit"))
+    pool = flagged["pools"][0]["fixed"]
+    assert pool["flags_at"] == [pool["flags_at"][0], pool["flags_at"][0] + 5]
+    assert pool["heads_at"] == 0, "nothing is listed"
+    assert heap(fixed(sizes=[8, 16], counts=[5, 7]))["pools"][0]["fixed"]["flags_at"] == []
+
+
+def test_a_region_of_its_own_lies_before_the_shared_part() -> None:
+    found = heap(general(region=1000, max_size=64), general(fit="best"))
+    own, shared = (pool["general"] for pool in found["pools"])
+    assert own["start"] >= found["control"]
+    assert found["fixed_end"] == shared["start"] >= own["start"] + 1000
+    assert own["high_at"] != shared["high_at"] == found["shared_high_at"]
+    assert own["limit_at"] != shared["limit_at"] == found["shared_limit_at"]
+    assert found["pools"][0]["max_size"] == 64
+    assert found["pools"][1]["max_size"] == MAX_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("keys", "pool", "reach"),
+    [
+        ({}, {}, MAX_REACH),
+        ({"align": 4}, {"header": 2}, (2**14 - 1) * 4),
+        ({"align": 4}, {"header": 2, "boundary_tags": False}, (2**15 - 1) * 4),
+        ({"align": 8}, {"header": 2}, (2**14 - 1) * 8),
+        ({"align": 4}, {"header": 3}, (2**22 - 1) * 4),
+        ({"align": 1}, {"header": 4}, 2**30 - 1),
+        ({"align": 2}, {"header": 4, "boundary_tags": False}, MAX_REACH),
+        ({"align": 4, "link_bytes": 2}, {}, 0xFFFF * 4),
+        ({"align": 16, "link_bytes": 2}, {}, 0xFFFF * 16),
+        ({"align": 4, "link_bytes": 2}, {"header": 2}, (2**14 - 1) * 4),
+    ],
+)
+def test_reach_is_what_links_and_size_fields_hold(keys: dict[str, int], pool: dict[str, Any], reach: int) -> None:
+    """A header of n bytes keeps 8n - flags bits of size in units of the alignment; 4 bytes keep it as it is."""
+    assert heap(general(**pool), **keys)["reach"] == reach
+
+
+def test_control_data_beyond_the_reach_is_refused() -> None:
+    with pytest.raises(HeapwrightError, match="link_bytes") as caught:
+        heap(fixed(sizes=[1000], counts=[300]), align=4, link_bytes=2)
+    assert "262140" in str(caught.value)
+
+
+def test_links_of_two_bytes_count_in_units_of_the_alignment() -> None:
+    for align, shift in ((1, 0), (2, 1), (4, 2), (8, 3), (16, 4)):
+        links = heap(general(header=4), align=align, link_bytes=2)["pools"][0]["general"]["links"]
+        assert links == {"field": {"bytes": 2, "natural": int(align > 1)}, "shift": shift}
+        links = heap(general(header=4), align=align, link_bytes=4)["pools"][0]["general"]["links"]
+        assert links == {"field": {"bytes": 4, "natural": int(align >= 4)}, "shift": 0}
+
+
+def test_headers_that_are_not_aligned_are_read_bytewise() -> None:
+    for align, header, natural in ((4, 4, 1), (4, 2, 1), (4, 1, 1), (4, 3, 0), (2, 4, 0), (8, 12, 1), (4, 6, 0)):
+        pool = heap(general(header=header), align=align)["pools"][0]["general"]
+        assert pool["word"] == {"bytes": min(header, 4), "natural": natural}, (align, header)
+
+
+def test_only_what_a_policy_needs_has_a_place_in_the_control_data() -> None:
+    plain = heap(general(free_list="single", boundary_tags=False))
+    assert plain["control"] == 5 * 4, "refused, limit, high, top, list"
+    assert heap(general(free_list="double", boundary_tags=False))["control"] == 5 * 4 + 8
+    assert heap(general(free_list="single", boundary_tags=False), checks=True)["control"] == 6 * 4
+    assert heap(general(free_list="implicit", boundary_tags=False))["control"] == 4 * 4
+    assert heap(general(free_list="single", boundary_tags=False, fit="next"))["control"] == 6 * 4
+    assert heap(general(free_list="single", boundary_tags=False, order="fifo"))["control"] == 6 * 4
+    assert heap(general(free_list="single", boundary_tags=False, coalesce="deferred"))["control"] == 6 * 4
+    partial = general(free_list="single", boundary_tags=False, fit="best", search_percent=50)
+    assert heap(partial)["control"] == 6 * 4
+    assert heap({"kind": "quick", "sizes": [8]}, general(free_list="single", boundary_tags=False))["control"] == 6 * 4
+    limited = {"kind": "quick", "sizes": [8], "limit_blocks": 3}
+    assert heap(limited, general(free_list="single", boundary_tags=False))["control"] == 7 * 4
+
+
+def test_quick_lists_hold_what_the_pool_below_gives() -> None:
+    """Requests of 17 and 20 bytes come from the same block of 24; up to 33 bytes means blocks of 16, 20, ... 40."""
+    listed = heap({"kind": "quick", "sizes": [17, 20, 100]}, general())["pools"][0]["quick"]
+    assert (listed["count"], listed["sizes"], listed["by_size"]) == (2, [20, 100], 0)
+    up_to = heap({"kind": "quick", "up_to": 33}, general())["pools"][0]["quick"]
+    assert (up_to["count"], up_to["up_to"], up_to["by_size"]) == (7, 40, 1)
+
+
+def test_arenas_are_aligned_for_every_unit() -> None:
+    assert heap(general())["arena_align"] == 16
+    assert heap(general(unit=64))["arena_align"] == 64
+    assert heap(general(unit=64, region=640, max_size=100), general())["arena_align"] == 64
+
+
+def leaves(values: Any, path: str = "") -> Iterator[tuple[str, int]]:
+    """(path, number) of every number in nested dicts and lists."""
+    if isinstance(values, int):
+        yield path, values
+    items = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
+    for key, value in items:
+        yield from leaves(value, f"{path}.{key}")
+
+
+def test_the_struct_holds_what_the_dictionary_says() -> None:
+    for recipe in zoo.recipes() + random_recipes(50, seed=8):
+        struct = policy_struct(recipe)
+        for path, expected in leaves(policy(recipe)):
+            found = struct
+            for key in path.strip(".").split("."):
+                found = found[int(key)] if key.isdigit() else getattr(found, key)
+            assert found == expected, path
+
+
+def test_every_field_of_the_struct_is_set() -> None:
+    """But those of the pool kinds that a pool is not."""
+    found = policy(zoo.load("victim-bins"))
+    kind = ffi.typeof("struct hw_policy")
+    assert set(found) == {name for name, _ in kind.fields}
+    pools = {
+        "quick": heap({"kind": "quick", "sizes": [8]}, general())["pools"][0]["quick"],
+        "general": found["pools"][0]["general"],
+        "fixed": heap(fixed(sizes=[8], counts=[2]))["pools"][0]["fixed"],
+    }
+    for name, values in pools.items():
+        assert set(values) == {field for field, _ in ffi.typeof(f"struct hw_{name}").fields}

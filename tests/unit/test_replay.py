@@ -1,0 +1,378 @@
+"""Replay: metrics, pictures and arenas of traces short enough to be worked out by hand.
+
+SIMPLE is a heap whose every step can be followed: 20 bytes of control data (refused requests, limit, high-water mark,
+top, list head), blocks with a 4-byte header in multiples of 4, at least 8 (header and link), free blocks in one single
+list, last freed first, first fit, never merged.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.recipes import Recipe
+from heapwright.replay import (
+    HEAP_MAP_STATES,
+    call_records,
+    fit,
+    heap_map,
+    lower_bound,
+    metadata,
+    replay,
+    timeline,
+)
+from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+
+Call = tuple[int, str, int]
+
+CONTROL = 20
+SIMPLE = Recipe.from_dict(
+    {
+        "name": "simple",
+        "align": 4,
+        "pool": [
+            {
+                "kind": "general",
+                "header": 4,
+                "boundary_tags": False,
+                "free_list": "single",
+                "order": "lifo",
+                "fit": "first",
+                "split": "always",
+                "coalesce": "never",
+            }
+        ],
+    }
+)
+
+# What the calls of SIMPLE cost in metadata accesses, see csrc/pool_general.h.
+FRESH = 9  # list head | top, high | top, limit, high; stores high, top, word
+REUSED = 5  # list head, word | next; stores head, word
+SPLIT = 7  # list head, word | next; stores head, next, word, the rest's word
+PASSED = 2  # every free block that is too small: word, next
+FREED = 5  # word | list head; stores word, head, next
+REFUSED = 7  # list head | top, high | top, limit | count; stores count
+
+
+def trace_of(*calls: Call, **columns: Any) -> Trace:
+    """A trace of (operation, name of the object, size)."""
+    names = sorted({name for _, name, _ in calls})
+    op, objects, size = zip(*calls, strict=True)
+    return Trace.from_columns(op=op, id=[names.index(name) for name in objects], size=size, **columns)
+
+
+def accesses(*calls: Call, arena: int | None = None) -> Any:
+    return replay(trace_of(*calls), SIMPLE, arena=arena, check_invariants=True)["accesses"]
+
+
+#   offset:  20        36                  80                       136
+#            | a: 4+12 | b: 4+40           | c: 4+52                |      a is free at the end
+FOUR_CALLS: tuple[Call, ...] = ((MALLOC, "a", 10), (MALLOC, "b", 40), (FREE, "a", 0), (MALLOC, "c", 50))
+
+
+# ---- metrics -------------------------------------------------------------------------------------------------------
+
+
+def test_bytes_of_four_calls() -> None:
+    found = replay(trace_of(*FOUR_CALLS), SIMPLE, check_invariants=True)
+    assert found["requested_peak_bytes"] == 90
+    assert found["footprint_bytes"] == 136
+    assert found["header_bytes"] == 3 * 4
+    assert found["internal_bytes"] == 2, "c has 52 bytes for 50; a is no longer in use"
+    assert found["external_bytes"] == 12, "a's payload"
+    assert found["allocated_peak_bytes"] == 136 - CONTROL - 12
+    assert found["fragmentation"] == pytest.approx(104 / 90 - 1)
+    assert found["fragmentation_with_headers"] == pytest.approx(116 / 90 - 1)
+    assert found["lower_bound_bytes"] == 40 + 52
+    assert (found["failed"], found["moved_bytes"], found["admitted_fraction"]) == (0, 0, 1.0)
+    assert (found["smallest_arena_bytes"], found["ns_per_event"]) == (None, None)
+
+
+def test_the_split_is_taken_when_the_footprint_is_first_reached() -> None:
+    """Later holes below the same footprint change nothing."""
+    later = replay(trace_of(*FOUR_CALLS, (FREE, "b", 0), (MALLOC, "d", 1)), SIMPLE)
+    for key in ("footprint_bytes", "internal_bytes", "external_bytes", "header_bytes", "allocated_peak_bytes"):
+        assert later[key] == replay(trace_of(*FOUR_CALLS), SIMPLE)[key]
+
+
+def test_accesses_of_single_calls() -> None:
+    a, b = (MALLOC, "a", 40), (MALLOC, "b", 40)
+    assert accesses(a) == FRESH
+    assert accesses(a, b) == 2 * FRESH
+    assert accesses(a, (FREE, "a", 0)) == FRESH + FREED
+    assert accesses(a, (FREE, "a", 0), b) == FRESH + FREED + REUSED
+    assert accesses(a, (FREE, "a", 0), (MALLOC, "b", 20)) == FRESH + FREED + SPLIT
+    assert accesses(a, (FREE, "a", 0), (MALLOC, "b", 44)) == FRESH + FREED + PASSED + FRESH
+    assert accesses(a, (MALLOC, "b", 4000), arena=100) == FRESH + REFUSED
+    assert accesses(a, (CALLOC, "b", 40)) == 2 * FRESH, "zeros are payload"
+
+
+def test_accesses_of_a_realloc_that_moves() -> None:
+    """It reads a's word and the top, takes a fresh block, reads a's word for what to copy, copies 3 words, frees a."""
+    calls: tuple[Call, ...] = ((MALLOC, "a", 10), (MALLOC, "b", 10), (REALLOC, "a", 100))
+    found = replay(trace_of(*calls), SIMPLE, check_payload=True)
+    assert found["accesses"] == 2 * FRESH + 2 + FRESH + 1 + 2 * 3 + FREED
+    assert found["accesses_malloc_max"] == 2 + FRESH + 1 + 2 * 3 + FREED, "a realloc counts as an allocating call"
+    assert found["accesses_free_max"] == 0
+    assert found["moved_bytes"] == 12, "all that a's block holds"
+    assert replay(trace_of(*calls[:2], (REALLOC, "b", 100)), SIMPLE)["moved_bytes"] == 0, "the last block grows"
+
+
+def test_reads_and_writes() -> None:
+    found = replay(trace_of(*FOUR_CALLS), SIMPLE)
+    fresh, freed, passed = (6, 3), (2, 3), (2, 0)
+    assert found["reads"] == 3 * fresh[0] + freed[0] + passed[0]
+    assert found["writes"] == 3 * fresh[1] + freed[1] + passed[1]
+    assert found["accesses"] == 3 * FRESH + FREED + PASSED
+
+
+@pytest.mark.parametrize(("mallocs", "p999"), [(999, FRESH + 10 * PASSED), (1000, FRESH), (2000, FRESH)])
+def test_the_percentile_leaves_out_one_call_in_a_thousand(mallocs: int, p999: int) -> None:
+    """One malloc is dear: it passes ten free blocks."""
+    calls: list[Call] = [(MALLOC, f"o{number}", 8) for number in range(mallocs - 1)]
+    calls += [(FREE, f"o{number}", 0) for number in range(10)]
+    found = replay(trace_of(*calls, (MALLOC, "dear", 100)), SIMPLE)
+    assert found["accesses_malloc_max"] == FRESH + 10 * PASSED
+    assert found["accesses_malloc_p999"] == p999
+    assert (found["accesses_free_max"], found["accesses_free_p999"]) == (FREED, FREED)
+
+
+def test_costs_beyond_every_table_have_a_percentile_too() -> None:
+    """3,000 mallocs that pass 2,500 free blocks each, behind 2,500 cheap ones."""
+    calls: list[Call] = [(MALLOC, f"o{number:04}", 8) for number in range(2500)]
+    calls += [(FREE, f"o{number:04}", 0) for number in range(2500)]
+    calls += [(MALLOC, f"p{number:04}", 100) for number in range(3000)]
+    found = replay(trace_of(*calls), SIMPLE)
+    assert found["accesses_malloc_max"] == FRESH + 2500 * PASSED
+    assert found["accesses_malloc_p999"] == FRESH + 2500 * PASSED
+
+
+def test_utilisation_weighs_calls_where_there_are_no_times() -> None:
+    mean = (10 + 50 + 40 + 90) / 4
+    found = replay(trace_of(*FOUR_CALLS), SIMPLE)
+    assert found["utilisation"] == pytest.approx(mean / 136)
+    assert found["pool_utilisation"] == pytest.approx(mean / 104)
+    in_arena = replay(trace_of(*FOUR_CALLS), SIMPLE, arena=200)
+    assert in_arena["utilisation"] == pytest.approx(mean / 200)
+    assert in_arena["pool_utilisation"] == pytest.approx(mean / (200 - CONTROL - 12))
+
+
+def test_utilisation_weighs_time_where_there_is_one() -> None:
+    mean = (10 * 10 + 20 * 50 + 30 * 40) / 60
+    found = replay(trace_of(*FOUR_CALLS, ts_us=[5, 15, 35, 65]), SIMPLE)
+    assert found["utilisation"] == pytest.approx(mean / 136)
+    assert found["pool_utilisation"] == pytest.approx(mean / 104)
+
+
+def test_the_lower_bound_rounds_every_object() -> None:
+    trace = trace_of((MALLOC, "a", 0), (MALLOC, "b", 5), (REALLOC, "b", 17), (FREE, "a", 0), (MALLOC, "c", 1))
+    assert lower_bound(trace, 1) == 1 + 17
+    assert lower_bound(trace, 4) == 4 + 20
+    assert lower_bound(trace, 16) == 16 + 32
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+def test_later_calls_of_a_refused_object_are_skipped() -> None:
+    trace = trace_of(
+        (MALLOC, "a", 10), (MALLOC, "b", 1000), (REALLOC, "b", 20), (FREE, "b", 0), (MALLOC, "c", 20), (FREE, "a", 0)
+    )
+    found = replay(trace, SIMPLE, arena=CONTROL + 40, check_invariants=True)
+    assert found["failed"] == 1
+    assert found["admitted_fraction"] == pytest.approx(30 / 1030)
+    assert found["requested_peak_bytes"] == 30
+    assert found["accesses"] == 2 * FRESH + REFUSED + FREED
+    assert found["footprint_bytes"] == CONTROL + 16 + 24
+
+
+def test_a_failed_realloc_leaves_the_object_as_it_was() -> None:
+    trace = trace_of((MALLOC, "a", 40), (MALLOC, "b", 8), (REALLOC, "a", 5000), (REALLOC, "a", 12), (FREE, "a", 0))
+    found = replay(trace, SIMPLE, arena=CONTROL + 100, check_invariants=True)
+    assert found["failed"] == 1
+    assert found["requested_peak_bytes"] == 48
+    assert found["admitted_fraction"] == pytest.approx((40 + 8 + 12) / (40 + 8 + 5000 + 12))
+    assert found["moved_bytes"] == 0
+
+
+def test_what_no_arena_can_hold_is_refused() -> None:
+    trace = Trace.from_columns(op=[MALLOC] * 3, id=[0, 1, 2], size=[1 << 31, 8, 8], align=[0, 1 << 31, 64])
+    found = replay(trace, SIMPLE, check_invariants=True)
+    assert found["failed"] == 2
+    assert found["requested_peak_bytes"] == 8
+
+
+def test_an_arena_that_cannot_hold_the_control_data() -> None:
+    trace = trace_of(*FOUR_CALLS)
+    for arena in (0, CONTROL - 1):
+        with pytest.raises(HeapwrightError, match=rf"simple: .*20 bytes.*has {arena}; .*--arena"):
+            replay(trace, SIMPLE, arena=arena)
+        with pytest.raises(HeapwrightError, match="--arena"):
+            metadata(trace, SIMPLE, arena)
+    assert replay(trace, SIMPLE, arena=CONTROL)["failed"] == 3
+
+
+# ---- the smallest arena --------------------------------------------------------------------------------------------
+
+
+def test_the_smallest_arena_of_a_heap_that_grows_at_its_top() -> None:
+    trace = trace_of(*FOUR_CALLS)
+    assert fit(trace, SIMPLE) == 136
+    assert fit(trace, SIMPLE, step=50) == 150
+    assert replay(trace, SIMPLE, fit=True)["smallest_arena_bytes"] == 136
+    assert replay(trace, SIMPLE, arena=136)["failed"] == 0
+    assert replay(trace, SIMPLE, arena=135)["failed"] == 1
+
+
+def test_the_smallest_arena_may_be_smaller_than_the_footprint() -> None:
+    """In an ample arena b grows over the top although the hole a would do for it; in a tight one it moves there."""
+    recipe = Recipe.from_dict({"pool": [{"kind": "general", "boundary_tags": False, "free_list": "single"}]})
+    trace = trace_of((MALLOC, "a", 200), (MALLOC, "b", 40), (FREE, "a", 0), (REALLOC, "b", 196))
+    footprint = replay(trace, recipe)["footprint_bytes"]
+    smallest = fit(trace, recipe)
+    assert footprint == CONTROL + 204 + 200
+    assert smallest == CONTROL + 204 + 44
+
+
+def test_no_arena_serves_more_than_the_classes_hold() -> None:
+    recipe = Recipe.from_dict({"pool": [{"kind": "fixed", "sizes": [16], "counts": [2]}]})
+    trace = trace_of((MALLOC, "a", 16), (MALLOC, "b", 16), (MALLOC, "c", 16))
+    assert fit(trace, recipe) is None
+    assert replay(trace, recipe, fit=True)["smallest_arena_bytes"] is None
+
+
+# ---- pictures ------------------------------------------------------------------------------------------------------
+
+
+def test_the_timeline_of_four_calls() -> None:
+    found = timeline(trace_of(*FOUR_CALLS, ts_us=[0, 7, 8, 9]), SIMPLE)
+    assert {key: values.tolist() for key, values in found.items()} == {
+        "event": [0, 1, 2, 3],
+        "ts_us": [0, 7, 8, 9],
+        "requested": [10, 50, 40, 90],
+        "allocated": [16, 60, 44, 100],
+        "footprint": [36, 80, 80, 136],
+    }
+
+
+def test_peaks_survive_thinning() -> None:
+    calls: list[Call] = []
+    for number in range(5000):
+        calls += [(MALLOC, f"o{number}", 9000 if number == 3210 else 50), (FREE, f"o{number}", 0)]
+    found = timeline(trace_of(*calls), SIMPLE, points=40)
+    assert 20 <= len(found["event"]) <= 44
+    assert found["event"][0] == 0 and found["event"][-1] == 9999
+    assert found["requested"].max() == 9000
+    assert found["requested"].min() == 0
+    assert (np.diff(found["event"]) > 0).all()
+
+
+def runs(found: dict[str, Any], column: int) -> list[tuple[int, int, str]]:
+    """(offset, size, state) of a column."""
+    blocks = found["blocks"][found["blocks"]["column"] == column]
+    return [(int(one["offset"]), int(one["size"]), HEAP_MAP_STATES[one["state"]]) for one in blocks]
+
+
+def test_the_heap_map_of_four_calls() -> None:
+    found = heap_map(trace_of(*FOUR_CALLS), SIMPLE, columns=4)
+    assert found["event"].tolist() == [0, 1, 2, 3]
+    assert found["footprint"] == 136
+    assert runs(found, 0) == [
+        (0, 20, "control data"),
+        (20, 4, "header"),
+        (24, 12, "payload in use"),
+        (36, 100, "untouched"),
+    ]
+    assert runs(found, 3) == [
+        (0, 20, "control data"),
+        (20, 4, "header"),
+        (24, 12, "free"),
+        (36, 4, "header"),
+        (40, 40, "payload in use"),
+        (80, 4, "header"),
+        (84, 52, "payload in use"),
+    ]
+
+
+def test_the_heap_map_is_in_order_of_address_whatever_the_order_of_the_pools() -> None:
+    """Growing classes lie at the arena's end, a region before the shared part; both stand first in a recipe."""
+    classes = {"kind": "fixed", "sizes": [16], "counts": "grow", "header": 4, "max_size": 16}
+    region = {"kind": "general", "region": 200, "max_size": 64}
+    counted = {"kind": "fixed", "sizes": [500], "counts": [1], "min_size": 300}
+    recipe = Recipe.from_dict({"pool": [classes, region, counted, {"kind": "general"}]})
+    trace = trace_of((MALLOC, "a", 16), (MALLOC, "b", 60), (MALLOC, "c", 400), (MALLOC, "d", 100), (FREE, "a", 0))
+    found = heap_map(trace, recipe, columns=5)
+    assert len(found["event"]) == 5
+    for column in range(5):
+        drawn = runs(found, column)
+        offsets = [offset for offset, _, _ in drawn]
+        ends = [offset + size for offset, size, _ in drawn]
+        assert offsets == [0, *ends[:-1]]
+        assert ends[-1] == found["footprint"]
+    used = [(size, state) for _, size, state in runs(found, 3) if state == "payload in use"]
+    assert [size for size, _ in used] == [60, 500, 100, 16]
+    assert runs(found, 4)[-1][1:] == (16, "free")
+
+
+def test_a_map_with_more_runs_than_expected_is_whole() -> None:
+    calls: list[Call] = [(MALLOC, f"o{number}", 8) for number in range(1200)]
+    found = heap_map(trace_of(*calls), SIMPLE, columns=60)
+    assert len(found["blocks"]) > 1 << 16
+    for column in range(len(found["event"])):
+        drawn = found["blocks"][found["blocks"]["column"] == column]
+        assert int(drawn["size"].sum()) == found["footprint"]
+
+
+# ---- what other programs replay ------------------------------------------------------------------------------------
+
+
+def test_call_records_reuse_numbers_and_keep_alignments() -> None:
+    trace = Trace.from_columns(
+        op=[MALLOC, CALLOC, FREE, MALLOC, REALLOC],
+        id=[70, 50, 70, 90, 90],
+        size=[1, 2, 0, 3, 4],
+        align=[64, 0, 0, 0, 0],
+    )
+    slots, records = call_records(trace)
+    assert slots == 2
+    assert records.dtype == np.uint32
+    assert records.tolist() == [
+        [0, 1, 64],
+        [CALLOC << 30 | 1, 2, 0],
+        [FREE << 30, 0, 0],
+        [0, 3, 0],
+        [REALLOC << 30, 4, 0],
+    ]
+
+
+def test_the_metadata_of_four_calls() -> None:
+    content, marks = metadata(trace_of(*FOUR_CALLS), SIMPLE, 200)
+    assert len(content) == len(marks) == 84
+    assert np.flatnonzero(marks).tolist() == [*range(28), *range(36, 40), *range(80, 84)]
+    words = content.view("<u4")
+    assert words[:5].tolist() == [0, 200, 136, 136, 24], "refused, limit, high-water mark, top, first free payload"
+    assert words[5:7].tolist() == [16, 0], "a: free, the only one"
+    assert (words[9], words[20]) == (44 | 1, 56 | 1), "b and c: in use"
+
+
+def test_replays_in_threads_do_not_meet() -> None:
+    trace = trace_of(*FOUR_CALLS, *((MALLOC, f"x{number}", 7 * number) for number in range(500)))
+    recipes = zoo.recipes() * 4
+    expected = [replay(trace, recipe) for recipe in recipes]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda recipe: replay(trace, recipe), recipes)) == expected
+
+
+def test_aligned_requests_find_the_same_addresses_in_every_arena() -> None:
+    """The arena is aligned to a power of two beyond its size, whatever address the system gives."""
+    count = 40
+    trace = Trace.from_columns(op=[MALLOC] * count, id=range(count), size=[100] * count, align=[1 << 16] * count)
+    recipe = zoo.load("exact-bins")
+    expected = replay(trace, recipe, arena=1 << 23)
+    with ThreadPoolExecutor(6) as threads:
+        assert set(map(str, threads.map(lambda _: replay(trace, recipe, arena=1 << 23), range(12)))) == {str(expected)}
