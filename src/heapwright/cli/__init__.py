@@ -24,6 +24,7 @@ COMMANDS = {
     "pareto": "Print the Pareto-optimal recipes of a study.",
     "generate": "Write a heap as C for firmware.",
     "report": "Write one HTML page that shows a study or a trace.",
+    "reproduce": "Print the source papers' tables and figures beside our own.",
 }
 
 
