@@ -45,15 +45,17 @@ TABLE_3: dict[str, tuple[tuple[int, ...], tuple[float, ...]]] = {
 """Table 3: fragmentation in per cent and execution time in seconds, each the average and the five buildings."""
 
 _INTRODUCTION = """\
-{paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets each.
-Those traces are not to be had; these stand in, the tables of the folder with most distinct sizes of IP packets: {stand}.
-Each is `heapwright workload drr --packets {packets}` with its defaults: quantum 9 KB, every packet looked for from the
-oldest queue on, 16 bytes beside each packet, 24 bytes a queue, a link that is busy 90 % of the time.
+{paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets
+each. Those traces are not to be had; these stand in, the tables of the folder with most distinct sizes of IP
+packets: {stand}. Each is `heapwright workload drr --packets {packets}` with its defaults: quantum 9 KB, every
+packet looked for from the oldest queue on, 16 bytes beside each packet, 24 bytes a queue, a link that is busy 90 %
+of the time.
 
-Fragmentation is the paper's cost function, memory used / memory requested - 1, each at its peak and without headers. The
-paper's times are those of a whole run on a Pentium IV; ours are CPU time of the generated code on this host, in
-milliseconds for all calls. Accesses are loads and stores of the allocator's own data, which no machine changes. `–`: the
-allocator refused requests. The allocators of operating systems that the paper compares with are not on this page."""
+Fragmentation is the paper's cost function, memory used / memory requested - 1, each at its peak and without
+headers. The paper's times are those of a whole run on a Pentium IV; ours are CPU time of the generated code on this
+host, in milliseconds for all calls. Accesses are loads and stores of the allocator's own data, which no machine
+changes. `–`: the allocator refused requests. The allocators of operating systems that the paper compares with are
+not on this page."""
 
 
 @dataclass(frozen=True)

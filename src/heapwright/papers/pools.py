@@ -34,16 +34,16 @@ header = 0
 """
 
 _INTRODUCTION = f"""\
-K. Elsayed and M. Galal compare a pool of {BUFFERS} buffers of {BUFFER_BYTES} bytes with a pool of partitions. This page
-has the pool of buffers, in experiments 1 to 3; the paper prints its results as figures, so that only the numbers in its
-text can stand beside ours. The pool of partitions is not on this page.
+K. Elsayed and M. Galal compare a pool of {BUFFERS} buffers of {BUFFER_BYTES} bytes with a pool of partitions. This
+page has the pool of buffers, in experiments 1 to 3; the paper prints its results as figures, so that only the
+numbers in its text can stand beside ours. The pool of partitions is not on this page.
 
-Each point is {{requests:,}} requests of `heapwright workload poisson` (seed 1), replayed in an arena of {BUFFERS} buffers
-and {_CONTROL} bytes of control data. One time unit is one second; buffers are held for 1 s on average, in experiments 2
-and 3, too: the paper's 54 % is what theory gives for that. Refused requests are dropped. *Admission* is bytes admitted /
-bytes requested; *pool utilisation* the mean of the bytes held / bytes of the buffers, *utilisation* / all memory;
-*utility* is admission x pool utilisation, our definition, because the paper gives none. Erlang's B formula gives the
-exact admission of this pool at every load."""
+Each point is {{requests:,}} requests of `heapwright workload poisson` (seed 1), replayed in an arena of {BUFFERS}
+buffers and {_CONTROL} bytes of control data. One time unit is one second; buffers are held for 1 s on average, in
+experiments 2 and 3, too: the paper's 54 % is what theory gives for that. Refused requests are dropped. *Admission*
+is bytes admitted / bytes requested; *pool utilisation* the mean of the bytes held / bytes of the buffers,
+*utilisation* / all memory; *utility* is admission x pool utilisation, our definition, because the paper gives none.
+Erlang's B formula gives the exact admission of this pool at every load."""
 
 
 @dataclass(frozen=True)

@@ -46,23 +46,23 @@ header = 8
 """
 
 _INTRODUCTION = f"""\
-{{paper}} characterise 18 networks of the Dartmouth campus and propose pools for their packets. Those traces are not to
-be had; these {{count}} stand in: {{names}}. Where a table has IP packets, sizes are those of IP packets, as in the paper,
-otherwise of frames. Each trace is `heapwright workload queue`: a queue of {{limit:,}} packets filled and emptied once,
-with the first packets of the table.
+{{paper}} characterise 18 networks of the Dartmouth campus and propose pools for their packets. Those traces are not
+to be had; these {{count}} stand in: {{names}}. Where a table has IP packets, sizes are those of IP packets, as in
+the paper, otherwise of frames. Each trace is `heapwright workload queue`: a queue of {{limit:,}} packets filled and
+emptied once, with the first packets of the table.
 
 - **{FIXED}** is the paper's allocator as in the zoo: pools for 40, 64, 128, 256, 512, 1024 and 1500 bytes.
-- **{TUNED}** follows the paper's rule on each network: a special block for each size with at least 10 % of all packets,
-  powers of two up to the largest.
-- **{PAGES}** is section 5's account of its Linux baseline: a 40-byte packet takes a block of 64 bytes and one of 1500 a
-  page of 4096. Lea's allocator, which the paper calls its baseline, does not waste so much: most of the 188.74 % come
-  from pages that are not split, as the paper's own mix shows below. The model keeps a list of free blocks for each
-  class and neither splits nor coalesces; the paper's baseline did both, and searched 128 lists, so that its times and
-  accesses cannot be those of this model.
+- **{TUNED}** follows the paper's rule on each network: a special block for each size with at least 10 % of all
+  packets, powers of two up to the largest.
+- **{PAGES}** is section 5's account of its Linux baseline: a 40-byte packet takes a block of 64 bytes and one of
+  1500 a page of 4096. Lea's allocator, which the paper calls its baseline, does not waste so much: most of the
+  188.74 % come from pages that are not split, as the paper's own mix shows below. The model keeps a list of free
+  blocks for each class and neither splits nor coalesces; the paper's baseline did both, and searched 128 lists, so
+  that its times and accesses cannot be those of this model.
 
-Fragmentation leaves headers out, as the paper's numbers do. Energy is that of all accesses in an SRAM of the footprint's
-size (90 nm); the paper's unit, millijoule, is taken for a slip: it would be a million times what such a memory needs for
-an access. Time is CPU time of the generated code on this host. Object code is not on this page."""
+Fragmentation leaves headers out, as the paper's numbers do. Energy is that of all accesses in an SRAM of the
+footprint's size (90 nm); the paper's unit, millijoule, is taken for a slip: it would be a million times what such a
+memory needs for an access. Time is CPU time of the generated code on this host. Object code is not on this page."""
 
 
 @dataclass(frozen=True)
