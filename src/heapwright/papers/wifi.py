@@ -187,8 +187,7 @@ def _histogram(networks: list[Network]) -> Any:
 def _heaps(page: Page, networks: list[Network]) -> None:
     page.text(
         "## A queue filled and emptied (the paper's Figure 3)\n\nAverages over all networks. The paper's times are "
-        "those of "
-        "its simulation."
+        "those of its simulation."
     )
     header = ("allocator", "requested, B", "footprint, B", "fragmentation", "accesses", "energy, nJ", "time, ms")
     rows: list[tuple[str, ...]] = [
