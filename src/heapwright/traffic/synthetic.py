@@ -20,7 +20,8 @@ from heapwright.errors import HeapwrightError
 from heapwright.packets import PacketTable
 
 _ETHERNET_HEADER, _ETHERNET_LEAST = 14, 60
-_MOST_PACKETS = 100_000_000
+_MOST_PACKETS, _MOST_FLOWS = 1 << 24, 1 << 22
+"""A damaged profile may ask for any number; these fit into the memory of a small machine."""
 _NEEDED = ("packets", "size_column", "sizes", "seconds", "flows")
 
 
@@ -129,8 +130,8 @@ def _times(profile: Mapping[str, Any], count: int, random: np.random.Generator) 
 def _flows(profile: Mapping[str, Any], count: int, random: np.random.Generator) -> NDArray[np.int64]:
     """Flow of every packet, numbered from 1; 0 everywhere where the profile knows none."""
     flows = int(profile["flows"])
-    if not 0 <= flows <= _MOST_PACKETS:
-        raise ValueError(f"{flows} flows")
+    if not 0 <= flows <= _MOST_FLOWS:
+        raise ValueError(f"{flows} flows; 0 to {_MOST_FLOWS} is valid")
     if not flows:
         return np.zeros(count, np.int64)
     rank = np.log(np.arange(1, flows + 1))
