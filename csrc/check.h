@@ -69,6 +69,36 @@ static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap 
     return 1;
 }
 
+/* Describes the block that begins at `at` in a buddy pool; 0 behind the last one. */
+static inline int buddy_block_at(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    if (at >= load4(h, y->top_at)) {
+        return 0;
+    }
+    const uint32_t word = load_order(y, h, at);
+    block->offset = at;
+    block->size = order_size(y, word >> 1);
+    block->header = y->header;
+    block->state = word & HW_BUDDY_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return 1;
+}
+
+/* Describes the group that begins at `at`, its descriptors not counted; 0 behind the last one. */
+static inline int partition_block_at(const struct hw_partition *g, struct hw_heap *h, uint32_t at,
+                                     struct hw_block *block)
+{
+    const uint32_t i = partition_number(g, at);
+    if (i > load4(h, g->top_at)) {
+        return 0;
+    }
+    const uint32_t word = load_number(g, h, count_at(g, partition_table(g, h), i));
+    block->offset = at;
+    block->size = (word >> 1) * g->partition;
+    block->header = 0;
+    block->state = word & HW_GROUP_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return block->size != 0;
+}
+
 /* Describes the block at `at`, 0 being the pool's first; 0 behind the last one. In a fixed pool, and where quick lists
  * stand above, a block that is told to be in use may also be one that waits in a list, see block_state(). */
 static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
@@ -78,6 +108,12 @@ static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, u
     }
     if (pool->kind == HW_GENERAL) {
         return general_block_at(&pool->general, h, at ? at : pool->general.start, block);
+    }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_block_at(&pool->buddy, h, at ? at : pool->buddy.start, block);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_block_at(&pool->partition, h, at ? at : pool->partition.start, block);
     }
     if (pool->fixed.grow) {
         return fixed_grown_block_at(&pool->fixed, h, at ? at : load4(h, pool->fixed.limit_at), block);
@@ -135,6 +171,9 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
     if (pool->kind == HW_FIXED) {
         return pool_capacity(pool, h, block->offset + block->header);
     }
+    if (pool->kind == HW_BUDDY || pool->kind == HW_PARTITION) {
+        return block->size - block->header;
+    }
     return payload_within(&pool->general, block->size);
 }
 
@@ -169,6 +208,39 @@ static inline uint32_t fixed_uncarved(const struct hw_fixed *f, struct hw_heap *
     return bytes;
 }
 
+/* Payload of the largest block that a buddy pool can place above its top. O(orders). */
+static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, y->top_at);
+    const uint32_t limit = load4(h, y->limit_at);
+    for (uint32_t order = y->orders; order-- > 0;) {
+        if (buddy_place(y, top, order) + order_size(y, order) <= limit) {
+            return order_size(y, order) - y->header;
+        }
+    }
+    return 0;
+}
+
+/* Bytes of the partitions above the top, those that can still be made included. */
+static inline uint32_t partition_above(const struct hw_partition *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t left = g->most - top;
+    if (g->grow) {
+        const uint32_t high = load4(h, g->high_at);
+        const uint32_t more = (load4(h, g->limit_at) - high) / (g->partition + g->descriptor);
+        const uint32_t had = partition_number(g, high) - 1u - top;
+        left = had + more < left ? had + more : left;
+    }
+    return left * g->partition;
+}
+
+/* Bytes of a region of counted partitions, descriptors included, that no group has covered yet. */
+static inline uint32_t partition_uncovered(const struct hw_partition *g, struct hw_heap *h)
+{
+    return (g->most + 1u - partition_number(g, load4(h, g->high_at))) * (g->partition + g->descriptor);
+}
+
 static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
     struct hw_statistics told = {0, 0, 0, 0, 0, 0, 0};
@@ -184,6 +256,28 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
             }
             if (g->region) {
                 told.peak -= g->start + g->region - load4(heap, g->high_at);
+            }
+        }
+        if (pool->kind == HW_BUDDY) {
+            const struct hw_buddy *y = &pool->buddy;
+            const uint32_t place = buddy_above(y, heap);
+            if (place > told.largest_free) {
+                told.largest_free = place;
+            }
+            if (y->region) {
+                told.peak -= y->start + y->region - load4(heap, y->high_at);
+            }
+        }
+        if (pool->kind == HW_PARTITION) {
+            const struct hw_partition *t = &pool->partition;
+            const uint32_t rest = partition_above(t, heap);
+            if (rest > told.largest_free) {
+                told.largest_free = rest;
+            }
+            if (t->grow) {
+                told.peak += load4(heap, t->end_at) - load4(heap, t->limit_at);
+            } else {
+                told.peak -= partition_uncovered(t, heap);
             }
         }
         if (pool->kind == HW_FIXED && pool->fixed.grow == 0) {
@@ -457,6 +551,131 @@ static inline int check_fixed(const struct hw_fixed *f, struct hw_heap *h)
     return 0;
 }
 
+/* Checks the lists of a buddy pool: blocks of their order, free, linked both ways. Adds their number to *listed. */
+static inline int check_orders(const struct hw_buddy *y, struct hw_heap *h, uint32_t most, uint32_t *listed)
+{
+    for (uint32_t order = 0; order < y->orders; order++) {
+        uint32_t before = order_head(y, order);
+        uint32_t node = load_link(&y->links, h, before);
+        while (node) {
+            if (node < y->start + y->header || node >= load4(h, y->top_at)) {
+                return HW_BROKEN_BOUNDS;
+            }
+            if (load_order(y, h, node - y->header) != order << 1 || *listed >= most) {
+                return HW_BROKEN_LIST;
+            }
+            if (load_link(&y->links, h, node + y->links.field.bytes) != before) {
+                return HW_BROKEN_LINK;
+            }
+            *listed += 1u;
+            before = node;
+            node = load_link(&y->links, h, node);
+        }
+    }
+    return 0;
+}
+
+static inline int check_buddy(const struct hw_buddy *y, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, y->top_at);
+    uint32_t free_blocks = 0;
+    uint32_t listed = 0;
+    uint32_t word = HW_BUDDY_USED;
+    if (top < y->start || top > load4(h, y->high_at) || load4(h, y->high_at) > load4(h, y->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    uint32_t b = y->start;
+    while (b < top) {
+        word = load_order(y, h, b);
+        const uint32_t order = word >> 1;
+        if (order >= y->orders || ((b - y->start) & (order_size(y, order) - 1u)) != 0) {
+            return HW_BROKEN_SIZE;
+        }
+        if ((word & HW_BUDDY_USED) == 0) {
+            const uint32_t buddy = y->start + ((b - y->start) ^ order_size(y, order));
+            free_blocks++;
+            if (order + 1u < y->orders && buddy < top && load_order(y, h, buddy) == word) {
+                return HW_BROKEN_MERGE;
+            }
+        }
+        b += order_size(y, order);
+    }
+    if (b != top) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if ((word & HW_BUDDY_USED) == 0) {
+        return HW_BROKEN_MERGE;
+    }
+    const int broken = check_orders(y, h, free_blocks, &listed);
+    if (broken) {
+        return broken;
+    }
+    return listed == free_blocks ? 0 : HW_BROKEN_COUNT;
+}
+
+/* Checks the list of free groups, which has `most`: in order, free, linked both ways. */
+static inline int check_free_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t most)
+{
+    const uint32_t table = partition_table(g, h);
+    uint32_t listed = 0;
+    uint32_t before = 0;
+    uint32_t key = 0;
+    uint32_t i = load4(h, g->head_at);
+    while (i) {
+        if (i > load4(h, g->top_at)) {
+            return HW_BROKEN_BOUNDS;
+        }
+        const uint32_t word = load_number(g, h, count_at(g, table, i));
+        const uint32_t this_key = g->order == HW_SIZE ? word >> 1 : i;
+        if ((word & HW_GROUP_USED) || listed == most || (g->order != HW_LIFO && this_key < key)) {
+            return HW_BROKEN_LIST;
+        }
+        if (load_number(g, h, previous_at(g, table, i)) != before) {
+            return HW_BROKEN_LINK;
+        }
+        listed++;
+        key = this_key;
+        before = i;
+        i = load_number(g, h, next_at(g, table, i));
+    }
+    return listed == most ? 0 : HW_BROKEN_COUNT;
+}
+
+static inline int check_partition(const struct hw_partition *g, struct hw_heap *h)
+{
+    const uint32_t table = partition_table(g, h);
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t high = load4(h, g->high_at);
+    if (top > g->most || partition_address(g, top + 1u) > high || (g->grow && high > load4(h, g->limit_at))) {
+        return HW_BROKEN_BOUNDS;
+    }
+    uint32_t word = HW_GROUP_USED;
+    uint32_t free_groups = 0;
+    uint32_t i = 1;
+    while (i <= top) {
+        const uint32_t previous = word;
+        word = load_number(g, h, count_at(g, table, i));
+        const uint32_t count = word >> 1;
+        if (count == 0 || count > top + 1u - i) {
+            return HW_BROKEN_SIZE;
+        }
+        free_groups += (word & HW_GROUP_USED) == 0;
+        if (g->coalesce) {
+            if (((previous | word) & HW_GROUP_USED) == 0) {
+                return HW_BROKEN_MERGE;
+            }
+            if (load_number(g, h, first_at(g, table, i + count - 1u)) != i) {
+                return HW_BROKEN_FLAGS;
+            }
+        }
+        i += count;
+    }
+    if (g->coalesce && (word & HW_GROUP_USED) == 0) {
+        return HW_BROKEN_MERGE;
+    }
+    return check_free_groups(g, h, free_groups);
+}
+
 static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
@@ -466,6 +685,10 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
             broken = check_quick(p, &pool->quick, heap);
         } else if (pool->kind == HW_FIXED) {
             broken = check_fixed(&pool->fixed, heap);
+        } else if (pool->kind == HW_BUDDY) {
+            broken = check_buddy(&pool->buddy, heap);
+        } else if (pool->kind == HW_PARTITION) {
+            broken = check_partition(&pool->partition, heap);
         } else {
             broken = check_general(&pool->general, heap);
         }

@@ -11,8 +11,10 @@
 #define HW_HEAP_H
 
 #include "heapwright.h"
+#include "pool_buddy.h"
 #include "pool_fixed.h"
 #include "pool_general.h"
+#include "pool_partition.h"
 #include "pool_quick.h"
 
 /* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
@@ -41,6 +43,12 @@ static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, 
     if (pool->kind == HW_FIXED) {
         return fixed_find(&pool->fixed, h, n);
     }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_find(&pool->buddy, h, n);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_find(&pool->partition, h, n);
+    }
     const uint32_t b = general_find(&pool->general, h, block_size_for(&pool->general, n));
     return b ? b + pool->general.header : 0;
 }
@@ -53,6 +61,12 @@ static inline uint32_t pool_grow(const struct hw_pool *pool, struct hw_heap *h, 
     }
     if (pool->kind == HW_FIXED) {
         return fixed_grow(&pool->fixed, h, n);
+    }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_grow(&pool->buddy, h, n);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_grow(&pool->partition, h, n);
     }
     const uint32_t b = general_grow(&pool->general, h, block_size_for(&pool->general, n));
     return b ? b + pool->general.header : 0;
@@ -73,6 +87,12 @@ static inline int pool_owns(const struct hw_pool *pool, struct hw_heap *h, uint3
         }
         return at >= pool->fixed.blocks_at[0] && at < pool->fixed.end;
     }
+    if (pool->kind == HW_BUDDY) {
+        return at >= pool->buddy.start && at < pool->buddy.start + pool->buddy.region;
+    }
+    if (pool->kind == HW_PARTITION) {
+        return at >= pool->partition.start && at < pool->partition.end;
+    }
     return at >= pool->general.start && at < pool->general.start + pool->general.region;
 }
 
@@ -80,6 +100,12 @@ static inline uint32_t pool_capacity(const struct hw_pool *pool, struct hw_heap 
 {
     if (pool->kind == HW_FIXED) {
         return pool->fixed.sizes[fixed_class_of(&pool->fixed, h, at)];
+    }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_capacity(&pool->buddy, h, at);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_capacity(&pool->partition, h, at);
     }
     const uint32_t word = load_word(&pool->general, h, at - pool->general.header);
     return word_size(&pool->general, word) - pool->general.header;
@@ -92,6 +118,12 @@ static inline int pool_has_used(const struct hw_pool *pool, struct hw_heap *h, u
         return fixed_is_payload(&pool->fixed, h, at) &&
                !fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at);
     }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_is_used(&pool->buddy, h, at);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_is_used(&pool->partition, h, at);
+    }
     const struct hw_general *g = &pool->general;
     if (at < g->start + g->header || at >= load4(h, g->top_at)) {
         return 0;
@@ -99,20 +131,33 @@ static inline int pool_has_used(const struct hw_pool *pool, struct hw_heap *h, u
     return (load_word(g, h, at - g->header) & HW_USED) != 0;
 }
 
+/* Gives a block back to the pool that made it, past the quick lists. */
+static inline void pool_release(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    if (pool->kind == HW_FIXED) {
+        fixed_free(&pool->fixed, h, at);
+    }
+    if (pool->kind == HW_BUDDY) {
+        buddy_release(&pool->buddy, h, at);
+    }
+    if (pool->kind == HW_PARTITION) {
+        partition_release(&pool->partition, h, partition_number(&pool->partition, at));
+    }
+    if (pool->kind == HW_GENERAL) {
+        const uint32_t b = at - pool->general.header;
+        general_release(&pool->general, h, b, load_word(&pool->general, h, b));
+    }
+}
+
 /* ---- quick lists and their owners ------------------------------------------------------------------------------ */
 
-/* Gives a block back to the pool that made it, past the quick lists. */
+/* Gives a block back to its owner, past the quick lists. */
 static inline void heap_release(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            if (pool->kind == HW_FIXED) {
-                fixed_free(&pool->fixed, h, at);
-                return;
-            }
-            const uint32_t b = at - pool->general.header;
-            general_release(&pool->general, h, b, load_word(&pool->general, h, b));
+            pool_release(pool, h, at);
             return;
         }
     }
@@ -131,6 +176,9 @@ static inline void flush_list(const struct hw_policy *p, const struct hw_quick *
 
 static inline uint32_t quick_list_capacity(const struct hw_quick *q, uint32_t list)
 {
+    if (q->by_size && q->block_doubles) {
+        return (q->block_least << list) - q->block_header;
+    }
     if (q->by_size) {
         return q->block_least + (list << q->block_unit_shift) - q->block_header;
     }
@@ -244,6 +292,21 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
             const struct hw_general *g = &pool->general;
             general_init(g, h, g->region ? g->start + g->region : load4(h, p->shared_limit_at));
         }
+        if (pool->kind == HW_BUDDY) {
+            const struct hw_buddy *y = &pool->buddy;
+            buddy_init(y, h, y->region ? y->start + y->region : load4(h, p->shared_limit_at));
+        }
+        if (pool->kind == HW_PARTITION) {
+            partition_init(&pool->partition, h);
+            if (pool->partition.grow) {
+                const uint32_t end = size & ~(p->align - 1u);
+                if (end < p->fixed_end) {
+                    return 0;
+                }
+                store4(h, p->shared_limit_at, end);
+                store4(h, pool->partition.end_at, end);
+            }
+        }
     }
     return 1;
 }
@@ -326,11 +389,11 @@ static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint3
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            if (pool->kind == HW_FIXED) {
+            if (pool->kind != HW_GENERAL) {
                 if (pool->cached && heap_cache(p, i, h, at, pool_capacity(pool, h, at))) {
                     return;
                 }
-                fixed_free(&pool->fixed, h, at);
+                pool_release(pool, h, at);
                 return;
             }
             const struct hw_general *g = &pool->general;
@@ -356,6 +419,12 @@ static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint
             }
             if (pool->kind == HW_FIXED) {
                 return n <= pool_capacity(pool, h, at);
+            }
+            if (pool->kind == HW_BUDDY) {
+                return buddy_resize(&pool->buddy, h, at, n);
+            }
+            if (pool->kind == HW_PARTITION) {
+                return partition_resize(&pool->partition, h, partition_number(&pool->partition, at), n);
             }
             return general_resize(&pool->general, h, at - pool->general.header, n);
         }

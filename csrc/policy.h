@@ -19,7 +19,7 @@ enum {
 };
 
 /* pool kinds */
-enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3 };
+enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6 };
 
 /* general: how free blocks are found */
 enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2 };
@@ -58,6 +58,7 @@ struct hw_quick {
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
+    uint32_t block_doubles;         /* derived: 1: their sizes are powers of two */
     uint32_t block_least;           /* derived: smallest block of the pool below */
     uint32_t heads_at;              /* derived: address of the list heads */
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
@@ -134,8 +135,46 @@ struct hw_fixed {
     uint32_t end_at;                /* derived: address of the upper end of the grown classes */
 };
 
+/* Blocks whose sizes are powers of two, split into and merged from halves. */
+struct hw_buddy {
+    struct hw_links links;
+    struct hw_field word;    /* the word at a block's start that holds its order and whether it is used */
+    uint32_t header;         /* bytes before the payload */
+    uint32_t region;         /* bytes of a region of its own; 0: shares the rest of the arena */
+    uint32_t checks;         /* derived: 1: a block that merges away is marked as free, so that a second free shows */
+    uint32_t min_block_log2; /* derived: log2 of the smallest block */
+    uint32_t orders;         /* derived: number of block sizes */
+    uint32_t list_stride;    /* derived: bytes from one list head to the next */
+    uint32_t lists_at;       /* derived: address of the list heads, smallest order first */
+    uint32_t top_at;         /* derived: address of the end of the blocks */
+    uint32_t high_at;        /* derived: address of the high-water mark */
+    uint32_t limit_at;       /* derived: address of the end of the memory it may use */
+    uint32_t start;          /* derived: address of the first block */
+};
+
+/* Groups of partitions of one size, described outside the data. */
+struct hw_partition {
+    struct hw_field field; /* how each number in a descriptor is stored */
+    uint32_t partition;    /* bytes of a partition */
+    uint32_t most;         /* most partitions there can be */
+    uint32_t grow;         /* 1: partitions share the rest of the arena with their descriptors; 0: they are counted */
+    uint32_t descriptor;   /* bytes of a descriptor */
+    uint32_t order;        /* HW_LIFO, HW_ADDRESS, HW_SIZE */
+    uint32_t fit;          /* HW_FIRST, HW_BEST */
+    uint32_t coalesce;     /* HW_NEVER, HW_IMMEDIATE */
+    uint32_t checks;       /* derived: 1: a group that merges away is marked as free, so that a second free shows */
+    uint32_t head_at;      /* derived: address of the first free group's number */
+    uint32_t top_at;       /* derived: address of the number of partitions below the top */
+    uint32_t high_at;      /* derived: address of the high-water mark, an address */
+    uint32_t limit_at;     /* derived: address of the lower end of the descriptors, when growing */
+    uint32_t end_at;       /* derived: address of the upper end of the descriptors, when growing */
+    uint32_t descriptors;  /* derived: address of the descriptors, when counted */
+    uint32_t start;        /* derived: address of the first partition */
+    uint32_t end;          /* derived: address of the end of the region, when counted */
+};
+
 struct hw_pool {
-    uint32_t kind;     /* HW_QUICK, HW_GENERAL, HW_FIXED */
+    uint32_t kind;     /* HW_QUICK, HW_GENERAL, ... */
     uint32_t min_size; /* smallest request it takes */
     uint32_t max_size; /* largest request it takes */
     uint32_t last;     /* derived: 1 where whatever no pool above owns is its own */
@@ -143,6 +182,8 @@ struct hw_pool {
     struct hw_quick quick;
     struct hw_general general;
     struct hw_fixed fixed;
+    struct hw_buddy buddy;
+    struct hw_partition partition;
 };
 
 struct hw_policy {

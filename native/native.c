@@ -103,6 +103,21 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     return r->objects ? 0 : -1;
 }
 
+/* Metadata bytes that a block brings with it; the descriptors of partitions lie elsewhere. */
+static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
+{
+    if (pool->kind == HW_FIXED) {
+        return pool->fixed.header;
+    }
+    if (pool->kind == HW_BUDDY) {
+        return pool->buddy.header;
+    }
+    if (pool->kind == HW_PARTITION) {
+        return capacity / pool->partition.partition * pool->partition.descriptor;
+    }
+    return pool->general.header;
+}
+
 /* Looks at the heap without its accesses being counted. */
 static void describe(struct replay *r, struct object *object)
 {
@@ -112,7 +127,7 @@ static void describe(struct replay *r, struct object *object)
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, &r->heap, object->at)) {
             object->capacity = pool_capacity(pool, &r->heap, object->at);
-            object->header = pool->kind == HW_FIXED ? pool->fixed.header : pool->general.header;
+            object->header = overhead_of(pool, object->capacity);
             break;
         }
     }
@@ -455,6 +470,36 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
     return count;
 }
 
+/* Tells where a pool's descriptors lie, those in use first or, if they grow downwards, last; 0 where it has none. */
+static int descriptor_table(struct replay *r, const struct hw_pool *pool, uint32_t *from, uint32_t *used, uint32_t *end)
+{
+    const struct hw_partition *g = &pool->partition;
+    if (pool->kind != HW_PARTITION) {
+        return 0;
+    }
+    const uint32_t covered = (partition_number(g, load4(&r->heap, g->high_at)) - 1u) * g->descriptor;
+    *from = g->grow ? load4(&r->heap, g->limit_at) : g->descriptors;
+    *used = covered;
+    *end = g->grow ? *from + covered : g->descriptors + g->most * g->descriptor;
+    return 1;
+}
+
+/* Descriptors of the pools whose descriptors lie between `from` and `to`; returns where they end, or `from`. */
+static uint32_t add_descriptors(struct map *map, struct replay *r, uint32_t from, uint32_t to)
+{
+    uint32_t table = 0;
+    uint32_t used = 0;
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < r->policy->pool_count; i++) {
+        if (descriptor_table(r, &r->policy->pools[i], &table, &used, &end) && table >= from && end <= to) {
+            add_run(map, from, table - from, 5);
+            add_run(map, table, used, 0);
+            from = table + used;
+        }
+    }
+    return from;
+}
+
 static void add_column(struct map *map, struct replay *r, uint32_t arena, const unsigned char *live)
 {
     const struct hw_policy *p = r->policy;
@@ -465,11 +510,13 @@ static void add_column(struct map *map, struct replay *r, uint32_t arena, const 
     for (uint32_t i = 0; i < pools; i++) {
         struct hw_block block = {0, 0, 0, 0, 0};
         while (pool_block_at(&p->pools[order[i]], &r->heap, block.offset + block.size, &block)) {
+            end = add_descriptors(map, r, end, block.offset);
             add_run(map, end, block.offset - end, 5);
             add_block(map, &block, live);
             end = block.offset + block.size;
         }
     }
+    end = add_descriptors(map, r, end, arena);
     add_run(map, end, arena - end, 5);
 }
 
@@ -504,7 +551,8 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
     return (int64_t)map.count;
 }
 
-/* ---- metadata ------------------------------------------------------------------------------------------------------ */
+/* ---- metadata ------------------------------------------------------------------------------------------------------
+ */
 
 static void mark(unsigned char *marks, uint32_t from, uint32_t bytes, uint32_t *end)
 {
@@ -543,6 +591,44 @@ static void mark_fixed(const struct hw_fixed *f, const struct hw_block *block, u
     }
 }
 
+static void mark_buddy(const struct hw_buddy *y, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+{
+    const uint32_t payload = block->offset + block->header;
+    mark(marks, block->offset, y->word.bytes, end);
+    if (block->state == HW_BLOCK_FREE) {
+        mark(marks, payload, 2u * y->links.field.bytes, end);
+    }
+}
+
+static void mark_partition(const struct hw_partition *g, struct hw_heap *h, const struct hw_block *block,
+                           unsigned char *marks, uint32_t *end)
+{
+    const uint32_t table = partition_table(g, h);
+    const uint32_t i = partition_number(g, block->offset);
+    const uint32_t last = i + block->size / g->partition - 1u;
+    const uint32_t width = g->field.bytes;
+    mark(marks, count_at(g, table, i), width, end);
+    if (g->coalesce) {
+        mark(marks, first_at(g, table, last), width, end);
+    }
+    if (block->state == HW_BLOCK_FREE) {
+        mark(marks, next_at(g, table, i), 2u * width, end);
+    }
+}
+
+/* A block that waits in a quick list holds a link. */
+static void mark_cached(const struct hw_policy *policy, const struct hw_block *block, unsigned char *marks,
+                        uint32_t *end)
+{
+    if (block->state == HW_BLOCK_CACHED) {
+        for (uint32_t i = 0; i < block->pool; i++) {
+            if (policy->pools[i].kind == HW_QUICK) {
+                mark(marks, block->offset + block->header, policy->pools[i].quick.links.field.bytes, end);
+            }
+        }
+    }
+}
+
 int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                     unsigned char *marks)
 {
@@ -562,9 +648,14 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
         const struct hw_pool *pool = &policy->pools[block.pool];
         if (pool->kind == HW_FIXED) {
             mark_fixed(&pool->fixed, &block, marks, &end);
+        } else if (pool->kind == HW_BUDDY) {
+            mark_buddy(&pool->buddy, &block, marks, &end);
+        } else if (pool->kind == HW_PARTITION) {
+            mark_partition(&pool->partition, &r.heap, &block, marks, &end);
         } else {
             mark_general(&pool->general, &block, marks, &end);
         }
+        mark_cached(policy, &block, marks, &end);
     }
     replay_end(&r);
     return (int64_t)end;

@@ -59,9 +59,18 @@ def _heap(rng: random.Random) -> dict[str, Any]:
         pools.append(_fixed(rng, header, "grow" if rng.random() < 0.5 else "counted"))
     if rng.random() < 0.1:
         pools.append(_fixed(rng, header, "counted"))
+    if rng.random() < 0.2:
+        pools.append(_buddy(rng, rng.choice([header, 4])) | _region(rng))
+    if rng.random() < 0.2:
+        pools.append(_partition(rng, rng.randint(1, 40)))
     if rng.random() < 0.1:
         rng.shuffle(pools)
-    if general:
+    last = rng.choice(["general"] * 4 + ["buddy", "partition"])
+    if last == "buddy":
+        pools.append(_buddy(rng, header))
+    elif last == "partition":
+        pools.append(_partition(rng, "grow"))
+    elif general:
         pools.append(_general(rng, header) | (_region(rng) if rng.random() < 0.1 else {}))
     for pool in pools:
         _maybe(rng, 0.1, pool, "min_size", rng.choice([1, 8, 50]))
@@ -133,3 +142,22 @@ def _fixed(rng: random.Random, header: int, growth: str) -> dict[str, Any]:
     else:
         fixed |= {"counts": [rng.randint(1, 12) for _ in sizes], "header": rng.choice([0, 0, 4, header])}
     return fixed
+
+
+def _buddy(rng: random.Random, header: int) -> dict[str, Any]:
+    buddy: dict[str, Any] = {"kind": "buddy", "header": header, "min_block": rng.choice([8, 16, 32, 64])}
+    _maybe(rng, 0.4, buddy, "max_block", rng.choice([64, 512, 4096, 65536]))
+    return buddy
+
+
+def _partition(rng: random.Random, count: Any) -> dict[str, Any]:
+    partition: dict[str, Any] = {
+        "kind": "partition",
+        "count": count,
+        "order": rng.choice(["address", "lifo", "size"]),
+        "fit": rng.choice(["first", "best"]),
+        "coalesce": rng.choice(["immediate", "immediate", "immediate", "never"]),
+    }
+    _maybe(rng, 0.9, partition, "size", rng.choice([1, 8, 16, 32, 64, 100, 128, 256]))
+    _maybe(rng, 0.7, partition, "descriptor_bytes", rng.choice([8, 13, 16, 20]))
+    return partition

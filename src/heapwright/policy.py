@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes import Fixed, General, Quick, Recipe
+from heapwright.recipes import Buddy, Fixed, General, Partition, Pool, Quick, Recipe, largest_block
 
-KINDS = {"quick": 1, "general": 2, "fixed": 3}
+KINDS = {"quick": 1, "general": 2, "fixed": 3, "buddy": 4, "partition": 5}
 FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
 ORDERS = {"lifo": 0, "fifo": 1, "address": 2, "size": 3}
 FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
@@ -58,7 +58,7 @@ class _Layout:
         self.align = recipe.align
         self.cursor = 0
         pools = recipe.pools
-        doubles = any(isinstance(pool, General) and pool.free_list == "double" for pool in pools)
+        doubles = any(isinstance(pool, Buddy) or getattr(pool, "free_list", "") == "double" for pool in pools)
         self._take(2 * recipe.link_bytes if doubles else 0, 1)
         heap = {
             "refused_at": self._take(4, 4),
@@ -71,7 +71,8 @@ class _Layout:
         last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         control = self._regions(laid_out)
-        grown = next((pool["fixed"] for pool in laid_out if pool["fixed"].get("grow")), None)
+        kinds = (pool[kind] for pool in laid_out for kind in ("fixed", "partition"))
+        grown = next((values for values in kinds if values.get("grow")), None)
         self.values = {
             "align": self.align,
             "checks": int(recipe.checks),
@@ -120,19 +121,27 @@ class _Layout:
             "quick": {},
             "general": {},
             "fixed": {},
+            "buddy": {},
+            "partition": {},
         }
         if isinstance(pool, Quick):
             limits["quick"] = self._quick(pool, index)
         elif isinstance(pool, General):
             limits["general"] = self._general(pool, bool(limits["cached"]))
+        elif isinstance(pool, Buddy):
+            limits["buddy"] = self._buddy(pool)
+        elif isinstance(pool, Partition):
+            limits["partition"] = self._partition(pool)
         else:
             limits["fixed"] = self._fixed(pool)
         return limits
 
-    def _largest_request(self, pool: Quick | General | Fixed) -> int:
+    def _largest_request(self, pool: Pool) -> int:
         """A request whose block would be beyond the pool's reach has no bin, and is not asked for."""
         if isinstance(pool, General):
             return min(MAX_REQUEST, max(0, self._reach_of(pool) - pool.header - pool.unit))
+        if isinstance(pool, Buddy):
+            return largest_block(pool, self.align, self.recipe.link_bytes) - pool.header
         return MAX_REQUEST
 
     # ---- quick
@@ -142,18 +151,25 @@ class _Layout:
         below = owners[0]
         if isinstance(below, General):
             header, unit, least = below.header, below.unit, self._least(below, cached=True)
+        elif isinstance(below, Buddy):
+            header, unit, least = below.header, below.min_block, below.min_block
+        elif isinstance(below, Partition):
+            header, unit, least = 0, below.size, below.size
         else:
             header, unit, least = 0, self.align, max(self.align, _round_up(self.recipe.link_bytes, self.align))
 
+        doubles = isinstance(below, Buddy)
+
         def capacity(size: int) -> int:
-            return max(_round_up(size + header, unit), least) - header
+            block = 1 << (size + header - 1).bit_length() if doubles else _round_up(size + header, unit)
+            return max(block, least) - header
 
         link = self.recipe.link_bytes
         if pool.sizes is None:
             assert pool.up_to is not None
             up_to = capacity(pool.up_to) + header
             sizes: list[int] = []
-            count = (up_to - least) // unit + 1
+            count = _log2(up_to // least) + 1 if doubles else (up_to - least) // unit + 1
         else:
             up_to = 0
             sizes = list(dict.fromkeys(capacity(size) for size in pool.sizes))
@@ -173,6 +189,7 @@ class _Layout:
             "mixed": int(len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "block_header": header,
             "block_unit_shift": _log2(unit),
+            "block_doubles": int(doubles),
             "block_least": least,
             "heads_at": self._take(count * link, link),
             "counts_at": self._take(4 * count, 4) if limited else 0,
@@ -311,6 +328,53 @@ class _Layout:
             "end_at": self._take(4, 4) if grow else self.heap["shared_limit_at"],
         }
 
+    # ---- buddy
+
+    def _buddy(self, pool: Buddy) -> dict[str, Any]:
+        link = self.recipe.link_bytes
+        shared = pool.region == 0
+        orders = _log2(largest_block(pool, self.align, link) // pool.min_block) + 1
+        stride = _round_up(link, self.align) if link == 2 else link  # 2-byte links to the heads count in units, too
+        return {
+            "links": self._links(),
+            "word": self._word(pool.header),
+            "header": pool.header,
+            "region": pool.region,
+            "checks": int(self.recipe.checks),
+            "min_block_log2": _log2(pool.min_block),
+            "orders": orders,
+            "list_stride": stride,
+            "top_at": self._take(4, 4),
+            "high_at": self.heap["shared_high_at"] if shared else self._take(4, 4),
+            "limit_at": self.heap["shared_limit_at"] if shared else self._take(4, 4),
+            "lists_at": self._take(orders * stride, max(self.align, 4)),
+        }
+
+    # ---- partition
+
+    def _partition(self, pool: Partition) -> dict[str, Any]:
+        width = self.recipe.link_bytes
+        grow = pool.count == "grow"
+        aligned = pool.descriptor_bytes % width == 0 and (not grow or self.align % width == 0)
+        reach = MAX_REACH // pool.size if grow else pool.count
+        assert isinstance(reach, int)
+        return {
+            "field": {"bytes": width, "natural": int(aligned)},
+            "partition": pool.size,
+            "most": min(reach, (1 << (8 * width - 1)) - 1),
+            "grow": int(grow),
+            "descriptor": pool.descriptor_bytes,
+            "order": ORDERS[pool.order],
+            "fit": FITS[pool.fit],
+            "coalesce": COALESCE[pool.coalesce],
+            "checks": int(self.recipe.checks),
+            "head_at": self._take(4, 4),
+            "top_at": self._take(4, 4),
+            "high_at": self.heap["shared_high_at"] if grow else self._take(4, 4),
+            "limit_at": self.heap["shared_limit_at"] if grow else 0,
+            "end_at": self._take(4, 4) if grow else 0,
+        }
+
     # ---- regions
 
     def _aligned_for(self, header: int, unit: int) -> int:
@@ -328,13 +392,30 @@ class _Layout:
                 self.cursor = self._aligned_for(pool.header, pool.unit)
                 values["general"]["start"] = self.cursor
                 self.cursor += pool.region
+            elif isinstance(pool, Buddy) and pool.region:
+                self.cursor = self._aligned_for(pool.header, self.align)
+                values["buddy"]["start"] = self.cursor
+                self.cursor += pool.region
+            elif isinstance(pool, Partition) and pool.count != "grow":
+                self._counted_partitions(pool, pool.count, values["partition"])
             elif isinstance(pool, Fixed) and not isinstance(pool.counts, str):
                 self._counted_classes(pool, values["fixed"])
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region == 0:
                 self.cursor = self._aligned_for(pool.header, pool.unit)
                 values["general"]["start"] = self.cursor
+            elif isinstance(pool, Buddy) and pool.region == 0:
+                self.cursor = self._aligned_for(pool.header, self.align)
+                values["buddy"]["start"] = self.cursor
+            elif isinstance(pool, Partition) and pool.count == "grow":
+                self.cursor = _round_up(self.cursor, self.align)
+                values["partition"]["start"] = self.cursor
         return control
+
+    def _counted_partitions(self, pool: Partition, count: int, values: dict[str, Any]) -> None:
+        values["descriptors"] = self._take(count * pool.descriptor_bytes, self.recipe.link_bytes)
+        values["start"] = self._take(count * pool.size, self.align)
+        values["end"] = self.cursor
 
     def _counted_classes(self, pool: Fixed, values: dict[str, Any]) -> None:
         values["blocks_at"] = []

@@ -39,6 +39,9 @@ MAX_BINS = 1024
 MAX_CLOSE_BINS = 30
 """The core sees them in one 32-bit window of the bitmap, behind the exact bin itself."""
 
+DESCRIPTOR_FIELDS = 4
+"""Numbers in the descriptor of a group of partitions: how many, where it starts, and two links."""
+
 MAX_POOLS, MAX_QUICK_POOLS, MAX_GENERAL_POOLS = 8, 2, 4
 
 FLUSH_STEPS = 1024
@@ -55,6 +58,10 @@ ROUNDED_UP = ("two-level", "half-fit")
 LINEAR_UP_TO: dict[Bins, int] = {"exact": 2048, "lea": 256, "two-level": 128, "half-fit": 0, "power-of-two": 0}
 BINS_PER_OCTAVE: dict[Bins, BinsPerOctave] = {"exact": 4, "lea": 4, "two-level": 32, "half-fit": 1, "power-of-two": 1}
 LINKS = {"double": 2, "single": 1, "implicit": 0}
+
+NO_ORDER = (
+    '"header" 0: free reads the order of a block from its header, and its payload is the program\'s; valid: 1 to 16'
+)
 
 NO_HEADER = (
     '"header" 0: splitting, coalescing and free read the size of a block from its header; '
@@ -169,7 +176,34 @@ class Fixed(_Pool):
     page: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes carved at a time when growing; 0: one block")
 
 
-Pool = Quick | General | Fixed
+class Buddy(_Pool):
+    """Blocks whose sizes are powers of two, split into and merged from halves."""
+
+    kind: Literal["buddy"] = "buddy"
+    min_block: int = Field(default=16, ge=1, le=2**30, description="smallest block with header, bytes; a power of two")
+    max_block: int = Field(
+        default=0, ge=0, le=2**30, description="largest block, bytes; a power of two, 0: what the arena holds"
+    )
+    header: int = Field(default=4, ge=1, le=16, description="bytes before the payload")
+    region: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
+
+
+class Partition(_Pool):
+    """Groups of contiguous partitions of one size, with their descriptors outside the data."""
+
+    kind: Literal["partition"] = "partition"
+    size: int = Field(default=512, ge=1, le=2**20, description="bytes of a partition")
+    count: Literal["grow"] | Size = Field(default="grow", description='number of partitions, or "grow"')
+    descriptor_bytes: int = Field(default=32, ge=4, le=256, description="bytes of a partition's descriptor")
+    order: Literal["address", "lifo", "size"] = Field(default="address", description="order of the free groups")
+    fit: Literal["first", "best"] = Field(default="first", description="which free group is taken")
+    coalesce: Literal["immediate", "never"] = Field(default="immediate", description="when free groups merge")
+
+
+Owner = General | Fixed | Buddy | Partition
+"""Pools that blocks belong to."""
+
+Pool = Quick | Owner
 
 
 class Recipe(_Table):
@@ -326,6 +360,10 @@ def _contradictions(recipe: Recipe) -> _Found:
             problems = _quick_contradictions(pool, recipe, index)
         elif isinstance(pool, General):
             problems = _general_contradictions(pool, recipe, index)
+        elif isinstance(pool, Buddy):
+            problems = _buddy_contradictions(pool, recipe, index)
+        elif isinstance(pool, Partition):
+            problems = _partition_contradictions(pool, recipe, index)
         else:
             problems = _fixed_contradictions(pool, recipe)
         yield from ((index, problem) for problem in problems)
@@ -348,6 +386,9 @@ def _quick_contradictions(pool: Quick, recipe: Recipe, index: int) -> Iterator[s
     if all(isinstance(other, Quick) for other in below):
         yield "no pool below it to take blocks from; valid: a general or fixed pool after it"
         return
+    first = next(other for other in below if not isinstance(other, Quick))
+    if isinstance(first, Partition) and first.size & (first.size - 1):
+        yield f"the partitions below it have {first.size} bytes; valid below a quick pool: powers of two"
     if (pool.sizes is None) == (pool.up_to is None):
         yield 'needs either "sizes" (a list of request sizes) or "up_to" (every block size up to that of a request)'
         return
@@ -364,7 +405,7 @@ def _quick_contradictions(pool: Quick, recipe: Recipe, index: int) -> Iterator[s
 
 
 def _quick_size_contradictions(size: int, pool: Quick, below: tuple[Pool, ...], recipe: Recipe) -> Iterator[str]:
-    if not any(_can_serve(other, size, recipe.align) for other in below if not isinstance(other, Quick)):
+    if not any(_can_serve(other, size, recipe) for other in below if not isinstance(other, Quick)):
         yield f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
         return
     capacity = _capacity(size, below, recipe.align, recipe.link_bytes)
@@ -382,8 +423,19 @@ def _shared_sizes(pool: Quick, earlier: Quick) -> Iterator[str]:
         yield f"{min(shared)} bytes is cached by two quick pools; valid: each size in one"
 
 
-def _can_serve(pool: General | Fixed, size: int, align: int) -> bool:
-    return pool.takes(size) and (isinstance(pool, General) or size <= _round_up(max(pool.sizes), align))
+def _can_serve(pool: Owner, size: int, recipe: Recipe) -> bool:
+    return pool.takes(size) and size <= _largest_served(pool, recipe.align, recipe.link_bytes)
+
+
+def _largest_served(pool: Owner, align: int, link_bytes: int) -> int:
+    """The largest request in bytes that a pool could serve in an arena without bounds."""
+    if isinstance(pool, Fixed):
+        return _round_up(max(pool.sizes), align)
+    if isinstance(pool, Buddy):
+        return largest_block(pool, align, link_bytes) - pool.header
+    if isinstance(pool, Partition) and pool.count != "grow":
+        return min(pool.count * _round_up(pool.size, align), MAX_REQUEST)
+    return MAX_REQUEST
 
 
 def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterator[str]:
@@ -441,7 +493,7 @@ def _victim_contradictions(pool: General) -> Iterator[str]:
         yield '"close_bins" looks for larger blocks in exact bins; it needs "bins" "exact" and no "fit" "exact"'
 
 
-def _region_contradictions(pool: General, recipe: Recipe, index: int, least: int) -> Iterator[str]:
+def _region_contradictions(pool: General | Buddy, recipe: Recipe, index: int, least: int) -> Iterator[str]:
     if pool.region == 0 and index + 1 < len(recipe.pools):
         yield 'shares the rest of the arena and must be the last pool; move it there or give it a "region" in bytes'
     if 0 < pool.region < least:
@@ -476,11 +528,56 @@ def _growth_contradictions(pool: Fixed, recipe: Recipe) -> Iterator[str]:
             f"valid: {4 + recipe.link_bytes} to 16"
         )
     last = recipe.pools[-1]
-    if isinstance(last, General) and last.region == 0 and last.header != pool.header:
+    if isinstance(last, General | Buddy) and last.region == 0 and last.header != pool.header:
         yield (
-            f'"header" {pool.header} differs from the {last.header} of the general pool it shares the arena with; '
+            f'"header" {pool.header} differs from the {last.header} of the {last.kind} pool it shares the arena with; '
             f"valid: {last.header}, or another header there"
         )
+    if isinstance(last, Partition) and last.count == "grow":
+        yield (
+            "both its blocks and the descriptors of the partition pool would grow from the end of the arena; "
+            'valid: one of them with "counts"'
+        )
+
+
+def _buddy_contradictions(pool: Buddy, recipe: Recipe, index: int) -> Iterator[str]:
+    least = _power_above(max(pool.header + 2 * recipe.link_bytes, pool.header + recipe.align))
+    for key in ("min_block", "max_block"):
+        value = getattr(pool, key)
+        if value & (value - 1):
+            yield f'"{key}" {value} is not valid; valid: a power of two'
+            return
+    if pool.min_block < least:
+        yield f'"min_block" {pool.min_block} cannot hold header and links; valid: {least} or a larger power of two'
+        return
+    if 0 < pool.max_block < pool.min_block:
+        yield f'"max_block" {pool.max_block} is below "min_block" {pool.min_block}; valid: 0 (no bound), or more'
+        return
+    largest = largest_block(pool, recipe.align, recipe.link_bytes) - pool.header
+    if pool.min_size > largest:
+        yield f'"min_size" {pool.min_size} is above what the largest block holds, {largest}; it would take no request'
+    yield from _region_contradictions(pool, recipe, index, pool.min_block)
+
+
+def _partition_contradictions(pool: Partition, recipe: Recipe, index: int) -> Iterator[str]:
+    least = DESCRIPTOR_FIELDS * recipe.link_bytes
+    if pool.descriptor_bytes < least:
+        yield (
+            f'"descriptor_bytes" {pool.descriptor_bytes} cannot hold count, start and two links of {recipe.link_bytes} '
+            f"bytes; valid: {least} or more"
+        )
+    if pool.size < recipe.link_bytes and any(isinstance(other, Quick) for other in recipe.pools[:index]):
+        yield f'"size" {pool.size} cannot hold the link of a quick pool above; valid: {recipe.link_bytes} and more'
+    if pool.count == "grow":
+        if index + 1 < len(recipe.pools):
+            yield 'shares the rest of the arena and must be the last pool; move it there or give it a "count"'
+        return
+    most = (1 << (8 * recipe.link_bytes - 1)) - 1
+    if pool.count > most:
+        yield f'"count" {pool.count} is more than links of {recipe.link_bytes} bytes can number; valid: up to {most}'
+    largest = _largest_served(pool, recipe.align, recipe.link_bytes)
+    if pool.min_size > largest:
+        yield f'"min_size" {pool.min_size} is above what all partitions hold, {largest}; it would take no request'
 
 
 # ---- Canonical form ------------------------------------------------------------------------------------------------
@@ -488,6 +585,18 @@ def _growth_contradictions(pool: Fixed, recipe: Recipe) -> Iterator[str]:
 
 def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
+
+
+def _power_above(value: int) -> int:
+    """The smallest power of two that is at least `value`."""
+    return 1 << (value - 1).bit_length()
+
+
+def largest_block(pool: Buddy, align: int, link_bytes: int) -> int:
+    """Bytes of the largest block of a buddy pool: as asked for, and no larger than its region or its links' reach."""
+    reach = (2**16 - 1) * align if link_bytes == 2 else 2**31 - 1
+    most = 1 << (min(pool.region or reach, reach).bit_length() - 1)
+    return min(pool.max_block or most, most)
 
 
 def _has_tags(pool: General) -> bool:
@@ -584,6 +693,25 @@ def _canonical_fixed(pool: Fixed, align: int) -> Fixed:
 
 
 @lru_cache(maxsize=65536)
+def _canonical_buddy(pool: Buddy, align: int, link_bytes: int) -> Buddy:
+    largest = largest_block(pool, align, link_bytes)
+    unbounded = largest == largest_block(pool.model_copy(update={"max_block": 0}), align, link_bytes)
+    changes: dict[str, Any] = {
+        "max_block": 0 if unbounded else largest,
+        "region": pool.region // pool.min_block * pool.min_block,
+    }
+    return pool.model_copy(update=_request_range(pool, largest - pool.header) | changes)
+
+
+@lru_cache(maxsize=65536)
+def _canonical_partition(pool: Partition, align: int, link_bytes: int) -> Partition:
+    changes: dict[str, Any] = {"size": _round_up(pool.size, align)}
+    if pool.order == "size":  # the first group that is large enough is the smallest
+        changes["fit"] = "first"
+    return pool.model_copy(update=_request_range(pool, _largest_served(pool, align, link_bytes)) | changes)
+
+
+@lru_cache(maxsize=65536)
 def _canonical_quick(pool: Quick, below: tuple[Pool, ...], align: int, link_bytes: int) -> Quick:
     changes = _request_range(pool)
     if pool.sizes is not None:
@@ -598,11 +726,11 @@ def _canonical_quick(pool: Quick, below: tuple[Pool, ...], align: int, link_byte
     return pool.model_copy(update=changes)
 
 
-def _request_range(pool: Pool) -> dict[str, Any]:
-    """A request of size 0 is served as 1 byte, and none above MAX_REQUEST is served at all."""
+def _request_range(pool: Pool, largest: int = MAX_REQUEST) -> dict[str, Any]:
+    """A request of size 0 is served as 1 byte, and none above `largest` is served at all."""
     return {
         "min_size": 0 if pool.min_size == 1 else pool.min_size,
-        "max_size": None if pool.max_size == MAX_REQUEST else pool.max_size,
+        "max_size": None if pool.max_size is not None and pool.max_size >= largest else pool.max_size,
     }
 
 
@@ -613,11 +741,20 @@ def _capacity(size: int, below: tuple[Pool, ...], align: int, link_bytes: int) -
     serve a request of the whole payload.
     """
     owners = [pool for pool in below if not isinstance(pool, Quick)]
-    if isinstance(owners[0], General):
-        capacity = capacity_for(size, owners[0], align, link_bytes)
-    else:
-        capacity = _round_up(max(size, link_bytes), align)
-    return capacity if any(_can_serve(pool, capacity, align) for pool in owners) else size
+    capacity = _capacity_in(owners[0], size, align, link_bytes)
+    served = any(pool.takes(capacity) and capacity <= _largest_served(pool, align, link_bytes) for pool in owners)
+    return capacity if served else size
+
+
+def _capacity_in(pool: Owner, size: int, align: int, link_bytes: int) -> int:
+    """Payload bytes of the block that a pool gives for a request of `size` bytes, if quick lists hold its blocks."""
+    if isinstance(pool, General):
+        return capacity_for(size, pool, align, link_bytes)
+    if isinstance(pool, Buddy):
+        return max(_power_above(size + pool.header), pool.min_block) - pool.header
+    if isinstance(pool, Partition):
+        return _round_up(size, _round_up(pool.size, align))
+    return _round_up(max(size, link_bytes), align)
 
 
 def capacity_for(size: int, pool: General, align: int = 4, link_bytes: int = 4) -> int:
@@ -633,6 +770,10 @@ def _canonical_pools(pools: tuple[Pool, ...], align: int, link_bytes: int) -> tu
             canonical.append(_canonical_quick(pool, pools[index + 1 :], align, link_bytes))
         elif isinstance(pool, General):
             canonical.append(_canonical_general(pool, align, link_bytes))
+        elif isinstance(pool, Buddy):
+            canonical.append(_canonical_buddy(pool, align, link_bytes))
+        elif isinstance(pool, Partition):
+            canonical.append(_canonical_partition(pool, align, link_bytes))
         else:
             canonical.append(_canonical_fixed(pool, align))
     return tuple(canonical)
@@ -719,7 +860,31 @@ def _fixed_summary(pool: Fixed) -> str:
     return ", ".join(words) + _range_summary(pool)
 
 
-_SUMMARIES: dict[str, Any] = {"quick": _quick_summary, "general": _general_summary, "fixed": _fixed_summary}
+def _buddy_summary(pool: Buddy) -> str:
+    words = [f"buddy from {pool.min_block} B"]
+    words += [f"to {pool.max_block} B"] if pool.max_block else []
+    words = [" ".join(words)]
+    words += [f"header {pool.header}"] if pool.header != 4 else []
+    words += [f"region {pool.region}"] if pool.region else []
+    return ", ".join(words) + _range_summary(pool)
+
+
+def _partition_summary(pool: Partition) -> str:
+    words = [f"partitions of {pool.size} B"]
+    words += ["growing" if pool.count == "grow" else f"count {pool.count}"]
+    words[0] += f" {pool.order}/{pool.fit}-fit"
+    words += [f"descriptors of {pool.descriptor_bytes} B"] if pool.descriptor_bytes != 32 else []
+    words += [f"coalesce {pool.coalesce}"] if pool.coalesce != "immediate" else []
+    return ", ".join(words) + _range_summary(pool)
+
+
+_SUMMARIES: dict[str, Any] = {
+    "quick": _quick_summary,
+    "general": _general_summary,
+    "fixed": _fixed_summary,
+    "buddy": _buddy_summary,
+    "partition": _partition_summary,
+}
 
 
 def _sizes_summary(sizes: tuple[int, ...]) -> str:
@@ -736,7 +901,13 @@ def _range_summary(pool: Pool) -> str:
 
 # ---- Errors: one line that names the pool, the key and what would be valid -----------------------------------------
 
-_KINDS: dict[str, type[_Table]] = {"quick": Quick, "general": General, "fixed": Fixed}
+_KINDS: dict[str, type[_Table]] = {
+    "quick": Quick,
+    "general": General,
+    "fixed": Fixed,
+    "buddy": Buddy,
+    "partition": Partition,
+}
 
 
 def _one_line(error: ValidationError, data: Mapping[str, Any]) -> str:
@@ -786,6 +957,8 @@ def _explain_key(detail: ErrorDetails, table: type[_Table], key: str) -> str:
         return f'unknown key "{key}"{guess} valid: {", ".join(names)}'
     if table is General and key == "header" and detail["input"] == 0:
         return NO_HEADER
+    if table is Buddy and key == "header" and detail["input"] == 0:
+        return NO_ORDER
     if key == "pool":
         return f"needs 1 to {MAX_POOLS} [[pool]] tables; valid kinds: {', '.join(_KINDS)}"
     if detail["type"] == "missing":

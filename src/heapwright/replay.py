@@ -200,7 +200,9 @@ def _control_bytes(struct: Any) -> int:
     regions = 0
     for index in range(struct.pool_count):
         pool = struct.pools[index]
-        regions += pool.general.region
+        regions += pool.general.region + pool.buddy.region
+        if pool.partition.partition and not pool.partition.grow:
+            regions += pool.partition.most * (pool.partition.partition + pool.partition.descriptor)
         if pool.fixed.count and not pool.fixed.grow:
             align, header = pool.fixed.align, pool.fixed.header
             strides = [-(-(pool.fixed.sizes[i] + header) // align) * align for i in range(pool.fixed.count)]

@@ -76,6 +76,13 @@ static uint32_t top_of(struct checked *c, uint32_t pool)
     return load4(&c->heap, c->policy->pools[pool].general.top_at);
 }
 
+/* Bytes of descriptors that lie elsewhere. */
+static uint32_t descriptors_of(const struct hw_pool *pool, const struct hw_block *block)
+{
+    const struct hw_partition *g = &pool->partition;
+    return pool->kind == HW_PARTITION ? block->size / g->partition * g->descriptor : 0;
+}
+
 /* Blocks lie in the arena and do not overlap; the accounts agree with them. */
 static void check_walk(struct checked *c, const struct hw_statistics *told)
 {
@@ -92,7 +99,7 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
         expect(c, block.offset >= c->policy->control && block.offset >= end, "blocks overlap", (long)block.offset);
         end = block.offset + block.size;
         expect(c, end <= c->bytes, "a block leaves the arena", (long)end);
-        headers += block.header;
+        headers += block.header + descriptors_of(&c->policy->pools[pool], &block);
         used += block.state == HW_BLOCK_USED;
     }
     expect(c, headers == c->heap.header_bytes, "header bytes differ from the walk", (long)headers);
@@ -107,14 +114,24 @@ static int may_miss(const struct hw_general *g)
     return g->bin_round_up || (g->fit == HW_EXACT && g->coalesce == HW_LAZY);
 }
 
+/* Whether nothing but its own search keeps a pool from serving what is free. */
+static int serves_largest(const struct hw_pool *pool)
+{
+    return pool->kind == HW_BUDDY || pool->kind == HW_PARTITION ||
+           (pool->kind == HW_GENERAL && !may_miss(&pool->general));
+}
+
 /* A request of what is told to be free is served where nothing but its own pool's search decides. */
 static void check_largest_free(struct checked *c, const struct hw_statistics *told)
 {
     const struct hw_pool *pool = &c->policy->pools[0];
     const uint32_t n = told->largest_free;
-    if (c->policy->pool_count > 1 || pool->kind != HW_GENERAL || may_miss(&pool->general) || n == 0 ||
-        n < pool->min_size || n > pool->max_size) {
+    if (c->policy->pool_count > 1 || !serves_largest(pool) || n == 0 || n < pool->min_size || n > pool->max_size) {
         return;
+    }
+    if (pool->kind != HW_GENERAL && n < pool->max_size) { /* a general pool may merge once it searches */
+        expect(c, hw_malloc(c->policy, &c->heap, n + 1u) == NULL, "more than the largest can be had", (long)n);
+        c->refused++;
     }
     void *at = hw_malloc(c->policy, &c->heap, n);
     expect(c, at != NULL, "the largest free block cannot be had", (long)n);
@@ -372,6 +389,12 @@ static void checked_close(struct checked *c)
                 expect(c, general_find(&pool->general, &c->heap, size) == 0, "an impossible block", (long)size);
             }
             expect(c, top_of(c, i) == pool->general.start, "drained, but not merged", (long)i);
+        }
+        if (pool->kind == HW_BUDDY) {
+            expect(c, load4(&c->heap, pool->buddy.top_at) == pool->buddy.start, "drained, but not merged", (long)i);
+        }
+        if (pool->kind == HW_PARTITION && pool->partition.coalesce == HW_IMMEDIATE) {
+            expect(c, load4(&c->heap, pool->partition.top_at) == 0, "drained, but not merged", (long)i);
         }
     }
     check_after(c);

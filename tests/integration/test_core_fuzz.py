@@ -62,6 +62,20 @@ VALUES = {
     "fixed.find": {"freelist", "first-fit"},
     "fixed.fall_through": {False, True},
     "fixed.page": {0, "some"},
+    "buddy.min_size": {0, "some"},
+    "buddy.max_size": {None, "some"},
+    "buddy.min_block": {16, "some"},
+    "buddy.max_block": {0, "some"},
+    "buddy.header": set(range(1, 17)),
+    "buddy.region": {0, "some"},
+    "partition.min_size": {0, "some"},
+    "partition.max_size": {None, "some"},
+    "partition.size": {512, "some"},
+    "partition.count": {"grow", "some"},
+    "partition.descriptor_bytes": {32, "some"},
+    "partition.order": {"address", "lifo", "size"},
+    "partition.fit": {"first", "best"},
+    "partition.coalesce": {"immediate", "never"},
 }
 
 

@@ -31,6 +31,8 @@ CORE_FILES = (
     "pool_quick.h",
     "pool_fixed.h",
     "pool_general.h",
+    "pool_buddy.h",
+    "pool_partition.h",
     "heap.h",
     "check.h",
 )
@@ -104,7 +106,6 @@ def generated_files(
         "least_arena": values["fixed_end"],
         "align": recipe.align,
         "checks": recipe.checks,
-        "header_alone": min((pool.header for pool in recipe.pools if pool.kind != "quick"), default=0),
         "aligned": any(pool.kind == "general" for pool in recipe.pools),
         "arena_bytes": _test_arena(values),
     }
