@@ -18,11 +18,11 @@
 #ifdef HW_EXPLORE
 struct hw_heap {
     unsigned char *base;
-    uint64_t reads;          /* metadata loads */
-    uint64_t writes;         /* metadata stores */
-    uint64_t moved_bytes;    /* payload bytes copied by realloc */
-    uint32_t covered_bytes;  /* arena bytes that a block has ever covered */
-    uint32_t header_bytes;   /* headers of all blocks, used and free */
+    uint64_t reads;         /* metadata loads */
+    uint64_t writes;        /* metadata stores */
+    uint64_t moved_bytes;   /* payload bytes copied by realloc */
+    uint32_t covered_bytes; /* arena bytes that a block has ever covered */
+    uint32_t header_bytes;  /* headers of all blocks, used and free */
 };
 #endif
 

@@ -55,8 +55,7 @@ static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_hea
 }
 
 /* Describes the block at `at` of classes that grow; 0 behind the last one, or where a header names no class. */
-static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
-                                       struct hw_block *block)
+static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, f->end_at)) {
         return 0;
@@ -161,8 +160,11 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
 /* Payload of the largest block that fits into `bytes` bytes of free memory; 0 where none does. */
 static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes)
 {
-    const uint32_t size = bytes >> g->unit_shift << g->unit_shift;
-    return size < g->min_block ? 0 : size - g->header;
+    uint32_t size = bytes >> g->unit_shift << g->unit_shift;
+    if (g->powers && size != 0) {
+        size = 1u << highest_bit(size);
+    }
+    return size < g->min_block ? 0 : size - g->overhead;
 }
 
 /* What the largest request that a free block can serve asks for. */
@@ -251,7 +253,7 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
         if (pool->kind == HW_GENERAL) {
             const struct hw_general *g = &pool->general;
             const uint32_t above = payload_within(g, load4(heap, g->limit_at) - load4(heap, g->top_at));
-            if (above > told.largest_free) {
+            if (g->top != HW_TOP_LIST && above > told.largest_free) {
                 told.largest_free = above;
             }
             if (g->region) {
@@ -302,6 +304,19 @@ static inline int should_have_merged(const struct hw_general *g, uint32_t word, 
     return g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && is_mergeable(g, next_word);
 }
 
+/* Whether a block knows what lies before it; `previous` is the word of the block before, 0 for none. */
+static inline int is_tag_right(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
+{
+    const uint32_t mergeable = previous != 0 && is_mergeable(g, previous) ? word_size(g, previous) : 0;
+    if (g->tag_in_header) {
+        return size_before(g, h, b) == mergeable;
+    }
+    if ((load_word(g, h, b) & HW_PREV_USED) != 0) {
+        return mergeable == 0;
+    }
+    return mergeable != 0 && size_before(g, h, b) == mergeable;
+}
+
 /* Checks one block against what is known of the block before it; `previous` is that block's word, 0 for the first. */
 static inline int check_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
 {
@@ -316,16 +331,11 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     if (previous && should_have_merged(g, previous, word)) {
         return HW_BROKEN_MERGE;
     }
-    if (g->boundary_tags) {
-        const int previous_free = previous != 0 && is_mergeable(g, previous);
-        if (previous_free != ((word & HW_PREV_USED) == 0)) {
-            return HW_BROKEN_FLAGS;
-        }
-        if (is_mergeable(g, word) && size_before(g, h, b + size) != size) {
-            return HW_BROKEN_FLAGS;
-        }
+    if (g->boundary_tags && !is_tag_right(g, h, b, previous)) {
+        return HW_BROKEN_FLAGS;
     }
-    if (g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && b + size == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) &&
+        b + size == load4(h, g->top_at)) {
         return HW_BROKEN_MERGE;
     }
     return 0;
@@ -339,7 +349,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
     uint32_t key = 0;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        const uint32_t b = node - g->header;
+        const uint32_t b = node - g->node;
         if (b < g->start || b >= load4(h, g->top_at)) {
             return HW_BROKEN_BOUNDS;
         }
@@ -380,12 +390,13 @@ static inline int check_bitmap(const struct hw_general *g, struct hw_heap *h, ui
     return 0;
 }
 
-/* Checks that the next search starts at a block, or in one list at its head or a free block; the walk was fine. */
+/* Checks that the next search starts at a block, or in one list at its head or a free block, and where it should start
+ * at the lowest free block that none lies below; the walk was fine. */
 static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t rover = load4(h, g->rover_at);
     const uint32_t top = load4(h, g->top_at);
-    if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at)) {
+    if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at) && g->search_from != HW_FROM_LOWEST_FREE) {
         return 0;
     }
     uint32_t b = g->start;
@@ -395,12 +406,15 @@ static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
             if (rover == b) {
                 return 0;
             }
-        } else if (rover == b + g->header && (word & HW_USED) == 0) {
+        } else if (rover == b + g->node && (word & HW_USED) == 0) {
             return 0;
+        }
+        if (g->search_from == HW_FROM_LOWEST_FREE && (word & HW_USED) == 0) {
+            return HW_BROKEN_LINK;
         }
         b += word_size(g, word);
     }
-    return HW_BROKEN_LINK;
+    return g->search_from == HW_FROM_LOWEST_FREE && rover == top ? 0 : HW_BROKEN_LINK;
 }
 
 /* Checks that the lists hold exactly the `free_blocks` blocks that the walk found free. */
@@ -430,7 +444,10 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
 static inline int check_general(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t top = load4(h, g->top_at);
-    if (top < g->start || top > load4(h, g->high_at) || load4(h, g->high_at) > load4(h, g->limit_at)) {
+    if (top < g->start || load4(h, g->high_at) > load4(h, g->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if (g->top != HW_TOP_LIST && top > load4(h, g->high_at)) {
         return HW_BROKEN_BOUNDS;
     }
     uint32_t previous = 0;
@@ -458,10 +475,15 @@ static inline int check_general(const struct hw_general *g, struct hw_heap *h)
     if (b != top) {
         return HW_BROKEN_BOUNDS;
     }
+    if (g->end_word && top != g->start) {
+        if (!is_tag_right(g, h, top, previous) || (load_word(g, h, top) & HW_USED) == 0) {
+            return HW_BROKEN_FLAGS;
+        }
+    }
     if (g->victim_up_to && victim_seen == 0 && load4(h, g->victim_at) != load4(h, g->victim_at + 4u)) {
         return HW_BROKEN_BOUNDS;
     }
-    if (g->fit == HW_NEXT && check_rover(g, h) != 0) {
+    if ((g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) && check_rover(g, h) != 0) {
         return HW_BROKEN_LINK;
     }
     return check_lists(g, h, free_blocks);

@@ -1,10 +1,11 @@
 /* freelist.h: how a general pool stores and finds its free blocks.
  *
- * A list runs from a head in the control data through the payloads of the free blocks. A node is the address of a
- * payload; its first word links to the next node. Where something has to be unlinked, what matters is the address of
- * the word that points to it, called `before`: the head, or the first word of the node ahead. A double list keeps
- * `before` in each node's second word, so unlinking needs no case for the head; and the missing node behind the last
- * one may be written to as well, because its second word is a scratch word at the start of the control data.
+ * A list runs from a head in the control data through the payloads of the free blocks, or through their headers. A node
+ * is the address of a block's links; its first word links to the next node. Where something has to be unlinked, what
+ * matters is the address of the word that points to it, called `before`: the head, or the first word of the node ahead.
+ * A double list keeps `before` in each node's second word, so unlinking needs no case for the head; and the missing
+ * node behind the last one may be written to as well, because its second word is a scratch word at the start of the
+ * control data.
  *
  * With bins there is one list for each bin. Bins hold one block size each up to a bound, then a fixed number of bins
  * share each octave; lists of the recipe "lea", "two-level", "half-fit" and the like differ only in these numbers.
@@ -27,50 +28,31 @@ struct hw_found {
 
 /* ---- bins ------------------------------------------------------------------------------------------------------ */
 
-#if defined(__GNUC__)
-static inline uint32_t highest_bit(uint32_t x)
+/* Whether the bin of blocks of this size holds no other size. */
+static inline int is_linear(const struct hw_general *g, uint32_t size)
 {
-    return 31u - (uint32_t)__builtin_clz(x);
+    return g->bin_linear_bins && size - g->bin_less < g->bin_linear;
 }
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return (uint32_t)__builtin_ctz(x);
-}
-#else
-static inline uint32_t highest_bit(uint32_t x)
-{
-    uint32_t bit = 0;
-    while (x >>= 1) {
-        bit++;
-    }
-    return bit;
-}
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return highest_bit(x & (~x + 1u));
-}
-#endif
 
 /* The bin of blocks of this size; all that fit into an arena have one. */
 static inline uint32_t bin_of(const struct hw_general *g, uint32_t size)
 {
-    if (g->bin_linear_bins && size < g->bin_linear) {
-        return (size >> g->unit_shift) - g->bin_first;
+    const uint32_t key = size - g->bin_less;
+    if (g->bin_linear_bins && key < g->bin_linear) {
+        return (key >> g->unit_shift) - g->bin_first;
     }
-    const uint32_t octave = highest_bit(size);
-    const uint32_t step = size >> (octave - g->bin_steps_log2);
+    const uint32_t octave = highest_bit(key);
+    const uint32_t step = key >> (octave - g->bin_steps_log2);
     return g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
 }
 
 /* The first bin in which every block is at least this large; it may be one behind the last. */
 static inline uint32_t bin_above(const struct hw_general *g, uint32_t size)
 {
-    if (g->bin_linear_bins && size < g->bin_linear) {
+    if (is_linear(g, size)) {
         return bin_of(g, size);
     }
-    return bin_of(g, size + (1u << (highest_bit(size) - g->bin_steps_log2)) - 1u);
+    return bin_of(g, size + (1u << (highest_bit(size - g->bin_less) - g->bin_steps_log2)) - 1u);
 }
 
 static inline uint32_t list_head(const struct hw_general *g, uint32_t size)
@@ -106,7 +88,8 @@ static inline void unmark_bin(const struct hw_general *g, struct hw_heap *h, uin
     }
 }
 
-/* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: the number of bins. */
+/* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: the number of
+ * bins. */
 static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, uint32_t index)
 {
     if (g->bins <= 32u || index >= 32u) {
@@ -116,7 +99,8 @@ static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_he
     return summary ? lowest_bit(summary) * 32u : g->bins;
 }
 
-/* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(bins / 32) at worst, mostly O(1). */
+/* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(bins / 32) at worst, mostly O(1).
+ */
 static inline uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     while (bin < g->bins) {
@@ -194,9 +178,17 @@ static inline uint32_t list_before(const struct hw_general *g, struct hw_heap *h
 static inline int stays_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t other, uint32_t b, uint32_t size)
 {
     if (g->order == HW_SIZE) {
-        return word_size(g, load_word(g, h, other - g->header)) < size;
+        return word_size(g, load_word(g, h, other - g->node)) < size;
     }
     return other < b;
+}
+
+/* Lets the next search start with what was freed last, which follows the word `before` in its list. */
+static inline void start_from(const struct hw_general *g, struct hw_heap *h, uint32_t before)
+{
+    if (g->search_from == HW_FROM_FREED) {
+        store4(h, g->rover_at, before);
+    }
 }
 
 /* Files a free block where the order of its list wants it. LIFO and FIFO O(1), by address and size O(list). */
@@ -211,12 +203,14 @@ static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h
         mark_bin(g, h, bin);
         before = g->lists_at + bin * g->list_stride;
     }
-    const uint32_t node = b + g->header;
+    const uint32_t node = b + g->node;
     count_free(g, h, 1);
     if (g->order == HW_FIFO) {
         const uint32_t tail_at = before + g->links.field.bytes;
-        list_link(g, h, load_link(&g->links, h, tail_at), node, 0);
+        before = load_link(&g->links, h, tail_at);
+        list_link(g, h, before, node, 0);
         store_link(&g->links, h, tail_at, node);
+        start_from(g, h, before);
         return;
     }
     uint32_t next = load_link(&g->links, h, before);
@@ -227,6 +221,7 @@ static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h
         }
     }
     list_link(g, h, before, node, next);
+    start_from(g, h, before);
 }
 
 /* Takes a free block out of its list, to be merged or handed out. */
@@ -235,7 +230,7 @@ static inline void freelist_remove(const struct hw_general *g, struct hw_heap *h
     if (g->free_list == HW_IMPLICIT) {
         return;
     }
-    const uint32_t node = b + g->header;
+    const uint32_t node = b + g->node;
     list_unlink(g, h, size, list_before(g, h, size, node), node);
 }
 
@@ -243,13 +238,13 @@ static inline void freelist_remove(const struct hw_general *g, struct hw_heap *h
 static inline void list_replace(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t from,
                                 uint32_t to)
 {
-    const uint32_t node = to + g->header;
-    const uint32_t next = load_link(&g->links, h, from + g->header);
+    const uint32_t node = to + g->node;
+    const uint32_t next = load_link(&g->links, h, from + g->node);
     list_link(g, h, before, node, next);
     if (g->order == HW_FIFO && next == 0) {
         store_link(&g->links, h, g->lists_at + g->links.field.bytes, node);
     }
-    if (g->fit == HW_NEXT && load4(h, g->rover_at) == from + g->header) {
+    if (g->fit == HW_NEXT && load4(h, g->rover_at) == from + g->node) {
         store4(h, g->rover_at, node);
     }
 }
@@ -257,7 +252,7 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
 /* Empties all lists. */
 static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
 {
-    if (g->fit == HW_NEXT) {
+    if (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) {
         store4(h, g->rover_at, g->free_list == HW_IMPLICIT ? g->start : g->lists_at);
     }
     if (g->free_list == HW_IMPLICIT) {

@@ -108,7 +108,7 @@ static inline uint32_t pool_capacity(const struct hw_pool *pool, struct hw_heap 
         return partition_capacity(&pool->partition, h, at);
     }
     const uint32_t word = load_word(&pool->general, h, at - pool->general.header);
-    return word_size(&pool->general, word) - pool->general.header;
+    return word_size(&pool->general, word) - pool->general.overhead;
 }
 
 /* Whether `at` is the payload of a block of this pool that is handed out, as far as its metadata tells. */
@@ -357,8 +357,7 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
 }
 
 /* As heap_malloc(), at an alignment beyond the policy's: only blocks with headers can be cut to it. */
-static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
-                                           uint32_t n)
+static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
@@ -399,7 +398,7 @@ static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint3
             const struct hw_general *g = &pool->general;
             const uint32_t b = at - g->header;
             const uint32_t word = load_word(g, h, b);
-            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->header)) {
+            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->overhead)) {
                 return;
             }
             general_release(g, h, b, word);

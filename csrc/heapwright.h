@@ -63,11 +63,13 @@ HW_API struct hw_heap *hw_init(const struct hw_policy *policy, void *arena, size
  * Returns NULL if and only if the heap has no room for it; that is counted, and the heap goes on as before. */
 HW_API void *hw_malloc(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
 
-/* Memory for `count` objects of `size` bytes, all zero. Returns NULL also where count * size overflows. O(count * size). */
+/* Memory for `count` objects of `size` bytes, all zero. Returns NULL also where count * size overflows. O(count *
+ * size). */
 HW_API void *hw_calloc(const struct hw_policy *policy, struct hw_heap *heap, size_t count, size_t size);
 
 /* Makes the object at `pointer` `size` bytes large, in place where it can, else by moving it. NULL asks for a new
- * object; a size of 0 is served as 1. Returns NULL if and only if there is no room: the object then lives on as it was. */
+ * object; a size of 0 is served as 1. Returns NULL if and only if there is no room: the object then lives on as it was.
+ */
 HW_API void *hw_realloc(const struct hw_policy *policy, struct hw_heap *heap, void *pointer, size_t size);
 
 /* Memory for `size` bytes at an address that is a multiple of `alignment`, a power of two. Returns NULL also where
@@ -91,14 +93,14 @@ HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct
  * quick lists are long. It cannot detect an overflow that wrote what was there before, or damage to payloads. */
 HW_API int hw_check(const struct hw_policy *policy, struct hw_heap *heap);
 
-#define HW_BROKEN_BOUNDS 1   /* a block or boundary lies outside its part of the arena */
-#define HW_BROKEN_SIZE 2     /* a block's size is impossible */
-#define HW_BROKEN_FLAGS 3    /* a block's flags or boundary tag contradict its neighbour */
-#define HW_BROKEN_MERGE 4    /* two free neighbours that should have been merged */
-#define HW_BROKEN_LIST 5     /* a list holds what it should not, or in the wrong order */
-#define HW_BROKEN_LINK 6     /* a link back does not match */
-#define HW_BROKEN_COUNT 7    /* the lists and the walk disagree on the number of free blocks */
-#define HW_BROKEN_QUICK 8    /* a quick list holds a block of another size, or more than its limit */
-#define HW_BROKEN_CLASS 9    /* a header names a class that does not exist */
+#define HW_BROKEN_BOUNDS 1 /* a block or boundary lies outside its part of the arena */
+#define HW_BROKEN_SIZE 2   /* a block's size is impossible */
+#define HW_BROKEN_FLAGS 3  /* a block's flags or boundary tag contradict its neighbour */
+#define HW_BROKEN_MERGE 4  /* two free neighbours that should have been merged */
+#define HW_BROKEN_LIST 5   /* a list holds what it should not, or in the wrong order */
+#define HW_BROKEN_LINK 6   /* a link back does not match */
+#define HW_BROKEN_COUNT 7  /* the lists and the walk disagree on the number of free blocks */
+#define HW_BROKEN_QUICK 8  /* a quick list holds a block of another size, or more than its limit */
+#define HW_BROKEN_CLASS 9  /* a header names a class that does not exist */
 
 #endif

@@ -26,8 +26,14 @@ enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2 };
 enum { HW_LIFO = 0, HW_FIFO = 1, HW_ADDRESS = 2, HW_SIZE = 3 };
 enum { HW_FIRST = 0, HW_NEXT = 1, HW_BEST = 2, HW_WORST = 3, HW_EXACT = 4 };
 
+/* general: where a search starts */
+enum { HW_FROM_START = 0, HW_FROM_FREED = 1, HW_FROM_LOWEST_FREE = 2 };
+
 /* general: when neighbours merge */
-enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4 };
+enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4, HW_SWEEP = 5 };
+
+/* general: what becomes of the memory that was never used */
+enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2 };
 
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
@@ -70,25 +76,39 @@ struct hw_general {
     struct hw_links links;
     struct hw_field word;     /* the word at a block's start that holds its size and flags */
     uint32_t header;          /* bytes before the payload */
+    uint32_t trailer;         /* bytes behind the payload */
+    uint32_t overhead;        /* derived: header and trailer */
+    uint32_t node;            /* derived: bytes from a block's start to its links */
     uint32_t align;           /* alignment of payloads */
     uint32_t unit_shift;      /* log2 of the unit of block sizes */
     uint32_t min_block;       /* smallest block, header included */
-    uint32_t boundary_tags;   /* 1: a free block repeats its size in its last word */
+    uint32_t powers;          /* 1: blocks are handed out in powers of two */
+    uint32_t boundary_tags;   /* 1: a free block repeats its size for the block behind it */
+    uint32_t tag_in_header;   /* 1: the tag lies in the header of the block behind; 0: in the free block's last word */
     uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT */
     uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
     uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
     uint32_t search_percent;  /* share of the free blocks that a best fit looks at */
+    uint32_t search_most;     /* most free blocks that one search of a list looks at; 0: all */
+    uint32_t search_from;     /* HW_FROM_START, HW_FROM_FREED, HW_FROM_LOWEST_FREE */
     uint32_t split;           /* 0: blocks are handed out whole */
     uint32_t split_least;     /* smallest remainder that is split off */
     uint32_t split_tail;      /* 1: the request is cut from the block's end */
-    uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED */
+    uint32_t refile;          /* 1: a remainder goes where the order wants it, not to the place of what was split */
+    uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED, HW_SWEEP */
+    uint32_t merge_enough;    /* 1: a lazy merge ends once the block is large enough */
+    uint32_t keep_place;      /* 1: a block that a freed one joins from behind keeps its place in the list */
     uint32_t coalesce_from;   /* smallest block that merges */
     uint32_t bins;            /* number of bins; 0: one list */
     uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */
     uint32_t bin_steps_log2;  /* log2 of the bins an octave above that */
+    uint32_t bin_less;        /* derived: bytes of a block that do not count when its bin is chosen */
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
+    uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST */
+    uint32_t end_word;        /* derived: 1: a used block of no size marks the end of the blocks */
+    uint32_t grow_least;      /* least bytes by which the blocks grow */
     uint32_t region;          /* bytes of a region of its own; 0: shares the rest of the arena */
     uint32_t checks;          /* derived: 1: a block that merges away is marked as free, so that a second free shows */
     uint32_t size_raw;        /* derived: the word is size | flags, without shifting */
@@ -114,25 +134,25 @@ struct hw_general {
 /* Classes of fixed-size blocks. */
 struct hw_fixed {
     struct hw_links links;
-    struct hw_field word;           /* the header word that names the class */
-    uint32_t count;                 /* number of classes */
-    uint32_t sizes[HW_MAX_CLASSES]; /* payload bytes of each class, ascending */
-    uint32_t counts[HW_MAX_CLASSES]; /* blocks of each class; unused when it grows */
-    uint32_t grow;                  /* 1: classes grow from the end of the arena downwards */
-    uint32_t page;                  /* bytes carved at a time when growing; 0: one block */
-    uint32_t header;                /* bytes before the payload */
-    uint32_t first_fit;             /* 1: flags are searched; 0: free blocks are listed */
-    uint32_t fall_through;          /* 1: an exhausted class borrows from the next larger ones */
-    uint32_t align;                 /* alignment of payloads */
-    uint32_t heads_at;              /* derived: address of the list heads */
-    uint32_t carved_at;             /* derived: address of the number of blocks carved, a class */
-    uint32_t tails_at;              /* derived: address of the chain ends, a class */
+    struct hw_field word;               /* the header word that names the class */
+    uint32_t count;                     /* number of classes */
+    uint32_t sizes[HW_MAX_CLASSES];     /* payload bytes of each class, ascending */
+    uint32_t counts[HW_MAX_CLASSES];    /* blocks of each class; unused when it grows */
+    uint32_t grow;                      /* 1: classes grow from the end of the arena downwards */
+    uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
+    uint32_t header;                    /* bytes before the payload */
+    uint32_t first_fit;                 /* 1: flags are searched; 0: free blocks are listed */
+    uint32_t fall_through;              /* 1: an exhausted class borrows from the next larger ones */
+    uint32_t align;                     /* alignment of payloads */
+    uint32_t heads_at;                  /* derived: address of the list heads */
+    uint32_t carved_at;                 /* derived: address of the number of blocks carved, a class */
+    uint32_t tails_at;                  /* derived: address of the chain ends, a class */
     uint32_t flags_at[HW_MAX_CLASSES];  /* derived: address of each class's flag bytes */
     uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of each class's first block */
-    uint32_t end;                   /* derived: address of the end of its region */
-    uint32_t limit_at;              /* derived: address of the lower end of the grown classes */
-    uint32_t high_at;               /* derived: address of the high-water mark of what lies below */
-    uint32_t end_at;                /* derived: address of the upper end of the grown classes */
+    uint32_t end;                       /* derived: address of the end of its region */
+    uint32_t limit_at;                  /* derived: address of the lower end of the grown classes */
+    uint32_t high_at;                   /* derived: address of the high-water mark of what lies below */
+    uint32_t end_at;                    /* derived: address of the upper end of the grown classes */
 };
 
 /* Blocks whose sizes are powers of two, split into and merged from halves. */
@@ -187,19 +207,19 @@ struct hw_pool {
 };
 
 struct hw_policy {
-    uint32_t align;      /* alignment of payloads */
-    uint32_t checks;     /* 1: free and realloc ignore and count pointers that are no used block */
-    uint32_t pool_count; /* number of pools */
-    uint32_t flushes;    /* derived: 1 where some quick pool flushes before the heap grows */
-    uint32_t arena_align; /* derived: alignment of the arena's first byte */
-    uint32_t control;    /* derived: bytes of control data at the arena's base */
-    uint32_t fixed_end;  /* derived: end of the control data and of all regions with a size of their own */
-    uint32_t reach;      /* derived: largest arena that links and sizes can address */
+    uint32_t align;           /* alignment of payloads */
+    uint32_t checks;          /* 1: free and realloc ignore and count pointers that are no used block */
+    uint32_t pool_count;      /* number of pools */
+    uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t arena_align;     /* derived: alignment of the arena's first byte */
+    uint32_t control;         /* derived: bytes of control data at the arena's base */
+    uint32_t fixed_end;       /* derived: end of the control data and of all regions with a size of their own */
+    uint32_t reach;           /* derived: largest arena that links and sizes can address */
     uint32_t shared_high_at;  /* derived: address of the shared part's high-water mark */
     uint32_t shared_limit_at; /* derived: address of the end of the shared part */
     uint32_t shared_end_at;   /* derived: address of the arena's end */
-    uint32_t refused_at; /* derived: address of the number of refused requests */
-    uint32_t misused_at; /* derived: address of the number of wrong pointers ignored */
+    uint32_t refused_at;      /* derived: address of the number of refused requests */
+    uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
     struct hw_pool pools[HW_MAX_POOLS];
 };
 

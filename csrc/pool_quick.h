@@ -10,24 +10,20 @@
 #ifndef HW_POOL_QUICK_H
 #define HW_POOL_QUICK_H
 
-#include "freelist.h"
-
-/* The power of two that holds n bytes, n > 1. */
-static inline uint32_t power_above(uint32_t n)
-{
-    return 2u << highest_bit(n - 1u);
-}
+#include "block.h"
 
 /* Payload capacity of the block that the pool below gives for a request of n bytes. */
 static inline uint32_t quick_capacity(const struct hw_quick *q, uint32_t n)
 {
-    if (q->block_doubles) {
-        const uint32_t power = power_above(n + q->block_header);
-        return (power < q->block_least ? q->block_least : power) - q->block_header;
-    }
     const uint32_t unit = 1u << q->block_unit_shift;
-    const uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
-    return (block < q->block_least ? q->block_least : block) - q->block_header;
+    uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
+    if (block < q->block_least) {
+        block = q->block_least;
+    }
+    if (q->block_doubles) {
+        block = power_of_two_above(block);
+    }
+    return block - q->block_header;
 }
 
 static inline int quick_caches(const struct hw_quick *q, const uint32_t list, uint32_t capacity)

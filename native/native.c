@@ -115,7 +115,7 @@ static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
     if (pool->kind == HW_PARTITION) {
         return capacity / pool->partition.partition * pool->partition.descriptor;
     }
-    return pool->general.header;
+    return pool->general.overhead;
 }
 
 /* Looks at the heap without its accesses being counted. */
@@ -270,7 +270,9 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     if (r->heap.covered_bytes != covered) {
         m->peak_requested = r->requested;
         m->peak_capacity = r->capacity;
-        m->peak_headers = r->heap.header_bytes;
+        /* the header of a free block that nothing has covered yet is not part of what is covered */
+        const uint64_t free_bytes = r->heap.covered_bytes - r->capacity;
+        m->peak_headers = r->heap.header_bytes < free_bytes ? r->heap.header_bytes : free_bytes;
     }
     const uint64_t cost = r->heap.reads + r->heap.writes - before;
     if (r->check > 1) {
@@ -568,10 +570,13 @@ static void mark_general(const struct hw_general *g, const struct hw_block *bloc
     mark(marks, block->offset, block->header ? g->word.bytes : 0, end);
     if (block->state == HW_BLOCK_FREE) {
         const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
-        mark(marks, payload, links * g->links.field.bytes, end);
-        if (g->boundary_tags && can_merge(g, block->size)) {
-            mark(marks, block->offset + block->size - g->word.bytes, g->word.bytes, end);
+        mark(marks, block->offset + g->node, links * g->links.field.bytes, end);
+        if (has_flag_before(g) && can_merge(g, block->size)) {
+            mark(marks, tag_at(g, block->offset + block->size), g->word.bytes, end);
         }
+    }
+    if (g->tag_in_header) {
+        mark(marks, tag_at(g, block->offset), g->word.bytes, end);
     }
     if (block->state == HW_BLOCK_CACHED) {
         mark(marks, payload, g->links.field.bytes, end);

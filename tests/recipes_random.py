@@ -101,7 +101,8 @@ def _region(rng: random.Random) -> dict[str, Any]:
 
 def _general(rng: random.Random, header: int) -> dict[str, Any]:
     binned = rng.random() < 0.5
-    coalesce = rng.choice(["immediate", "immediate", "immediate", "never", "forward", "lazy", "deferred"])
+    kinds = ["immediate", "immediate", "immediate", "never", "forward", "lazy", "lazy", "deferred", "sweep"]
+    coalesce = rng.choice(kinds)
     fits = ["first", "best", "worst", "exact"] if binned else ["first", "next", "next", "best", "worst", "exact"]
     general: dict[str, Any] = {
         "kind": "general",
@@ -117,12 +118,25 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "search_percent", rng.choice([0, 1, 10, 50, 99]))
     _maybe(rng, 0.3, general, "coalesce_from", rng.choice([24, 64, 200]))
     _maybe(rng, 0.2, general, "unit", rng.choice([8, 16, 64]))
+    _maybe(rng, 0.15, general, "trailer", rng.choice([1, 4, 7]))
+    _maybe(rng, 0.3, general, "tag_in", "header")
+    _maybe(rng, 0.3, general, "links_in", "header")
+    _maybe(rng, 0.15, general, "round_to", "power-of-two")
+    general["top"] = rng.choice(["last", "last", "bump", "list"])
+    _maybe(rng, 0.1, general, "grow_least", rng.choice([40, 128, 1000]))
+    _maybe(rng, 0.15, general, "search_most", rng.choice([1, 3, 16]))
+    _maybe(rng, 0.5, general, "search_from", "freed" if general["fit"] == "next" else "lowest-free")
+    _maybe(rng, 0.3, general, "remainder", "filed")
+    _maybe(rng, 0.3, general, "merged", "in-place")
+    _maybe(rng, 0.3, general, "merge_until", "enough")
+    _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([32, 48, 100]))
     if binned:
         general["bins"] = rng.choice(["exact", "exact", "lea", "two-level", "half-fit", "power-of-two"])
         _maybe(rng, 0.3, general, "linear_up_to", rng.choice([0, 64, 128, 1024]))
         _maybe(rng, 0.5, general, "bins_per_octave", rng.choice([1, 2, 4, 8, 16, 32]))
         _maybe(rng, 0.3, general, "close_bins", rng.randint(1, 5))
+        _maybe(rng, 0.3, general, "bin_by", "payload")
         if rng.random() < 0.4:
             general |= {"victim_up_to": rng.choice([1, 64, 500, 4000]), "boundary_tags": True, "coalesce": "immediate"}
     return general

@@ -13,20 +13,34 @@ from __future__ import annotations
 from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes import Buddy, Fixed, General, Partition, Pool, Quick, Recipe, largest_block
+from heapwright.recipes import (
+    MAX_REACH,
+    Buddy,
+    Fixed,
+    General,
+    Partition,
+    Pool,
+    Quick,
+    Recipe,
+    flags_in_word,
+    largest_block,
+    links_in_header,
+    reach_of,
+    smallest_cached_block,
+    word_bytes,
+)
 
 KINDS = {"quick": 1, "general": 2, "fixed": 3, "buddy": 4, "partition": 5}
 FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
 ORDERS = {"lifo": 0, "fifo": 1, "address": 2, "size": 3}
 FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
-COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4}
+COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4, "sweep": 5}
+SEARCH_FROM = {"start": 0, "freed": 1, "lowest-free": 2}
+TOPS = {"last": 0, "bump": 1, "list": 2}
 FLUSHES = {"never": 0, "over-limit": 1, "before-growing": 2}
 
 MAX_REQUEST = 0x7FFF0000
 """HW_MAX_REQUEST of csrc/heap.h: larger requests are refused."""
-
-MAX_REACH = 1 << 31
-"""No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
 
 
 class BeyondReachError(HeapwrightError):
@@ -104,9 +118,9 @@ class _Layout:
             "shift": _log2(self.align) if width == 2 else 0,
         }
 
-    def _word(self, header: int) -> dict[str, int]:
+    def _word(self, header: int, width: int | None = None) -> dict[str, int]:
         """The field at the start of a block's header: up to 4 bytes, natural where every header starts aligned."""
-        width = max(1, min(header, 4))
+        width = width or max(1, min(header, 4))
         natural = width in (1, 2, 4) and self.align % width == 0 and header % width == 0
         return {"bytes": width, "natural": int(natural)}
 
@@ -139,7 +153,11 @@ class _Layout:
     def _largest_request(self, pool: Pool) -> int:
         """A request whose block would be beyond the pool's reach has no bin, and is not asked for."""
         if isinstance(pool, General):
-            return min(MAX_REQUEST, max(0, self._reach_of(pool) - pool.header - pool.unit))
+            reach, overhead = self._reach_of(pool), pool.header + pool.trailer
+            largest = reach - pool.unit
+            if pool.round_to == "power-of-two":
+                largest = 1 << _log2(reach - 1)
+            return min(MAX_REQUEST, max(0, largest - overhead))
         if isinstance(pool, Buddy):
             return largest_block(pool, self.align, self.recipe.link_bytes) - pool.header
         return MAX_REQUEST
@@ -150,7 +168,7 @@ class _Layout:
         owners = [other for other in self.recipe.pools[index + 1 :] if not isinstance(other, Quick)]
         below = owners[0]
         if isinstance(below, General):
-            header, unit, least = below.header, below.unit, self._least(below, cached=True)
+            header, unit, least = below.header + below.trailer, below.unit, self._least(below, cached=True)
         elif isinstance(below, Buddy):
             header, unit, least = below.header, below.min_block, below.min_block
         elif isinstance(below, Partition):
@@ -158,18 +176,19 @@ class _Layout:
         else:
             header, unit, least = 0, self.align, max(self.align, _round_up(self.recipe.link_bytes, self.align))
 
-        doubles = isinstance(below, Buddy)
+        odd = isinstance(below, General) and below.round_to == "power-of-two"  # powers, and what was not split
+        powers = odd or isinstance(below, Buddy)
 
         def capacity(size: int) -> int:
-            block = 1 << (size + header - 1).bit_length() if doubles else _round_up(size + header, unit)
-            return max(block, least) - header
+            block = max(_round_up(size + header, unit), least)
+            return (1 << (block - 1).bit_length() if powers else block) - header
 
         link = self.recipe.link_bytes
         if pool.sizes is None:
             assert pool.up_to is not None
             up_to = capacity(pool.up_to) + header
             sizes: list[int] = []
-            count = _log2(up_to // least) + 1 if doubles else (up_to - least) // unit + 1
+            count = _log2(up_to // least) + 1 if powers else (up_to - least) // unit + 1
         else:
             up_to = 0
             sizes = list(dict.fromkeys(capacity(size) for size in pool.sizes))
@@ -186,10 +205,10 @@ class _Layout:
             "limit_bytes": pool.limit_bytes or 0,
             "flush": FLUSHES[pool.flush],
             "flush_share": share,
-            "mixed": int(len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
+            "mixed": int(odd or len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "block_header": header,
             "block_unit_shift": _log2(unit),
-            "block_doubles": int(doubles),
+            "block_doubles": int(powers),
             "block_least": least,
             "heads_at": self._take(count * link, link),
             "counts_at": self._take(4 * count, 4) if limited else 0,
@@ -200,37 +219,51 @@ class _Layout:
 
     def _least(self, pool: General, cached: bool) -> int:
         """Smallest block; one that a quick list may hold has room for a link whatever its own list needs."""
-        link = _round_up(pool.header + self.recipe.link_bytes, pool.unit) if cached else 0
-        return max(pool.min_block, link)
+        if cached:
+            return smallest_cached_block(pool, self.align, self.recipe.link_bytes)
+        return pool.min_block
 
     def _general(self, pool: General, cached: bool) -> dict[str, Any]:
         recipe = self.recipe
         tags = pool.boundary_tags
-        flag_bits = 2 if tags else 1
-        word = self._word(pool.header)
+        flag_bits = flags_in_word(pool)
+        word = self._word(pool.header, word_bytes(pool, self.align, recipe.link_bytes))
         least = self._least(pool, cached)
-        raw = word["bytes"] == 4 and self.align >= 1 << flag_bits
+        raw = word["bytes"] == 4 and pool.unit >= 1 << flag_bits
         shared = pool.region == 0
-        next_fit = pool.fit == "next"
+        roves = pool.fit == "next" or pool.search_from == "lowest-free"
         partial = pool.fit == "best" and pool.search_percent < 100 and pool.free_list != "implicit"
         split_least = least if pool.split == "always" else max(least, pool.split if isinstance(pool.split, int) else 0)
         values = {
             "links": self._links(),
             "word": word,
             "header": pool.header,
+            "trailer": pool.trailer,
+            "overhead": pool.header + pool.trailer,
+            "node": pool.header - links_in_header(pool, self.align, recipe.link_bytes),
             "align": self.align,
             "unit_shift": _log2(pool.unit),
             "min_block": least,
+            "powers": int(pool.round_to == "power-of-two"),
             "boundary_tags": int(tags),
+            "tag_in_header": int(tags and pool.tag_in == "header"),
             "free_list": FREE_LISTS[pool.free_list],
             "order": ORDERS[pool.order],
             "fit": FITS[pool.fit],
             "search_percent": pool.search_percent if partial else 100,
+            "search_most": pool.search_most,
+            "search_from": SEARCH_FROM[pool.search_from],
             "split": int(pool.split != "never"),
             "split_least": split_least,
             "split_tail": int(pool.split_from == "tail"),
             "coalesce": COALESCE[pool.coalesce],
             "coalesce_from": pool.coalesce_from,
+            "refile": int(pool.remainder == "filed"),
+            "merge_enough": int(pool.merge_until == "enough"),
+            "keep_place": int(pool.merged == "in-place"),
+            "top": TOPS[pool.top],
+            "end_word": int(tags and pool.top == "list"),
+            "grow_least": _round_up(pool.grow_least, pool.unit),
             "bin_round_up": int(pool.bins in ("two-level", "half-fit")),
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,
@@ -238,11 +271,11 @@ class _Layout:
             "checks": int(recipe.checks),
             "size_raw": int(raw),
             "flag_bits": flag_bits,
-            "size_shift": _log2(self.align),
+            "size_shift": _log2(pool.unit),
             "top_at": self._take(4, 4),
             "high_at": self.heap["shared_high_at"] if shared else self._take(4, 4),
             "limit_at": self.heap["shared_limit_at"] if shared else self._take(4, 4),
-            "rover_at": self._take(4, 4) if next_fit else 0,
+            "rover_at": self._take(4, 4) if roves else 0,
             "count_at": self._take(4, 4) if partial else 0,
             "pending_at": self._take(4, 4) if pool.coalesce == "deferred" else 0,
             "victim_at": self._take(8, 4) if pool.victim_up_to else 0,
@@ -263,13 +296,13 @@ class _Layout:
 
     def _bins(self, pool: General, least: int) -> dict[str, int]:
         if pool.bins == "none":
-            return dict.fromkeys(
-                ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins"), 0
-            )
+            keys = ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins", "bin_less")
+            return dict.fromkeys(keys, 0)
         linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
-        first = least // pool.unit
+        less = pool.header + pool.trailer if pool.bin_by == "payload" else 0
+        first = (least - less) // pool.unit
         linear_bins = max(0, linear // pool.unit - first)
-        octave = _log2(linear) if linear_bins else _log2(least)
+        octave = _log2(linear) if linear_bins else _log2(least - less)
         octaves = (self._reach_of(pool) - 1).bit_length() - octave
         return {
             "bins": linear_bins + max(1, octaves) * per_octave,
@@ -278,16 +311,11 @@ class _Layout:
             "bin_first": first,
             "bin_octave": octave,
             "bin_linear_bins": linear_bins,
+            "bin_less": less,
         }
 
     def _reach_of(self, pool: General) -> int:
-        """Largest arena that links and the size field of this pool's headers address."""
-        width = min(pool.header, 4)
-        flag_bits = 2 if pool.boundary_tags else 1
-        raw = width == 4 and self.align >= 1 << flag_bits
-        sizes = MAX_REACH if raw else ((1 << (8 * width - flag_bits)) - 1) * self.align
-        links = 0xFFFF * self.align if self.recipe.link_bytes == 2 else MAX_REACH
-        return min(sizes, links, MAX_REACH)
+        return reach_of(pool, self.align, self.recipe.link_bytes)
 
     def _reach(self, laid_out: list[dict[str, Any]]) -> int:
         reaches = [self._reach_of(pool) for pool in self.recipe.pools if isinstance(pool, General)]

@@ -31,6 +31,9 @@ else:
 MAX_REQUEST = 0x7FFF0000
 """Largest request in bytes that the core serves, so that no 32-bit sum of sizes overflows."""
 
+MAX_REACH = 1 << 31
+"""No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
+
 MAX_CLASSES = 64
 MAX_UP_TO = 4096
 MAX_BINS = 1024
@@ -123,10 +126,15 @@ class General(_Pool):
 
     kind: Literal["general"] = "general"
     header: int = Field(default=4, ge=1, le=16, description="bytes before the payload")
-    boundary_tags: bool = Field(default=True, description="a free block repeats its size in its last word")
+    trailer: int = Field(default=0, ge=0, le=16, description="bytes behind the payload, such as guard bytes")
+    boundary_tags: bool = Field(default=True, description="a free block repeats its size for the block behind it")
+    tag_in: Literal["block", "header"] = Field(
+        default="block", description="the tag is the free block's last word, or lies in the header behind it"
+    )
     free_list: Literal["double", "single", "implicit"] = Field(
         default="double", description="how free blocks are linked"
     )
+    links_in: Literal["payload", "header"] = Field(default="payload", description="where a free block's links lie")
     order: Literal["lifo", "fifo", "address", "size"] = Field(default="lifo", description="order of a free list")
     bins: Bins = Field(default="none", description="one free list, or one a range of sizes")
     linear_up_to: int | None = Field(
@@ -134,6 +142,12 @@ class General(_Pool):
     )
     bins_per_octave: Annotated[BinsPerOctave | None, BeforeValidator(_whole)] = Field(
         default=None, description="bins between a power of two and the next"
+    )
+    bin_by: Literal["block", "payload"] = Field(
+        default="block", description="bins are ranges of sizes with or without header and trailer"
+    )
+    max_block: int = Field(
+        default=0, ge=0, le=2**31, description="largest block, and so the largest arena, bytes; 0: no bound"
     )
     victim_up_to: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="largest request that carves from the victim, bytes"
@@ -145,18 +159,38 @@ class General(_Pool):
     search_percent: int = Field(
         default=100, ge=0, le=100, description="share of the free blocks a best fit looks at, per cent"
     )
+    search_most: int = Field(
+        default=0, ge=0, le=MAX_REQUEST, description="most free blocks that one search of a list looks at; 0: all"
+    )
+    search_from: Literal["start", "freed", "lowest-free"] = Field(default="start", description="where a search starts")
     split: Literal["always", "never"] | Annotated[int, Field(ge=0, le=MAX_REQUEST)] = Field(
         default="always", description="least remainder, bytes"
     )
     split_from: Literal["head", "tail"] = Field(default="head", description="end of the block the request is cut from")
-    coalesce: Literal["immediate", "never", "forward", "lazy", "deferred"] = Field(
+    remainder: Literal["in-place", "filed"] = Field(
+        default="in-place", description="a remainder takes the place of the block that was split, or is filed anew"
+    )
+    coalesce: Literal["immediate", "never", "forward", "lazy", "deferred", "sweep"] = Field(
         default="immediate", description="when free neighbours merge"
     )
     coalesce_from: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest block that merges, bytes")
+    merge_until: Literal["end", "enough"] = Field(
+        default="end", description="a lazy merge takes all free blocks behind, or ends once the block is large enough"
+    )
+    merged: Literal["filed", "in-place"] = Field(
+        default="filed", description="a free block that one behind it joins is filed anew, or keeps its place"
+    )
+    top: Literal["last", "bump", "list"] = Field(
+        default="last", description="memory never used: taken last, taken last and never given back, or a free block"
+    )
+    grow_least: int = Field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
     min_block: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
     )
     unit: int = Field(default=0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
+    round_to: Literal["unit", "power-of-two"] = Field(
+        default="unit", description="sizes of the blocks that are handed out"
+    )
     region: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
 
 
@@ -291,9 +325,9 @@ class Recipe(_Table):
         """Largest arena in bytes that the recipe's links and headers can address; None: none below 2^31 bytes."""
         reaches = [(2**16 - 1) * self.align] if self.link_bytes == 2 else []
         for pool in self.pools:
-            if isinstance(pool, General) and pool.header < 4:
-                size_bits = 8 * pool.header - (2 if _has_tags(pool) else 1)
-                reaches.append((2**size_bits - 1) * self.align)
+            if isinstance(pool, General):
+                bound = reach_of(pool, self.align, self.link_bytes)
+                reaches += [bound] if bound < MAX_REACH else []
         return min(reaches, default=None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -333,6 +367,10 @@ def resolve_heap(text: str) -> Recipe:
 
     Raises HeapwrightError where nothing has that name.
     """
+    from heapwright.adapters import is_foreign
+
+    if is_foreign(text):
+        raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")
     if text.endswith(".toml"):
         return Recipe.load(text)
     path, separator, identifier = text.rpartition(":")
@@ -443,16 +481,69 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
         yield f'"unit" {pool.unit} is not valid; valid: 0 (= align) or a power of two from align ({recipe.align}) up'
         return
     yield from _search_contradictions(pool)
+    yield from _top_contradictions(pool, recipe)
     if pool.bins != "none":
         yield from _bin_contradictions(pool, recipe)
     yield from _victim_contradictions(pool)
+    yield from _header_contradictions(pool, recipe)
+    if pool.max_block & (pool.max_block - 1):
+        yield f'"max_block" {pool.max_block} is not valid; valid: 0 or a power of two'
     least = _least_block(pool, recipe.align, recipe.link_bytes)
     if 0 < pool.min_block < least:
         yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
     yield from _region_contradictions(pool, recipe, index, max(least, pool.min_block))
 
 
+def _place_contradictions(pool: General) -> Iterator[str]:
+    unsorted = pool.bins == "none" and pool.free_list != "implicit" and pool.order in ("lifo", "fifo")
+    if pool.merged == "in-place" and (pool.coalesce != "immediate" or not unsorted):
+        yield '"merged" "in-place" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
+    if pool.coalesce == "sweep" and (pool.bins != "none" or pool.free_list == "implicit" or pool.order == "size"):
+        yield '"coalesce" "sweep" passes over one list before each search; it needs "bins" "none", lists, no "order" "size"'
+
+
+def _grows(pool: Pool) -> bool:
+    return isinstance(pool, Fixed) and pool.counts == "grow"
+
+
+def _top_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
+    if pool.top == "bump" and _has_tags(pool):
+        yield (
+            '"top" "bump" leaves free blocks below memory that has no header to say so; valid with "boundary_tags" '
+            "true: last, list"
+        )
+    if pool.top != "last" and pool.victim_up_to:
+        yield f'"top" "{pool.top}" is not valid with "victim_up_to"; valid: last'
+    if pool.top == "list" and pool.region == 0 and any(_grows(other) for other in recipe.pools):
+        yield '"top" "list" leaves nothing to the fixed pool that grows; valid: last, bump, or a "region"'
+    if pool.grow_least and (
+        pool.top != "bump" or pool.bins != "none" or pool.fit == "exact" or pool.search_most or pool.split == "never"
+    ):
+        yield (
+            '"grow_least" leaves a surplus that the next search must find; it needs "top" "bump", "bins" "none", a '
+            '"split", no "fit" "exact" and no "search_most"'
+        )
+
+
+def _header_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
+    links = links_in_header(pool, recipe.align, recipe.link_bytes)
+    words = 2 if _has_tags(pool) and pool.tag_in == "header" else 1
+    if pool.header < links + words:
+        held = ["a size", *(["the size of the block before"] if words == 2 else []), *(["links"] if links else [])]
+        yield (
+            f'"header" {pool.header} cannot hold {", ".join(held)}; valid: {links + words} to 16, '
+            '"links_in" "payload", "tag_in" "block"'
+        )
+
+
 def _search_contradictions(pool: General) -> Iterator[str]:
+    yield from _place_contradictions(pool)
+    if pool.search_most and pool.free_list == "implicit":
+        yield f'"search_most" {pool.search_most} counts free blocks of a list; valid with "free_list" "implicit": 0'
+    if pool.search_from == "freed" and pool.fit != "next":
+        yield f'"search_from" "freed" is where a next fit starts; valid with "fit" "{pool.fit}": start'
+    if pool.search_from == "lowest-free" and (pool.fit not in ("first", "exact") or pool.free_list != "implicit"):
+        yield '"search_from" "lowest-free" needs "free_list" "implicit" and "fit" "first"; lists begin with free blocks'
     if pool.free_list == "implicit" and pool.bins != "none":
         yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "implicit": "none"'
     if pool.free_list == "implicit" and pool.fit == "best" and 0 < pool.search_percent < 100:
@@ -479,7 +570,7 @@ def _bin_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
         yield f'"linear_up_to" {pool.linear_up_to} is not valid; valid: 0 or a power of two'
         return
     linear, per_octave = _bin_shape(pool, recipe.align, recipe.link_bytes)
-    smallest = _smallest_block(pool, recipe.align, recipe.link_bytes)
+    smallest = _smallest_key(pool, recipe.align, recipe.link_bytes)
     octaves = 31 - (max(linear, smallest).bit_length() - 1)
     bins = max(0, linear - smallest) // (pool.unit or recipe.align) + per_octave * octaves
     if bins > MAX_BINS:
@@ -487,8 +578,11 @@ def _bin_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
 
 
 def _victim_contradictions(pool: General) -> Iterator[str]:
-    if pool.victim_up_to and (pool.bins == "none" or not _has_tags(pool)):
-        yield '"victim_up_to" needs "bins" other than "none", "boundary_tags" true and "coalesce" "immediate"'
+    if pool.victim_up_to and (pool.bins == "none" or not _has_tags(pool) or pool.tag_in == "header"):
+        yield (
+            '"victim_up_to" needs "bins" other than "none", "boundary_tags" true, "tag_in" "block" and '
+            '"coalesce" "immediate"'
+        )
     if pool.close_bins and (pool.bins != "exact" or pool.fit == "exact"):
         yield '"close_bins" looks for larger blocks in exact bins; it needs "bins" "exact" and no "fit" "exact"'
 
@@ -604,16 +698,59 @@ def _has_tags(pool: General) -> bool:
     return pool.boundary_tags and pool.coalesce == "immediate"
 
 
+def links_in_header(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes at the end of the header that a free block's links take; 0 where they lie in the payload.
+
+    The first link begins at a multiple of what addresses are counted in, or of its width where the alignment allows.
+    """
+    if pool.links_in == "payload":
+        return 0
+    return _round_up(LINKS[pool.free_list] * link_bytes, align if link_bytes == 2 else min(align, link_bytes))
+
+
+def word_bytes(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of the word at a block's start, 1 to 4: what the header has beside links, a tag taking as much."""
+    room = pool.header - links_in_header(pool, align, link_bytes)
+    return max(1, min(4, room // (2 if _has_tags(pool) and pool.tag_in == "header" else 1)))
+
+
+def flags_in_word(pool: General) -> int:
+    """Number of flag bits in the word: in use, and with tags in free blocks whether the block before is."""
+    return 2 if _has_tags(pool) and pool.tag_in == "block" else 1
+
+
+def reach_of(pool: General, align: int, link_bytes: int) -> int:
+    """Largest arena in bytes that the links, the size field and the bins of a pool reach."""
+    width, flags, unit = word_bytes(pool, align, link_bytes), flags_in_word(pool), pool.unit or align
+    raw = width == 4 and unit >= 1 << flags
+    sizes = MAX_REACH if raw else ((1 << (8 * width - flags)) - 1) * unit
+    links = 0xFFFF * align if link_bytes == 2 else MAX_REACH
+    return min(sizes, links, pool.max_block or MAX_REACH, MAX_REACH)
+
+
 def _least_block(pool: General, align: int, link_bytes: int) -> int:
-    """Bytes of the smallest block: header and one unit, and room for links and tag while it is free."""
-    unit = pool.unit or align
-    tag = min(pool.header, 4) if _has_tags(pool) else 0
-    return _round_up(max(pool.header + unit, pool.header + LINKS[pool.free_list] * link_bytes + tag), unit)
+    """Bytes of the smallest block: a payload of one alignment unit, and room for links and tag while it is free."""
+    tag = word_bytes(pool, align, link_bytes) if _has_tags(pool) and pool.tag_in == "block" else 0
+    links = LINKS[pool.free_list] * link_bytes if pool.links_in == "payload" else 0
+    least = pool.header + max(align + pool.trailer, links + tag)
+    return _whole_block(least, pool, align)
+
+
+def _whole_block(size: int, pool: General, align: int) -> int:
+    """The size rounded up to what the pool hands out."""
+    block = _round_up(size, pool.unit or align)
+    return 1 << (block - 1).bit_length() if pool.round_to == "power-of-two" else block
 
 
 def _smallest_block(pool: General, align: int, link_bytes: int) -> int:
     """Bytes of the smallest block as asked for, but at least what it needs; whole units."""
-    return _round_up(max(pool.min_block, _least_block(pool, align, link_bytes)), pool.unit or align)
+    return _whole_block(max(pool.min_block, _least_block(pool, align, link_bytes)), pool, align)
+
+
+def smallest_cached_block(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of the smallest block that can also be kept in a quick list, which is linked through its payload."""
+    smallest = _smallest_block(pool, align, link_bytes)
+    return _whole_block(max(smallest, pool.header + max(link_bytes, align + pool.trailer)), pool, align)
 
 
 def _bin_shape(pool: General, align: int, link_bytes: int) -> tuple[int, BinsPerOctave]:
@@ -626,7 +763,13 @@ def _bin_shape(pool: General, align: int, link_bytes: int) -> tuple[int, BinsPer
     per_octave = pool.bins_per_octave or BINS_PER_OCTAVE[pool.bins]
     linear = min(LINEAR_UP_TO[pool.bins], 512 * unit) if pool.linear_up_to is None else pool.linear_up_to
     least = per_octave * unit if per_octave > 1 else 0
-    return (least if linear <= max(least, _smallest_block(pool, align, link_bytes)) else linear), per_octave
+    return (least if linear <= max(least, _smallest_key(pool, align, link_bytes)) else linear), per_octave
+
+
+def _smallest_key(pool: General, align: int, link_bytes: int) -> int:
+    """Size of the smallest block as bins count it."""
+    smallest = _smallest_block(pool, align, link_bytes)
+    return smallest - pool.header - pool.trailer if pool.bin_by == "payload" else smallest
 
 
 def _bins_name(pool: General, linear: int, per_octave: int, unit: int) -> Bins:
@@ -648,15 +791,27 @@ def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["alway
 
 @lru_cache(maxsize=65536)
 def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
+    order = "address" if pool.free_list == "implicit" else pool.order
     if not pool.victim_up_to and pool.close_bins:  # best fit takes the next filled bin anyway
         pool = pool.model_copy(update={"close_bins": 0})
     unit = pool.unit or align
     min_block = _smallest_block(pool, align, link_bytes)
     changes: dict[str, Any] = {"unit": unit, "min_block": min_block, "boundary_tags": _has_tags(pool)}
-    order = "address" if pool.free_list == "implicit" else pool.order
+    if not _has_tags(pool):
+        changes["tag_in"] = "block"
+    if pool.free_list == "implicit":
+        changes["links_in"] = "payload"
+    if order in ("address", "size") or pool.bins != "none" or pool.free_list == "implicit":
+        changes["remainder"] = "in-place"  # the order says where it belongs
+    if pool.coalesce != "lazy":
+        changes["merge_until"] = "end"
+    if pool.grow_least:
+        changes["grow_least"] = 0 if pool.grow_least <= min_block else _round_up(pool.grow_least, unit)
+    if pool.max_block == MAX_REACH:
+        changes["max_block"] = 0
     changes["order"] = order
     if pool.bins == "none":
-        changes |= {"linear_up_to": None, "bins_per_octave": None}
+        changes |= {"linear_up_to": None, "bins_per_octave": None, "bin_by": "block"}
     else:
         linear, per_octave = _bin_shape(pool, align, link_bytes)
         bins = _bins_name(pool, linear, per_octave, unit)
@@ -759,8 +914,9 @@ def _capacity_in(pool: Owner, size: int, align: int, link_bytes: int) -> int:
 
 def capacity_for(size: int, pool: General, align: int = 4, link_bytes: int = 4) -> int:
     """Payload bytes of the block that a general pool cuts for a request of `size` bytes."""
-    block = max(_round_up(size + pool.header, pool.unit or align), _smallest_block(pool, align, link_bytes))
-    return min(block - pool.header, MAX_REQUEST)
+    overhead = pool.header + pool.trailer
+    block = max(_whole_block(size + overhead, pool, align), _smallest_block(pool, align, link_bytes))
+    return min(block - overhead, MAX_REQUEST)
 
 
 def _canonical_pools(pools: tuple[Pool, ...], align: int, link_bytes: int) -> tuple[Pool, ...]:
@@ -845,7 +1001,18 @@ def _general_summary(pool: General) -> str:
     words += [f"victim {pool.victim_up_to}"] if pool.victim_up_to else []
     words += [f"close bins {pool.close_bins}"] if pool.close_bins else []
     words += [] if pool.boundary_tags else ["no tags"]
-    for key in ("header", "min_block", "unit", "region"):
+    words += ["tags in headers"] if pool.tag_in == "header" else []
+    words += ["links in headers"] if pool.links_in == "header" else []
+    words += [f"search from {pool.search_from}"] if pool.search_from != "start" else []
+    words += [f"search at most {pool.search_most}"] if pool.search_most else []
+    words += ["remainders filed"] if pool.remainder == "filed" else []
+    words += ["merged in place"] if pool.merged == "in-place" else []
+    words += ["merge until enough"] if pool.merge_until == "enough" else []
+    words += [f"top {pool.top}"] if pool.top != "last" else []
+    words += [f"grow at least {pool.grow_least} B"] if pool.grow_least else []
+    words += ["bins by payload"] if pool.bin_by == "payload" else []
+    words += ["powers of two"] if pool.round_to == "power-of-two" else []
+    for key in ("header", "trailer", "min_block", "max_block", "unit", "region"):
         if getattr(pool, key) != General.model_fields[key].default:
             words.append(f"{key.replace('_', ' ')} {getattr(pool, key)}")
     return ", ".join(words) + _range_summary(pool)

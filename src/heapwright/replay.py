@@ -19,6 +19,7 @@ from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.metrics import Value, with_energy
 from heapwright.policy import policy
+from heapwright.smallest import smallest_arena
 
 if TYPE_CHECKING:
     from heapwright.recipes import Recipe
@@ -301,19 +302,9 @@ def _fit(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | None
         return not outcome.failed
 
     exact = int(struct.fixed_end + found.shared)
-    enough = -(-exact // unit) * unit
-    while not serves(enough):
-        enough += unit
-    if not serves(enough - unit):
-        return min(enough, exact) if step is None and serves(exact) else enough
-    low = max(int(struct.fixed_end), lower_bound(trace, recipe.align)) // unit * unit - unit
-    high = enough - unit
-    while high - low > unit:
-        middle = (low + high) // 2 // unit * unit
-        if middle <= low:
-            break
-        low, high = (low, middle) if serves(middle) else (middle, high)
-    return high
+    low = max(int(struct.fixed_end), lower_bound(trace, recipe.align))
+    enough = smallest_arena(serves, low, exact, unit)
+    return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
 
 
 # ---- pictures ------------------------------------------------------------------------------------------------------

@@ -353,7 +353,15 @@ def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
         ({"header": 8}, 20),  # the word is 4 bytes, but the links come after the whole header
         ({"header": 2}, 12),
         ({"header": 3}, 16),
-        ({"unit": 16}, 32),
+        ({"unit": 16}, 16),
+        ({"unit": 16, "header": 13}, 32),
+        ({"trailer": 2}, 16),
+        ({"trailer": 2, "free_list": "implicit", "boundary_tags": False}, 12),
+        ({"header": 8, "tag_in": "header"}, 16),
+        ({"header": 16, "tag_in": "header", "links_in": "header"}, 20),
+        ({"header": 12, "links_in": "header", "boundary_tags": False}, 16),
+        ({"round_to": "power-of-two", "header": 8}, 32),
+        ({"round_to": "power-of-two", "header": 8, "unit": 64}, 64),
     ],
 )
 def test_the_smallest_block_holds_its_metadata(keys: dict[str, Any], least: int) -> None:
