@@ -341,10 +341,37 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     return 0;
 }
 
+/* Where a list that a block of this size is in begins: the queue's head for a list that is checked as such. */
+static inline int belongs_to(const struct hw_general *g, uint32_t head, uint32_t size)
+{
+    if (g->unsorted && head == g->unsorted_at) {
+        return 1;
+    }
+    return list_head(g, size) == head;
+}
+
+/* The order of the list at `head`. */
+static inline uint32_t order_of(const struct hw_general *g, uint32_t head)
+{
+    if (g->unsorted && head == g->unsorted_at) {
+        return HW_FIFO;
+    }
+    if (g->bins && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
+        return g->large_order;
+    }
+    return g->order;
+}
+
+static inline int knows_tail(const struct hw_general *g, uint32_t head)
+{
+    return has_tails(g) || (g->unsorted && head == g->unsorted_at);
+}
+
 /* Checks one list and adds the number of its blocks to *blocks. */
 static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t most,
                              uint32_t *blocks)
 {
+    const uint32_t order = order_of(g, head);
     uint32_t before = head;
     uint32_t key = 0;
     uint32_t node = load_link(&g->links, h, before);
@@ -354,14 +381,14 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
             return HW_BROKEN_BOUNDS;
         }
         const uint32_t word = load_word(g, h, b);
-        if ((word & HW_USED) || list_head(g, word_size(g, word)) != head || *blocks >= most) {
+        if ((word & HW_USED) || !belongs_to(g, head, word_size(g, word)) || *blocks >= most) {
             return HW_BROKEN_LIST;
         }
         if (g->free_list == HW_DOUBLE && load_link(&g->links, h, node + g->links.field.bytes) != before) {
             return HW_BROKEN_LINK;
         }
-        if (g->order == HW_ADDRESS || g->order == HW_SIZE) {
-            const uint32_t this_key = g->order == HW_SIZE ? word_size(g, word) : b;
+        if (order == HW_ADDRESS || order == HW_SIZE) {
+            const uint32_t this_key = order == HW_SIZE ? word_size(g, word) : b;
             if (this_key < key) {
                 return HW_BROKEN_LIST;
             }
@@ -371,7 +398,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
         before = node;
         node = load_link(&g->links, h, node);
     }
-    if (g->order == HW_FIFO && load_link(&g->links, h, head + g->links.field.bytes) != before) {
+    if (knows_tail(g, head) && load_link(&g->links, h, head + g->links.field.bytes) != before) {
         return HW_BROKEN_LINK;
     }
     return 0;
@@ -433,6 +460,12 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
         }
         if (g->bins && load_link(&g->links, h, head) != 0 && check_bitmap(g, h, list) != 0) {
             return HW_BROKEN_LIST;
+        }
+    }
+    if (g->unsorted) {
+        const int broken = check_list(g, h, g->unsorted_at, free_blocks, &listed);
+        if (broken) {
+            return broken;
         }
     }
     if (g->fit == HW_BEST && g->search_percent < 100u && load4(h, g->count_at) != free_blocks) {

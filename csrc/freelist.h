@@ -9,6 +9,7 @@
  *
  * With bins there is one list for each bin. Bins hold one block size each up to a bound, then a fixed number of bins
  * share each octave; lists of the recipe "lea", "two-level", "half-fit" and the like differ only in these numbers.
+ * Blocks may wait in a queue before they are filed: the next search passes it, oldest first (Lea's "unsorted" bin).
  * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty.
  *
  * Sources: Knuth, TAOCP 1, 2.5 (fits, boundary tags); Wilson et al. 1995 (segregated fits); Masmano et al. 2004
@@ -43,7 +44,11 @@ static inline uint32_t bin_of(const struct hw_general *g, uint32_t size)
     }
     const uint32_t octave = highest_bit(key);
     const uint32_t step = key >> (octave - g->bin_steps_log2);
-    return g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
+    const uint32_t bin = g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
+    if (g->bin_last && bin >= g->bins) {
+        return g->bins - 1u;
+    }
+    return bin;
 }
 
 /* The first bin in which every block is at least this large; it may be one behind the last. */
@@ -141,14 +146,33 @@ static inline void list_link(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
+/* Whether each list knows its last node: behind its head lies the address of the word that a next node would go to. */
+static inline int has_tails(const struct hw_general *g)
+{
+    return g->order == HW_FIFO || g->large_order == HW_FIFO;
+}
+
+/* Where the list whose last node is that of a block of this size tells so; without tails of their own, what is written
+ * for a bin lands in a word that nobody reads. */
+static inline uint32_t tail_of(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
+{
+    if (g->unsorted && load_link(&g->links, h, g->unsorted_at + g->links.field.bytes) == node) {
+        return g->unsorted_at + g->links.field.bytes;
+    }
+    if (!has_tails(g)) {
+        return g->links.field.bytes;
+    }
+    return list_head(g, size) + g->links.field.bytes;
+}
+
 /* Takes `node`, to which the word `before` points, out of the list of blocks of this size. */
 static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before,
                                uint32_t node)
 {
     const uint32_t next = load_link(&g->links, h, node);
     store_link(&g->links, h, before, next);
-    if (g->order == HW_FIFO && next == 0) {
-        store_link(&g->links, h, list_head(g, size) + g->links.field.bytes, before);
+    if ((has_tails(g) || g->unsorted) && next == 0) {
+        store_link(&g->links, h, tail_of(g, h, size, node), before);
     }
     if (g->free_list == HW_DOUBLE) {
         store_link(&g->links, h, next + g->links.field.bytes, before);
@@ -174,15 +198,6 @@ static inline uint32_t list_before(const struct hw_general *g, struct hw_heap *h
     return before;
 }
 
-/* Whether the list keeps `other` ahead of a block b of this size. */
-static inline int stays_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t other, uint32_t b, uint32_t size)
-{
-    if (g->order == HW_SIZE) {
-        return word_size(g, load_word(g, h, other - g->node)) < size;
-    }
-    return other < b;
-}
-
 /* Lets the next search start with what was freed last, which follows the word `before` in its list. */
 static inline void start_from(const struct hw_general *g, struct hw_heap *h, uint32_t before)
 {
@@ -191,37 +206,80 @@ static inline void start_from(const struct hw_general *g, struct hw_heap *h, uin
     }
 }
 
-/* Files a free block where the order of its list wants it. LIFO and FIFO O(1), by address and size O(list). */
-static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+/* Whether the list keeps `other` ahead of a block b of this size. */
+static inline int stays_ahead(const struct hw_general *g, struct hw_heap *h, const uint32_t order, uint32_t other,
+                              uint32_t b, uint32_t size)
 {
-    if (g->free_list == HW_IMPLICIT) {
-        return;
+    if (order == HW_SIZE) {
+        return word_size(g, load_word(g, h, other - g->node)) < size;
     }
-    uint32_t before = g->lists_at;
-    if (g->bins) {
-        const uint32_t bin = bin_of(g, size);
-        mark_bin(g, h, bin);
-        before = g->lists_at + bin * g->list_stride;
-    }
+    return other < b;
+}
+
+/* Appends a node to a list that knows its last one. */
+static inline void list_append(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t node)
+{
+    const uint32_t tail_at = head + g->links.field.bytes;
+    const uint32_t before = load_link(&g->links, h, tail_at);
+    list_link(g, h, before, node, 0);
+    store_link(&g->links, h, tail_at, node);
+    start_from(g, h, before);
+}
+
+/* Puts the node of a free block into the list at `head`. LIFO and FIFO O(1), by address and size O(list). */
+static inline void list_insert(const struct hw_general *g, struct hw_heap *h, const uint32_t order, uint32_t head,
+                               uint32_t b, uint32_t size)
+{
     const uint32_t node = b + g->node;
-    count_free(g, h, 1);
-    if (g->order == HW_FIFO) {
-        const uint32_t tail_at = before + g->links.field.bytes;
-        before = load_link(&g->links, h, tail_at);
-        list_link(g, h, before, node, 0);
-        store_link(&g->links, h, tail_at, node);
-        start_from(g, h, before);
+    if (order == HW_FIFO) {
+        list_append(g, h, head, node);
         return;
     }
+    uint32_t before = head;
     uint32_t next = load_link(&g->links, h, before);
-    if (g->order == HW_ADDRESS || g->order == HW_SIZE) {
-        while (next && stays_ahead(g, h, next, b, size)) {
+    if (order == HW_ADDRESS || order == HW_SIZE) {
+        while (next && stays_ahead(g, h, order, next, b, size)) {
             before = next;
             next = load_link(&g->links, h, next);
         }
     }
     list_link(g, h, before, node, next);
+    if (has_tails(g) && next == 0) {
+        store_link(&g->links, h, head + g->links.field.bytes, node);
+    }
     start_from(g, h, before);
+}
+
+/* Files a free block in its list. LIFO and FIFO O(1), by address and size O(list). */
+static inline void freelist_file(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    count_free(g, h, 1);
+    if (g->bins == 0) {
+        list_insert(g, h, g->order, g->lists_at, b, size);
+        return;
+    }
+    const uint32_t bin = bin_of(g, size);
+    const uint32_t head = g->lists_at + bin * g->list_stride;
+    mark_bin(g, h, bin);
+    if (g->large_order != g->order && !is_linear(g, size)) {
+        list_insert(g, h, g->large_order, head, b, size);
+        return;
+    }
+    list_insert(g, h, g->order, head, b, size);
+}
+
+/* Takes in a block that has become free. */
+static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    if (g->free_list == HW_IMPLICIT) {
+        return;
+    }
+    if (g->unsorted) {
+        count_free(g, h, 1);
+        list_append(g, h, g->unsorted_at, b + g->node);
+        return;
+    }
+    freelist_file(g, h, b, size);
 }
 
 /* Takes a free block out of its list, to be merged or handed out. */
@@ -241,7 +299,7 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
     const uint32_t node = to + g->node;
     const uint32_t next = load_link(&g->links, h, from + g->node);
     list_link(g, h, before, node, next);
-    if (g->order == HW_FIFO && next == 0) {
+    if (has_tails(g) && next == 0) {
         store_link(&g->links, h, g->lists_at + g->links.field.bytes, node);
     }
     if (g->fit == HW_NEXT && load4(h, g->rover_at) == from + g->node) {
@@ -262,9 +320,14 @@ static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
     for (uint32_t list = 0; list < lists; list++) {
         const uint32_t head = g->lists_at + list * g->list_stride;
         store_link(&g->links, h, head, 0);
-        if (g->order == HW_FIFO) {
+        if (has_tails(g)) {
             store_link(&g->links, h, head + g->links.field.bytes, head);
         }
+    }
+    if (g->unsorted) {
+        store_link(&g->links, h, g->unsorted_at, 0);
+        store_link(&g->links, h, g->unsorted_at + g->links.field.bytes, g->unsorted_at);
+        store4(h, g->remainder_at, 0);
     }
     if (g->bins) {
         for (uint32_t at = g->bitmap_at; at < g->bitmap_at + (g->bins + 31u) / 32u * 4u; at += 4u) {

@@ -316,6 +316,9 @@ static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h,
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.flush_from && n >= pool->quick.flush_from) {
+            (void)flush_pool(p, &pool->quick, h);
+        }
         if (pool_takes(pool, n)) {
             uint32_t at = pool_find(pool, h, n);
             if (p->flushes && pool->kind != HW_QUICK && at == 0 && flush_before_growing(p, h)) {

@@ -60,6 +60,7 @@ struct hw_quick {
     uint32_t limit_blocks;          /* most blocks a list keeps; 0 is no limit */
     uint32_t limit_bytes;           /* most payload bytes a list keeps; 0 is no limit */
     uint32_t flush;                 /* when cached blocks go back to their pool */
+    uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t block_header;          /* derived: header of the blocks cached here */
@@ -87,6 +88,8 @@ struct hw_general {
     uint32_t tag_in_header;   /* 1: the tag lies in the header of the block behind; 0: in the free block's last word */
     uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT */
     uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
+    uint32_t large_order;     /* the same for bins of more than one size; as above where there are none */
+    uint32_t unsorted;        /* 1: free blocks wait in a queue, which the next search files in bins */
     uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
     uint32_t search_percent;  /* share of the free blocks that a best fit looks at */
     uint32_t search_most;     /* most free blocks that one search of a list looks at; 0: all */
@@ -102,6 +105,7 @@ struct hw_general {
     uint32_t bins;            /* number of bins; 0: one list */
     uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */
     uint32_t bin_steps_log2;  /* log2 of the bins an octave above that */
+    uint32_t bin_last;        /* 1: the last bin holds all larger blocks, too */
     uint32_t bin_less;        /* derived: bytes of a block that do not count when its bin is chosen */
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
@@ -121,6 +125,8 @@ struct hw_general {
     uint32_t lists_at;        /* derived: address of the list heads */
     uint32_t bitmap_at;       /* derived: address of the bitmap of bins that may hold blocks */
     uint32_t summary_at;      /* derived: address of the bitmap of bitmap words that are not zero */
+    uint32_t unsorted_at;     /* derived: address of the queue's head, its tail behind it */
+    uint32_t remainder_at;    /* derived: address of the last remainder of a small request */
     uint32_t top_at;          /* derived: address of the end of the blocks */
     uint32_t high_at;         /* derived: address of the high-water mark */
     uint32_t limit_at;        /* derived: address of the end of the memory it may use */

@@ -294,6 +294,9 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
 
 static inline struct hw_found list_search(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
 {
+    if (g->fit == HW_BEST && g->bins && g->large_order == HW_SIZE) {
+        return list_first(g, h, head, 0, size);
+    }
     if (g->fit == HW_BEST || g->fit == HW_WORST) {
         return list_best(g, h, head, size);
     }
@@ -476,6 +479,14 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
 
 /* ---- handing out ----------------------------------------------------------------------------------------------- */
 
+/* With a queue, the remainder of a small request is kept in mind. */
+static inline void note_remainder(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    if (g->unsorted && is_linear(g, size)) {
+        store4(h, g->remainder_at, b);
+    }
+}
+
 /* Whether a remainder leaves the place that the block which was split had in its list. */
 static inline int is_refiled(const struct hw_general *g)
 {
@@ -498,6 +509,7 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
     write_used(g, h, found.b, size, found.word & HW_PREV_USED);
     clear_tag(g, h, remainder);
     write_free(g, h, remainder, rest, HW_PREV_USED);
+    note_remainder(g, h, remainder, size);
     if (g->boundary_tags && can_merge(g, size + rest) && !can_merge(g, rest)) {
         mark_before_used(g, h, remainder + rest);
     }
@@ -520,6 +532,7 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
     }
     clear_tag(g, h, used);
     write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
+    note_remainder(g, h, found.b, size);
     write_used(g, h, used, size, can_merge(g, rest) ? 0 : HW_PREV_USED);
     if (g->boundary_tags && can_merge(g, rest + size)) {
         mark_before_used(g, h, used + size);
@@ -732,6 +745,32 @@ static inline void sweep(const struct hw_general *g, struct hw_heap *h)
 
 /* ---- allocating ------------------------------------------------------------------------------------------------ */
 
+/* Passes the queue, oldest first, for a block of just this size, and files the others in bins. A small request also
+ * takes the last remainder where nothing else waits, so that small objects which are born together lie side by side. */
+static inline struct hw_found search_unsorted(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    struct hw_found found = found_none();
+    uint32_t node = load_link(&g->links, h, g->unsorted_at);
+    while (node) {
+        const uint32_t b = node - g->node;
+        const uint32_t word = load_word(g, h, b);
+        const uint32_t have = word_size(g, word);
+        const uint32_t next = load_link(&g->links, h, node);
+        const int goes_on = g->fit != HW_EXACT && is_linear(g, size) && next == 0 && have > size + g->min_block &&
+                            b == load4(h, g->remainder_at);
+        if (have == size || goes_on) {
+            found.b = b;
+            found.word = word;
+            found.before = g->unsorted_at;
+            return found;
+        }
+        list_unlink(g, h, have, g->unsorted_at, node);
+        freelist_file(g, h, b, have);
+        node = next;
+    }
+    return found;
+}
+
 static inline uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found;
@@ -744,6 +783,12 @@ static inline uint32_t search_and_take(const struct hw_general *g, struct hw_hea
             if (found.b) {
                 note_reach(g, h, found.b, size);
                 return take_whole(g, h, found);
+            }
+        }
+        if (g->unsorted) {
+            found = search_unsorted(g, h, size);
+            if (found.b) {
+                return take(g, h, found, size);
             }
         }
         found = bins_search(g, h, size);

@@ -91,6 +91,7 @@ def _quick(rng: random.Random) -> dict[str, Any]:
         quick["sizes"] = rng.sample(SIZES, rng.randint(1, 4))
     _maybe(rng, 0.5, quick, "limit_blocks", rng.randint(1, 5))
     _maybe(rng, 0.3, quick, "limit_bytes", rng.randint(1, 4000))
+    _maybe(rng, 0.3, quick, "flush_from", rng.choice([1, 100, 500]))
     _maybe(rng, 0.5, quick, "flush_share", rng.choice([1 / 1024, 0.1, 0.5, 1.0]))
     return quick
 
@@ -137,6 +138,9 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
         _maybe(rng, 0.5, general, "bins_per_octave", rng.choice([1, 2, 4, 8, 16, 32]))
         _maybe(rng, 0.3, general, "close_bins", rng.randint(1, 5))
         _maybe(rng, 0.3, general, "bin_by", "payload")
+        _maybe(rng, 0.3, general, "large_order", rng.choice(["lifo", "fifo", "address", "size"]))
+        _maybe(rng, 0.4, general, "unsorted", True)
+        _maybe(rng, 0.2, general, "most_bins", rng.choice([1, 40, 130]))
         if rng.random() < 0.4:
             general |= {"victim_up_to": rng.choice([1, 64, 500, 4000]), "boundary_tags": True, "coalesce": "immediate"}
     return general

@@ -204,6 +204,7 @@ class _Layout:
             "limit_blocks": pool.limit_blocks or 0,
             "limit_bytes": pool.limit_bytes or 0,
             "flush": FLUSHES[pool.flush],
+            "flush_from": pool.flush_from,
             "flush_share": share,
             "mixed": int(odd or len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "block_header": header,
@@ -249,6 +250,8 @@ class _Layout:
             "tag_in_header": int(tags and pool.tag_in == "header"),
             "free_list": FREE_LISTS[pool.free_list],
             "order": ORDERS[pool.order],
+            "large_order": ORDERS[pool.large_order or pool.order],
+            "unsorted": int(pool.unsorted),
             "fit": FITS[pool.fit],
             "search_percent": pool.search_percent if partial else 100,
             "search_most": pool.search_most,
@@ -272,6 +275,8 @@ class _Layout:
             "size_raw": int(raw),
             "flag_bits": flag_bits,
             "size_shift": _log2(pool.unit),
+            "unsorted_at": self._take(2 * recipe.link_bytes, max(self.align, 4)) if pool.unsorted else 0,
+            "remainder_at": self._take(4, 4) if pool.unsorted else 0,
             "top_at": self._take(4, 4),
             "high_at": self.heap["shared_high_at"] if shared else self._take(4, 4),
             "limit_at": self.heap["shared_limit_at"] if shared else self._take(4, 4),
@@ -283,8 +288,9 @@ class _Layout:
         shape = self._bins(pool, least)
         bins = shape["bins"]
         values |= shape
-        stride = self.recipe.link_bytes * (2 if pool.order == "fifo" else 1)
-        if recipe.link_bytes == 2 and (pool.free_list == "double" or pool.order == "fifo"):
+        tails = "fifo" in (pool.order, pool.large_order)
+        stride = self.recipe.link_bytes * (2 if tails else 1)
+        if recipe.link_bytes == 2 and (pool.free_list == "double" or tails):
             stride = _round_up(stride, self.align)
         values["list_stride"] = stride
         values["summary_at"] = self._take(4, 4) if bins > 32 else 0
@@ -296,7 +302,8 @@ class _Layout:
 
     def _bins(self, pool: General, least: int) -> dict[str, int]:
         if pool.bins == "none":
-            keys = ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins", "bin_less")
+            keys = ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins")
+            keys += ("bin_less", "bin_last")
             return dict.fromkeys(keys, 0)
         linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
         less = pool.header + pool.trailer if pool.bin_by == "payload" else 0
@@ -304,8 +311,11 @@ class _Layout:
         linear_bins = max(0, linear // pool.unit - first)
         octave = _log2(linear) if linear_bins else _log2(least - less)
         octaves = (self._reach_of(pool) - 1).bit_length() - octave
+        bins = linear_bins + max(1, octaves) * per_octave
+        last = 0 < pool.most_bins < bins
         return {
-            "bins": linear_bins + max(1, octaves) * per_octave,
+            "bins": pool.most_bins if last else bins,
+            "bin_last": int(last),
             "bin_linear": linear if linear_bins else 0,
             "bin_steps_log2": _log2(per_octave),
             "bin_first": first,

@@ -116,6 +116,12 @@ class Quick(_Pool):
     limit_blocks: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
     limit_bytes: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
     flush: Literal["never", "over-limit", "before-growing"] = Field(default="never", description="when blocks go back")
+    flush_from: int = Field(
+        default=0,
+        ge=0,
+        le=MAX_REQUEST,
+        description="a request from this size on empties the lists, bytes; 0: none does",
+    )
     flush_share: float = Field(
         default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
     )
@@ -136,12 +142,19 @@ class General(_Pool):
     )
     links_in: Literal["payload", "header"] = Field(default="payload", description="where a free block's links lie")
     order: Literal["lifo", "fifo", "address", "size"] = Field(default="lifo", description="order of a free list")
+    large_order: Literal["lifo", "fifo", "address", "size"] | None = Field(
+        default=None, description="order of bins of more than one size, where that differs"
+    )
+    unsorted: bool = Field(default=False, description="free blocks wait in a queue before they are filed in bins")
     bins: Bins = Field(default="none", description="one free list, or one a range of sizes")
     linear_up_to: int | None = Field(
         default=None, ge=0, le=2**20, description="block sizes below this have a bin each, bytes; 0 or a power of two"
     )
     bins_per_octave: Annotated[BinsPerOctave | None, BeforeValidator(_whole)] = Field(
         default=None, description="bins between a power of two and the next"
+    )
+    most_bins: int = Field(
+        default=0, ge=0, le=MAX_BINS, description="the last of so many bins holds all larger blocks; 0: no bound"
     )
     bin_by: Literal["block", "payload"] = Field(
         default="block", description="bins are ranges of sizes with or without header and trailer"
@@ -484,6 +497,7 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
     yield from _top_contradictions(pool, recipe)
     if pool.bins != "none":
         yield from _bin_contradictions(pool, recipe)
+    yield from _queue_contradictions(pool)
     yield from _victim_contradictions(pool)
     yield from _header_contradictions(pool, recipe)
     if pool.max_block & (pool.max_block - 1):
@@ -499,7 +513,7 @@ def _place_contradictions(pool: General) -> Iterator[str]:
     if pool.merged == "in-place" and (pool.coalesce != "immediate" or not unsorted):
         yield '"merged" "in-place" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
     if pool.coalesce == "sweep" and (pool.bins != "none" or pool.free_list == "implicit" or pool.order == "size"):
-        yield '"coalesce" "sweep" passes over one list before each search; it needs "bins" "none", lists, no "order" "size"'
+        yield '"coalesce" "sweep" passes over one list before each search; it needs one list, not in "order" "size"'
 
 
 def _grows(pool: Pool) -> bool:
@@ -573,8 +587,26 @@ def _bin_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
     smallest = _smallest_key(pool, recipe.align, recipe.link_bytes)
     octaves = 31 - (max(linear, smallest).bit_length() - 1)
     bins = max(0, linear - smallest) // (pool.unit or recipe.align) + per_octave * octaves
-    if bins > MAX_BINS:
+    linear_bins = max(0, linear - smallest) // (pool.unit or recipe.align)
+    if pool.most_bins and (pool.most_bins <= linear_bins or pool.bins in ROUNDED_UP):
+        yield (
+            f'"most_bins" {pool.most_bins} leaves no bin for all larger blocks; valid: 0, or from {linear_bins + 1} on '
+            "where requests are not rounded up to bins"
+        )
+    if min(bins, pool.most_bins or bins) > MAX_BINS:
         yield f'"linear_up_to" and "bins_per_octave" make {bins} bins; at most {MAX_BINS}'
+
+
+def _queue_contradictions(pool: General) -> Iterator[str]:
+    if pool.large_order is not None and pool.bins == "none":
+        yield f'"large_order" "{pool.large_order}" is the order of bins; valid with "bins" "none": none, see "order"'
+    if pool.unsorted and (
+        pool.bins == "none" or pool.bins in ROUNDED_UP or pool.free_list != "double" or pool.victim_up_to
+    ):
+        yield (
+            '"unsorted" needs "bins" that are searched from the request\'s own (exact, lea, power-of-two), "free_list" '
+            '"double" and no "victim_up_to"'
+        )
 
 
 def _victim_contradictions(pool: General) -> Iterator[str]:
@@ -811,12 +843,15 @@ def _canonical_general(pool: General, align: int, link_bytes: int) -> General:
         changes["max_block"] = 0
     changes["order"] = order
     if pool.bins == "none":
-        changes |= {"linear_up_to": None, "bins_per_octave": None, "bin_by": "block"}
+        changes |= {"linear_up_to": None, "bins_per_octave": None, "bin_by": "block", "most_bins": 0}
     else:
         linear, per_octave = _bin_shape(pool, align, link_bytes)
         bins = _bins_name(pool, linear, per_octave, unit)
         changes |= {"bins": bins, "linear_up_to": linear, "bins_per_octave": per_octave}
-    if pool.bins in ROUNDED_UP or (pool.fit == "best" and (pool.search_percent == 0 or order == "size")):
+        changes["large_order"] = None if pool.large_order == order else pool.large_order
+    if pool.bins in ROUNDED_UP or (
+        pool.fit == "best" and (pool.search_percent == 0 or (pool.large_order or order) == "size")
+    ):
         changes["fit"] = "first"
     fit_searches = changes.get("fit", pool.fit) == "best"
     changes["search_percent"] = pool.search_percent if fit_searches else 100
@@ -982,6 +1017,7 @@ def _quick_summary(pool: Quick) -> str:
     words += [f"limit {pool.limit_bytes} B"] if pool.limit_bytes else []
     words += [f"flush {pool.flush}"] if pool.flush != "never" else []
     words += [f"above {pool.flush_share:.4g}"] if pool.flush_share else []
+    words += [f"flush for {pool.flush_from} B"] if pool.flush_from else []
     return " ".join(words) + _range_summary(pool)
 
 
@@ -1010,6 +1046,9 @@ def _general_summary(pool: General) -> str:
     words += ["merge until enough"] if pool.merge_until == "enough" else []
     words += [f"top {pool.top}"] if pool.top != "last" else []
     words += [f"grow at least {pool.grow_least} B"] if pool.grow_least else []
+    words += [f"large bins {pool.large_order}"] if pool.large_order else []
+    words += ["unsorted queue"] if pool.unsorted else []
+    words += [f"at most {pool.most_bins} bins"] if pool.most_bins else []
     words += ["bins by payload"] if pool.bin_by == "payload" else []
     words += ["powers of two"] if pool.round_to == "power-of-two" else []
     for key in ("header", "trailer", "min_block", "max_block", "unit", "region"):

@@ -18,6 +18,7 @@ from heapwright.generate import generate
 from heapwright.metrics import METRICS
 from heapwright.recipes import Recipe
 from heapwright.replay import fit, replay
+from heapwright.smallest import smallest_arena
 from heapwright.traces import Trace
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
@@ -126,7 +127,7 @@ def test_refused_requests_are_counted_and_their_later_calls_skipped(make: Make) 
 @pytest.mark.parametrize(
     "recipe",
     [
-        'link_bytes = 2\n[[pool]]\nkind = "general"\nheader = 2\nboundary_tags = false\ncoalesce = "lazy"',
+        'link_bytes = 2\n[[pool]]\nkind = "general"\nheader = 2\norder = "address"\ncoalesce = "lazy"',
         '[[pool]]\nkind = "quick"\nsizes = [24, 100]\n[[pool]]\nkind = "general"\nbins = "two-level"',
     ],
 )
@@ -153,7 +154,7 @@ def test_generated_code_as_a_foreign_heap_equals_its_recipe(
     assert {key: theirs[key] for key in compared} == {key: ours[key] for key in compared}
     assert (theirs["failed"] == 0) == (share is None)
     if share is None:
-        assert foreign.fit(calls, heap) == smallest
+        assert foreign.fit(calls, heap) == -(-smallest // 4) * 4
         assert theirs["footprint_bytes"] == pytest.approx(ours["footprint_bytes"], abs=16)
     else:
         assert theirs["utilisation"] == pytest.approx(ours["utilisation"])
@@ -233,6 +234,33 @@ def test_calloc_is_only_called_where_the_adapter_names_it(make: Make) -> None:
     toml = BUMP_TOML + 'calloc = "bump_malloc(4 * size)"\n'
     assert foreign.replay(trace((0, 1, 8), (1, 2, 8)), make())["footprint_bytes"] == 16
     assert foreign.addresses(trace((1, 1, 8), (1, 2, 8)), make(BUMP, toml), 1024).tolist() == [0, 32]
+
+
+# ---- the search ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guess", [0, 40, 96, 100, 104, 1000])
+@pytest.mark.parametrize("enough", [None, 104, 4096])
+def test_the_search_finds_the_one_threshold(guess: int, enough: int | None) -> None:
+    tried: list[int] = []
+
+    def serves(size: int) -> bool:
+        tried.append(size)
+        return size >= 100
+
+    assert smallest_arena(serves, 40, guess, 8, enough) == 104
+    assert all(size % 8 == 0 and 40 <= size <= max(guess, 200) for size in tried)
+
+
+def test_a_right_guess_takes_two_probes() -> None:
+    tried: list[int] = []
+    assert smallest_arena(lambda size: not tried.append(size) and size >= 100, 0, 100, 1) == 100
+    assert tried == [100, 99]
+
+
+def test_below_a_gap_the_search_ends_where_the_lower_neighbour_fails() -> None:
+    found = smallest_arena(lambda size: 50 <= size < 60 or size >= 90, 0, 200, 1)
+    assert found in (50, 90)
 
 
 # ---- heaps that misbehave ------------------------------------------------------------------------------------------
