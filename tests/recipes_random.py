@@ -140,7 +140,7 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
         _maybe(rng, 0.3, general, "bin_by", "payload")
         _maybe(rng, 0.3, general, "large_order", rng.choice(["lifo", "fifo", "address", "size"]))
         _maybe(rng, 0.4, general, "unsorted", True)
-        _maybe(rng, 0.2, general, "most_bins", rng.choice([1, 40, 130]))
+        _maybe(rng, 0.3, general, "most_bins", rng.choice([1, 40, 130, 600]))
         if rng.random() < 0.4:
             general |= {"victim_up_to": rng.choice([1, 64, 500, 4000]), "boundary_tags": True, "coalesce": "immediate"}
     return general
