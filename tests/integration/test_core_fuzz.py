@@ -20,7 +20,7 @@ from heapwright.recipes import Recipe
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 """How many times the default number of recipes is fuzzed."""
 
-CHUNKS, HEAPS, OPERATIONS = 4, 150, 2000
+CHUNKS, HEAPS, OPERATIONS = 4, 240, 1250
 
 VALUES = {
     "heap.align": {1, 2, 4, 8, 16},
