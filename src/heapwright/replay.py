@@ -114,20 +114,25 @@ class _Arena(threading.local):
     """One stretch of address space a thread, kept for the next replay: its pages are already there."""
 
     memory: Any = None
-    size = 0
+    size = front = 0
 
-    def reserve(self, size: int) -> Any:
-        if self.size < size:
+    def reserve(self, size: int, front: int) -> Any:
+        if self.size < size or self.front < front:
             self.memory = None
-            memory = lib.hw_reserve(size)
+            memory = lib.hw_reserve(front, size)
             if memory == ffi.NULL:
                 raise HeapwrightError(f"cannot reserve {size:,} bytes of address space; ask for a smaller --arena")
-            self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, size))
-            self.size = size
+            self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, front, size))
+            self.size, self.front = size, front
         return self.memory
 
 
 _arena = _Arena()
+
+
+def _memory(struct: Any, calls: _Calls, size: int) -> Any:
+    """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
+    return _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
 
 
 def _arena_bytes(struct: Any, arena: int | None) -> int:
@@ -188,7 +193,7 @@ def _run(trace: Trace, recipe: Recipe, struct: Any, arena: int | None, check: in
     calls = _calls_of(trace)
     size = _arena_bytes(struct, arena)
     found = ffi.new("struct hw_metrics *")
-    code = lib.hw_replay(struct, calls.struct, _arena.reserve(size), size, check, ffi.NULL, found)
+    code = lib.hw_replay(struct, calls.struct, _memory(struct, calls, size), size, check, ffi.NULL, found)
     _explain(code, recipe, struct, size)
     if found.broken:
         what = "payload" if found.broken == -1 else f"invariant {found.broken}"
@@ -325,7 +330,7 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     code = lib.hw_replay(
         struct,
         calls.struct,
-        _arena.reserve(size),
+        _memory(struct, calls, size),
         size,
         0,
         _pointer("uint32_t", rows) if len(trace) else ffi.NULL,
@@ -372,7 +377,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     while True:
         runs = np.empty(room, BLOCK_TYPE)
         count = lib.hw_heap_map(
-            struct, calls.struct, _arena.reserve(size), size, _pointer("uint64_t", event), len(event),
+            struct, calls.struct, _memory(struct, calls, size), size, _pointer("uint64_t", event), len(event),
             ffi.cast("struct hw_run *", ffi.from_buffer(runs)), room,
         )  # fmt: skip
         if count < 0:
@@ -389,10 +394,11 @@ def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8
     """
     struct = policy_struct(recipe)
     size = _arena_bytes(struct, arena)
-    memory = _arena.reserve(size)
+    calls = _calls_of(trace)
+    memory = _memory(struct, calls, size)
     marks = np.zeros(size, np.uint8)
     end = lib.hw_metadata(
-        struct, _calls_of(trace).struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks))
+        struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks))
     )
     if end < 0:
         _explain(int(end), recipe, struct, size)
