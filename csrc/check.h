@@ -814,7 +814,7 @@ static inline int check_handles(const struct hw_compact *c, struct hw_heap *h, u
             return HW_BROKEN_LIST;
         }
         unused++;
-        k = load_field(&c->links.field, h, handle_at(c, table, k));
+        k = load_unused(c, h, table, k);
     }
     return unused + used == handles ? 0 : HW_BROKEN_COUNT;
 }

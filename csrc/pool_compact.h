@@ -104,6 +104,13 @@ static inline void store_handle_next(const struct hw_compact *c, struct hw_heap 
     store_outside(h, &handle_outside(h, k)->next, next);
 }
 
+/* The number of the handle that was given back before handle k, 0 if none. It is stored inverted: no address is that
+ * large, so that a handle that was given back cannot be taken for one that leads to an object. */
+static inline uint32_t load_unused(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k)
+{
+    return ~load_field(&c->links.field, h, handle_at(c, table, k)) & c->most;
+}
+
 /* Takes handle k in the arena: a new one, or the first of those that were given back. */
 static inline void take_handle(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k, int is_new)
 {
@@ -111,13 +118,13 @@ static inline void take_handle(const struct hw_compact *c, struct hw_heap *h, ui
         store4(h, c->handles_at, k);
         note_block_made(h, c->handle);
     } else {
-        store4(h, c->unused_at, load_field(&c->links.field, h, handle_at(c, table, k)));
+        store4(h, c->unused_at, load_unused(c, h, table, k));
     }
 }
 
 static inline void give_handle_back(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k)
 {
-    store_field(&c->links.field, h, handle_at(c, table, k), load4(h, c->unused_at));
+    store_field(&c->links.field, h, handle_at(c, table, k), ~load4(h, c->unused_at));
     store4(h, c->unused_at, k);
 }
 
@@ -464,34 +471,45 @@ static inline int compact_resize(const struct hw_compact *c, struct hw_heap *h, 
 /* ---- checks
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether a handle is in the chain. O(blocks). */
+/* Whether a handle is in the chain and leads to where its block can be. O(blocks). */
 static inline int is_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k)
 {
+    uint32_t end = c->start;
     uint32_t other = load4(h, c->head_at);
     while (other && other != k) {
+        end = load_handle(c, h, table, other) + load_handle_size(c, h, table, other);
         other = load_handle_next(c, h, table, other);
     }
-    return other != 0;
+    if (other == 0) {
+        return 0;
+    }
+    const uint32_t at = load_handle(c, h, table, k);
+    const uint32_t next = load_handle_next(c, h, table, k);
+    const uint32_t behind = next ? load_handle(c, h, table, next) : load4(h, c->top_at);
+    if (c->lazy == 0 && at != end) {
+        return 0;
+    }
+    return at >= end && at < behind && load_handle_size(c, h, table, k) <= behind - at &&
+           ((at - c->start) & (c->align - 1u)) == 0;
 }
 
 /* Whether a reference leads to an object: the block it leads to knows it. */
 static inline int leads_to_object(const struct hw_compact *c, struct hw_heap *h, void **reference)
 {
     const uint32_t table = handle_table(c, h);
-    const uintptr_t offset = (uintptr_t)*reference - (uintptr_t)arena_base(h);
-    if (c->in_arena && (offset < load4(h, c->limit_at) || offset >= table || (table - offset) % c->handle != 0)) {
-        return 0;
+    uintptr_t at = (uintptr_t)*reference - (uintptr_t)arena_base(h);
+    if (c->in_arena) {
+        if (at < load4(h, c->limit_at) || at >= table || (table - at) % c->handle != 0) {
+            return 0;
+        }
+        at = load_handle(c, h, table, handle_of(c, h, table, reference));
     }
     const uint32_t k = handle_of(c, h, table, reference);
-    if (c->header == 0) {
-        return is_chained(c, h, table, k) && (c->in_arena || offset == load_handle(c, h, table, k));
-    }
-    uintptr_t at = offset;
-    if (c->in_arena) {
-        at = load_handle(c, h, table, k);
-    }
     if (at < c->start + c->header || at >= load4(h, c->top_at) || (at & (c->align - 1u)) != 0) {
         return 0;
+    }
+    if (c->header == 0) {
+        return is_chained(c, h, table, k);
     }
     return header_handle(c, h, (uint32_t)at - c->header) == k;
 }

@@ -256,6 +256,11 @@ class Compact(_Pool):
     handle_bytes: int = Field(default=0, ge=0, le=64, description="bytes of a handle; 0: the least")
     header: int = Field(default=4, ge=0, le=16, description="bytes before the payload; 0: handles hold sizes and chain")
 
+    @property
+    def reference_words(self) -> int:
+        """Pointers that the caller keeps for each object: the reference, or with size and chain a struct hw_handle."""
+        return 3 if self.header == 0 and self.handles == "caller" else 1
+
 
 Owner = General | Fixed | Buddy | Partition | Compact
 """Pools that blocks belong to."""
@@ -748,7 +753,7 @@ def _power_above(value: int) -> int:
 
 
 def least_handle(pool: Compact, link_bytes: int) -> int:
-    """Bytes of the smallest handle: an address, and without headers a size and a link; the caller's for a 32-bit target."""
+    """Bytes of the smallest handle: an address, without headers also a size and a link; on 32 bits with the caller."""
     number = link_bytes if pool.handles == "arena" else 4
     return number if pool.header else 3 * number
 

@@ -257,6 +257,20 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
     )
 
 
+def handles_outside_bytes(trace: Trace, recipe: Recipe) -> int:
+    """Bytes of the handles that a compacting heap's callers keep outside the arena when most objects are alive.
+
+    They belong to the program and are no part of the footprint, or of any other metric. On a 32-bit target a handle has
+    the recipe's `handle_bytes`: a pointer where blocks have headers, else 12 bytes or more. 0 for all other recipes.
+    """
+    from heapwright.recipes import Compact
+
+    pool = recipe.canonical().pools[0]
+    if isinstance(pool, Compact) and pool.handles == "caller":
+        return trace.peak_live_objects * pool.handle_bytes
+    return 0
+
+
 def lower_bound(trace: Trace, align: int) -> int:
     """Largest sum of live requested bytes, each rounded up to `align`: no allocator needs less.
 
@@ -397,9 +411,7 @@ def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8
     calls = _calls_of(trace)
     memory = _memory(struct, calls, size)
     marks = np.zeros(size, np.uint8)
-    end = lib.hw_metadata(
-        struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks))
-    )
+    end = lib.hw_metadata(struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks)))
     if end < 0:
         _explain(int(end), recipe, struct, size)
     content = np.frombuffer(ffi.buffer(memory, int(end)), np.uint8).copy()

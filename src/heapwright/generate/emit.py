@@ -120,7 +120,7 @@ def generated_files(
         "checks": recipe.checks,
         "moving": moving,
         "reference_reach": values["pools"][0]["compact"].get("most", 0) >> 1,
-        "chained": moving is not None and moving.header == 0 and moving.handles == "caller",
+        "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.kind == "general" for pool in recipe.pools),
         "arena_bytes": _test_arena(values),
     }
