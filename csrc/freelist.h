@@ -165,6 +165,22 @@ static inline uint32_t tail_of(const struct hw_general *g, struct hw_heap *h, ui
     return list_head(g, size) + g->links.field.bytes;
 }
 
+/* Turns the list at `head` so that `next` comes first, which follows the node `before` in its middle; O(1). */
+static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t before,
+                             uint32_t next)
+{
+    const uint32_t first = load_link(&g->links, h, head);
+    const uint32_t last = load_link(&g->links, h, head + g->links.field.bytes);
+    store_link(&g->links, h, head, next);
+    store_link(&g->links, h, last, first);
+    store_link(&g->links, h, before, 0);
+    store_link(&g->links, h, head + g->links.field.bytes, before);
+    if (g->free_list == HW_DOUBLE) {
+        store_link(&g->links, h, next + g->links.field.bytes, head);
+        store_link(&g->links, h, first + g->links.field.bytes, last);
+    }
+}
+
 /* Takes `node`, to which the word `before` points, out of the list of blocks of this size. */
 static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before,
                                uint32_t node)
@@ -176,6 +192,9 @@ static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, ui
     }
     if (g->free_list == HW_DOUBLE) {
         store_link(&g->links, h, next + g->links.field.bytes, before);
+    }
+    if (g->search_from == HW_FROM_TRIED && next && before != list_head(g, size)) {
+        list_turn(g, h, list_head(g, size), before, next);
     }
     if (g->fit == HW_NEXT && load4(h, g->rover_at) == node) {
         store4(h, g->rover_at, before);

@@ -27,7 +27,7 @@ enum { HW_LIFO = 0, HW_FIFO = 1, HW_ADDRESS = 2, HW_SIZE = 3 };
 enum { HW_FIRST = 0, HW_NEXT = 1, HW_BEST = 2, HW_WORST = 3, HW_EXACT = 4 };
 
 /* general: where a search starts */
-enum { HW_FROM_START = 0, HW_FROM_FREED = 1, HW_FROM_LOWEST_FREE = 2 };
+enum { HW_FROM_START = 0, HW_FROM_FREED = 1, HW_FROM_LOWEST_FREE = 2, HW_FROM_TRIED = 3 };
 
 /* general: when neighbours merge */
 enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4, HW_SWEEP = 5 };
@@ -93,7 +93,7 @@ struct hw_general {
     uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
     uint32_t search_percent;  /* share of the free blocks that a best fit looks at */
     uint32_t search_most;     /* most free blocks that one search of a list looks at; 0: all */
-    uint32_t search_from;     /* HW_FROM_START, HW_FROM_FREED, HW_FROM_LOWEST_FREE */
+    uint32_t search_from;     /* HW_FROM_START, HW_FROM_FREED, HW_FROM_LOWEST_FREE, HW_FROM_TRIED */
     uint32_t split;           /* 0: blocks are handed out whole */
     uint32_t split_least;     /* smallest remainder that is split off */
     uint32_t split_tail;      /* 1: the request is cut from the block's end */

@@ -292,8 +292,38 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     return found;
 }
 
+/* Tries the blocks of a list in turn: what will not do goes to its end, so the next search begins behind it. */
+static inline struct hw_found list_in_turn(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
+{
+    struct hw_found found = found_none();
+    const uint32_t last = load_link(&g->links, h, head + g->links.field.bytes);
+    uint32_t left = g->search_most;
+    uint32_t tried = 0;
+    uint32_t node = load_link(&g->links, h, head);
+    while (node && tried != last) {
+        if (g->search_most && left-- == 0) {
+            return found;
+        }
+        const uint32_t word = load_word(g, h, node - g->node);
+        if (will_do(g, word_size(g, word), size)) {
+            found.b = node - g->node;
+            found.word = word;
+            found.before = head;
+            return found;
+        }
+        tried = node;
+        list_unlink(g, h, word_size(g, word), head, node);
+        list_append(g, h, head, node);
+        node = load_link(&g->links, h, head);
+    }
+    return found;
+}
+
 static inline struct hw_found list_search(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
 {
+    if (g->search_from == HW_FROM_TRIED) {
+        return list_in_turn(g, h, head, size);
+    }
     if (g->fit == HW_BEST && g->bins && g->large_order == HW_SIZE) {
         return list_first(g, h, head, 0, size);
     }

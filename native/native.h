@@ -20,26 +20,26 @@ struct hw_calls {
 
 /* What one replay found; bytes unless said otherwise. */
 struct hw_metrics {
-    uint64_t requested_peak;   /* largest sum of live requested bytes */
-    uint64_t requested_bytes;  /* sum of all requests */
-    uint64_t admitted_bytes;   /* sum of the requests that were served */
-    uint64_t failed;           /* requests refused */
-    uint64_t reads;            /* metadata loads */
-    uint64_t writes;           /* metadata stores */
-    uint64_t moved;            /* copied by realloc */
-    uint64_t covered;          /* ever covered by blocks */
-    uint64_t peak_requested;   /* live requested bytes when the last block was first covered */
-    uint64_t peak_capacity;    /* payload capacity of live blocks at that time */
-    uint64_t peak_headers;     /* headers of all blocks, used and free, at that time */
-    uint64_t malloc_max;       /* accesses of the dearest malloc, calloc or realloc */
-    uint64_t malloc_p999;      /* accesses that 99.9 % of these calls do not exceed */
-    uint64_t free_max;         /* the same for free */
+    uint64_t requested_peak;  /* largest sum of live requested bytes */
+    uint64_t requested_bytes; /* sum of all requests */
+    uint64_t admitted_bytes;  /* sum of the requests that were served */
+    uint64_t failed;          /* requests refused */
+    uint64_t reads;           /* metadata loads */
+    uint64_t writes;          /* metadata stores */
+    uint64_t moved;           /* copied by realloc */
+    uint64_t covered;         /* ever covered by blocks */
+    uint64_t peak_requested;  /* live requested bytes when the last block was first covered */
+    uint64_t peak_capacity;   /* payload capacity of live blocks at that time */
+    uint64_t peak_headers;    /* headers of all blocks, used and free, at that time */
+    uint64_t malloc_max;      /* accesses of the dearest malloc, calloc or realloc */
+    uint64_t malloc_p999;     /* accesses that 99.9 % of these calls do not exceed */
+    uint64_t free_max;        /* the same for free */
     uint64_t free_p999;
-    uint64_t shared;           /* covered in the shared part of the arena */
-    uint64_t live_blocks;      /* objects alive at the end */
-    double mean_requested;     /* live requested bytes, averaged over time (over calls where there are no times) */
-    uint64_t broken_call;      /* first call after which a payload or an invariant was found broken; count if none */
-    int broken;                /* what was broken: HW_BROKEN_..., or -1 for a payload */
+    uint64_t shared;       /* covered in the shared part of the arena */
+    uint64_t live_blocks;  /* objects alive at the end */
+    double mean_requested; /* live requested bytes, averaged over time (over calls where there are no times) */
+    uint64_t broken_call;  /* first call after which a payload or an invariant was found broken; count if none */
+    int broken;            /* what was broken: HW_BROKEN_..., or -1 for a payload */
 };
 
 /* Bytes of the arena that look alike. */

@@ -131,12 +131,13 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     general["top"] = rng.choice(["last", "last", "bump", "list"])
     _maybe(rng, 0.1, general, "grow_least", rng.choice([40, 128, 1000]))
     _maybe(rng, 0.15, general, "search_most", rng.choice([1, 3, 16]))
-    _maybe(rng, 0.5, general, "search_from", "freed" if general["fit"] == "next" else "lowest-free")
+    roving = {"next": "freed", "first": "tried" if binned else "lowest-free", "exact": "lowest-free"}
+    _maybe(rng, 0.5, general, "search_from", roving.get(general["fit"], "start"))
     _maybe(rng, 0.3, general, "remainder", "filed")
     _maybe(rng, 0.3, general, "merged", "in-place")
     _maybe(rng, 0.3, general, "merge_until", "enough")
     _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
-    _maybe(rng, 0.2, general, "min_block", rng.choice([32, 48, 100]))
+    _maybe(rng, 0.2, general, "min_block", rng.choice([header, 16, 32, 48, 100]))
     if binned:
         general["bins"] = rng.choice(["exact", "exact", "lea", "two-level", "half-fit", "power-of-two"])
         _maybe(rng, 0.3, general, "linear_up_to", rng.choice([0, 64, 128, 1024]))

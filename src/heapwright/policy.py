@@ -37,7 +37,7 @@ FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
 ORDERS = {"lifo": 0, "fifo": 1, "address": 2, "size": 3}
 FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
 COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4, "sweep": 5}
-SEARCH_FROM = {"start": 0, "freed": 1, "lowest-free": 2}
+SEARCH_FROM = {"start": 0, "freed": 1, "lowest-free": 2, "tried": 3}
 TOPS = {"last": 0, "bump": 1, "list": 2}
 FLUSHES = {"never": 0, "over-limit": 1, "before-growing": 2}
 

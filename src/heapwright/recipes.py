@@ -175,7 +175,9 @@ class General(_Pool):
     search_most: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="most free blocks that one search of a list looks at; 0: all"
     )
-    search_from: Literal["start", "freed", "lowest-free"] = Field(default="start", description="where a search starts")
+    search_from: Literal["start", "freed", "lowest-free", "tried"] = Field(
+        default="start", description="where a search starts"
+    )
     split: Literal["always", "never"] | Annotated[int, Field(ge=0, le=MAX_REQUEST)] = Field(
         default="always", description="least remainder, bytes"
     )
@@ -276,6 +278,7 @@ class Recipe(_Table):
     """
 
     name: str = Field(default="", description="what to call it")
+    year: int | None = Field(default=None, ge=1950, le=2100, description="when it was published or first used")
     source: str = Field(default="", description="paper, section or program it follows")
     about: str = Field(default="", description="what is documented and what was chosen")
     align: Annotated[Alignment, BeforeValidator(_whole)] = Field(default=4, description="alignment of payloads, bytes")
@@ -331,7 +334,7 @@ class Recipe(_Table):
         return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
 
     def canonical(self) -> Recipe:
-        """Return the form that all recipes of the same behaviour share (name, source and about are kept).
+        """Return the form that all recipes of the same behaviour share (name, year, source and about are kept).
 
         Defaults that depend on other keys are filled in (`min_block`, `unit`, `linear_up_to`, `bins_per_octave`),
         keys without effect are reset, sizes are those of the blocks handed out, in ascending order. Idempotent.
@@ -341,7 +344,7 @@ class Recipe(_Table):
 
     @property
     def hash(self) -> str:
-        """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without name, source and about."""
+        """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
         pools = _canonical_pools(self.pools, self.align, self.link_bytes)
         heap = {"align": self.align, "link_bytes": self.link_bytes, "checks": self.checks}
         keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _HEAP_DEFAULTS[key]]
@@ -521,10 +524,21 @@ def _general_contradictions(pool: General, recipe: Recipe, index: int) -> Iterat
     yield from _header_contradictions(pool, recipe)
     if pool.max_block & (pool.max_block - 1):
         yield f'"max_block" {pool.max_block} is not valid; valid: 0 or a power of two'
-    least = _least_block(pool, recipe.align, recipe.link_bytes)
+    least = _metadata_block(pool, recipe.align, recipe.link_bytes)
     if 0 < pool.min_block < least:
         yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
     yield from _region_contradictions(pool, recipe, index, max(least, pool.min_block))
+
+
+def _turn_contradictions(pool: General) -> Iterator[str]:
+    in_turn = pool.bins != "none" and pool.bins not in ROUNDED_UP and pool.fit == "first"
+    if pool.search_from == "tried" and not (
+        in_turn and not pool.unsorted and (pool.large_order or pool.order) == "fifo" == pool.order
+    ):
+        yield (
+            '"search_from" "tried" takes the blocks of a bin in turn; it needs "bins" that are searched (exact, lea, '
+            'power-of-two), "order" "fifo", "fit" "first" and no "unsorted"'
+        )
 
 
 def _place_contradictions(pool: General) -> Iterator[str]:
@@ -571,6 +585,7 @@ def _header_contradictions(pool: General, recipe: Recipe) -> Iterator[str]:
 
 def _search_contradictions(pool: General) -> Iterator[str]:
     yield from _place_contradictions(pool)
+    yield from _turn_contradictions(pool)
     if pool.search_most and pool.free_list == "implicit":
         yield f'"search_most" {pool.search_most} counts free blocks of a list; valid with "free_list" "implicit": 0'
     if pool.search_from == "freed" and pool.fit != "next":
@@ -806,12 +821,17 @@ def reach_of(pool: General, align: int, link_bytes: int) -> int:
     return min(sizes, links, pool.max_block or MAX_REACH, MAX_REACH)
 
 
-def _least_block(pool: General, align: int, link_bytes: int) -> int:
-    """Bytes of the smallest block: a payload of one alignment unit, and room for links and tag while it is free."""
+def _metadata_block(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of a block that holds nothing but its metadata while it is free."""
     tag = word_bytes(pool, align, link_bytes) if _has_tags(pool) and pool.tag_in == "block" else 0
     links = LINKS[pool.free_list] * link_bytes if pool.links_in == "payload" else 0
-    least = pool.header + max(align + pool.trailer, links + tag)
-    return _whole_block(least, pool, align)
+    return _whole_block(pool.header + links + tag, pool, align)
+
+
+def _least_block(pool: General, align: int, link_bytes: int) -> int:
+    """Bytes of the smallest block unless asked for: it also has room for a payload of one alignment unit."""
+    handed_out = _whole_block(pool.header + align + pool.trailer, pool, align)
+    return max(_metadata_block(pool, align, link_bytes), handed_out)
 
 
 def _whole_block(size: int, pool: General, align: int) -> int:
@@ -822,7 +842,9 @@ def _whole_block(size: int, pool: General, align: int) -> int:
 
 def _smallest_block(pool: General, align: int, link_bytes: int) -> int:
     """Bytes of the smallest block as asked for, but at least what it needs; whole units."""
-    return _whole_block(max(pool.min_block, _least_block(pool, align, link_bytes)), pool, align)
+    if not pool.min_block:
+        return _least_block(pool, align, link_bytes)
+    return _whole_block(max(pool.min_block, _metadata_block(pool, align, link_bytes)), pool, align)
 
 
 def smallest_cached_block(pool: General, align: int, link_bytes: int) -> int:

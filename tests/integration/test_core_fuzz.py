@@ -61,7 +61,7 @@ VALUES = {
     "general.split_from": {"head", "tail"},
     "general.coalesce": {"immediate", "never", "forward", "lazy", "deferred", "sweep"},
     "general.search_most": {0, "some"},
-    "general.search_from": {"start", "freed", "lowest-free"},
+    "general.search_from": {"start", "freed", "lowest-free", "tried"},
     "general.remainder": {"in-place", "filed"},
     "general.merged": {"in-place", "filed"},
     "general.merge_until": {"end", "enough"},
