@@ -21,9 +21,9 @@
  * blocks are found one behind the other; without, the handles are chained in order of address, and a hole is where a
  * block does not begin at the end of the one before.
  *
- * Sources: Das et al., "A low overhead dynamic memory management system for constrained memory embedded systems", section
- * V.B (ST_COMPACT_MEMMGR: headers of 2 + 2 bytes, references that the heap rewrites); Contiki's managed memory (mmem:
- * chained handles with the caller, eager).
+ * Sources: Das et al., "A low overhead dynamic memory management system for constrained memory embedded systems",
+ * section V.B (ST_COMPACT_MEMMGR: headers of 2 + 2 bytes, references that the heap rewrites); Contiki's managed memory
+ * (mmem: chained handles with the caller, eager).
  */
 #ifndef HW_POOL_COMPACT_H
 #define HW_POOL_COMPACT_H

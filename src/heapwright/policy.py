@@ -309,7 +309,14 @@ class _Layout:
 
     def _bins(self, pool: General, least: int) -> dict[str, int]:
         if pool.bins == "none":
-            keys = ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins")
+            keys: tuple[str, ...] = (
+                "bins",
+                "bin_linear",
+                "bin_steps_log2",
+                "bin_first",
+                "bin_octave",
+                "bin_linear_bins",
+            )
             keys += ("bin_less", "bin_last")
             return dict.fromkeys(keys, 0)
         linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
@@ -461,7 +468,7 @@ class _Layout:
         return _round_up(self.cursor + header, unit) - header
 
     def _regions(self, laid_out: list[dict[str, Any]]) -> int:
-        """Lays out the regions with a size of their own, then the start of the shared part; returns the control's end."""
+        """Lays out the regions with a size of their own, then the shared part's start; returns the control's end."""
         control = self.cursor
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,10 +300,10 @@ def _lower_bound(trace: Trace, align: int) -> int:
 def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
     """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
 
-    `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last needs
-    exactly its high-water mark, which two replays prove. Otherwise the sizes between the lower bound and an arena
-    that is known to do are bisected, and the result's lower neighbour is known to fail; whether a smaller arena would do
-    after all is not known, because the property is not monotone in general.
+    `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
+    needs exactly its high-water mark, which two replays prove. Otherwise the sizes between the lower bound and an arena
+    that is known to do are bisected, and the result's lower neighbour is known to fail; whether a smaller arena would
+    do after all is not known, because the property is not monotone in general.
     """
     struct = policy_struct(recipe)
     found, _ = _run(trace, recipe, struct, None)
@@ -369,7 +370,7 @@ def _thinned(values: NDArray[np.uint32], points: int) -> NDArray[np.int64]:
         return np.arange(count, dtype=np.int64)
     edges = np.linspace(0, count, points // 2 + 1).astype(np.int64)
     picked = {0, count - 1}
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         stretch = values[start:end]
         picked |= {int(start + stretch.argmin()), int(start + stretch.argmax())}
     return np.array(sorted(picked), np.int64)
