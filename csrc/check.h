@@ -98,6 +98,42 @@ static inline int partition_block_at(const struct hw_partition *g, struct hw_hea
     return block->size != 0;
 }
 
+/* Describes the block or hole that begins at `at` where blocks have no header. O(blocks). */
+static inline int chained_block_at(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    const uint32_t table = handle_table(c, h);
+    uint32_t k = load4(h, c->head_at);
+    while (k && load_handle(c, h, table, k) < at) {
+        k = load_handle_next(c, h, table, k);
+    }
+    const uint32_t next = k ? load_handle(c, h, table, k) : load4(h, c->top_at);
+    block->offset = at;
+    block->header = 0;
+    block->state = HW_BLOCK_FREE;
+    block->size = next - at;
+    if (k && next == at) {
+        block->state = HW_BLOCK_USED;
+        block->size = load_handle_size(c, h, table, k);
+    }
+    return block->size != 0;
+}
+
+/* Describes the block or hole that begins at `at` in a compact pool; 0 behind the last one. */
+static inline int compact_block_at(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    if (at >= load4(h, c->top_at)) {
+        return 0;
+    }
+    if (c->header == 0) {
+        return chained_block_at(c, h, at, block);
+    }
+    block->offset = at;
+    block->size = header_size(c, h, at);
+    block->header = c->header;
+    block->state = header_handle(c, h, at) ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return block->size != 0;
+}
+
 /* Describes the block at `at`, 0 being the pool's first; 0 behind the last one. In a fixed pool, and where quick lists
  * stand above, a block that is told to be in use may also be one that waits in a list, see block_state(). */
 static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
@@ -113,6 +149,9 @@ static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, u
     }
     if (pool->kind == HW_PARTITION) {
         return partition_block_at(&pool->partition, h, at ? at : pool->partition.start, block);
+    }
+    if (pool->kind == HW_COMPACT) {
+        return compact_block_at(&pool->compact, h, at ? at : pool->compact.start, block);
     }
     if (pool->fixed.grow) {
         return fixed_grown_block_at(&pool->fixed, h, at ? at : load4(h, pool->fixed.limit_at), block);
@@ -175,6 +214,9 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
     }
     if (pool->kind == HW_BUDDY || pool->kind == HW_PARTITION) {
         return block->size - block->header;
+    }
+    if (pool->kind == HW_COMPACT) {
+        return 0;
     }
     return payload_within(&pool->general, block->size);
 }
@@ -243,6 +285,25 @@ static inline uint32_t partition_uncovered(const struct hw_partition *g, struct 
     return (g->most + 1u - partition_number(g, load4(h, g->high_at))) * (g->partition + g->descriptor);
 }
 
+/* Payload of the largest object that fits once all holes are closed. */
+static inline uint32_t compact_above(const struct hw_compact *c, struct hw_heap *h)
+{
+    const uint32_t high = load4(h, c->high_at);
+    uint32_t left = load4(h, c->limit_at) - load4(h, c->top_at);
+    if (c->in_arena && load4(h, c->unused_at) == 0) {
+        const uint32_t above = load4(h, c->limit_at) - high;
+        if (above < c->handle) {
+            return 0;
+        }
+        left -= c->handle;
+    }
+    if (c->lazy) {
+        left += load4(h, c->holes_at);
+    }
+    left &= ~(c->align - 1u);
+    return left < c->header + c->align ? 0 : left - c->header;
+}
+
 static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
     struct hw_statistics told = {0, 0, 0, 0, 0, 0, 0};
@@ -280,6 +341,13 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
                 told.peak += load4(heap, t->end_at) - load4(heap, t->limit_at);
             } else {
                 told.peak -= partition_uncovered(t, heap);
+            }
+        }
+        if (pool->kind == HW_COMPACT) {
+            const uint32_t room = compact_above(&pool->compact, heap);
+            told.largest_free = room < pool->max_size ? room : pool->max_size;
+            if (pool->compact.in_arena) {
+                told.peak += load4(heap, pool->compact.end_at) - load4(heap, pool->compact.limit_at);
             }
         }
         if (pool->kind == HW_FIXED && pool->fixed.grow == 0) {
@@ -731,6 +799,102 @@ static inline int check_partition(const struct hw_partition *g, struct hw_heap *
     return check_free_groups(g, h, free_groups);
 }
 
+/* Checks the handles in the arena: `used` lead to objects, all others are listed as given back. */
+static inline int check_handles(const struct hw_compact *c, struct hw_heap *h, uint32_t used)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t handles = load4(h, c->handles_at);
+    uint32_t unused = 0;
+    uint32_t k = load4(h, c->unused_at);
+    if (table - handles * c->handle != load4(h, c->limit_at) || used > handles) {
+        return HW_BROKEN_BOUNDS;
+    }
+    while (k) {
+        if (k > handles || unused == handles - used) {
+            return HW_BROKEN_LIST;
+        }
+        unused++;
+        k = load_unused(c, h, table, k);
+    }
+    return unused + used == handles ? 0 : HW_BROKEN_COUNT;
+}
+
+/* Checks the blocks by their headers; tells how many are used, and the bytes in holes. */
+static inline int check_headers(const struct hw_compact *c, struct hw_heap *h, uint32_t *used, uint32_t *holes)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t top = load4(h, c->top_at);
+    uint32_t b = c->start;
+    while (b < top) {
+        const uint32_t size = header_size(c, h, b);
+        const uint32_t k = header_handle(c, h, b);
+        if (size < c->header || (size & (c->align - 1u)) != 0) {
+            return HW_BROKEN_SIZE;
+        }
+        if (c->in_arena && k > load4(h, c->handles_at)) {
+            return HW_BROKEN_BOUNDS;
+        }
+        if (k && load_handle(c, h, table, k) != b + c->header) {
+            return HW_BROKEN_LINK;
+        }
+        *used += k != 0;
+        *holes += k ? 0 : size;
+        b += size;
+    }
+    return b == top ? 0 : HW_BROKEN_BOUNDS;
+}
+
+/* Checks the blocks by their chained handles; tells how many there are, and the bytes between them. */
+static inline int check_chain(const struct hw_compact *c, struct hw_heap *h, uint32_t *used, uint32_t *holes)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t top = load4(h, c->top_at);
+    uint32_t end = c->start;
+    uint32_t k = load4(h, c->head_at);
+    while (k) {
+        if (c->in_arena && k > load4(h, c->handles_at)) {
+            return HW_BROKEN_BOUNDS;
+        }
+        const uint32_t at = load_handle(c, h, table, k);
+        const uint32_t size = load_handle_size(c, h, table, k);
+        if (at < end || at > top || size > top - at) {
+            return HW_BROKEN_BOUNDS;
+        }
+        if (size == 0 || ((at - c->start) & (c->align - 1u)) != 0 || (size & (c->align - 1u)) != 0) {
+            return HW_BROKEN_SIZE;
+        }
+        *used += 1u;
+        *holes += at - end;
+        end = at + size;
+        k = load_handle_next(c, h, table, k);
+    }
+    *holes += top - end;
+    return 0;
+}
+
+static inline int check_compact(const struct hw_compact *c, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, c->top_at);
+    uint32_t used = 0;
+    uint32_t holes = 0;
+    int broken;
+    if (top < c->start || top > load4(h, c->high_at) || load4(h, c->high_at) > load4(h, c->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if (c->header) {
+        broken = check_headers(c, h, &used, &holes);
+    } else {
+        broken = check_chain(c, h, &used, &holes);
+    }
+    if (broken) {
+        return broken;
+    }
+    if (holes != (c->lazy ? load4(h, c->holes_at) : 0)) {
+        return HW_BROKEN_COUNT;
+    }
+    return c->in_arena ? check_handles(c, h, used) : 0;
+}
+
 static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
@@ -744,6 +908,8 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
             broken = check_buddy(&pool->buddy, heap);
         } else if (pool->kind == HW_PARTITION) {
             broken = check_partition(&pool->partition, heap);
+        } else if (pool->kind == HW_COMPACT) {
+            broken = check_compact(&pool->compact, heap);
         } else {
             broken = check_general(&pool->general, heap);
         }

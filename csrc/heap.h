@@ -12,6 +12,7 @@
 
 #include "heapwright.h"
 #include "pool_buddy.h"
+#include "pool_compact.h"
 #include "pool_fixed.h"
 #include "pool_general.h"
 #include "pool_partition.h"
@@ -298,14 +299,18 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
         }
         if (pool->kind == HW_PARTITION) {
             partition_init(&pool->partition, h);
-            if (pool->partition.grow) {
-                const uint32_t end = size & ~(p->align - 1u);
-                if (end < p->fixed_end) {
-                    return 0;
-                }
-                store4(h, p->shared_limit_at, end);
-                store4(h, pool->partition.end_at, end);
+        }
+        if (pool->kind == HW_COMPACT) {
+            compact_init(&pool->compact, h);
+        }
+        if ((pool->kind == HW_PARTITION && pool->partition.grow) ||
+            (pool->kind == HW_COMPACT && pool->compact.in_arena)) {
+            const uint32_t end = size & ~(p->align - 1u);
+            if (end < p->fixed_end) {
+                return 0;
             }
+            store4(h, p->shared_limit_at, end);
+            store4(h, p->shared_end_at, end);
         }
     }
     return 1;
@@ -588,6 +593,81 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
 static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
     return pointer ? heap_capacity(p, heap, address_of(p, heap, pointer)) : 0;
+}
+
+/* ---- objects that move: the compact pool is its recipe's only one ------------------------------------------------- */
+
+/* With checks: counts a reference that leads to no object; 0 for such a one. */
+static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)
+{
+    if (p->checks && !leads_to_object(&p->pools[0].compact, h, reference)) {
+        store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
+        return 0;
+    }
+    return 1;
+}
+
+static inline int hw_handle_alloc(const struct hw_policy *p, struct hw_heap *heap, void **reference, size_t size)
+{
+    const uint32_t n = size ? (uint32_t)size : 1u;
+    *reference = NULL;
+    if (size <= HW_MAX_REQUEST && pool_takes(&p->pools[0], n) &&
+        compact_malloc(&p->pools[0].compact, heap, reference, n)) {
+        return 1;
+    }
+    count_refused(p, heap);
+    return 0;
+}
+
+static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *heap, void **reference, size_t size)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    const uint32_t n = size ? (uint32_t)size : 1u;
+    if (*reference == NULL) {
+        return hw_handle_alloc(p, heap, reference, size);
+    }
+    if (!is_reference(p, heap, reference)) {
+        return 0;
+    }
+    const uint32_t table = handle_table(c, heap);
+    if (size <= HW_MAX_REQUEST && pool_takes(&p->pools[0], n) &&
+        compact_resize(c, heap, table, handle_of(c, heap, table, reference), n)) {
+        return 1;
+    }
+    count_refused(p, heap);
+    return 0;
+}
+
+static inline void hw_handle_free(const struct hw_policy *p, struct hw_heap *heap, void **reference)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    if (*reference == NULL || !is_reference(p, heap, reference)) {
+        return;
+    }
+    const uint32_t table = handle_table(c, heap);
+    compact_release(c, heap, table, handle_of(c, heap, table, reference));
+    *reference = NULL;
+}
+
+static inline void *hw_handle_pointer(const struct hw_policy *p, struct hw_heap *heap, void **reference)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    if (c->in_arena && *reference) {
+        const uint32_t table = handle_table(c, heap);
+        return arena_pointer(heap, load_handle(c, heap, table, handle_of(c, heap, table, reference)));
+    }
+    return *reference;
+}
+
+static inline size_t hw_handle_usable_size(const struct hw_policy *p, struct hw_heap *heap, void **reference)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    if (*reference == NULL) {
+        return 0;
+    }
+    const uint32_t table = handle_table(c, heap);
+    const uint32_t k = handle_of(c, heap, table, reference);
+    return compact_size(c, heap, table, k, load_handle(c, heap, table, k) - c->header) - c->header;
 }
 
 #ifndef HW_EXPLORE

@@ -199,6 +199,28 @@ struct hw_partition {
     uint32_t end;          /* derived: address of the end of the region, when counted */
 };
 
+/* Blocks that move, reached through handles. */
+struct hw_compact {
+    struct hw_links links; /* how a handle in the arena stores the address of a payload */
+    struct hw_field word;  /* how each number in a header is stored */
+    uint32_t header;       /* bytes before the payload; 0: handles hold sizes, and are chained */
+    uint32_t align;        /* alignment of payloads */
+    uint32_t lazy;         /* 1: holes are closed when room is short; 0: at once */
+    uint32_t in_arena;     /* 1: handles lie in the arena; 0: in the caller's memory */
+    uint32_t handle;       /* bytes of a handle in the arena */
+    uint32_t size_shift;   /* derived: log2 of the unit in which sizes are stored */
+    uint32_t most;         /* derived: largest number of a handle that can be stored */
+    uint32_t head_at;      /* derived: address of the first handle's number */
+    uint32_t unused_at;    /* derived: address of the number of the first handle that was given back */
+    uint32_t handles_at;   /* derived: address of the number of handles in the arena */
+    uint32_t holes_at;     /* derived: address of the sum of bytes in holes */
+    uint32_t top_at;       /* derived: address of the end of the blocks */
+    uint32_t high_at;      /* derived: address of the high-water mark */
+    uint32_t limit_at;     /* derived: address of the end of the memory for blocks */
+    uint32_t end_at;       /* derived: address of the end of the handles in the arena */
+    uint32_t start;        /* derived: address of the first block */
+};
+
 struct hw_pool {
     uint32_t kind;     /* HW_QUICK, HW_GENERAL, ... */
     uint32_t min_size; /* smallest request it takes */
@@ -210,6 +232,7 @@ struct hw_pool {
     struct hw_fixed fixed;
     struct hw_buddy buddy;
     struct hw_partition partition;
+    struct hw_compact compact;
 };
 
 struct hw_policy {

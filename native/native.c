@@ -36,29 +36,43 @@ uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t cou
     return slots;
 }
 
-void *hw_reserve(size_t bytes)
+static size_t whole_pages(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t size = (bytes + page - 1u) / page * page;
+    return (bytes + page - 1u) / page * page;
+}
+
+static void unmap(unsigned char *from, size_t bytes)
+{
+    if (bytes) {
+        munmap(from, bytes);
+    }
+}
+
+void *hw_reserve(size_t front, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t size = whole_pages(bytes);
+    const size_t ahead = whole_pages(front);
     size_t alignment = page;
     while (alignment < size) {
         alignment *= 2u;
     }
-    unsigned char *memory =
-        mmap(NULL, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const size_t all = ahead + size + alignment;
+    unsigned char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         return NULL;
     }
-    const size_t ahead = (alignment - (uintptr_t)memory % alignment) % alignment;
-    hw_unreserve(memory, ahead);
-    hw_unreserve(memory + ahead + size, alignment - ahead);
-    return memory + ahead;
+    const size_t skipped = (alignment - (uintptr_t)(memory + ahead) % alignment) % alignment;
+    unmap(memory, skipped);
+    unmap(memory + skipped + ahead + size, alignment - skipped);
+    return memory + skipped + ahead;
 }
 
-void hw_unreserve(void *memory, size_t bytes)
+void hw_unreserve(void *memory, size_t front, size_t bytes)
 {
-    if (memory && bytes) {
-        munmap(memory, bytes);
+    if (memory) {
+        unmap((unsigned char *)memory - whole_pages(front), whole_pages(front) + whole_pages(bytes));
     }
 }
 
@@ -83,6 +97,30 @@ struct replay {
     struct hw_metrics *metrics;
 };
 
+/* Whether objects move, and are reached through references. */
+static int moves(const struct hw_policy *policy)
+{
+    return policy->pools[0].kind == HW_COMPACT;
+}
+
+/* Pointers that the reference of an object takes, with what the heap keeps beside it. */
+static size_t reference_words(const struct hw_policy *policy)
+{
+    const struct hw_compact *c = &policy->pools[0].compact;
+    return c->header == 0 && c->in_arena == 0 ? sizeof(struct hw_handle) / sizeof(void *) : 1u;
+}
+
+size_t hw_front_bytes(const struct hw_policy *policy, const struct hw_calls *calls)
+{
+    return moves(policy) ? calls->slots * reference_words(policy) * sizeof(void *) : 0;
+}
+
+/* The reference of an object that moves: in front of the arena, so that its distance is the same on every machine. */
+static void **slot_reference(struct replay *r, uint32_t slot)
+{
+    return (void **)(void *)r->heap.base - (slot + 1u) * reference_words(r->policy);
+}
+
 static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
                         size_t bytes, int check, struct hw_metrics *metrics)
 {
@@ -99,6 +137,8 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
+    const size_t front = hw_front_bytes(policy, calls);
+    memset((unsigned char *)memory - front, 0, front);
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
     return r->objects ? 0 : -1;
 }
@@ -118,11 +158,28 @@ static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
     return pool->general.overhead;
 }
 
+/* Where an object that moves is now; the access is the program's, not the heap's. */
+static void locate(struct replay *r, uint32_t slot)
+{
+    const uint64_t reads = r->heap.reads;
+    const unsigned char *payload = hw_handle_pointer(r->policy, &r->heap, slot_reference(r, slot));
+    r->objects[slot].at = (uint32_t)(payload - r->heap.base);
+    r->heap.reads = reads;
+}
+
 /* Looks at the heap without its accesses being counted. */
 static void describe(struct replay *r, struct object *object)
 {
     const uint64_t reads = r->heap.reads;
     const struct hw_policy *p = r->policy;
+    if (moves(p)) {
+        const struct hw_compact *c = &p->pools[0].compact;
+        void **reference = slot_reference(r, (uint32_t)(object - r->objects));
+        object->capacity = (uint32_t)hw_handle_usable_size(p, &r->heap, reference);
+        object->header = c->header + (c->in_arena ? c->handle : 0);
+        r->heap.reads = reads;
+        return;
+    }
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, &r->heap, object->at)) {
@@ -193,13 +250,49 @@ static uint32_t address_or_none(struct replay *r, const void *pointer)
     return pointer ? address_of(r->policy, &r->heap, pointer) : 0;
 }
 
+/* Asks for an object; returns its address, 0 where it was refused. Objects that move have the heap's own alignment. */
+static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t align)
+{
+    if (moves(r->policy)) {
+        if (align > r->policy->align || !hw_handle_alloc(r->policy, &r->heap, slot_reference(r, slot), size)) {
+            return 0;
+        }
+        locate(r, slot);
+        return r->objects[slot].at;
+    }
+    if (align) {
+        return address_or_none(r, hw_aligned_alloc(r->policy, &r->heap, align, size));
+    }
+    return address_or_none(r, hw_malloc(r->policy, &r->heap, size));
+}
+
+/* Asks for another size of an object; returns its address, 0 where it was refused. */
+static uint32_t request_size(struct replay *r, uint32_t slot, uint32_t size)
+{
+    struct object *object = &r->objects[slot];
+    if (moves(r->policy)) {
+        const int served = hw_handle_realloc(r->policy, &r->heap, slot_reference(r, slot), size);
+        locate(r, slot);
+        return served ? object->at : 0;
+    }
+    return address_or_none(r, hw_realloc(r->policy, &r->heap, arena_pointer(&r->heap, object->at), size));
+}
+
+static void give_back(struct replay *r, uint32_t slot)
+{
+    if (moves(r->policy)) {
+        hw_handle_free(r->policy, &r->heap, slot_reference(r, slot));
+        return;
+    }
+    hw_free(r->policy, &r->heap, arena_pointer(&r->heap, r->objects[slot].at));
+}
+
 static void replay_malloc(struct replay *r, uint64_t i)
 {
     const uint32_t slot = r->calls->slot[i];
     const uint32_t size = r->calls->size[i];
     const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
-    void *pointer = align ? hw_aligned_alloc(r->policy, &r->heap, align, size) : hw_malloc(r->policy, &r->heap, size);
-    const uint32_t at = address_or_none(r, pointer);
+    const uint32_t at = request(r, slot, size, align);
     r->metrics->requested_bytes += size;
     r->objects[slot].at = at;
     if (at == 0) {
@@ -221,8 +314,7 @@ static void replay_realloc(struct replay *r, uint64_t i)
     }
     r->metrics->requested_bytes += size;
     const uint32_t had = object->size;
-    void *pointer = arena_pointer(&r->heap, object->at);
-    const uint32_t at = address_or_none(r, hw_realloc(r->policy, &r->heap, pointer, size));
+    const uint32_t at = request_size(r, slot, size);
     if (at == 0) {
         r->metrics->failed++;
         return;
@@ -246,8 +338,21 @@ static void replay_free(struct replay *r, uint64_t i)
     if (!is_intact(r, slot, object->size)) {
         note_broken(r, i, -1);
     }
-    hw_free(r->policy, &r->heap, arena_pointer(&r->heap, object->at));
+    give_back(r, slot);
     leave(r, object);
+}
+
+/* Finds all objects that move and looks at their payloads. O(bytes). */
+static void look_at_all(struct replay *r, uint64_t call)
+{
+    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
+        if (r->objects[slot].at) {
+            locate(r, slot);
+            if (!is_intact(r, slot, r->objects[slot].size)) {
+                note_broken(r, call, -1);
+            }
+        }
+    }
 }
 
 /* Performs one call; returns the metadata accesses it made. */
@@ -255,6 +360,7 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
 {
     const uint64_t before = r->heap.reads + r->heap.writes;
     const uint32_t covered = r->heap.covered_bytes;
+    const uint64_t moved = r->heap.moved_bytes;
     const uint8_t op = r->calls->op[i];
     if (op == OP_FREE) {
         replay_free(r, i);
@@ -275,6 +381,9 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
         m->peak_headers = r->heap.header_bytes < free_bytes ? r->heap.header_bytes : free_bytes;
     }
     const uint64_t cost = r->heap.reads + r->heap.writes - before;
+    if (moves(r->policy) && r->check && r->heap.moved_bytes != moved) {
+        look_at_all(r, i);
+    }
     if (r->check > 1) {
         const uint64_t reads = r->heap.reads;
         const int broken = hw_check(r->policy, &r->heap);
@@ -441,10 +550,13 @@ static void add_run(struct map *map, uint32_t offset, uint32_t size, uint32_t st
     map->count++;
 }
 
+/* `live` tells blocks in use from cached ones by their payloads; NULL where none are cached. */
 static void add_block(struct map *map, const struct hw_block *block, const unsigned char *live)
 {
     uint32_t state = 2;
-    if (block->state == HW_BLOCK_USED) {
+    if (block->state == HW_BLOCK_USED && live == NULL) {
+        state = 1;
+    } else if (block->state == HW_BLOCK_USED) {
         state = live[block->offset + block->header] ? 1 : 3;
     }
     add_run(map, block->offset, block->header, 0);
@@ -472,10 +584,17 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
     return count;
 }
 
-/* Tells where a pool's descriptors lie, those in use first or, if they grow downwards, last; 0 where it has none. */
+/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; 0 where it has
+ * none. */
 static int descriptor_table(struct replay *r, const struct hw_pool *pool, uint32_t *from, uint32_t *used, uint32_t *end)
 {
     const struct hw_partition *g = &pool->partition;
+    if (pool->kind == HW_COMPACT && pool->compact.in_arena) {
+        *from = load4(&r->heap, pool->compact.limit_at);
+        *end = load4(&r->heap, pool->compact.end_at);
+        *used = *end - *from;
+        return 1;
+    }
     if (pool->kind != HW_PARTITION) {
         return 0;
     }
@@ -544,7 +663,7 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
         live[object->at] = 1;
         live[0] = 0;
         if (columns[map.column] == i) {
-            add_column(&map, &r, (uint32_t)bytes, live);
+            add_column(&map, &r, (uint32_t)bytes, moves(policy) ? NULL : live);
             map.column++;
         }
     }
@@ -621,6 +740,29 @@ static void mark_partition(const struct hw_partition *g, struct hw_heap *h, cons
     }
 }
 
+static void mark_compact(const struct hw_compact *c, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+{
+    if (c->header) {
+        mark(marks, block->offset, 2u * c->word.bytes, end);
+    }
+}
+
+/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers. */
+static void mark_handles(const struct hw_compact *c, struct hw_heap *h, unsigned char *marks, uint32_t *end)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t width = c->links.field.bytes;
+    if (c->in_arena == 0) {
+        return;
+    }
+    for (uint32_t k = load4(h, c->handles_at); k > 0; k--) {
+        mark(marks, handle_at(c, table, k), width, end);
+        if (c->header == 0 && is_chained(c, h, table, k)) {
+            mark(marks, handle_at(c, table, k), 3u * width, end);
+        }
+    }
+}
+
 /* A block that waits in a quick list holds a link. */
 static void mark_cached(const struct hw_policy *policy, const struct hw_block *block, unsigned char *marks,
                         uint32_t *end)
@@ -657,10 +799,15 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
             mark_buddy(&pool->buddy, &block, marks, &end);
         } else if (pool->kind == HW_PARTITION) {
             mark_partition(&pool->partition, &r.heap, &block, marks, &end);
+        } else if (pool->kind == HW_COMPACT) {
+            mark_compact(&pool->compact, &block, marks, &end);
         } else {
             mark_general(&pool->general, &block, marks, &end);
         }
         mark_cached(policy, &block, marks, &end);
+    }
+    if (moves(policy)) {
+        mark_handles(&policy->pools[0].compact, &r.heap, marks, &end);
     }
     replay_end(&r);
     return (int64_t)end;

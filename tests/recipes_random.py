@@ -51,6 +51,19 @@ def _maybe(rng: random.Random, share: float, table: dict[str, Any], key: str, va
 
 
 def _heap(rng: random.Random) -> dict[str, Any]:
+    pools = [_compact(rng)] if rng.random() < 0.08 else _pools(rng)
+    for pool in pools:
+        _maybe(rng, 0.1, pool, "min_size", rng.choice([1, 8, 50]))
+        _maybe(rng, 0.1, pool, "max_size", rng.choice([64, 500, 2000]))
+    return {
+        "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
+        "link_bytes": rng.choice([2, 4]),
+        "checks": rng.random() < 0.4,
+        "pool": pools,
+    }
+
+
+def _pools(rng: random.Random) -> list[dict[str, Any]]:
     header = rng.choice([1, 2, 2, 3, 4, 4, 4, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 13, 14, 15, 16])
     pools = [_quick(rng) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
     general = rng.choice([0, 1, 1, 1, 1, 1, 2, 3])
@@ -72,15 +85,7 @@ def _heap(rng: random.Random) -> dict[str, Any]:
         pools.append(_partition(rng, "grow"))
     elif general:
         pools.append(_general(rng, header) | (_region(rng) if rng.random() < 0.1 else {}))
-    for pool in pools:
-        _maybe(rng, 0.1, pool, "min_size", rng.choice([1, 8, 50]))
-        _maybe(rng, 0.1, pool, "max_size", rng.choice([64, 500, 2000]))
-    return {
-        "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
-        "link_bytes": rng.choice([2, 4]),
-        "checks": rng.random() < 0.4,
-        "pool": pools,
-    }
+    return pools
 
 
 def _quick(rng: random.Random) -> dict[str, Any]:
@@ -180,3 +185,14 @@ def _partition(rng: random.Random, count: Any) -> dict[str, Any]:
     _maybe(rng, 0.9, partition, "size", rng.choice([1, 8, 16, 32, 64, 100, 128, 256]))
     _maybe(rng, 0.7, partition, "descriptor_bytes", rng.choice([8, 13, 16, 20]))
     return partition
+
+
+def _compact(rng: random.Random) -> dict[str, Any]:
+    compact: dict[str, Any] = {
+        "kind": "compact",
+        "when": rng.choice(["lazy", "eager"]),
+        "handles": rng.choice(["caller", "arena"]),
+        "header": rng.choice([0, 0, *range(4, 17)]),
+    }
+    _maybe(rng, 0.3, compact, "handle_bytes", rng.choice([12, 16, 20]))
+    return compact

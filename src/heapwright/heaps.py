@@ -73,7 +73,8 @@ def _supplemented(front: Recipe, behind: Heap, text: str) -> ForeignHeap:
 
 
 def _shares_the_rest(pool: Pool) -> bool:
-    return getattr(pool, "counts", "") == "grow" or getattr(pool, "region", 1) == 0
+    growing = "grow" in (getattr(pool, "counts", ""), getattr(pool, "count", ""))
+    return growing or getattr(pool, "region", 1) == 0 or pool.kind == "compact"
 
 
 def _library(text: str, word_size: WordSize | None) -> ForeignHeap:

@@ -77,9 +77,9 @@ class Bench:
         if not folder.exists():
             generate(recipe, folder, "timed")
         arena = min(int(policy(recipe)["reach"]), 1 << 31)
-        program = self._compile(
-            folder / "driver", ["-DDRIVE_GENERATED", *defines, f"-I{folder}"], folder / "timed_heap.c"
-        )
+        words = recipe.pools[0].reference_words if recipe.pools[0].kind == "compact" else 0
+        drive = f"-DDRIVE_HANDLES={words}" if words else "-DDRIVE_GENERATED"
+        program = self._compile(folder / "driver", [drive, *defines, f"-I{folder}"], folder / "timed_heap.c")
         return Program(program, (str(arena),))
 
     def with_policy(self, recipe: Recipe, *defines: str) -> Program:

@@ -16,6 +16,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.recipes import (
     MAX_REACH,
     Buddy,
+    Compact,
     Fixed,
     General,
     Partition,
@@ -24,13 +25,14 @@ from heapwright.recipes import (
     Recipe,
     flags_in_word,
     largest_block,
+    largest_object,
     links_in_header,
     reach_of,
     smallest_cached_block,
     word_bytes,
 )
 
-KINDS = {"quick": 1, "general": 2, "fixed": 3, "buddy": 4, "partition": 5}
+KINDS = {"quick": 1, "general": 2, "fixed": 3, "buddy": 4, "partition": 5, "compact": 6}
 FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
 ORDERS = {"lifo": 0, "fifo": 1, "address": 2, "size": 3}
 FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
@@ -85,8 +87,8 @@ class _Layout:
         last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         control = self._regions(laid_out)
-        kinds = (pool[kind] for pool in laid_out for kind in ("fixed", "partition"))
-        grown = next((values for values in kinds if values.get("grow")), None)
+        kinds = (pool[kind] for pool in laid_out for kind in ("fixed", "partition", "compact"))
+        grown = next((values for values in kinds if values.get("grow") or values.get("in_arena")), None)
         self.values = {
             "align": self.align,
             "checks": int(recipe.checks),
@@ -137,6 +139,7 @@ class _Layout:
             "fixed": {},
             "buddy": {},
             "partition": {},
+            "compact": {},
         }
         if isinstance(pool, Quick):
             limits["quick"] = self._quick(pool, index)
@@ -146,6 +149,8 @@ class _Layout:
             limits["buddy"] = self._buddy(pool)
         elif isinstance(pool, Partition):
             limits["partition"] = self._partition(pool)
+        elif isinstance(pool, Compact):
+            limits["compact"] = self._compact(pool)
         else:
             limits["fixed"] = self._fixed(pool)
         return limits
@@ -160,6 +165,8 @@ class _Layout:
             return min(MAX_REQUEST, max(0, largest - overhead))
         if isinstance(pool, Buddy):
             return largest_block(pool, self.align, self.recipe.link_bytes) - pool.header
+        if isinstance(pool, Compact):
+            return largest_object(pool, self.align, self.recipe.link_bytes)
         return MAX_REQUEST
 
     # ---- quick
@@ -302,7 +309,14 @@ class _Layout:
 
     def _bins(self, pool: General, least: int) -> dict[str, int]:
         if pool.bins == "none":
-            keys = ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins")
+            keys: tuple[str, ...] = (
+                "bins",
+                "bin_linear",
+                "bin_steps_log2",
+                "bin_first",
+                "bin_octave",
+                "bin_linear_bins",
+            )
             keys += ("bin_less", "bin_last")
             return dict.fromkeys(keys, 0)
         linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
@@ -413,6 +427,37 @@ class _Layout:
             "end_at": self._take(4, 4) if grow else 0,
         }
 
+    # ---- compact
+
+    def _compact(self, pool: Compact) -> dict[str, Any]:
+        in_arena = pool.handles == "arena"
+        links = self._links()
+        width = links["field"]["bytes"]
+        links["field"]["natural"] = int(self.align % width == 0 and pool.handle_bytes % width == 0)
+        half = min(pool.header // 2, 4)
+        natural = half in (1, 2, 4) and self.align % half == 0 and pool.header % half == 0
+        numbers = [8 * half] if half else []
+        numbers += [8 * self.recipe.link_bytes] if in_arena else []
+        return {
+            "links": links,
+            "word": {"bytes": half or 4, "natural": int(natural)},
+            "header": pool.header,
+            "align": self.align,
+            "lazy": int(pool.when == "lazy"),
+            "in_arena": int(in_arena),
+            "handle": pool.handle_bytes if in_arena else 0,
+            "size_shift": _log2(self.align),
+            "most": min([(1 << bits) - 1 for bits in numbers], default=0xFFFFFFFF),
+            "head_at": 0 if pool.header else self._take(4, 4),
+            "unused_at": self._take(4, 4) if in_arena else 0,
+            "handles_at": self._take(4, 4) if in_arena else 0,
+            "holes_at": self._take(4, 4) if pool.when == "lazy" else 0,
+            "top_at": self._take(4, 4),
+            "high_at": self.heap["shared_high_at"],
+            "limit_at": self.heap["shared_limit_at"],
+            "end_at": self._take(4, 4) if in_arena else 0,
+        }
+
     # ---- regions
 
     def _aligned_for(self, header: int, unit: int) -> int:
@@ -423,7 +468,7 @@ class _Layout:
         return _round_up(self.cursor + header, unit) - header
 
     def _regions(self, laid_out: list[dict[str, Any]]) -> int:
-        """Lays out the regions with a size of their own, then the start of the shared part; returns the control's end."""
+        """Lays out the regions with a size of their own, then the shared part's start; returns the control's end."""
         control = self.cursor
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region:
@@ -445,6 +490,9 @@ class _Layout:
             elif isinstance(pool, Buddy) and pool.region == 0:
                 self.cursor = self._aligned_for(pool.header, self.align)
                 values["buddy"]["start"] = self.cursor
+            elif isinstance(pool, Compact):
+                self.cursor = self._aligned_for(pool.header, self.align)
+                values["compact"]["start"] = self.cursor
             elif isinstance(pool, Partition) and pool.count == "grow":
                 self.cursor = _round_up(self.cursor, self.align)
                 values["partition"]["start"] = self.cursor

@@ -249,7 +249,22 @@ class Partition(_Pool):
     coalesce: Literal["immediate", "never"] = Field(default="immediate", description="when free groups merge")
 
 
-Owner = General | Fixed | Buddy | Partition
+class Compact(_Pool):
+    """Blocks that move, reached through handles; the only pool of its recipe."""
+
+    kind: Literal["compact"] = "compact"
+    when: Literal["lazy", "eager"] = Field(default="lazy", description="when holes are closed")
+    handles: Literal["caller", "arena"] = Field(default="caller", description="where handles lie")
+    handle_bytes: int = Field(default=0, ge=0, le=64, description="bytes of a handle; 0: the least")
+    header: int = Field(default=4, ge=0, le=16, description="bytes before the payload; 0: handles hold sizes and chain")
+
+    @property
+    def reference_words(self) -> int:
+        """Pointers that the caller keeps for each object: the reference, or with size and chain a struct hw_handle."""
+        return 3 if self.header == 0 and self.handles == "caller" else 1
+
+
+Owner = General | Fixed | Buddy | Partition | Compact
 """Pools that blocks belong to."""
 
 Pool = Quick | Owner
@@ -418,6 +433,8 @@ def _contradictions(recipe: Recipe) -> _Found:
             problems = _buddy_contradictions(pool, recipe, index)
         elif isinstance(pool, Partition):
             problems = _partition_contradictions(pool, recipe, index)
+        elif isinstance(pool, Compact):
+            problems = _compact_contradictions(pool, recipe)
         else:
             problems = _fixed_contradictions(pool, recipe)
         yield from ((index, problem) for problem in problems)
@@ -487,6 +504,8 @@ def _largest_served(pool: Owner, align: int, link_bytes: int) -> int:
         return _round_up(max(pool.sizes), align)
     if isinstance(pool, Buddy):
         return largest_block(pool, align, link_bytes) - pool.header
+    if isinstance(pool, Compact):
+        return largest_object(pool, align, link_bytes)
     if isinstance(pool, Partition) and pool.count != "grow":
         return min(pool.count * _round_up(pool.size, align), MAX_REQUEST)
     return MAX_REQUEST
@@ -634,6 +653,21 @@ def _victim_contradictions(pool: General) -> Iterator[str]:
         yield '"close_bins" looks for larger blocks in exact bins; it needs "bins" "exact" and no "fit" "exact"'
 
 
+def _compact_contradictions(pool: Compact, recipe: Recipe) -> Iterator[str]:
+    if len(recipe.pools) > 1:
+        yield "moves its blocks, which no other pool could follow; valid: a compact pool alone in its recipe"
+    if 0 < pool.header < 4:
+        yield f'"header" {pool.header} cannot hold a size and a handle; valid: 0 (handles hold them), 4 to 16'
+        return
+    least = least_handle(pool, recipe.link_bytes)
+    if 0 < pool.handle_bytes < least:
+        held = "an address" if pool.header else "an address, a size and a link"
+        yield f'"handle_bytes" {pool.handle_bytes} cannot hold {held}; valid: 0 (the least), {least} or more'
+    largest = largest_object(pool, recipe.align, recipe.link_bytes)
+    if pool.min_size > largest:
+        yield f'"min_size" {pool.min_size} is above what a header can tell, {largest}; it would take no request'
+
+
 def _region_contradictions(pool: General | Buddy, recipe: Recipe, index: int, least: int) -> Iterator[str]:
     if pool.region == 0 and index + 1 < len(recipe.pools):
         yield 'shares the rest of the arena and must be the last pool; move it there or give it a "region" in bytes'
@@ -731,6 +765,18 @@ def _round_up(value: int, unit: int) -> int:
 def _power_above(value: int) -> int:
     """The smallest power of two that is at least `value`."""
     return 1 << (value - 1).bit_length()
+
+
+def least_handle(pool: Compact, link_bytes: int) -> int:
+    """Bytes of the smallest handle: an address, without headers also a size and a link; on 32 bits with the caller."""
+    number = link_bytes if pool.handles == "arena" else 4
+    return number if pool.header else 3 * number
+
+
+def largest_object(pool: Compact, align: int, link_bytes: int) -> int:
+    """Bytes of the largest object whose size a compact pool can store, in units of the alignment."""
+    width = min(pool.header // 2, 4) or (link_bytes if pool.handles == "arena" else 4)
+    return min(((1 << (8 * width)) - 1) * align - pool.header, MAX_REQUEST)
 
 
 def largest_block(pool: Buddy, align: int, link_bytes: int) -> int:
@@ -924,6 +970,12 @@ def _canonical_partition(pool: Partition, align: int, link_bytes: int) -> Partit
 
 
 @lru_cache(maxsize=65536)
+def _canonical_compact(pool: Compact, align: int, link_bytes: int) -> Compact:
+    changes: dict[str, Any] = {"handle_bytes": pool.handle_bytes or least_handle(pool, link_bytes)}
+    return pool.model_copy(update=_request_range(pool, largest_object(pool, align, link_bytes)) | changes)
+
+
+@lru_cache(maxsize=65536)
 def _canonical_quick(pool: Quick, below: tuple[Pool, ...], align: int, link_bytes: int) -> Quick:
     changes = _request_range(pool)
     if pool.sizes is not None:
@@ -987,6 +1039,8 @@ def _canonical_pools(pools: tuple[Pool, ...], align: int, link_bytes: int) -> tu
             canonical.append(_canonical_buddy(pool, align, link_bytes))
         elif isinstance(pool, Partition):
             canonical.append(_canonical_partition(pool, align, link_bytes))
+        elif isinstance(pool, Compact):
+            canonical.append(_canonical_compact(pool, align, link_bytes))
         else:
             canonical.append(_canonical_fixed(pool, align))
     return tuple(canonical)
@@ -1013,6 +1067,8 @@ def _non_default(table: _Table, skip: set[str]) -> dict[str, Any]:
 
 def _without_resolved(pool: Pool, recipe: Recipe) -> Pool:
     """Undo what canonical() fills in, where the absent key means the same."""
+    if isinstance(pool, Compact) and pool.handle_bytes == least_handle(pool, recipe.link_bytes):
+        return pool.model_copy(update={"handle_bytes": 0})
     if not isinstance(pool, General):
         return pool
     changes: dict[str, Any] = {}
@@ -1106,12 +1162,20 @@ def _partition_summary(pool: Partition) -> str:
     return ", ".join(words) + _range_summary(pool)
 
 
+def _compact_summary(pool: Compact) -> str:
+    words = [f"compact {pool.when}", "handles in the arena" if pool.handles == "arena" else "handles with the caller"]
+    words += [f"of {pool.handle_bytes} B"] if pool.handle_bytes else []
+    words += [f"header {pool.header}"] if pool.header != 4 else []
+    return ", ".join(words) + _range_summary(pool)
+
+
 _SUMMARIES: dict[str, Any] = {
     "quick": _quick_summary,
     "general": _general_summary,
     "fixed": _fixed_summary,
     "buddy": _buddy_summary,
     "partition": _partition_summary,
+    "compact": _compact_summary,
 }
 
 
@@ -1135,6 +1199,7 @@ _KINDS: dict[str, type[_Table]] = {
     "fixed": Fixed,
     "buddy": Buddy,
     "partition": Partition,
+    "compact": Compact,
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,20 +115,25 @@ class _Arena(threading.local):
     """One stretch of address space a thread, kept for the next replay: its pages are already there."""
 
     memory: Any = None
-    size = 0
+    size = front = 0
 
-    def reserve(self, size: int) -> Any:
-        if self.size < size:
+    def reserve(self, size: int, front: int) -> Any:
+        if self.size < size or self.front < front:
             self.memory = None
-            memory = lib.hw_reserve(size)
+            memory = lib.hw_reserve(front, size)
             if memory == ffi.NULL:
                 raise HeapwrightError(f"cannot reserve {size:,} bytes of address space; ask for a smaller --arena")
-            self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, size))
-            self.size = size
+            self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, front, size))
+            self.size, self.front = size, front
         return self.memory
 
 
 _arena = _Arena()
+
+
+def _memory(struct: Any, calls: _Calls, size: int) -> Any:
+    """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
+    return _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
 
 
 def _arena_bytes(struct: Any, arena: int | None) -> int:
@@ -188,7 +194,7 @@ def _run(trace: Trace, recipe: Recipe, struct: Any, arena: int | None, check: in
     calls = _calls_of(trace)
     size = _arena_bytes(struct, arena)
     found = ffi.new("struct hw_metrics *")
-    code = lib.hw_replay(struct, calls.struct, _arena.reserve(size), size, check, ffi.NULL, found)
+    code = lib.hw_replay(struct, calls.struct, _memory(struct, calls, size), size, check, ffi.NULL, found)
     _explain(code, recipe, struct, size)
     if found.broken:
         what = "payload" if found.broken == -1 else f"invariant {found.broken}"
@@ -252,6 +258,20 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
     )
 
 
+def handles_outside_bytes(trace: Trace, recipe: Recipe) -> int:
+    """Bytes of the handles that a compacting heap's callers keep outside the arena when most objects are alive.
+
+    They belong to the program and are no part of the footprint, or of any other metric. On a 32-bit target a handle has
+    the recipe's `handle_bytes`: a pointer where blocks have headers, else 12 bytes or more. 0 for all other recipes.
+    """
+    from heapwright.recipes import Compact
+
+    pool = recipe.canonical().pools[0]
+    if isinstance(pool, Compact) and pool.handles == "caller":
+        return trace.peak_live_objects * pool.handle_bytes
+    return 0
+
+
 def lower_bound(trace: Trace, align: int) -> int:
     """Largest sum of live requested bytes, each rounded up to `align`: no allocator needs less.
 
@@ -280,10 +300,10 @@ def _lower_bound(trace: Trace, align: int) -> int:
 def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
     """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
 
-    `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last needs
-    exactly its high-water mark, which two replays prove. Otherwise the sizes between the lower bound and an arena
-    that is known to do are bisected, and the result's lower neighbour is known to fail; whether a smaller arena would do
-    after all is not known, because the property is not monotone in general.
+    `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
+    needs exactly its high-water mark, which two replays prove. Otherwise the sizes between the lower bound and an arena
+    that is known to do are bisected, and the result's lower neighbour is known to fail; whether a smaller arena would
+    do after all is not known, because the property is not monotone in general.
     """
     struct = policy_struct(recipe)
     found, _ = _run(trace, recipe, struct, None)
@@ -325,7 +345,7 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     code = lib.hw_replay(
         struct,
         calls.struct,
-        _arena.reserve(size),
+        _memory(struct, calls, size),
         size,
         0,
         _pointer("uint32_t", rows) if len(trace) else ffi.NULL,
@@ -350,7 +370,7 @@ def _thinned(values: NDArray[np.uint32], points: int) -> NDArray[np.int64]:
         return np.arange(count, dtype=np.int64)
     edges = np.linspace(0, count, points // 2 + 1).astype(np.int64)
     picked = {0, count - 1}
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         stretch = values[start:end]
         picked |= {int(start + stretch.argmin()), int(start + stretch.argmax())}
     return np.array(sorted(picked), np.int64)
@@ -372,7 +392,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     while True:
         runs = np.empty(room, BLOCK_TYPE)
         count = lib.hw_heap_map(
-            struct, calls.struct, _arena.reserve(size), size, _pointer("uint64_t", event), len(event),
+            struct, calls.struct, _memory(struct, calls, size), size, _pointer("uint64_t", event), len(event),
             ffi.cast("struct hw_run *", ffi.from_buffer(runs)), room,
         )  # fmt: skip
         if count < 0:
@@ -389,11 +409,10 @@ def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8
     """
     struct = policy_struct(recipe)
     size = _arena_bytes(struct, arena)
-    memory = _arena.reserve(size)
+    calls = _calls_of(trace)
+    memory = _memory(struct, calls, size)
     marks = np.zeros(size, np.uint8)
-    end = lib.hw_metadata(
-        struct, _calls_of(trace).struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks))
-    )
+    end = lib.hw_metadata(struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks)))
     if end < 0:
         _explain(int(end), recipe, struct, size)
     content = np.frombuffer(ffi.buffer(memory, int(end)), np.uint8).copy()

@@ -21,6 +21,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.policy import BeyondReachError, policy
 from heapwright.recipes import (
     Buddy,
+    Compact,
     ContradictionError,
     Fixed,
     General,
@@ -434,6 +435,7 @@ _POOLS: dict[str, type[Pool]] = {
     "fixed": Fixed,
     "buddy": Buddy,
     "partition": Partition,
+    "compact": Compact,
 }
 _LISTS = ("sizes", "counts")
 

@@ -5,7 +5,8 @@
  * CALLS is what heapwright.host_timing writes: number of calls and slots, then one record a call. Each pass prints the
  * nanoseconds of CPU time that the calls took. Between passes the heap is made anew (generated code, DRIVE_GENERATED;
  * the core with its policy read at run time, DRIVE_POLICY), or everything is freed (the C library's heap, or the one
- * preloaded in its place). With -DTOUCH each object is written and read once, as a program would.
+ * preloaded in its place). With -DTOUCH each object is written and read once, as a program would. With
+ * -DDRIVE_HANDLES=N generated code is one that moves objects; their references, N pointers each, lie ahead of the arena.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -15,30 +16,41 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#if defined(DRIVE_GENERATED)
+#if defined(DRIVE_HANDLES)
+#include "timed_heap.h"
+static struct timed_heap *heap;
+static void **references; /* the end of all references, and the start of the arena */
+#define REFERENCE(slot) (references - ((slot) + 1u) * DRIVE_HANDLES)
+#define POINTER(slot) timed_handle_pointer(heap, REFERENCE(slot))
+#define RESET(arena, bytes) (references = (void **)(arena), heap = timed_init(arena, bytes))
+#define MALLOC(slot, n) (timed_handle_alloc(heap, REFERENCE(slot), n) ? POINTER(slot) : NULL)
+#define REALLOC(slot, p, n) (timed_handle_realloc(heap, REFERENCE(slot), n) ? POINTER(slot) : NULL)
+#define ALIGNED(slot, a, n) ((a) <= TIMED_ALIGNMENT ? MALLOC(slot, n) : NULL)
+#define FREE(slot, p) timed_handle_free(heap, REFERENCE(slot))
+#elif defined(DRIVE_GENERATED)
 #include "timed_heap.h"
 static struct timed_heap *heap;
 #define RESET(arena, bytes) (heap = timed_init(arena, bytes))
-#define MALLOC(n) timed_malloc(heap, n)
-#define REALLOC(p, n) timed_realloc(heap, p, n)
-#define ALIGNED(a, n) timed_aligned_alloc(heap, a, n)
-#define FREE(p) timed_free(heap, p)
+#define MALLOC(slot, n) timed_malloc(heap, n)
+#define REALLOC(slot, p, n) timed_realloc(heap, p, n)
+#define ALIGNED(slot, a, n) timed_aligned_alloc(heap, a, n)
+#define FREE(slot, p) timed_free(heap, p)
 #elif defined(DRIVE_POLICY)
 #include "heap.h"
 static struct hw_policy policy;
 static struct hw_heap *heap;
 #define RESET(arena, bytes) (heap = hw_init(&policy, arena, bytes))
-#define MALLOC(n) hw_malloc(&policy, heap, n)
-#define REALLOC(p, n) hw_realloc(&policy, heap, p, n)
-#define ALIGNED(a, n) hw_aligned_alloc(&policy, heap, a, n)
-#define FREE(p) hw_free(&policy, heap, p)
+#define MALLOC(slot, n) hw_malloc(&policy, heap, n)
+#define REALLOC(slot, p, n) hw_realloc(&policy, heap, p, n)
+#define ALIGNED(slot, a, n) hw_aligned_alloc(&policy, heap, a, n)
+#define FREE(slot, p) hw_free(&policy, heap, p)
 #else
 static int heap = 1;
 #define RESET(arena, bytes) ((void)(arena), (void)(bytes))
-#define MALLOC(n) malloc(n)
-#define REALLOC(p, n) realloc(p, n)
-#define ALIGNED(a, n) aligned_alloc(a, n)
-#define FREE(p) free(p)
+#define MALLOC(slot, n) malloc(n)
+#define REALLOC(slot, p, n) realloc(p, n)
+#define ALIGNED(slot, a, n) aligned_alloc(a, n)
+#define FREE(slot, p) free(p)
 #endif
 
 struct call {
@@ -90,13 +102,13 @@ static void replay(const struct call *calls, uint32_t count, unsigned char **obj
         const uint32_t slot = calls[i].op_and_slot & 0x3fffffffu;
         const uint32_t op = calls[i].op_and_slot >> 30;
         if (op == 3u) {
-            FREE(objects[slot]);
+            FREE(slot, objects[slot]);
             objects[slot] = NULL;
         } else if (op == 2u) {
-            unsigned char *moved = REALLOC(objects[slot], calls[i].size);
+            unsigned char *moved = REALLOC(slot, objects[slot], calls[i].size);
             objects[slot] = moved ? moved : objects[slot];
         } else {
-            objects[slot] = calls[i].align ? ALIGNED(calls[i].align, calls[i].size) : MALLOC(calls[i].size);
+            objects[slot] = calls[i].align ? ALIGNED(slot, calls[i].align, calls[i].size) : MALLOC(slot, calls[i].size);
             touch(objects[slot], calls[i].size);
         }
     }
@@ -113,9 +125,16 @@ int main(int argc, char **argv)
     const uint32_t count = numbers[0];
     const uint32_t slots = numbers[1];
     const size_t arena_bytes = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
-    void *arena = NULL;
+#ifdef DRIVE_HANDLES
+    const size_t front = ((slots + 1u) * DRIVE_HANDLES * sizeof(void *) + 4095u) / 4096u * 4096u;
+#else
+    const size_t front = 0;
+#endif
+    unsigned char *arena = NULL;
     if (arena_bytes) {
-        arena = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const size_t all = front + arena_bytes;
+        arena = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        arena += front;
     }
 #ifdef DRIVE_POLICY
     size_t policy_bytes;
@@ -124,6 +143,9 @@ int main(int argc, char **argv)
     unsigned char **objects =
         mmap(NULL, (slots + 1u) * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int pass = atoi(argv[2]); pass >= 0; pass--) {
+        if (front) {
+            memset(arena - front, 0, front); /* what is refused stays NULL */
+        }
         RESET(arena, arena_bytes);
         if (!heap) {
             fprintf(stderr, "the arena is too small\n");
@@ -137,7 +159,7 @@ int main(int argc, char **argv)
         }
         for (uint32_t slot = 0; slot < slots; slot++) {
             if (arena == NULL) {
-                FREE(objects[slot]);
+                FREE(slot, objects[slot]);
             }
             objects[slot] = NULL;
         }

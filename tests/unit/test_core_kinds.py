@@ -20,7 +20,18 @@ from heapwright.errors import HeapwrightError
 from heapwright.generate.emit import generated_files
 from heapwright.policy import policy
 from heapwright.recipes import Recipe
-from heapwright.replay import HEAP_MAP_STATES, fit, heap_map, metadata, policy_struct, replay
+from heapwright.replay import (
+    HEAP_MAP_STATES,
+    call_records,
+    fit,
+    handles_outside_bytes,
+    heap_map,
+    lower_bound,
+    metadata,
+    policy_struct,
+    replay,
+    timeline,
+)
 from heapwright.traces import FREE, MALLOC, REALLOC, Trace
 
 
@@ -55,9 +66,9 @@ def random_trace(seed: int, calls: int = 3000, largest: int = 900) -> Trace:
 
 
 def split_adds_up(found: dict[str, Any], control: int) -> bool:
-    """Whether the parts of the footprint are the whole; needs a trace whose peaks coincide or the live bytes then."""
+    """Whether what is left of the footprint without its other parts can have been requested at one time."""
     parts = found["internal_bytes"] + found["external_bytes"] + found["header_bytes"] + control
-    return bool(found["footprint_bytes"] - parts <= found["requested_peak_bytes"])
+    return bool(0 < found["footprint_bytes"] - parts <= found["requested_peak_bytes"])
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +187,7 @@ def test_growing_partitions_need_no_more_than_their_high_water_mark() -> None:
         trace = random_trace(seed)
         found = replay(trace, heap, check_invariants=True)
         assert fit(trace, heap) == found["footprint_bytes"]
-        assert split_adds_up(found, policy(heap)["control"])
+        assert split_adds_up(found, policy(heap)["fixed_end"])
 
 
 def test_the_map_shows_descriptors_on_either_side() -> None:
@@ -330,7 +341,7 @@ def test_a_buddy_heap_needs_no_more_than_its_high_water_mark() -> None:
         found = replay(trace, heap, check_invariants=True)
         assert found["failed"] == 0
         assert fit(trace, heap) == found["footprint_bytes"]
-        assert split_adds_up(found, policy(heap)["control"])
+        assert split_adds_up(found, policy(heap)["fixed_end"])
 
 
 def test_requests_of_1500_bytes_take_2048() -> None:
@@ -364,10 +375,216 @@ def test_quick_lists_hold_blocks_of_these_pools(below: dict[str, Any], lists: li
         replay(random_trace(3), heap, check_invariants=True)
 
 
+# ---- compact -------------------------------------------------------------------------------------------------------
+
+
+def compact(align: int = 4, link_bytes: int = 4, **keys: Any) -> Recipe:
+    return recipe({"kind": "compact", **keys}, align=align, link_bytes=link_bytes)
+
+
+MMEM = {"align": 1, "when": "eager", "header": 0}
+"""Contiki's managed memory: bytes back to back, 12-byte handles with the caller, holes closed at once."""
+
+EAGER = """
+    malloc a 10     |0:10:a|
+    malloc b 7      |0:10:a|10:7:b|
+    malloc c 20     |0:10:a|10:7:b|17:20:c|
+    free b          |0:10:a|10:20:c|
+    malloc d 70     |0:10:a|10:20:c|30:70:d|
+    malloc e 1      refused |0:10:a|10:20:c|30:70:d|
+    realloc a 4     |0:4:a|4:20:c|24:70:d|
+    malloc e 6      |0:4:a|4:20:c|24:70:d|94:6:e|
+    realloc c 21    refused |0:4:a|4:20:c|24:70:d|94:6:e|
+    free e          |0:4:a|4:20:c|24:70:d|
+    realloc c 26    |0:4:a|4:26:c|30:70:d|
+    free d          |0:4:a|4:26:c|
+    free a          |0:26:c|
+    free c          |
+"""
+
+LAZY = """
+    malloc a 8      |0:12:a|
+    malloc b 20     |0:12:a|12:24:b|
+    malloc c 4      |0:12:a|12:24:b|36:8:c|
+    free a          |0:12:.|12:24:b|36:8:c|
+    malloc d 50     |0:24:b|24:8:c|32:56:d|
+    free c          |0:24:b|24:8:.|32:56:d|
+    malloc e 4      |0:24:b|24:56:d|80:8:e|
+    free b          |0:24:.|24:56:d|80:8:e|
+    malloc f 12     |0:56:d|56:8:e|64:16:f|
+    malloc g 20     refused |0:56:d|56:8:e|64:16:f|
+    realloc d 20    |0:24:d|24:32:.|56:8:e|64:16:f|
+    realloc e 8     |0:24:d|24:32:.|56:12:e|68:16:f|
+    free f          |0:24:d|24:32:.|56:12:e|
+    malloc g 40     |0:24:d|24:12:e|36:44:g|
+    free e          |0:24:d|24:12:.|36:44:g|
+    free g          |0:24:d|24:12:.|
+    free d          |0:24:.|24:12:.|
+    malloc h 96     |0:100:h|
+"""
+"""4 bytes of header. d finds no room below the high-water mark, so what is live slides down first; e, f and g likewise.
+What d gives up becomes a hole at once, and e grows by moving f."""
+
+
+@pytest.mark.parametrize(("handles", "handle"), [("caller", 0), ("arena", 12)])
+def test_an_eager_heap_closes_holes_at_once(script: Path, tmp_path: Path, handles: str, handle: int) -> None:
+    play(script, tmp_path, compact(**MMEM, handles=handles), EAGER, room=100 + 4 * handle)
+
+
+@pytest.mark.parametrize(("handles", "handle"), [("caller", 0), ("arena", 4)])
+def test_a_lazy_heap_slides_before_it_grows(script: Path, tmp_path: Path, handles: str, handle: int) -> None:
+    play(script, tmp_path, compact(handles=handles), LAZY, room=100 + 3 * handle)
+
+
+KINDS_OF_HANDLES = [
+    {"when": when, "handles": handles, "header": header}
+    for when in ("lazy", "eager")
+    for handles in ("caller", "arena")
+    for header in (0, 4, 8)
+]
+
+
+@pytest.mark.parametrize("keys", KINDS_OF_HANDLES, ids=str)
+def test_compaction_leaves_no_external_fragmentation(keys: dict[str, Any]) -> None:
+    """At the peak all memory is objects in use with their headers and handles; the arena needs no more than that."""
+    for align, link_bytes, seed in [(1, 4, 1), (4, 2, 2), (8, 4, 3)]:
+        heap = compact(align, link_bytes, **keys)
+        trace = random_trace(seed)
+        found = replay(trace, heap, check_invariants=True)
+        arena = fit(trace, heap)
+        assert (found["failed"], found["external_bytes"]) == (0, 0)
+        assert arena is not None and arena == pytest.approx(found["footprint_bytes"], abs=align - 1)
+        assert split_adds_up(found, policy(heap)["fixed_end"])
+
+
+@pytest.mark.parametrize("when", ["lazy", "eager"])
+def test_a_heap_of_bare_bytes_needs_what_is_live_and_no_more(when: str) -> None:
+    heap = compact(**{**MMEM, "when": when})
+    trace = random_trace(4)
+    assert fit(trace, heap) == policy(heap)["control"] + lower_bound(trace, 1)
+
+
+def test_descriptors_of_das_et_al_table_1() -> None:
+    """ST_COMPACT_MEMMGR has 4 bytes for each allocation in the arena, mmem 12 bytes outside."""
+    trace = Trace.from_columns(op=[MALLOC] * 50, id=range(50), size=[100] * 50)
+    for keys, inside, outside in [({}, 4, 4), (MMEM, 0, 12), ({"handles": "arena"}, 8, 0)]:
+        heap = compact(**keys)
+        assert replay(trace, heap)["header_bytes"] == inside * 50
+        assert handles_outside_bytes(trace, heap) == outside * 50
+    assert handles_outside_bytes(trace, buddy()) == 0
+
+
+def test_lazy_compaction_moves_less_than_eager() -> None:
+    trace = random_trace(5)
+    moved = [replay(trace, compact(when=when))["moved_bytes"] for when in ("lazy", "eager")]
+    assert moved[0] is not None and moved[1] is not None
+    assert 0 < moved[0] < moved[1] / 2
+
+
+def test_moves_and_rewritten_references_are_accesses() -> None:
+    """Freeing the first of three objects copies 24 + 12 bytes, 9 words each way, and rewrites two references."""
+    sizes = [40, 20, 8]
+    kept = Trace.from_columns(op=[0, 0, 0], id=[1, 2, 3], size=sizes)
+    freed = Trace.from_columns(op=[0, 0, 0, 3], id=[1, 2, 3, 1], size=[*sizes, 0])
+    before, after = (replay(trace, compact(when="eager")) for trace in (kept, freed))
+    assert (before["moved_bytes"], after["moved_bytes"]) == (0, 36)
+    reads = after["reads"] - before["reads"]  # type: ignore[operator]
+    writes = after["writes"] - before["writes"]  # type: ignore[operator]
+    own = 1 + 1  # the reference, and the size in the header
+    assert reads == 9 + own + 2 + 2 * 2  # the top twice; size and reference of each block behind
+    assert writes == 9 + 1 + 2  # the top; the references
+
+
+def test_a_handle_that_cannot_be_told_is_refused() -> None:
+    """Half of a 4-byte header reaches 32,767 references; a replay keeps one for each object that is live at once."""
+    count = 33_000
+    trace = Trace.from_columns(op=[MALLOC] * count, id=range(count), size=[1] * count)
+    assert replay(trace, compact())["failed"] == count - 32_767
+    assert replay(trace, compact(header=8))["failed"] == 0
+    assert replay(trace, compact(header=6))["failed"] == 0
+
+
+def test_larger_alignments_are_refused_where_objects_move() -> None:
+    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 2], size=[10, 10, 0], align=[4, 8, 0])
+    assert replay(trace, compact(), check_invariants=True)["failed"] == 1
+
+
+def test_pictures_of_a_heap_that_moves() -> None:
+    trace = Trace.from_columns(op=[0, 0, 0, 3], id=[1, 2, 3, 1], size=[40, 20, 8, 0])
+    for keys, drawn in [
+        ({}, ["header", "free", "header", "payload in use", "header", "payload in use"]),
+        ({"when": "eager"}, ["header", "payload in use", "header", "payload in use", "untouched"]),
+        ({"when": "eager", "header": 0}, ["payload in use", "untouched"]),
+        ({"header": 0, "handles": "arena"}, ["free", "payload in use", "header"]),
+    ]:
+        found = heap_map(trace, compact(**keys), columns=4)
+        last = found["blocks"][found["blocks"]["column"] == 3]
+        assert [HEAP_MAP_STATES[state] for state in last["state"]][1:] == drawn
+        assert last["size"].sum() == found["footprint"]
+        over_time = timeline(trace, compact(**keys))
+        assert list(over_time["requested"]) == [40, 60, 68, 28]
+
+
+MOVING_DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app_heap.h"
+
+/* Replays calls with references in front of the arena and writes the arena; WORDS pointers for each reference. */
+int main(int argc, char **argv)
+{
+    const size_t bytes = strtoull(argv[argc - 2], NULL, 10), slots = strtoull(argv[argc - 1], NULL, 10);
+    const size_t front = (slots * WORDS * sizeof(void *) + 4095u) / 4096u * 4096u;
+    unsigned char *memory = aligned_alloc(4096, front + (bytes + 4095u) / 4096u * 4096u);
+    unsigned op, slot, size;
+    memset(memory, 0, front);
+    struct app_heap *heap = app_init(memory + front, bytes);
+    while (heap && scanf("%u %u %u", &op, &slot, &size) == 3) {
+        void **reference = (void **)(memory + front) - (slot + 1u) * WORDS;
+        if (op == 3u) {
+            app_handle_free(heap, reference);
+        } else if (op == 2u) {
+            app_handle_realloc(heap, reference, size);
+        } else {
+            app_handle_alloc(heap, reference, size);
+        }
+    }
+    fwrite(memory + front, 1, bytes, stdout);
+    const int broken = heap == NULL || app_check(heap) != 0;
+    free(memory);
+    return broken;
+}
+"""
+
+
+@pytest.mark.parametrize("keys", KINDS_OF_HANDLES[::3] + KINDS_OF_HANDLES[1::4], ids=str)
+def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str, Any]) -> None:
+    heap = compact(**keys)
+    trace = random_trace(6, calls=800)
+    arena = int(replay(trace, heap)["footprint_bytes"] or 0) // 4 * 4
+    content, marks = metadata(trace, heap, arena)
+    slots, calls = call_records(trace)
+    (tmp_path / "driver.c").write_text(MOVING_DRIVER)
+    for name, text in generated_files(heap).items():
+        (tmp_path / name).write_text(text)
+    words = heap.pools[0].reference_words  # type: ignore[union-attr]
+    flags = ["-std=gnu11", f"-DWORDS={words}", f"-I{tmp_path}", *SANITIZED]
+    program = compile_c(tmp_path / "driver", tmp_path / "driver.c", tmp_path / "app_heap.c", flags=flags)
+    lines = "".join(f"{op_and_slot >> 30} {op_and_slot & 0x3FFFFFFF} {size}\n" for op_and_slot, size, _ in calls)
+    done = subprocess.run([program, str(arena), str(slots)], input=lines.encode(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    found = np.frombuffer(done.stdout, np.uint8)[: len(content)]
+    assert marks.sum() >= policy(heap)["control"]
+    assert (found[marks] == content[marks]).all()
+
+
 # ---- every kind ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("heap", [partitions(), partitions(count=300), buddy()], ids=lambda heap: heap.summary())
+@pytest.mark.parametrize(
+    "heap", [partitions(), partitions(count=300), buddy(), compact(), compact(**MMEM)], ids=lambda heap: heap.summary()
+)
 def test_generated_code_has_no_trace_of_other_kinds(heap: Recipe) -> None:
     text = generated_files(heap)["app_heap.c"]
     others = {"buddy", "partition", "compact", "quick_", "general", "fixed_"} - {heap.pools[0].kind}
@@ -392,6 +609,7 @@ def test_metadata_of_partitions_ends_with_the_arena() -> None:
 
 BUDDY: dict[str, Any] = {"kind": "buddy"}
 PARTITION: dict[str, Any] = {"kind": "partition"}
+COMPACT: dict[str, Any] = {"kind": "compact"}
 GENERAL = {"kind": "general"}
 
 
@@ -437,6 +655,21 @@ GENERAL = {"kind": "general"}
             '"size" 1 cannot hold the link of a quick pool above',
         ),
         ([{"kind": "fixed", "sizes": [8], "header": 8}, PARTITION], "would grow from the end of the arena"),
+        (
+            [COMPACT, GENERAL],
+            "pool 1 (compact): moves its blocks, which no other pool could follow; valid: a compact pool",
+        ),
+        (
+            [{**COMPACT, "header": 3}],
+            '"header" 3 cannot hold a size and a handle; valid: 0 (handles hold them), 4 to 16',
+        ),
+        ([{**COMPACT, "handle_bytes": 3}], '"handle_bytes" 3 cannot hold an address; valid: 0 (the least), 4 or more'),
+        (
+            [{**COMPACT, "header": 0, "handle_bytes": 4}],
+            "cannot hold an address, a size and a link; valid: 0 (the least), 12",
+        ),
+        ([{**COMPACT, "when": "never"}], '"when": "never" is not valid; valid: lazy, eager'),
+        ([{**COMPACT, "min_size": 262137}], '"min_size" 262137 is above what a header can tell, 262136'),
     ],
 )
 def test_contradictions_of_these_pools_say_what_is_valid(pools: list[dict[str, Any]], message: str) -> None:
@@ -461,6 +694,9 @@ def test_narrow_links_number_fewer_partitions() -> None:
         ({**PARTITION, "size": 509}, PARTITION),
         ({**PARTITION, "order": "size", "fit": "best"}, {**PARTITION, "order": "size"}),
         ({**PARTITION, "count": 4, "max_size": 2048}, {**PARTITION, "count": 4}),
+        ({**COMPACT, "handle_bytes": 4}, COMPACT),
+        ({**COMPACT, "header": 0, "handle_bytes": 12}, {**COMPACT, "header": 0}),
+        ({**COMPACT, "max_size": 300_000}, COMPACT),
     ],
 )
 def test_recipes_of_these_pools_that_behave_alike_are_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
@@ -480,6 +716,8 @@ def test_recipes_of_these_pools_that_differ_are_distinct() -> None:
         {"fit": "best"},
     ]
     groups.append({"coalesce": "never"})
-    found = [recipe({**BUDDY, **keys}) for keys in buddies] + [recipe({**PARTITION, **keys}) for keys in groups]
+    objects: list[dict[str, Any]] = [{}, {"when": "eager"}, {"handles": "arena"}, {"handle_bytes": 8}, {"header": 0}]
+    found = [recipe({**COMPACT, **keys}) for keys in objects]
+    found += [recipe({**BUDDY, **keys}) for keys in buddies] + [recipe({**PARTITION, **keys}) for keys in groups]
     assert len({one.hash for one in found}) == len(found)
     assert len({one.summary() for one in found}) == len(found)
