@@ -10,14 +10,20 @@
 #ifndef HW_POOL_QUICK_H
 #define HW_POOL_QUICK_H
 
-#include "arena.h"
+#include "block.h"
 
 /* Payload capacity of the block that the pool below gives for a request of n bytes. */
 static inline uint32_t quick_capacity(const struct hw_quick *q, uint32_t n)
 {
     const uint32_t unit = 1u << q->block_unit_shift;
-    const uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
-    return (block < q->block_least ? q->block_least : block) - q->block_header;
+    uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
+    if (block < q->block_least) {
+        block = q->block_least;
+    }
+    if (q->block_doubles) {
+        block = power_of_two_above(block);
+    }
+    return block - q->block_header;
 }
 
 static inline int quick_caches(const struct hw_quick *q, const uint32_t list, uint32_t capacity)
@@ -30,6 +36,12 @@ static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
 {
     if (q->by_size) {
         const uint32_t block = capacity + q->block_header;
+        if (q->block_doubles) {
+            if (block > q->up_to || (q->mixed && (block < q->block_least || (block & (block - 1u)) != 0))) {
+                return q->count;
+            }
+            return highest_bit(block) - highest_bit(q->block_least);
+        }
         if (q->mixed && (block < q->block_least || (block & ((1u << q->block_unit_shift) - 1u)) != 0)) {
             return q->count;
         }

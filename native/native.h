@@ -62,12 +62,16 @@ struct hw_run {
 uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t count, uint32_t objects, uint32_t *scratch,
                          uint32_t *slot);
 
-/* Reserves address space for arenas; memory is taken as it is touched. It is aligned to a power of two of at least
- * `bytes`, so that aligned requests find the same addresses in every run. NULL where the system refuses. */
-void *hw_reserve(size_t bytes);
-void hw_unreserve(void *memory, size_t bytes);
+/* Bytes of the references of objects that move, which a replay keeps in front of the arena; 0 where objects stay. */
+size_t hw_front_bytes(const struct hw_policy *policy, const struct hw_calls *calls);
 
-/* Replays the calls on a fresh heap of `bytes` bytes at `memory`. Refused requests are counted, and later calls of the
+/* Reserves address space for arenas, and `front` bytes ahead of it; memory is taken as it is touched. It is aligned to a
+ * power of two of at least `bytes`, so that aligned requests find the same addresses in every run. NULL where the system
+ * refuses. */
+void *hw_reserve(size_t front, size_t bytes);
+void hw_unreserve(void *memory, size_t front, size_t bytes);
+
+/* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused requests are counted, and later calls of the
  * refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and all invariants after every call).
  * `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers,
  * and bytes ever covered, after each call. `bounds`, ascending in `covered` and descending in `accesses`, may be NULL:

@@ -34,22 +34,30 @@ DRIVER = Path(__file__).with_name("timing_driver.c")
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled driver: its command up to the calls, what follows the number of passes, and its environment."""
+    """A compiled driver: its command up to the calls, what follows the number of passes, and its environment.
+
+    `time_limit` is in seconds for all passes of a round together; None is none.
+    """
 
     path: Path
     arguments: tuple[str, ...] = ()
     preload: str | None = None
+    time_limit: float | None = None
+
+
+def find_compiler(what: str) -> str:
+    """The C compiler: CC, or cc on the path. Raises HeapwrightError where there is none for `what` needs it."""
+    compiler = os.environ.get("CC") or "cc"
+    if shutil.which(compiler) is None:
+        raise HeapwrightError(f"{compiler}: no such C compiler, and {what} needs one: install gcc or clang, or set CC")
+    return compiler
 
 
 class Bench:
     """A folder of compiled drivers and traces; use it in a `with` statement."""
 
     def __init__(self, compiler: str | None = None, flags: Sequence[str] = FLAGS) -> None:
-        self.compiler = compiler or os.environ.get("CC") or "cc"
-        if shutil.which(self.compiler) is None:
-            raise HeapwrightError(
-                f"{self.compiler}: no such C compiler, and host time needs one; install gcc or set CC"
-            )
+        self.compiler = compiler or find_compiler("host time")
         self.flags = tuple(flags)
 
     def __enter__(self) -> Bench:
@@ -69,9 +77,9 @@ class Bench:
         if not folder.exists():
             generate(recipe, folder, "timed")
         arena = min(int(policy(recipe)["reach"]), 1 << 31)
-        program = self._compile(
-            folder / "driver", ["-DDRIVE_GENERATED", *defines, f"-I{folder}"], folder / "timed_heap.c"
-        )
+        words = recipe.pools[0].reference_words if recipe.pools[0].kind == "compact" else 0
+        drive = f"-DDRIVE_HANDLES={words}" if words else "-DDRIVE_GENERATED"
+        program = self._compile(folder / "driver", [drive, *defines, f"-I{folder}"], folder / "timed_heap.c")
         return Program(program, (str(arena),))
 
     def with_policy(self, recipe: Recipe, *defines: str) -> Program:
@@ -126,7 +134,12 @@ class Bench:
     def _run(self, program: Program, calls: Path, passes: int) -> list[int]:
         environment = {**os.environ, "LD_PRELOAD": program.preload} if program.preload else None
         command = [str(program.path), str(calls), str(passes), *program.arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, env=environment, timeout=program.time_limit
+            )
+        except subprocess.TimeoutExpired:
+            raise HeapwrightError(f"the timing driver took more than {program.time_limit:.3g} s") from None
         if done.returncode:
             raise HeapwrightError(f"the timing driver failed: {done.stderr.strip() or done.returncode}")
         return [int(line) for line in done.stdout.split()]

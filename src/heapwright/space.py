@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from heapwright.errors import HeapwrightError
 from heapwright.policy import BeyondReachError, policy
-from heapwright.recipes import ContradictionError, Fixed, General, Pool, Quick, Recipe, capacity_for
+from heapwright.recipes import (
+    Buddy,
+    Compact,
+    ContradictionError,
+    Fixed,
+    General,
+    Partition,
+    Pool,
+    Quick,
+    Recipe,
+    capacity_for,
+    largest_block,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -194,6 +206,8 @@ def _default_families(levels: _Levels) -> Iterator[tuple[str, Iterable[Recipe]]]
         ("limits and flushes of freelists", _quick_family(levels)),
         ("fixed classes for frequent sizes", _fixed_family(levels)),
         ("smallest blocks", _block_family(levels)),
+        ("buddies", _buddy_family(levels)),
+        ("groups of partitions", _partition_family(levels)),
     ]
     for title, family in families:
         yield title, _heaps(family, levels.align)
@@ -322,6 +336,25 @@ def _block_family(levels: _Levels) -> Family:
         yield *front, base.model_copy(update={"min_block": least})
 
 
+def _buddy_family(levels: _Levels) -> Family:
+    """Few levels: a buddy pool has no fit, split or coalescing to choose."""
+    fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (Quick(up_to=128, flush="before-growing"),)]
+    if levels.frequent:
+        fronts.append((Fixed(sizes=tuple(sorted(levels.frequent[:3])), header=4),))
+    served = max(levels.frequent, default=0) + 4 <= largest_block(Buddy(), levels.align, 4)
+    for min_block, front in product((16, 32, 64), fronts):
+        if served and min_block >= 2 * levels.align:
+            yield *front, Buddy(min_block=min_block)
+
+
+def _partition_family(levels: _Levels) -> Family:
+    rules: list[dict[str, Any]] = [{}, {"fit": "best"}, {"order": "size"}, {"order": "lifo"}]
+    for size, descriptor, rule in product((32, 64, 128, 256, 512), (16, 32), rules):
+        pool = Partition(size=size, descriptor_bytes=descriptor, **rule)
+        yield (pool,)
+        yield from ((*front, pool) for front in levels.few_freelists[1:2] if not rule)
+
+
 def _narrow_family(levels: _Levels) -> Iterator[Recipe]:
     """2-byte links and 2- or 3-byte headers around the promising designs, where they reach far enough."""
     shapes = [*_shapes(), {"fit": "first"}, {"fit": "best"}]
@@ -396,7 +429,14 @@ def _implicit_family(levels: _Levels) -> Family:
 
 _HEAP_AXES = ("align", "link_bytes", "checks")
 _SWITCHES = ("include_zoo", "default")
-_POOLS: dict[str, type[Pool]] = {"quick": Quick, "general": General, "fixed": Fixed}
+_POOLS: dict[str, type[Pool]] = {
+    "quick": Quick,
+    "general": General,
+    "fixed": Fixed,
+    "buddy": Buddy,
+    "partition": Partition,
+    "compact": Compact,
+}
 _LISTS = ("sizes", "counts")
 
 

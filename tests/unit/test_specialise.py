@@ -24,7 +24,8 @@ from heapwright.generate.specialise import GrammarError, check_grammar, speciali
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffreestanding"]
 CORE = Path(__file__).resolve().parents[2] / "csrc"
-CORE_FILES = ("policy", "heapwright", "arena", "block", "freelist", "pool_quick", "pool_fixed", "pool_general", "heap")
+CORE_FILES = ("policy", "heapwright", "arena", "block", "freelist", "pool_quick", "pool_fixed", "pool_general")
+CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "heap")
 CORE_ENTRIES = ["init", "malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size", "statistics", "check"]
 
 POLICY = """\
