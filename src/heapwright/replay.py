@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import METRICS, Value, with_energy
+from heapwright.metrics import METRICS, TARGET_METRICS, Value, with_energy
 from heapwright.policy import policy
 from heapwright.smallest import smallest_arena
 
@@ -271,6 +271,7 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
             "smallest_arena_bytes": None,
             "lower_bound_bytes": lower_bound(trace, recipe.align),
             "ns_per_event": None,
+            **dict.fromkeys(TARGET_METRICS),
         }
     )
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
     "pareto": "Print the Pareto-optimal recipes of a study.",
     "generate": "Write a heap as C for firmware.",
+    "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
     "report": "Write one HTML page that shows a study or a trace.",
 }
 
