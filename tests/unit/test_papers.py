@@ -1,0 +1,117 @@
+"""Reproduced papers: pages, figures and claims are written, and say what was measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from heapwright.cli.reproduce import command
+from heapwright.errors import HeapwrightError
+from heapwright.packets import PacketTable
+from heapwright.papers import drr, packet_tables, pools, reproduce, wifi
+from heapwright.papers.page import Page
+from heapwright.profile import profile_packets
+
+
+def network(seed: int, with_ip: bool = True) -> PacketTable:
+    """12,000 packets of 40, 1500 and other bytes."""
+    draw = np.random.default_rng(seed)
+    sizes = draw.choice([40, 1500, *range(100, 900)], 12_000, p=[0.4, 0.25, *[0.35 / 800] * 800])
+    return PacketTable(
+        ts_us=np.arange(12_000) * 700,
+        frame_len=(sizes + 14).astype(np.uint32),
+        ip_len=(sizes if with_ip else sizes * 0).astype(np.uint32),
+        proto=np.full(12_000, 6, np.uint8),
+        flow=draw.integers(1, 50, 12_000).astype(np.uint32),
+        dir=np.zeros(12_000, np.uint8),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "packets").mkdir()
+    for name, with_ip in (("campus", True), ("office", True), ("air", False)):
+        network(len(name), with_ip).write(tmp_path / "packets" / f"{name}.parquet")
+    return tmp_path / "packets"
+
+
+def test_erlang_b_against_known_values() -> None:
+    assert pools.erlang_b(2, 2) == pytest.approx(0.4)
+    assert pools.erlang_b(10, 10) == pytest.approx(0.2146, abs=1e-4)
+    assert 1 - pools.erlang_b(500, 272) == pytest.approx(0.54, abs=0.005)
+
+
+def test_pools_hold_what_the_dossier_of_the_paper_expects(tmp_path: Path) -> None:
+    page = pools.page(None, lambda line: None, requests=100_000)
+    failed = [claim.claim for claim in page.claims if not claim.holds]
+    assert failed == ["utility has a maximum, after which memory is idle (experiment 1)"]
+    point = pools.run(0.002, 80, 2000, 200_000)
+    assert point.admission == pytest.approx(point.erlang, abs=0.01)
+    assert point.pool_utilisation == pytest.approx(0.50, abs=0.01)
+    assert point.utilisation < point.pool_utilisation
+
+
+def test_special_pools_follow_the_rule_of_the_paper() -> None:
+    recipe = wifi.special_pools(profile_packets(network(1), "campus"))
+    assert recipe.pools[0].sizes == (40, 64, 128, 256, 512, 1024, 1500)
+
+
+def test_stand_ins_are_the_tables_with_most_sizes(folder: Path) -> None:
+    tables = packet_tables(folder)
+    assert list(tables) == ["air", "campus", "office"]
+    assert set(drr.stand_ins(tables)) == {"campus", "office"}
+    with pytest.raises(HeapwrightError, match="no packet table has 10,000 IP packets"):
+        drr.stand_ins({"air": tables["air"]})
+
+
+@pytest.mark.parametrize("what", ["wifi", "drr"])
+def test_the_command_writes_pages_figures_and_claims(folder: Path, tmp_path: Path, what: str) -> None:
+    output = tmp_path / "papers"
+    result = CliRunner().invoke(command, [what, "--packets", str(folder), "-o", str(output), "--json"])
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["pages"] == [str(output / f"{what}.md"), str(output / f"{what}.html")]
+    assert all(set(claim) == {"paper", "claim", "paper_value", "our_value", "holds"} for claim in answer["claims"])
+    text = (output / f"{what}.md").read_text()
+    figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
+    assert figures and all((output / name).is_file() for name in figures)
+    assert all((output / name).with_suffix(".png").is_file() for name in figures)
+    assert "campus" in text and "<table>" in (output / f"{what}.html").read_text()
+
+
+def test_the_mix_of_the_wifi_paper_gives_its_fragmentation(folder: Path) -> None:
+    claims = {claim.claim: claim for claim in wifi.page(folder, lambda line: None).claims}
+    assert claims["8.05 % of fragmentation (wifi-special-pools, the paper's mix)"].holds
+    linux = claims["188.74 % of Linux (powers of two and pages, the paper's mix)"]
+    assert 140 < float(linux.our_value.split()[0]) < 190
+
+
+def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(HeapwrightError, match="poker: cannot be reproduced; valid: drr, wifi, pools, all"):
+        reproduce("poker", None, tmp_path)
+    with pytest.raises(HeapwrightError, match="name a folder of packet tables with --packets"):
+        reproduce("wifi", None, tmp_path)
+    with pytest.raises(HeapwrightError, match="no such folder"):
+        reproduce("drr", tmp_path / "missing", tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(HeapwrightError, match="holds no packet table"):
+        reproduce("drr", tmp_path / "empty", tmp_path)
+
+
+def test_a_page_is_a_heading_tables_and_claims(tmp_path: Path) -> None:
+    page = Page("p", "Title & more", "Someone 2006")
+    page.text("Some *words*.")
+    page.table(("name", "value"), [("a", 1), ("b", 2.5)])
+    page.claim("it is so", "1", "2", False)
+    markdown, html = page.write(tmp_path)
+    assert markdown.read_text() == (
+        "# Title & more\n\nSome *words*.\n\n| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n\n"
+        "## What the paper claims, and what holds on this traffic\n\n"
+        "| claim | the paper | here | holds |\n| --- | --- | --- | --- |\n| it is so | 1 | 2 | no |\n"
+    )
+    assert "<title>Title &amp; more</title>" in html.read_text()
+    assert "<td>it is so</td>" in html.read_text()
