@@ -1071,12 +1071,18 @@ static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *
 
 /* ---- resizing -------------------------------------------------------------------------------------------------- */
 
+/* Whether a used block that has so many bytes too many gives them back. */
+static inline int is_trimmed(const struct hw_general *g, uint32_t rest)
+{
+    return g->split && rest >= g->split_least;
+}
+
 /* Gives back what a used block has beyond `size`, where the policy would split it. */
 static inline void general_trim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - size;
-    if (!g->split || rest < g->split_least) {
+    if (!is_trimmed(g, rest)) {
         return;
     }
     const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
@@ -1145,7 +1151,7 @@ static inline int general_resize(const struct hw_general *g, struct hw_heap *h, 
     freelist_remove(g, h, end, next_size);
     note_block_gone(h, g->overhead);
     store_word(g, h, b, size_word(g, size + next_size, flags));
-    note_reach(g, h, b, size + next_size);
+    note_reach(g, h, b, is_trimmed(g, size + next_size - need) ? need : size + next_size);
     keep_rover_on_block(g, h, b, end + next_size);
     if (g->boundary_tags && can_merge(g, next_size)) {
         mark_before_used(g, h, end + next_size);
