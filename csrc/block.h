@@ -86,7 +86,7 @@ static inline void store_word(const struct hw_general *g, struct hw_heap *h, uin
     store_field(&g->word, h, b, word);
 }
 
-/* The block size that serves a request of n bytes, 1 <= n <= HW_MAX_REQUEST. */
+/* The block size that serves a request of n bytes, n <= HW_MAX_REQUEST. */
 static inline uint32_t block_size_for(const struct hw_general *g, uint32_t n)
 {
     const uint32_t unit = 1u << g->unit_shift;

@@ -228,7 +228,7 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
 static inline int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t at,
                            uint32_t capacity)
 {
-    const uint32_t list = quick_list(q, capacity);
+    const uint32_t list = quick_list(q, capacity + q->block_header);
     if (list >= q->count) {
         return 0;
     }
@@ -316,7 +316,13 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
     return 1;
 }
 
-/* Serves n bytes, 1 <= n <= HW_MAX_REQUEST: the address of the payload, or 0. */
+/* What a request of `size` bytes asks the pools for: an empty object is served as one byte. */
+static inline uint32_t request_for(const struct hw_policy *p, size_t size)
+{
+    return p->empty_as_one || size ? (uint32_t)size : 1u;
+}
+
+/* Serves what request_for() says, at most HW_MAX_REQUEST bytes: the address of the payload, or 0. */
 static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
@@ -439,20 +445,6 @@ static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint
     return 0;
 }
 
-static inline uint32_t heap_realloc(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
-{
-    if (heap_resize(p, h, at, n)) {
-        return at;
-    }
-    const uint32_t moved = heap_malloc(p, h, n);
-    if (moved) {
-        const uint32_t had = heap_capacity(p, h, at);
-        copy_payload(h, moved, at, had < n ? had : n);
-        heap_free(p, h, at);
-    }
-    return moved;
-}
-
 /* Whether a quick list above pool `owner` holds the block. O(blocks of its list). */
 static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
                             uint32_t capacity)
@@ -461,7 +453,7 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK) {
             const struct hw_quick *q = &pool->quick;
-            const uint32_t list = quick_list(q, capacity);
+            const uint32_t list = quick_list(q, capacity + q->block_header);
             uint32_t node = list < q->count ? load_link(&q->links, h, quick_head(q, list)) : 0;
             while (node && node != at) {
                 node = load_link(&q->links, h, node);
@@ -529,7 +521,7 @@ static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, s
         count_refused(p, heap);
         return NULL;
     }
-    const uint32_t at = heap_malloc(p, heap, size ? (uint32_t)size : 1u);
+    const uint32_t at = heap_malloc(p, heap, request_for(p, size));
     return at ? arena_pointer(heap, at) : NULL;
 }
 
@@ -572,8 +564,16 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (!is_usable(p, heap, at)) {
         return NULL;
     }
-    const uint32_t moved = heap_realloc(p, heap, at, size ? (uint32_t)size : 1u);
-    return moved ? arena_pointer(heap, moved) : NULL;
+    if (heap_resize(p, heap, at, request_for(p, size))) {
+        return pointer;
+    }
+    void *moved = hw_malloc(p, heap, size);
+    if (moved) {
+        const uint32_t had = heap_capacity(p, heap, at);
+        copy_payload(heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
+        hw_free(p, heap, pointer);
+    }
+    return moved;
 }
 
 static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *heap, size_t alignment, size_t size)
@@ -586,7 +586,7 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
         count_refused(p, heap);
         return NULL;
     }
-    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, size ? (uint32_t)size : 1u);
+    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, request_for(p, size));
     return at ? arena_pointer(heap, at) : NULL;
 }
 

@@ -240,6 +240,7 @@ struct hw_policy {
     uint32_t checks;          /* 1: free and realloc ignore and count pointers that are no used block */
     uint32_t pool_count;      /* number of pools */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t empty_as_one;    /* derived: 1 where all pools give 0 bytes the block of 1 byte by themselves */
     uint32_t arena_align;     /* derived: alignment of the arena's first byte */
     uint32_t control;         /* derived: bytes of control data at the arena's base */
     uint32_t fixed_end;       /* derived: end of the control data and of all regions with a size of their own */

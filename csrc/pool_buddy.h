@@ -34,7 +34,7 @@ static inline uint32_t order_size(const struct hw_buddy *y, uint32_t order)
     return 1u << (y->min_block_log2 + order);
 }
 
-/* The order of the blocks that serve n bytes, 1 <= n <= HW_MAX_REQUEST; it may be beyond the largest. */
+/* The order of the blocks that serve n bytes, n <= HW_MAX_REQUEST; it may be beyond the largest. */
 static inline uint32_t order_for(const struct hw_buddy *y, uint32_t n)
 {
     const uint32_t size = n + y->header;

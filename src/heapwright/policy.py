@@ -66,6 +66,17 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
+def _serves_empty(pool: dict[str, Any]) -> bool:
+    """Whether a pool's arithmetic takes 0 bytes for what it takes 1 byte for."""
+    if pool["kind"] == KINDS["quick"]:
+        quick = pool["quick"]
+        return _round_up(quick["block_header"] + 1, 1 << quick["block_unit_shift"]) <= quick["block_least"]
+    if pool["kind"] == KINDS["general"]:
+        general = pool["general"]
+        return _round_up(general["overhead"] + 1, 1 << general["unit_shift"]) <= general["min_block"]
+    return pool["kind"] in (KINDS["fixed"], KINDS["buddy"])
+
+
 class _Layout:
     """Places the control data, then the regions, then the shared part."""
 
@@ -94,6 +105,7 @@ class _Layout:
             "checks": int(recipe.checks),
             "pool_count": len(pools),
             "flushes": int(any(isinstance(pool, Quick) and pool.flush == "before-growing" for pool in pools)),
+            "empty_as_one": int(all(map(_serves_empty, laid_out))),
             "control": control,
             "arena_align": max([16, *(pool.unit for pool in pools if isinstance(pool, General))]),
             "fixed_end": self.cursor,

@@ -24,6 +24,7 @@ _CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
 )
 @click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample.")
 @click.option("--front", is_flag=True, help="HEAP is a study: measure its front and keep the results in it.")
+@click.option("--beside", multiple=True, metavar="HEAP", help="With --front: measure this heap too; may be repeated.")
 @objectives_option
 @repair_option
 @json_option
@@ -36,6 +37,7 @@ def command(
     level: str,
     arena: int | None,
     front: bool,
+    beside: tuple[str, ...],
     objectives: str | None,
     repair: bool,
     as_json: bool,
@@ -47,10 +49,14 @@ def command(
     given.
     """
     options = {"cpu_name": cpu, "backend": backend, "compiler": compiler, "level": level, "arena": arena}
+    if beside and not front:
+        raise click.UsageError("--beside goes with --front: without it, give the other heap a command of its own")
     if front:
         from heapwright.target.front import measure_front
 
-        found = measure_front(heap, traces, objectives=objectives, repair=repair, progress=_say, **options)
+        found = measure_front(
+            heap, traces, beside=beside, objectives=objectives, repair=repair, progress=_say, **options
+        )
     else:
         found = _measure(heap, traces, repair, options)
     if as_json:

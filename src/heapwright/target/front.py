@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.errors import HeapwrightError
+from heapwright.recipes import Recipe
 from heapwright.study import Measured, Study, TraceInfo
 from heapwright.target.compilers import LEVELS
 from heapwright.target.measure import Session
@@ -18,6 +19,7 @@ def measure_front(
     study_path: Path | str,
     trace_paths: Sequence[Path] = (),
     *,
+    beside: Sequence[str] = (),
     objectives: str | Sequence[str] | None = None,
     repair: bool = False,
     progress: Callable[[str], None] | None = None,
@@ -28,6 +30,7 @@ def measure_front(
     Args:
         study_path: the study; what was measured is added to it.
         trace_paths: where the study's traces lie now; by default where they lay when it was explored.
+        beside: other heaps to be measured, named as for `measure`; they get no metrics, but stand in the report.
         objectives: what the front is optimal in; None for what the study was explored for.
         repair: read the traces as they were read for the exploration.
         progress: called with a line before each heap.
@@ -43,18 +46,18 @@ def measure_front(
         members = {one.id: one for one in [*study.front(objectives), *standings] if not one.metrics["failed"]}
         recipes = {id: study.recipe(id) for id in members}
         traces = _traces(study, trace_paths, repair)
-    found = []
+    heaps: dict[str, str | Recipe] = {**{heap: heap for heap in beside}, **recipes}
+    labels = {id: member.label for id, member in members.items()}
     measured = []
-    for index, (id, member) in enumerate(members.items(), 1):
+    for index, (id, heap) in enumerate(heaps.items(), 1):
+        label = labels.get(id, id)
         if progress:
-            progress(f"{index} of {len(members)}: {member.label}")
-        for one in chosen.measure(recipes[id], traces, LEVELS[:1]):
-            one["heap"] = member.label
-            found.append(one)
-            measured.append(Measured(id, one["trace"], metrics_of(one), one))
+            progress(f"{index} of {len(heaps)}: {label}")
+        for one in chosen.measure(heap, traces, LEVELS[:1]):
+            measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
     with Study.open(study_path, write=True) as study:
         study.add_measured(chosen.setting, measured)
-    return found
+    return [dict(one.detail) for one in measured]
 
 
 def _traces(study: Study, paths: Sequence[Path], repair: bool) -> list[Trace]:
