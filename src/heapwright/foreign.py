@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from heapwright.adapters import ARGUMENTS, BYTES, Adapter, WordSize, call, is_na
 from heapwright.errors import HeapwrightError
 from heapwright.host_timing import Bench, Program, find_compiler
 from heapwright.metrics import METRICS, Value
-from heapwright.replay import call_records, lower_bound
+from heapwright.replay import call_records, fit_steps, lower_bound
 from heapwright.smallest import smallest_arena
 from heapwright.traces import FREE, OP_NAMES
 
@@ -39,6 +39,8 @@ FLAGS = ("-std=gnu11", "-O2", "-w", "-fno-pie", "-no-pie", "-fno-builtin-malloc"
 
 DRIVER = Path(__file__).with_name("foreign_driver.c")
 LEAST_AMPLE = 1 << 16
+COMPILED_STEPS = 32
+"""Fineness of the search for the smallest arena of a heap that is compiled anew for each size, see `smallest_arena`."""
 SECONDS, SECONDS_A_CALL = 60.0, 1e-4
 """How long a replay may take by default: so much, and so much more for each call."""
 
@@ -210,12 +212,17 @@ class ForeignHeap:
 
     # ---- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, trace: Trace, arena: int | None, addresses: Path | None = None) -> Run:
-        """Replay once, checked, in an arena of so many bytes. Raises ForeignHeapError."""
+    def run(
+        self, trace: Trace, arena: int | None, addresses: Path | None = None, mode: Literal["replay", "serves"] = "replay"
+    ) -> Run:
+        """Replay once, checked, in an arena of so many bytes; "serves" ends at the first refusal.
+
+        Raises ForeignHeapError.
+        """
         program = self.program(arena)
         result = self._folder / "result"
         result.write_bytes(bytes(_RESULT.size))
-        command = [str(program), str(_calls_file(trace)), "replay", str(arena or 0), str(result)]
+        command = [str(program), str(_calls_file(trace)), mode, str(arena or 0), str(result)]
         command += [str(addresses)] if addresses else []
         ended = self._finish(command, trace)
         fields = _RESULT.unpack(result.read_bytes())
@@ -287,12 +294,13 @@ class ForeignHeap:
 
         def serves(size: int) -> bool:
             try:
-                return not self.run(trace, size).failed
+                return not self.run(trace, size, mode="serves").failed
             except ForeignHeapError:
                 return False
 
         low = max(lower_bound(trace, self.align), self.adapter.min_arena)
-        return smallest_arena(serves, low, ample.footprint or low, step or self.unit, ample.arena)
+        steps = COMPILED_STEPS if self.adapter.array else fit_steps(trace)
+        return smallest_arena(serves, low, ample.footprint or low, step or self.unit, ample.arena, steps)
 
     def timed_program(self, trace: Trace, arena: int | None = None) -> Program:
         """The program for `heapwright.host_timing`, in an arena of so many bytes; None is ample.

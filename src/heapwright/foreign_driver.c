@@ -1,7 +1,7 @@
 /* foreign_driver.c: replays a trace on somebody else's heap, in a process of its own.
  *
  *     driver CALLS PASSES BYTES              prints the nanoseconds of CPU time that each pass took
- *     driver CALLS replay BYTES RESULT [AT]  replays once, checks every object, and fills in `struct result`
+ *     driver CALLS replay|serves BYTES RESULT [AT]  replays once, checks every object, and fills in `struct result`
  *
  * CALLS is what heapwright.host_timing writes: number of calls and slots, then one record a call; a replay wants a
  * weight (int64) for each call behind them. RESULT is mapped, so that it tells how far a heap came that crashed or
@@ -72,6 +72,7 @@ struct driver {
     uint64_t *at;
     unsigned char *memory; /* the arena; NULL where the heap gets memory from the system */
     size_t bytes;
+    int ends_at_refusal;
     uint64_t live;
     uint64_t sampled; /* live bytes when resident memory was last looked at */
     uint64_t resident;
@@ -342,7 +343,7 @@ static void replay_checked(struct driver *d)
 {
     uint32_t *requested = shared(d->slots * sizeof *requested);
     struct result *result = d->result;
-    for (uint32_t i = 0; i < d->count; i++) {
+    for (uint32_t i = 0; i < d->count && !(d->ends_at_refusal && result->failed); i++) {
         const uint32_t slot = d->calls[i].op_and_slot & 0x3fffffffu;
         const uint32_t op = d->calls[i].op_and_slot >> 30;
         int64_t weight;
@@ -494,7 +495,7 @@ int main(int argc, char **argv)
 {
     struct driver d = {0};
     if (argc < 4) {
-        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES BYTES | driver CALLS replay BYTES RESULT [AT]\n");
+        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES BYTES | driver CALLS replay|serves BYTES RESULT [AT]\n");
         return 2;
     }
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -513,7 +514,8 @@ int main(int argc, char **argv)
             stop("arena");
         }
     }
-    if (strcmp(argv[2], "replay") == 0 && argc > 4) {
+    d.ends_at_refusal = strcmp(argv[2], "serves") == 0;
+    if (argc > 4 && (d.ends_at_refusal || strcmp(argv[2], "replay") == 0)) {
         replay_once(&d, argv[4], argc > 5 ? argv[5] : NULL);
     } else {
         measure(&d, atoi(argv[2]));
