@@ -427,9 +427,46 @@ _PARAMETERS = {
     "calloc": "size_t size",
     "aligned_alloc": "size_t align, size_t size",
     "usable_size": "void *pointer",
+    "pointer": "void *slot",
 }
 _LIBRARY_PARAMETERS = {"init": "void *, size_t", "calloc": "size_t, size_t"}
 
+
+_HANDLES = """
+#include <sys/mman.h>
+typedef union handle_slot {{ {handle} handle; union handle_slot *next; }} handle_slot;
+static handle_slot *handles, *given_back;
+static size_t handles_taken;
+static {handle} *take_handle(void)
+{{
+    if (handles == NULL) {{
+        handles = mmap(NULL, sizeof(handle_slot) << 20, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }}
+    handle_slot *taken = given_back;
+    if (taken != NULL) {{
+        given_back = taken->next;
+    }} else if (handles_taken >> 20 == 0) {{
+        taken = &handles[handles_taken++];
+    }}
+    return &taken->handle;
+}}
+static void give_back({handle} *handle)
+{{
+    handle_slot *slot = (handle_slot *)handle;
+    slot->next = given_back;
+    given_back = slot;
+}}
+"""
+"""Room for the handles of 2^20 objects, outside the arena: they are the program's memory."""
+
+_THROUGH_HANDLES = {
+    "malloc": "{type} *handle = take_handle(); if (handle && ({call})) return handle; "
+    "if (handle) give_back(handle); return NULL;",
+    "free": "{type} *handle = pointer; {call}; give_back(handle);",
+    "realloc": "{type} *handle = pointer; return ({call}) ? pointer : NULL;",
+    "pointer": "{type} *handle = slot; return {call};",
+}
 
 _IN_FRONT = """
 #include <stdint.h>
@@ -473,6 +510,7 @@ def _interface(adapter: Adapter, align: int) -> str:
     for key, parameters in _PARAMETERS.items():
         if call(adapter, key):
             lines += [f"{ARGUMENTS[key][0]} foreign_{key}({parameters});", f"#define FOREIGN_HAS_{key.upper()}"]
+    lines.append(f"#define FOREIGN_MOVES {int(bool(adapter.handle))}")
     if not adapter.calloc:
         lines.append("#define foreign_calloc(size) foreign_malloc(size)")
     if adapter.array:
@@ -493,6 +531,9 @@ def _calls(adapter: Adapter, sources: Sequence[Path], front: Recipe | None) -> s
         parts.append(_IN_FRONT.format(bytes=_front_bytes(front)))
         init += " front = front_init(front_arena, sizeof front_arena);"
         bodies = _FRONT_FIRST
+    if adapter.handle:
+        parts.append(_HANDLES.format(handle=adapter.handle))
+        bodies = {key: body.replace("{type}", adapter.handle) for key, body in _THROUGH_HANDLES.items()}
     parts += [
         "static void *foreign_heap;",
         "#define heap foreign_heap",

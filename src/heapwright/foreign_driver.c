@@ -56,8 +56,9 @@ struct result {
 };
 
 struct object {
-    unsigned char *base;    /* what the heap returned; NULL where it refused */
-    unsigned char *payload; /* the same, or further up where the trace asks for more alignment than the heap gives */
+    unsigned char *base;    /* what the heap returned, a handle where objects move; NULL where it refused */
+    unsigned char *payload; /* the same, or further up where the trace asks for more alignment than the heap gives;
+                             * where a handle led when it was last asked */
     uint32_t size;
     uint32_t tag;
 };
@@ -230,6 +231,9 @@ static size_t wanted(uint32_t size)
 static unsigned char *allocate(const struct call *call)
 {
     const uint32_t align = call->align > FOREIGN_ALIGN ? call->align : 0;
+    if (FOREIGN_MOVES && align) {
+        return NULL;
+    }
     if (call->op_and_slot >> 30 == CALLOC && align == 0) {
         return foreign_calloc(wanted(call->size));
     }
@@ -240,10 +244,24 @@ static unsigned char *allocate(const struct call *call)
 #endif
 }
 
-static unsigned char *aligned(unsigned char *pointer, uint32_t align)
+static unsigned char *payload_of(unsigned char *base, uint32_t align)
 {
+#ifdef FOREIGN_HAS_POINTER
+    (void)align;
+    return foreign_pointer(base);
+#else
     const uintptr_t mask = align > FOREIGN_ALIGN ? align - 1u : 0;
-    return (unsigned char *)(((uintptr_t)pointer + mask) & ~mask);
+    return (unsigned char *)(((uintptr_t)base + mask) & ~mask);
+#endif
+}
+
+/* Whether the object still holds what it was filled with, wherever it is now. */
+static int is_sound(struct object *object)
+{
+    if (FOREIGN_MOVES) {
+        object->payload = payload_of(object->base, 0);
+    }
+    return is_intact(object, object->payload, object->size);
 }
 
 /* How much of the object the program may use. */
@@ -286,13 +304,13 @@ static void replay_allocation(struct driver *d, uint32_t i, struct object *objec
         d->result->failed++;
         return;
     }
-    enter(d, i, object, base, aligned(base, d->calls[i].align));
+    enter(d, i, object, base, payload_of(base, d->calls[i].align));
 }
 
 static unsigned char *resize(const struct object *object, uint32_t had, uint32_t size)
 {
 #ifdef FOREIGN_HAS_REALLOC
-    if (object->base == object->payload) {
+    if (FOREIGN_MOVES || object->base == object->payload) {
         (void)had;
         return foreign_realloc(object->base, wanted(size));
     }
@@ -317,13 +335,14 @@ static void replay_realloc(struct driver *d, uint32_t i, struct object *object, 
         d->result->failed++;
         return;
     }
-    check_pointer(d, moved, size);
-    if (!is_intact(object, moved, *requested < size ? *requested : size)) {
+    unsigned char *payload = payload_of(moved, 0);
+    check_pointer(d, payload, size);
+    if (!is_intact(object, payload, *requested < size ? *requested : size)) {
         fault(d, CORRUPT);
     }
     d->live -= *requested;
     *requested = size;
-    enter(d, i, object, moved, moved);
+    enter(d, i, object, moved, payload);
 }
 
 static void replay_free(struct driver *d, struct object *object, uint32_t requested)
@@ -331,7 +350,7 @@ static void replay_free(struct driver *d, struct object *object, uint32_t reques
     if (object->base == NULL) {
         return;
     }
-    if (!is_intact(object, object->payload, object->size)) {
+    if (!is_sound(object)) {
         fault(d, CORRUPT);
     }
     d->live -= requested;
@@ -361,8 +380,7 @@ static void replay_checked(struct driver *d)
         result->weight += (double)weight;
     }
     for (uint32_t slot = 0; slot < d->slots; slot++) {
-        if (d->objects[slot].base != NULL &&
-            !is_intact(&d->objects[slot], d->objects[slot].payload, d->objects[slot].size)) {
+        if (d->objects[slot].base != NULL && !is_sound(&d->objects[slot])) {
             fault(d, CORRUPT);
         }
     }
