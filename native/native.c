@@ -544,6 +544,21 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     return 0;
 }
 
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)
+{
+    struct replay r;
+    struct hw_metrics metrics;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    if (failed) {
+        return failed;
+    }
+    for (uint64_t i = 0; i < calls->count && metrics.failed == 0; i++) {
+        replay_call(&r, i);
+    }
+    replay_end(&r);
+    return metrics.failed == 0;
+}
+
 /* ---- the heap map ------------------------------------------------------------------------------------------------ */
 
 struct map {

@@ -67,6 +67,7 @@ VALUES = {
     "general.merge_until": {"end", "enough"},
     "general.top": {"last", "bump", "list"},
     "general.grow_least": {0, "some"},
+    "general.resize": {"in-place", "both-sides", "keep", "move"},
     "general.coalesce_from": {0, "some"},
     "general.min_block": {0, "some"},
     "general.unit": {0, "some"},

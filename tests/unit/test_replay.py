@@ -194,8 +194,8 @@ def test_later_calls_of_a_refused_object_are_skipped() -> None:
 @pytest.mark.parametrize("recipe", zoo.recipes(), ids=lambda recipe: recipe.name)
 def test_empty_objects_are_served_as_one_byte(recipe: Recipe) -> None:
     """Most heaps' arithmetic does that by itself, and their code does not look for it."""
-    op, id = [MALLOC] * 3 + [FREE, MALLOC, REALLOC], [1, 2, 3, 2, 4, 3]
-    empty, one = (Trace.from_columns(op=op, id=id, size=[size, size, 40, 0, size, size]) for size in (0, 1))
+    op, id = [MALLOC] * 3 + [FREE, MALLOC, REALLOC], [1, 2, 3, 2, 4, 1]
+    empty, one = (Trace.from_columns(op=op, id=id, size=[size, size, 40, 0, size, 60]) for size in (0, 1))
     found, expected = (replay(trace, recipe, arena=1 << 20, check_invariants=True) for trace in (empty, one))
     for key in ("footprint_bytes", "reads", "writes", "failed"):
         assert found[key] == expected[key]

@@ -66,6 +66,8 @@ class Adapter(BaseModel):
     calloc: str = ""
     aligned_alloc: str = ""
     usable_size: str = ""
+    handle: str = ""
+    pointer: str = ""
 
     align: int = Field(default=0, ge=0)
     zeroed: bool = False
@@ -99,6 +101,10 @@ class Adapter(BaseModel):
             raise ValueError('style "arena" needs "init" (it is given the arena) or "array" (the heap has its own)')
         if self.array and not self.is_sized:
             raise ValueError('"array" needs a define that sets its size, as in defines = {HEAP_SIZE = "{bytes}"}')
+        if bool(self.handle) != bool(self.pointer) or (self.handle and not self.realloc):
+            raise ValueError('a heap whose objects move needs "handle" (the type of one), "pointer" and "realloc"')
+        if self.handle and (self.style == "libc" or self.calloc or self.aligned_alloc or self.usable_size):
+            raise ValueError('"handle" goes with style "arena", "malloc", "free", "realloc" and "pointer" only')
         if self.min_arena > self.max_arena:
             raise ValueError(f'"min_arena" {self.min_arena} is above "max_arena" {self.max_arena}')
         return self
@@ -135,6 +141,7 @@ ARGUMENTS: Mapping[str, tuple[str, str]] = {
     "calloc": ("void *", "1, size"),
     "aligned_alloc": ("void *", "align, size"),
     "usable_size": ("size_t", "pointer"),
+    "pointer": ("void *", "handle"),
 }
 """What each call returns and, where an adapter gives only a function's name, the arguments it is called with."""
 
