@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
+from heapwright.traces import CALLOC, MALLOC
 
 if TYPE_CHECKING:
     from heapwright.target.cpus import Cpu, Memory
@@ -40,15 +41,19 @@ class Layout:
     arena_bytes: int
 
     @classmethod
-    def of(cls, memory: Memory, count: int, slots: int, arena_bytes: int) -> Layout:
-        """Place a trace and an arena; the arena goes into the fast memory where it has room for it."""
+    def of(cls, memory: Memory, count: int, slots: int, arena_bytes: int, front: int) -> Layout:
+        """Place a trace and an arena, which goes into the fast memory where that has room for it.
+
+        `front`: bytes in front of the arena that belong to the program.
+        """
+        front = -(-front // 65536) * 65536
         events = memory.slow + DATA_AT
         ticks = events + 8 * count
         objects = ticks + 4 * (count + STUBS)
         end = -(-(objects + 4 * slots) // 65536) * 65536
-        if arena_bytes <= memory.arena_bytes:
-            return cls(events, ticks, objects, end, memory.arena, arena_bytes)
-        return cls(events, ticks, objects, end + arena_bytes, end, arena_bytes)
+        if front + arena_bytes <= memory.arena_bytes:
+            return cls(events, ticks, objects, end, memory.arena + front, arena_bytes)
+        return cls(events, ticks, objects, end + front + arena_bytes, end + front, arena_bytes)
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,27 @@ class Input:
     """Bytes of the arena to be read back after the last call."""
 
     @classmethod
-    def of(cls, trace: Trace, cpu: Cpu, arena_bytes: int, arena_used: int = 0) -> Input:
-        """The trace for an arena of so many bytes. Raises HeapwrightError for alignments above 4096."""
+    def of(
+        cls,
+        trace: Trace,
+        cpu: Cpu,
+        arena_bytes: int,
+        arena_used: int = 0,
+        *,
+        reference_bytes: int = 0,
+        callocs: bool = False,
+    ) -> Input:
+        """The trace for an arena of so many bytes.
+
+        Args:
+            trace, cpu: what is replayed, and on what.
+            arena_bytes: of the arena.
+            arena_used: its first bytes, to be read back.
+            reference_bytes: that the program keeps for each object in front of the arena.
+            callocs: whether a calloc is called as such, or as the malloc that it starts with.
+
+        Raises HeapwrightError for alignments above 4096.
+        """
         from heapwright.replay import call_records
 
         slots, records = call_records(trace)
@@ -73,9 +97,10 @@ class Input:
         aligned = (align > 1) & (op < 2)
         log2 = np.zeros(len(op), np.uint32)
         log2[aligned] = np.log2(align[aligned]).astype(np.uint32)
-        op = np.where(aligned, log2 + 3, op)
+        op = np.where(aligned, log2 + 3, np.where((op == CALLOC) & (not callocs), MALLOC, op))
         events = np.column_stack([op << 28 | slot, records[:, 1]]).astype(np.uint32)
-        return cls(events, slots, Layout.of(cpu.memory, len(events), slots, arena_bytes), arena_used)
+        layout = Layout.of(cpu.memory, len(events), slots, arena_bytes, slots * reference_bytes)
+        return cls(events, slots, layout, arena_used)
 
     def header(self) -> bytes:
         """The driver's `struct feed`."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import threading
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +14,14 @@ from heapwright.errors import HeapwrightError
 from heapwright.target.compilers import LEVELS, Compiler
 
 if TYPE_CHECKING:
-    from heapwright.recipes import Recipe
+    from heapwright.recipes import Compact, Recipe
 
 DRIVER = Path(__file__).with_name("driver")
 SPECS = {"newlib-nano": "nano.specs", "newlib": None, "picolibc": "picolibc.specs"}
 """C libraries that `lib:NAME` names, and the specs file that selects them; newlib is the compiler's default."""
 
 _ENTRIES = ("malloc", "free", "realloc")
+_HANDLE_ENTRIES = {"malloc": "handle_alloc", "free": "handle_free", "realloc": "handle_realloc"}
 _SUPPORT = ("memcpy", "memmove", "memset")
 _LIBRARY_SUPPORT = (*_SUPPORT, "_sbrk", "sbrk", "errno", "__errno", "_impure_ptr")
 # Not counted as the heap's: what firmware has anyway, and what the driver supplies.
@@ -53,9 +56,30 @@ class Heap:
         return cls(name, recipe=resolve_heap(name))
 
     @property
-    def prefix(self) -> str:
-        """What the names of its functions begin with."""
-        return "target_" if self.recipe else "heap_" if self.file else ""
+    def compact(self) -> Compact | None:
+        """The pool of a recipe whose objects move; None for every other heap."""
+        from heapwright.recipes import Compact
+
+        pool = self.recipe.canonical().pools[0] if self.recipe else None
+        return pool if isinstance(pool, Compact) else None
+
+    @property
+    def reference_bytes(self) -> int:
+        """Bytes in front of the arena that the program keeps for each object, which the heap moves."""
+        return 4 * self.compact.reference_words if self.compact else 0
+
+    def symbol(self, entry: str) -> str:
+        """The name of its malloc, free or realloc."""
+        if self.recipe:
+            return "target_" + (_HANDLE_ENTRIES[entry] if self.compact else entry)
+        return f"heap_{entry}" if self.file else entry
+
+    def driver_flags(self) -> tuple[str, ...]:
+        """What the driver is compiled with; see driver/driver.c."""
+        if self.recipe and self.compact:
+            words = self.compact.reference_words
+            return "-DHEAP_MOVING", f"-DREFERENCE_WORDS={words}", f"-DHEAP_ALIGN={self.recipe.align}u"
+        return ("-DHEAP_GENERATED" if self.recipe else "-DHEAP_FILE" if self.file else "-DHEAP_LIBRARY",)
 
 
 @dataclass(frozen=True)
@@ -72,12 +96,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Image:
-    """A linked image: loadable pieces as (address, bytes), symbols by name, and its sizes."""
+    """A linked image: loadable pieces as (address, bytes), and symbols by name."""
 
     path: Path
     segments: tuple[tuple[int, bytes], ...]
     symbols: dict[str, int]
-    size: Size
     compiler: Compiler
 
     @classmethod
@@ -94,12 +117,40 @@ class Image:
             )
             table: Any = elf.get_section_by_name(".symtab")
             symbols = {one.name: int(one["st_value"]) & ~_thumb_bit(one) for one in table.iter_symbols()}
-            return cls(path, segments, symbols, _size(elf), compiler)
+            return cls(path, segments, symbols, compiler)
 
 
 def _thumb_bit(symbol: Any) -> int:
     """Arm sets the lowest bit of a Thumb function's address; RISC-V never does."""
     return 1 if symbol["st_info"]["type"] == "STT_FUNC" else 0
+
+
+@cache
+def _shared_folder() -> tempfile.TemporaryDirectory[str]:
+    """Where everything lies that is the same for all heaps, until the process ends."""
+    return tempfile.TemporaryDirectory(prefix="heapwright-target-")
+
+
+_shared: dict[Any, Any] = {}
+_shared_lock = threading.Lock()
+
+
+def _shared_object(compiler: Compiler, source: Path, flags: tuple[str, ...]) -> Path:
+    """One of the driver's files, compiled once in this process."""
+    with _shared_lock:
+        key = compiler, source.name, flags
+        if key not in _shared:
+            output = Path(_shared_folder().name) / f"{len(_shared)}-{source.stem}.o"
+            compiler.compile(source, output, flags)
+            _shared[key] = output
+        return Path(_shared[key])
+
+
+def _read_size(path: Path) -> Size:
+    from elftools.elf.elffile import ELFFile
+
+    with path.open("rb") as file:
+        return _size(ELFFile(file))
 
 
 def _size(elf: Any) -> Size:
@@ -137,15 +188,14 @@ class Workshop:
     def image(self, level: str = LEVELS[0]) -> Image:
         """The heap with the driver around it, the heap compiled at this level of optimisation."""
         family = self.compiler.cpu.family
-        kind = "GENERATED" if self.heap.recipe else "FILE" if self.heap.file else "LIBRARY"
         objects = [
-            self._compile(DRIVER / f"start_{family}.c", "-Os"),
-            self._compile(DRIVER / "driver.c", "-Os", f"-DHEAP_{kind}", f"-I{self.folder}"),
+            _shared_object(self.compiler, DRIVER / f"start_{family}.c", ("-Os",)),
+            _shared_object(self.compiler, DRIVER / "driver.c", ("-Os", *self.heap.driver_flags())),
             *self._support(),
             *(self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources),
         ]
         entry = "hw_entry" if family == "riscv" else "hw_reset"
-        return self._link(objects, f"image-{level}", [f"-Wl,-e,{entry}"])
+        return Image.read(self._link(objects, f"image-{level}", [f"-Wl,-e,{entry}"]), self.compiler)
 
     def code_bytes(self, level: str = LEVELS[0]) -> dict[str, int]:
         """Bytes of code, constants and initialised data that a firmware links for each call alone and for all three.
@@ -153,35 +203,48 @@ class Workshop:
         Keys: malloc, free, realloc, total; and the total's text, data and bss. What a firmware has anyway (memcpy,
         memset, errno) and the driver's sbrk are not counted.
         """
-        without = self._linked_size(level, ())
         found = {}
         for entry in _ENTRIES:
-            size = self._linked_size(level, (entry,)) - without
+            size = self._linked_size(level, (entry,))
             found[entry] = size.text + size.data
-        total = self._linked_size(level, _ENTRIES) - without
+        total = self._linked_size(level, _ENTRIES)
         return found | {"total": total.text + total.data} | vars(total)
 
     def total_bytes(self, level: str = LEVELS[0]) -> int:
-        """The total of `code_bytes`, with two links in place of five."""
-        size = self._linked_size(level, _ENTRIES) - self._linked_size(level, ())
+        """The total of `code_bytes`, with one link in place of four."""
+        size = self._linked_size(level, _ENTRIES)
         return size.text + size.data
 
     def _linked_size(self, level: str, entries: tuple[str, ...]) -> Size:
-        sources = [self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources]
-        support = self._compile(DRIVER / "sbrk.c", "-Os") if self.heap.library else None
-        objects = [*([support] if support else []), *self._support(), *sources]
-        keep = [
-            *(_LIBRARY_SUPPORT if self.heap.library else _SUPPORT),
-            *(self.heap.prefix + entry for entry in entries),
-        ]
-        name = f"size-{level}-{'-'.join(entries)}"
-        return self._link(objects, name, [*(f"-Wl,-u,{symbol}" for symbol in keep), "-Wl,-e,memcpy"]).size
+        """What a firmware links for these calls, beyond what it has anyway."""
+        objects = [self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources]
+        kept = [self.heap.symbol(entry) for entry in entries]
+        return self._size_with(objects, kept, f"size-{level}-{'-'.join(entries)}") - self._size_without()
+
+    def _size_without(self) -> Size:
+        """The same for every heap but for C libraries, each of which has its own memcpy and errno."""
+        key = self.compiler, self.heap.library
+        with _shared_lock:
+            found = _shared.get(key)
+        if found is None:
+            found = self._size_with([], [], "size-without")
+            with _shared_lock:
+                _shared[key] = found
+        assert isinstance(found, Size)
+        return found
+
+    def _size_with(self, objects: list[Path], kept: list[str], name: str) -> Size:
+        own = [_shared_object(self.compiler, DRIVER / "sbrk.c", ("-Os",))] if self.heap.library else []
+        kept = [*(_LIBRARY_SUPPORT if self.heap.library else _SUPPORT), *kept]
+        flags = [*(f"-Wl,-u,{symbol}" for symbol in kept), "-Wl,-e,memcpy"]
+        return _read_size(self._link([*own, *self._support(), *objects], name, flags))
 
     def _support(self) -> list[Path]:
         """The functions that compilers call by themselves; a C library has its own."""
         if self.heap.library:
             return []
-        return [self._compile(DRIVER / "memory.c", "-O2", "-fno-builtin", *_no_loop_idioms(self.compiler))]
+        flags = ("-O2", "-fno-builtin", *_no_loop_idioms(self.compiler))
+        return [_shared_object(self.compiler, DRIVER / "memory.c", flags)]
 
     def _compile(self, source: Path, *flags: str) -> Path:
         key = str(source), flags
@@ -192,14 +255,14 @@ class Workshop:
             self._objects[key] = output
         return self._objects[key]
 
-    def _link(self, objects: list[Path], name: str, flags: list[str]) -> Image:
+    def _link(self, objects: list[Path], name: str, flags: list[str]) -> Path:
         script = DRIVER / f"{self.compiler.cpu.family}.ld"
         specs = SPECS[self.heap.library] if self.heap.library else None
         if specs:
             flags = [*flags, f"--specs={specs}"]
         output = self.folder / f"{name}.elf"
         self.compiler.link(objects, output, [f"-T{script}", *flags], library=bool(self.heap.library))
-        return Image.read(output, self.compiler)
+        return output
 
     def _heap_sources(self) -> list[Path]:
         if self.heap.recipe:

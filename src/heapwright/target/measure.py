@@ -15,6 +15,7 @@ from heapwright.target.compilers import LEVELS, find_compiler
 from heapwright.target.cpus import Cpu, cpu
 from heapwright.target.feed import Input, Run
 from heapwright.target.image import Heap, Image, Workshop
+from heapwright.traces import CALLOC, FREE, REALLOC
 
 if TYPE_CHECKING:
     from heapwright.metrics import Value
@@ -26,8 +27,8 @@ BACKENDS = ("unicorn", "qemu")
 
 DEFAULT_CPU = "cortex-m3"
 
-_KINDS = {"malloc": (0, 1), "realloc": (2,), "free": (3,)}
-"""Operations of a trace by the kind they are told under: a calloc is measured as the malloc it starts with."""
+KINDS = ("malloc", "calloc", "aligned", "realloc", "free")
+"""Kinds of calls; a trace has the first and the last of them at least in this table, be it with a count of 0."""
 
 _ROUND = 1 << 16
 
@@ -102,8 +103,12 @@ class Session:
         backend = find_backend(self.cpu, self.backend)
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
         host = _Host.of(heap, trace, arena)
-        given = Input.of(trace, self.cpu, arena, arena_used=len(host.content) if host else 0)
+        used = len(host.content) if host else 0
+        given = Input.of(trace, self.cpu, arena, used, reference_bytes=heap.reference_bytes)
         run = _run(backend, image, given, heap)
+        cleared = None
+        if (trace.op == CALLOC).any() and (heap.file is None or "heap_calloc" in image.symbols) and not heap.compact:
+            cleared = _run(backend, image, Input.of(trace, self.cpu, arena, used, callocs=True), heap)
         return {
             "heap": heap.name,
             "trace": trace.name,
@@ -117,8 +122,8 @@ class Session:
             "footprint_bytes": _footprint(heap, host, run, code),
             "failed": int(run.refused.sum()),
             "code_bytes": code,
-            "calls": calls_by_kind(run, trace),
-            "phases": _by_phase(run, trace),
+            "calls": calls_by_kind(run, trace, cleared),
+            "phases": _by_phase(run, trace, cleared),
             "prediction": host and host.beside(run),
         }
 
@@ -217,16 +222,32 @@ def _footprint(heap: Heap, host: _Host | None, run: Run, code: dict[str, Any]) -
 # ---- statistics ----------------------------------------------------------------------------------------------------
 
 
-def calls_by_kind(run: Run, trace: Trace, among: NDArray[np.bool_] | None = None) -> dict[str, dict[str, Any]]:
-    """Statistics of the performed calls by kind; of those alone that `among` (one for each performed call) marks."""
-    op = trace.op[run.performed]
+def calls_by_kind(
+    run: Run, trace: Trace, cleared: Run | None = None, among: NDArray[np.bool_] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Statistics of the performed calls by kind.
+
+    Args:
+        run: the replay in which a calloc is the malloc that it starts with, and counts as one.
+        trace: what was replayed.
+        cleared: the same replay with real callocs, whose counts are told as such; None for none.
+        among: one for each performed call; only those that it marks.
+    """
+    op, align = trace.op[run.performed], trace.align[run.performed]
+    asked = among if among is not None else np.ones(len(op), bool)
+    aligned = (align > 1) & (op <= CALLOC)
+    chosen = {
+        "malloc": (op <= CALLOC) & ~aligned,
+        "calloc": (op == CALLOC) & ~aligned & (cleared is not None),
+        "aligned": aligned,
+        "realloc": op == REALLOC,
+        "free": op == FREE,
+    }
     found = {}
-    for kind, operations in _KINDS.items():
-        chosen = np.isin(op, operations)
-        if among is not None:
-            chosen &= among
-        if chosen.any() or kind != "realloc":
-            found[kind] = _statistics(run, np.flatnonzero(chosen))
+    for kind in KINDS:
+        calls = np.flatnonzero(chosen[kind] & asked)
+        if len(calls) or kind in ("malloc", "free"):
+            found[kind] = _statistics(cleared if kind == "calloc" and cleared else run, calls)
     return found
 
 
@@ -286,14 +307,14 @@ def _histogram(values: NDArray[np.int64] | None) -> list[list[int]] | None:
     return [[int(number), int(count)] for number, count in zip(numbers, calls, strict=True)]
 
 
-def _by_phase(run: Run, trace: Trace) -> dict[str, dict[str, Any]] | None:
+def _by_phase(run: Run, trace: Trace, cleared: Run | None) -> dict[str, dict[str, Any]] | None:
     """The statistics of each phase; None where the trace names none."""
     if len(trace.phases) < 2 and not trace.phases[0]:
         return None
     phase = trace.phase[run.performed]
     found = {}
     for index, name in enumerate(trace.phases):
-        kinds = calls_by_kind(run, trace, phase == index)
+        kinds = calls_by_kind(run, trace, cleared, phase == index)
         for kind in kinds.values():
             del kind["instructions_histogram"]
         found[name] = kinds
