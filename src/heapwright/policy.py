@@ -71,10 +71,10 @@ def _serves_empty(pool: dict[str, Any]) -> bool:
     """Whether a pool's arithmetic takes 0 bytes for what it takes 1 byte for."""
     if pool["kind"] == KINDS["quick"]:
         quick = pool["quick"]
-        return _round_up(quick["block_header"] + 1, 1 << quick["block_unit_shift"]) <= quick["block_least"]
+        return bool(_round_up(quick["block_header"] + 1, 1 << quick["block_unit_shift"]) <= quick["block_least"])
     if pool["kind"] == KINDS["general"]:
         general = pool["general"]
-        return _round_up(general["overhead"] + 1, 1 << general["unit_shift"]) <= general["min_block"]
+        return bool(_round_up(general["overhead"] + 1, 1 << general["unit_shift"]) <= general["min_block"])
     return pool["kind"] in (KINDS["fixed"], KINDS["buddy"])
 
 

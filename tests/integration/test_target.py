@@ -258,16 +258,26 @@ def test_recipe_objects_are_measured_as_files_are() -> None:
 
 
 @pytest.fixture
-def small_study(tmp_path: Path, random_trace: Trace) -> Path:
+def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three recipes are enough to be told apart; each takes a compile."""
+    monkeypatch.setattr("heapwright.zoo.names", lambda: ["kingsley", "tlsf", "victim-bins"])
+
+
+class NoSpace:
+    """Nothing beside the zoo."""
+
+    def recipes(self) -> list[Recipe]:
+        return []
+
+
+@pytest.fixture
+def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
     from heapwright.explore import explore
 
-    class Space:
-        def recipes(self) -> list[Recipe]:
-            return [zoo.load("victim-bins")]
-
     path = tmp_path / "trace.parquet"
-    random_trace.write(path)
-    explore([Trace.read(path)], Space(), study_path=tmp_path / "study.duckdb")
+    columns = {key: getattr(random_trace, key)[:4000] for key in ("op", "id", "size")}
+    Trace.from_columns(**columns, ts_us=np.arange(4000)).write(path)
+    explore([Trace.read(path)], NoSpace(), study_path=tmp_path / "study.duckdb")
     return tmp_path / "study.duckdb"
 
 
@@ -293,19 +303,62 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
         assert study.candidate("tlsf").metrics["instructions_malloc_mean"] < tlsf.metrics["instructions_malloc_mean"]
 
 
-def test_code_bytes_as_an_objective(tmp_path: Path) -> None:
+def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: Path) -> None:
+    tools("cortex-m3", None, "unicorn")
+    from heapwright.report import write_report
+    from heapwright.study import Study
+    from heapwright.target.front import measure_front
+
+    source = tmp_path / "bump.c"
+    source.write_text(HEAP_FILE)
+    found = {one["heap"]: one for one in measure_front(small_study, beside=[str(source)])}
+    with Study.open(small_study) as study:
+        assert study.combined.find(str(source)) is None
+    write_report(small_study, tmp_path / "report.html", plots=tmp_path / "plots")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    part = text[text.index("On the target: trace") :]
+    part = part[: part.index("</section>")]
+    for heap in ("tlsf", str(source)):
+        calls = found[heap]["calls"]["malloc"]
+        row = part[part.index(heap) :]
+        assert f"<td>{calls['instructions_max']:,}</td>" in row[: row.index("</tr>")]
+    assert "equals the host&#39;s byte for byte" in part
+    drawn = {path.name for path in (tmp_path / "plots").glob("*.svg")}
+    assert {"instructions-malloc-1-trace.svg", "instructions-free-1-trace.svg", "trade-off-target.svg"} <= drawn
+
+
+def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     tools("cortex-m3", "gcc")
     from heapwright.explore import explore
     from heapwright.study import Study
 
-    class Space:
-        def recipes(self) -> list[Recipe]:
-            return []
-
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
-    explore([trace], Space(), "footprint_bytes,code_bytes", tmp_path / "study.duckdb")
+    explore([trace], NoSpace(), "footprint_bytes,code_bytes", tmp_path / "study.duckdb")
     with Study.open(tmp_path / "study.duckdb") as study:
         sizes = {one.candidate.label: one.candidate.metrics["code_bytes"] for one in study.zoo_standings()}
-        sizes |= {one.label: one.metrics["code_bytes"] for one in study.front()}
     assert sizes["tlsf"] == measure("tlsf", trace, compiler="gcc")["code_bytes"]["total"]
     assert sizes["kingsley"] < sizes["victim-bins"]
+
+
+@pytest.mark.parametrize("name", ["binary-buddy", "variable-pool", "st-compact-memmgr", "contiki-mmem"])
+def test_other_kinds_of_pools_leave_the_hosts_metadata_too(name: str, random_trace: Trace) -> None:
+    tools("cortex-m3", None, "unicorn")
+    trace = Trace.from_columns(**{key: getattr(random_trace, key)[:1500] for key in ("op", "id", "size")})
+    found = Session(backend="unicorn").measure(name, [trace], ["Os"])[0]
+    assert found["prediction"]["metadata_equal"] and not found["failed"]
+    assert {"malloc", "realloc", "free"} == set(found["calls"])
+    assert found["code_bytes"]["malloc"] < found["code_bytes"]["total"]
+
+
+def test_kinds_of_calls_are_told_apart() -> None:
+    """A calloc counts as the malloc it starts with, and once more whole, with clearing."""
+    tools("cortex-m3", None, "unicorn")
+    op, size, align = [0, 1, 0, 2, 3], [400, 400, 400, 500, 0], [0, 0, 64, 0, 0]
+    trace = Trace.from_columns(op=op, id=[1, 2, 3, 1, 2], size=size, align=align)
+    found = Session(backend="unicorn").measure("tlsf", [trace], ["Os"])[0]
+    calls = found["calls"]
+    assert {kind: one["count"] for kind, one in calls.items()} == {
+        "malloc": 2, "calloc": 1, "aligned": 1, "realloc": 1, "free": 1
+    }  # fmt: skip
+    assert calls["calloc"]["stores_mean"] >= calls["malloc"]["stores_mean"] + 100
+    assert found["prediction"]["metadata_equal"]

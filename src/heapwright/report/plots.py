@@ -229,7 +229,9 @@ def instructions(
     binned = {heap: _binned(histogram) for heap, histogram in histograms.items()}
     most = max(max(bins.values()) for bins in binned.values())
     upwards = list(histograms)[::-1]
-    bars = [_bar(heap, at, step, calls, most) for at, heap in enumerate(upwards) for step, calls in binned[heap].items()]
+    bars = [
+        _bar(heap, at, step, calls, most) for at, heap in enumerate(upwards) for step, calls in binned[heap].items()
+    ]
     ends = [
         {"heap": heap, "base": at, "high": _edge(max(binned[heap]) + 1), "worst": histograms[heap][-1][0]}
         for at, heap in enumerate(upwards)

@@ -132,7 +132,7 @@ def _drawn_recipes(
     """The recipes that the page holds: front, zoo, and of the others one for each spot of the plots."""
     kinds = {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
     kinds |= {candidate.id: "front" for candidate in front}
-    kinds = {id: "cloud" for id in measured_ids(study)} | kinds
+    kinds = dict.fromkeys(measured_ids(study), "cloud") | kinds
     rows = _admitted(study)
     ids = study.combined.ids
     standing_out = np.array([ids[row] in kinds for row in rows])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,6 @@ COLOURS = {"front": BLUE, "zoo": VERMILLION, "cloud": CLOUD, "peer": INK}
 """Of a heap in the histograms, by what it is: as in the trade-off, and what is no recipe."""
 HISTOGRAM_HEAPS = 8
 """Heaps in a histogram at most: more rows would be too low to read."""
-
-_Cell = tuple[tuple[str, str, str], Callable[[Mapping[str, Any]], float | int | str | None]]
 
 
 @dataclass(frozen=True)
@@ -83,8 +81,21 @@ def _lead(setting: str, told: Mapping[str, Any]) -> str:
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
-def _columns() -> list[_Cell]:
-    cells: list[_Cell] = []
+_Heading = tuple[str, str, str]
+
+_AFTERWARDS: tuple[tuple[_Heading, tuple[str, ...]], ...] = (
+    (("code", "B", "code and constants of malloc, free and realloc with what they call"), ("code_bytes", "total")),
+    (
+        ("arena", "B", "a recipe's footprint; what a C library took from sbrk, and its static data"),
+        ("footprint_bytes",),
+    ),
+    (("ratio", "", "loads and stores run in the arena / accesses counted on the host"), ("prediction", "ratio")),
+)
+
+
+def _columns() -> list[tuple[_Heading, tuple[str, ...]]]:
+    """Headings, and where in what was told their values are."""
+    found: list[tuple[_Heading, tuple[str, ...]]] = []
     for kind in KINDS:
         for key, words, meaning in (
             ("mean", "mean", "mean over all calls"),
@@ -92,25 +103,32 @@ def _columns() -> list[_Cell]:
             ("max", "max", "the dearest call"),
         ):
             heading = (f"{kind}, {words}", "", f"instructions of a {kind}: {meaning}")
-            cells.append((heading, lambda told, kind=kind, key=key: told["calls"][kind][f"instructions_{key}"]))
-    code = ("code", "B", "code and constants of malloc, free and realloc with what they call, at -Os")
-    arena = ("arena", "B", "footprint of a recipe; what a C library took from sbrk, and its static data")
-    ratio = ("ratio", "", "loads and stores executed in the arena / metadata accesses counted on the host")
-    cells.append((code, lambda told: told["code_bytes"]["total"]))
-    cells.append((arena, lambda told: told["footprint_bytes"]))
-    cells.append((ratio, _ratio))
-    return cells
+            found.append((heading, ("calls", kind, f"instructions_{key}")))
+    return [*found, *_AFTERWARDS]
 
 
-def _ratio(told: Mapping[str, Any]) -> float | str | None:
-    prediction = told["prediction"]
-    if prediction is None:
-        return None
-    return prediction["ratio"] if prediction["metadata_equal"] else "metadata differs"
+def _value(told: Any, keys: Sequence[str]) -> float | int | None:
+    """What was told under these keys, one inside the other; None where there is nothing."""
+    for key in keys:
+        if told is None:
+            return None
+        told = told[key]
+    return told  # type: ignore[no-any-return]
+
+
+def _cell(told: Mapping[str, Any], keys: Sequence[str]) -> str:
+    if keys[0] == "prediction" and told["prediction"] and not told["prediction"]["metadata_equal"]:
+        return "metadata differs"
+    value = _value(told, keys)
+    if value is None:
+        return "\u2013"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def _table(rows: Sequence[_Row], balanced: str) -> Table:
-    cells = _columns()
+    columns = _columns()
     drawn = [
         {
             "id": row.id,
@@ -118,7 +136,7 @@ def _table(rows: Sequence[_Row], balanced: str) -> Table:
             "kind": row.kind,
             "mark": "balanced pick" if row.id == balanced else "",
             "summary": row.summary,
-            "cells": [_text(value(row.told)) for _, value in cells],
+            "cells": [_cell(row.told, keys) for _, keys in columns],
         }
         for row in rows
     ]
@@ -128,15 +146,7 @@ def _table(rows: Sequence[_Row], balanced: str) -> Table:
         equal = all(row.told["prediction"]["metadata_equal"] for row in rows if row.told["prediction"])
         what = "equals the host's byte for byte" if equal else "differs from the host's where the table says so"
         note += f" After the last call the metadata in the target's arena ({compared:,} bytes over all heaps) {what}."
-    return Table([heading for heading, _ in cells], drawn, note)
-
-
-def _text(value: float | int | str | None) -> str:
-    if value is None:
-        return "\u2013"
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if value >= 10 else f"{value:.2f}"
+    return Table([heading for heading, _ in columns], drawn, note)
 
 
 # --- the histograms ---------------------------------------------------------------------------------------------------
