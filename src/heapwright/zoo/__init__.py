@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from heapwright.errors import HeapwrightError
 from heapwright.policy import policy
-from heapwright.recipes import MAX_CLASSES, ROUNDED_UP, Fixed, General, Pool, Quick, Recipe
+from heapwright.recipes import MAX_CLASSES, ROUNDED_UP, Compact, Fixed, General, Pool, Quick, Recipe
 
 SPECIAL_POOLS = "wifi-special-pools"
 """The recipe that `special_pools` derives from what a program or a network really asks for."""
@@ -94,6 +94,8 @@ def _smallest(pool: Pool, laid_out: dict[str, Any], align: int) -> int:
         return int(laid_out["general"]["min_block"])
     if isinstance(pool, Fixed):
         return -(-(min(pool.sizes) + pool.header) // align) * align
+    if isinstance(pool, Compact):
+        return pool.header + align
     assert not isinstance(pool, Quick)
     return pool.size if pool.kind == "partition" else pool.min_block
 
