@@ -457,32 +457,6 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:24:f|24:32:.|56:24:e|80:12:d|
         malloc g 1      |0:24:f|24:8:g|32:24:.|56:24:e|80:12:d|
     """),
-    # as first-fit-fast-free: only the way to the block ahead differs
-    "first-fit-slow-free": (200, """
-        malloc a 10     |0:16:a|
-        malloc b 40     |0:16:a|16:44:b|
-        malloc c 8      |0:16:a|16:44:b|60:12:c|
-        free a          |0:16:.|16:44:b|60:12:c|
-        malloc d 4      |0:8:d|8:8:.|16:44:b|60:12:c|
-        free b          |0:8:d|8:52:.|60:12:c|
-        malloc e 30     |0:8:d|8:36:e|44:16:.|60:12:c|
-        free c          |0:8:d|8:36:e|
-        malloc f 100    |0:8:d|8:36:e|44:104:f|
-        free e          |0:8:d|8:36:.|44:104:f|
-    """),
-    # as best-fit-fast-free: only the way to the block ahead differs
-    "best-fit-slow-free": (200, """
-        malloc a 40     |0:44:a|
-        malloc b 8      |0:44:a|44:12:b|
-        malloc c 20     |0:44:a|44:12:b|56:24:c|
-        malloc d 8      |0:44:a|44:12:b|56:24:c|80:12:d|
-        free a          |0:44:.|44:12:b|56:24:c|80:12:d|
-        free c          |0:44:.|44:12:b|56:24:.|80:12:d|
-        malloc e 18     |0:44:.|44:12:b|56:24:e|80:12:d|
-        malloc f 18     |0:24:f|24:20:.|44:12:b|56:24:e|80:12:d|
-        free b          |0:24:f|24:32:.|56:24:e|80:12:d|
-        malloc g 1      |0:24:f|24:8:g|32:24:.|56:24:e|80:12:d|
-    """),
     # a and b wait in their lists, and 14 bytes take a block for 16; c merges with d and serves h exactly
     "drr-proposed": (6400, """
         malloc a 16     |0:20:a|
@@ -597,6 +571,9 @@ TABLES: dict[str, tuple[int, str]] = {
     """),
 }  # fmt: skip
 """Name -> room in bytes, calls and blocks."""
+
+TABLES |= {f"{fit}-fit-slow-free": TABLES[f"{fit}-fit-fast-free"] for fit in ("first", "best")}
+"""Only the way to the block ahead differs."""
 
 
 def test_every_allocator_has_a_table() -> None:
