@@ -419,7 +419,7 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:16:a|16:16:.|32:16:c|
         malloc d 14     |0:16:a|16:16:d|32:16:c|
     """),
-    # 2 bytes in front; d's search merges what a and b left; the 24 bytes of c and the 12 behind e are apart, so 45 do not fit
+    # 2 bytes in front; d's search merges what a and b left; c's 24 bytes and the 12 behind e are apart: no room for 45
     "st-memmgr": (100, """
         malloc a 10     |0:12:a|
         malloc b 1      |0:12:a|12:8:b|

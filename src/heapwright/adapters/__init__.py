@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
