@@ -29,9 +29,9 @@ struct hw_heap;
 /* What the caller keeps for each object of a heap whose blocks have no header. `pointer` is the reference; `size` and
  * `next` are the heap's. It must stay where it is as long as the object lives. */
 struct hw_handle {
-    void *pointer;
-    size_t size;
-    size_t next;
+    void *pointer; /* where the object is; NULL: there is none */
+    size_t size;   /* of its block, in bytes */
+    size_t next;   /* the handle of the block behind */
 };
 
 /* A piece of the arena as hw_next_block() tells it. */

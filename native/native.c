@@ -624,8 +624,8 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
     return count;
 }
 
-/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; 0 where it has
- * none. */
+/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; 0 where it
+ * has none. */
 static int descriptor_table(struct replay *r, const struct hw_pool *pool, uint32_t *from, uint32_t *used, uint32_t *end)
 {
     const struct hw_partition *g = &pool->partition;
@@ -787,7 +787,8 @@ static void mark_compact(const struct hw_compact *c, const struct hw_block *bloc
     }
 }
 
-/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers. */
+/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers.
+ */
 static void mark_handles(const struct hw_compact *c, struct hw_heap *h, unsigned char *marks, uint32_t *end)
 {
     const uint32_t table = handle_table(c, h);

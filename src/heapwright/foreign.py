@@ -213,7 +213,11 @@ class ForeignHeap:
     # ---- running ---------------------------------------------------------------------------------------------------
 
     def run(
-        self, trace: Trace, arena: int | None, addresses: Path | None = None, mode: Literal["replay", "serves"] = "replay"
+        self,
+        trace: Trace,
+        arena: int | None,
+        addresses: Path | None = None,
+        mode: Literal["replay", "serves"] = "replay",
     ) -> Run:
         """Replay once, checked, in an arena of so many bytes; "serves" ends at the first refusal.
 

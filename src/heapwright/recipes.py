@@ -201,7 +201,7 @@ class General(_Pool):
     grow_least: int = Field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
     resize: Literal["in-place", "both-sides", "keep", "move"] = Field(
         default="in-place",
-        description="realloc shrinks and grows where it can; slides down, too; keeps what fits; always takes a new block",
+        description="realloc resizes where it can; slides down, too; keeps what fits; always takes a new block",
     )
     min_block: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
@@ -551,7 +551,7 @@ def _place_contradictions(pool: General) -> Iterator[str]:
         yield '"merged" "in-place" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
     if pool.resize == "both-sides" and (not _has_tags(pool) or pool.victim_up_to):
         yield (
-            '"resize" "both-sides" looks at the block ahead; it needs "boundary_tags" true with "coalesce" "immediate", '
+            '"resize" "both-sides" looks at the block ahead; it needs "boundary_tags", "coalesce" "immediate" '
             'and no "victim_up_to"; valid: in-place, keep, move'
         )
     if pool.coalesce == "sweep" and (pool.bins != "none" or pool.free_list == "implicit" or pool.order == "size"):

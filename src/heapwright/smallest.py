@@ -20,8 +20,9 @@ def smallest_arena(
         unit: step in bytes.
         enough: an arena that is known to do, None where `serves` holds from some size on.
         steps: 0 where any arena larger than one that serves does so, too: a good guess then takes two probes, another
-            one bisection. Otherwise the search goes up from `low`, each step 1 / `steps` of the size, and again in finer
-            steps where it first succeeds; success on less than such a step can be missed. O(`steps`) probes a doubling.
+            one bisection. Otherwise the search goes up from `low`, each step 1 / `steps` of the size, and again in
+            finer steps where it first succeeds; success on less than a step can be missed. O(`steps`) probes a
+            doubling.
     """
     high = -(-max(guess, low) // unit) * unit
     failed = low // unit * unit - unit
