@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from heapwright.cli.reproduce import command
 from heapwright.errors import HeapwrightError
 from heapwright.packets import PacketTable
-from heapwright.papers import drr, packet_tables, pools, reproduce, wifi
+from heapwright.papers import drr, packet_tables, reproduce, wifi
 from heapwright.papers.page import Page
 from heapwright.profile import profile_packets
 
@@ -37,22 +37,6 @@ def folder(tmp_path: Path) -> Path:
     for name, with_ip in (("campus", True), ("office", True), ("air", False)):
         network(len(name), with_ip).write(tmp_path / "packets" / f"{name}.parquet")
     return tmp_path / "packets"
-
-
-def test_erlang_b_against_known_values() -> None:
-    assert pools.erlang_b(2, 2) == pytest.approx(0.4)
-    assert pools.erlang_b(10, 10) == pytest.approx(0.2146, abs=1e-4)
-    assert 1 - pools.erlang_b(500, 272) == pytest.approx(0.54, abs=0.005)
-
-
-def test_pools_hold_what_the_dossier_of_the_paper_expects(tmp_path: Path) -> None:
-    page = pools.page(None, lambda line: None, requests=100_000)
-    failed = [claim.claim for claim in page.claims if not claim.holds]
-    assert failed == ["utility has a maximum, after which memory is idle (experiment 1)"]
-    point = pools.run(0.002, 80, 2000, 200_000)
-    assert point.admission == pytest.approx(point.erlang, abs=0.01)
-    assert point.pool_utilisation == pytest.approx(0.50, abs=0.01)
-    assert point.utilisation < point.pool_utilisation
 
 
 def test_special_pools_follow_the_rule_of_the_paper() -> None:
