@@ -45,6 +45,7 @@ from heapwright.traffic.tsh import RECORD
         (276, b"\x08\x00\0\0\0\0\0\1\0\1\0\6" + CLIENT + b"\0\0" + PACKET, 160, 140, 6),
         (101, PACKET, 140, 140, 6),
         (12, udp6_packet(12), 60, 60, 17),
+        (12, udp6_packet(12)[:6] + b"\x32" + udp6_packet(12)[7:], 60, 60, 50),
         (228, PACKET, 140, 140, 6),
         (229, udp6_packet(0), 48, 48, 17),
         (0, struct.pack("<I", 2) + PACKET, 144, 140, 6),
