@@ -18,7 +18,7 @@ DRIVER = Path(__file__).with_name("driver")
 SPECS = {"newlib-nano": "nano.specs", "newlib": None, "picolibc": "picolibc.specs"}
 """C libraries that `lib:NAME` names, and the specs file that selects them; newlib is the compiler's default."""
 
-_ENTRIES = ("malloc", "free", "realloc")
+ENTRIES = ("malloc", "free", "realloc")
 _SUPPORT = ("memcpy", "memmove", "memset")
 _LIBRARY_SUPPORT = (*_SUPPORT, "_sbrk", "sbrk", "errno", "__errno", "_impure_ptr")
 # Not counted as the heap's: what firmware has anyway, and what the driver supplies.
@@ -124,6 +124,7 @@ class Workshop:
     heap: Heap
     compiler: Compiler
     _objects: dict[tuple[str, tuple[str, ...]], Path] = field(default_factory=dict)
+    _sizes: dict[tuple[str, tuple[str, ...]], Size] = field(default_factory=dict)
 
     def __enter__(self) -> Workshop:
         self._folder = tempfile.TemporaryDirectory(prefix="heapwright-target-")
@@ -153,20 +154,26 @@ class Workshop:
         Keys: malloc, free, realloc, total; and the total's text, data and bss. What a firmware has anyway (memcpy,
         memset, errno) and the driver's sbrk are not counted.
         """
-        without = self._linked_size(level, ())
-        found = {}
-        for entry in _ENTRIES:
-            size = self._linked_size(level, (entry,)) - without
-            found[entry] = size.text + size.data
-        total = self._linked_size(level, _ENTRIES) - without
+        sizes = {entry: self.size_of((entry,), level) for entry in ENTRIES}
+        found = {entry: size.text + size.data for entry, size in sizes.items()}
+        total = self.size_of(ENTRIES, level)
         return found | {"total": total.text + total.data} | vars(total)
 
     def total_bytes(self, level: str = LEVELS[0]) -> int:
         """The total of `code_bytes`, with two links in place of five."""
-        size = self._linked_size(level, _ENTRIES) - self._linked_size(level, ())
+        size = self.size_of(ENTRIES, level)
         return size.text + size.data
 
+    def size_of(self, entries: tuple[str, ...], level: str = LEVELS[0]) -> Size:
+        """What a firmware links that makes these of the calls ENTRIES, counted as for `code_bytes`."""
+        return self._linked_size(level, entries) - self._linked_size(level, ())
+
     def _linked_size(self, level: str, entries: tuple[str, ...]) -> Size:
+        if (level, entries) not in self._sizes:
+            self._sizes[level, entries] = self._link_size(level, entries)
+        return self._sizes[level, entries]
+
+    def _link_size(self, level: str, entries: tuple[str, ...]) -> Size:
         sources = [self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources]
         support = self._compile(DRIVER / "sbrk.c", "-Os") if self.heap.library else None
         objects = [*([support] if support else []), *self._support(), *sources]
