@@ -89,6 +89,27 @@ def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: 
     assert (found["note"] is None) == (cpu != "cortex-m0plus")
 
 
+MOVING = {
+    "lazy": 'name = "lazy"\n[[pool]]\nkind = "compact"\n',
+    "eager": 'name = "eager"\nalign = 1\n[[pool]]\nkind = "compact"\nwhen = "eager"\nheader = 0\n',
+}
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_heaps_that_move_objects_are_measured(name: str, random_trace: Trace) -> None:
+    tools("cortex-m3", None, "unicorn", "qemu")
+    count = 3_000
+    trace = Trace.from_columns(op=random_trace.op[:count], id=random_trace.id[:count], size=random_trace.size[:count])
+    recipe = Recipe.parse(MOVING[name])
+    arena = 40_000
+    unicorn, qemu = (measure(recipe, trace, backend=backend, arena=arena) for backend in ("unicorn", "qemu"))
+    assert unicorn["prediction"]["metadata_equal"]
+    assert unicorn["failed"] == qemu["failed"] > 0, "the arena is too small for all"
+    for kind in ("malloc", "free"):
+        assert unicorn["calls"][kind]["instructions_histogram"] == qemu["calls"][kind]["instructions_histogram"]
+    assert 0 < unicorn["code_bytes"]["free"] < unicorn["code_bytes"]["total"]
+
+
 def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None:
     from heapwright.replay import replay
 

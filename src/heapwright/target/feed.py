@@ -26,6 +26,7 @@ OUTPUT_AT, PATH_AT, DATA_AT = 0x40, 0x80, 0x1000
 """Offsets in the slow memory: what is written, the file it is written to, and the events."""
 
 MAX_ALIGN_LOG2 = 12
+ARENA_ALIGN = 1 << MAX_ALIGN_LOG2
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,19 @@ class Layout:
     arena_bytes: int
 
     @classmethod
-    def of(cls, memory: Memory, count: int, slots: int, arena_bytes: int) -> Layout:
-        """Place a trace and an arena; the arena goes into the fast memory where it has room for it."""
+    def of(cls, memory: Memory, count: int, slots: int, arena_bytes: int, references: int = 0) -> Layout:
+        """Place a trace and an arena, which goes into the fast memory where that has room for it.
+
+        `references` are the bytes ahead of the arena for the references of objects that move.
+        """
+        front = -(-references // ARENA_ALIGN) * ARENA_ALIGN
         events = memory.slow + DATA_AT
         ticks = events + 8 * count
         objects = ticks + 4 * (count + STUBS)
         end = -(-(objects + 4 * slots) // 65536) * 65536
-        if arena_bytes <= memory.arena_bytes:
-            return cls(events, ticks, objects, end, memory.arena, arena_bytes)
-        return cls(events, ticks, objects, end + arena_bytes, end, arena_bytes)
+        if front + arena_bytes <= memory.arena_bytes:
+            return cls(events, ticks, objects, end, memory.arena + front, arena_bytes)
+        return cls(events, ticks, objects, end + front + arena_bytes, end + front, arena_bytes)
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,11 @@ class Input:
     """Bytes of the arena to be read back after the last call."""
 
     @classmethod
-    def of(cls, trace: Trace, cpu: Cpu, arena_bytes: int, arena_used: int = 0) -> Input:
-        """The trace for an arena of so many bytes. Raises HeapwrightError for alignments above 4096."""
+    def of(cls, trace: Trace, cpu: Cpu, arena_bytes: int, arena_used: int = 0, reference_words: int = 0) -> Input:
+        """The trace for an arena of so many bytes, and words for the reference of each object that moves.
+
+        Raises HeapwrightError for alignments above 4096.
+        """
         from heapwright.replay import call_records
 
         slots, records = call_records(trace)
@@ -75,7 +83,8 @@ class Input:
         log2[aligned] = np.log2(align[aligned]).astype(np.uint32)
         op = np.where(aligned, log2 + 3, op)
         events = np.column_stack([op << 28 | slot, records[:, 1]]).astype(np.uint32)
-        return cls(events, slots, Layout.of(cpu.memory, len(events), slots, arena_bytes), arena_used)
+        layout = Layout.of(cpu.memory, len(events), slots, arena_bytes, 4 * reference_words * slots)
+        return cls(events, slots, layout, arena_used)
 
     def header(self) -> bytes:
         """The driver's `struct feed`."""

@@ -53,9 +53,16 @@ class Heap:
         return cls(name, recipe=resolve_heap(name))
 
     @property
-    def prefix(self) -> str:
-        """What the names of its functions begin with."""
-        return "target_" if self.recipe else "heap_" if self.file else ""
+    def reference_words(self) -> int:
+        """Pointers that the caller keeps for each object that moves; 0 where objects stay."""
+        pool = self.recipe.pools[0] if self.recipe else None
+        return pool.reference_words if pool is not None and pool.kind == "compact" else 0
+
+    def symbol(self, entry: str) -> str:
+        """The function behind one of the calls ENTRIES."""
+        if self.reference_words:
+            return "target_handle_" + {"malloc": "alloc"}.get(entry, entry)
+        return ("target_" if self.recipe else "heap_" if self.file else "") + entry
 
 
 @dataclass(frozen=True)
@@ -139,9 +146,11 @@ class Workshop:
         """The heap with the driver around it, the heap compiled at this level of optimisation."""
         family = self.compiler.cpu.family
         kind = "GENERATED" if self.heap.recipe else "FILE" if self.heap.file else "LIBRARY"
+        words = self.heap.reference_words
+        defines = [f"-DHEAP_{kind}", *([f"-DHEAP_HANDLES={words}"] if words else [])]
         objects = [
             self._compile(DRIVER / f"start_{family}.c", "-Os"),
-            self._compile(DRIVER / "driver.c", "-Os", f"-DHEAP_{kind}", f"-I{self.folder}"),
+            self._compile(DRIVER / "driver.c", "-Os", *defines, f"-I{self.folder}"),
             *self._support(),
             *(self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources),
         ]
@@ -179,7 +188,7 @@ class Workshop:
         objects = [*([support] if support else []), *self._support(), *sources]
         keep = [
             *(_LIBRARY_SUPPORT if self.heap.library else _SUPPORT),
-            *(self.heap.prefix + entry for entry in entries),
+            *map(self.heap.symbol, entries),
         ]
         name = f"size-{level}-{'-'.join(entries)}"
         return self._link(objects, name, [*(f"-Wl,-u,{symbol}" for symbol in keep), "-Wl,-e,memcpy"]).size

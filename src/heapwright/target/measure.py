@@ -102,7 +102,7 @@ class Session:
         backend = find_backend(self.cpu, self.backend)
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
         host = _Host.of(heap, trace, arena)
-        given = Input.of(trace, self.cpu, arena, arena_used=len(host.content) if host else 0)
+        given = Input.of(trace, self.cpu, arena, len(host.content) if host else 0, heap.reference_words)
         run = _run(backend, image, given, heap)
         return {
             "heap": heap.name,

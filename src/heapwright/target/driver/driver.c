@@ -4,7 +4,8 @@
  * through hw_call(), whose labels tell an emulator where counting begins and ends; the ticks of a hardware counter are
  * stored as well, for emulators that cannot look. After the last call the image reaches hw_done().
  *
- * HEAP_GENERATED: the heap that Heapwright generated, with the prefix `target`. HEAP_LIBRARY: the C library's, which
+ * HEAP_GENERATED: the heap that Heapwright generated, with the prefix `target`; with HEAP_HANDLES=N one that moves its
+ * objects, whose references of N pointers lie ahead of the arena. HEAP_LIBRARY: the C library's, which
  * takes memory from sbrk. HEAP_FILE: heap_init(), heap_malloc(), heap_free(), and optionally the others below.
  */
 #include <stddef.h>
@@ -47,10 +48,22 @@ uint32_t hw_stub_if(uint32_t *scratch);
 
 #define CALL(function, a, b, c) hw_call((const void *)(function), (uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c))
 
+static uint32_t refuse(void)
+{
+    return 0;
+}
+
 #if defined(HEAP_GENERATED)
 #include "target_heap.h"
 static struct target_heap *heap;
 #define INIT() ((heap = target_init(hw_feed.arena, hw_feed.arena_bytes)) != NULL)
+#if defined(HEAP_HANDLES)
+#define REFERENCE(object) ((void **)(void *)hw_feed.arena - ((object) - hw_feed.objects + 1) * HEAP_HANDLES)
+#define ALLOC(object, n) CALL(target_handle_alloc, heap, REFERENCE(object), n)
+#define ALLOC_ALIGNED(object, a, n) ((a) <= TARGET_ALIGNMENT ? ALLOC(object, n) : CALL(refuse, 0, 0, 0))
+#define RESIZE(object, n) CALL(target_handle_realloc, heap, REFERENCE(object), n)
+#define RELEASE(object) CALL(target_handle_free, heap, REFERENCE(object), 0)
+#endif
 #define MALLOC(n) CALL(target_malloc, heap, n, 0)
 #define REALLOC(p, n) CALL(target_realloc, heap, p, n)
 #define ALIGNED(a, n) CALL(target_aligned_alloc, heap, a, n)
@@ -74,14 +87,17 @@ __attribute__((weak)) void *heap_realloc(void *pointer, size_t size);
 __attribute__((weak)) void *heap_aligned_alloc(size_t alignment, size_t size);
 #define INIT() heap_init(hw_feed.arena, hw_feed.arena_bytes)
 #endif
-static uint32_t refuse(void)
-{
-    return 0;
-}
 #define MALLOC(n) CALL(malloc, n, 0, 0)
 #define REALLOC(p, n) CALL(realloc ? (const void *)realloc : (const void *)refuse, p, n, 0)
 #define ALIGNED(a, n) CALL(memalign ? (const void *)memalign : (const void *)refuse, a, n, 0)
 #define FREE(p) CALL(free, p, 0, 0)
+#endif
+
+#if !defined(HEAP_HANDLES) /* objects stay: what the heap returns is the object */
+#define ALLOC(object, n) MALLOC(n)
+#define ALLOC_ALIGNED(object, a, n) ALIGNED(a, n)
+#define RESIZE(object, n) REALLOC(*(object), n)
+#define RELEASE(object) FREE(*(object))
 #endif
 
 /* For C libraries' heaps, under both names that they know it by. */
@@ -112,13 +128,13 @@ static uint32_t perform(const struct event *event)
         return SKIPPED;
     }
     if (op == OP_FREE) {
-        FREE(*object);
+        RELEASE(object);
         *object = NULL;
         return hw_ticks;
     }
-    void *found = (void *)(uintptr_t)(op == OP_REALLOC ? REALLOC(*object, event->size)
-                                      : op < 4         ? MALLOC(event->size)
-                                                       : ALIGNED(2u << (op - 4u), event->size));
+    void *found = (void *)(uintptr_t)(op == OP_REALLOC ? RESIZE(object, event->size)
+                                      : op < 4         ? ALLOC(object, event->size)
+                                                       : ALLOC_ALIGNED(object, 2u << (op - 4u), event->size));
     if (found || op != OP_REALLOC) {
         *object = found;
     }
