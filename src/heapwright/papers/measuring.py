@@ -53,10 +53,10 @@ def session() -> Session | None:
         return None
 
 
-def on_target(recipe: Recipe, *traces: Trace) -> list[dict[str, Any]] | None:
+def on_target(recipe: Recipe, *traces: Trace, arena: int | None = None) -> list[dict[str, Any]] | None:
     """What `heapwright measure` tells on each trace, with code sizes at -Os alone; None where nothing can measure."""
     setting = session()
-    return None if setting is None else setting.measure(recipe, traces, ("Os",))
+    return None if setting is None else replace(setting, arena=arena).measure(recipe, traces, ("Os",))
 
 
 def code_sizes(
