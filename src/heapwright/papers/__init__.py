@@ -11,7 +11,7 @@ from typing import Any
 from heapwright.errors import HeapwrightError
 from heapwright.packets import PacketTable
 
-PAGES = ("drr", "modem", "wifi", "pools", "sensor")
+PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 """What can be reproduced; each is a module of this package with a function `page`."""
 
 
