@@ -694,7 +694,8 @@ static inline int check_orders(const struct hw_buddy *y, struct hw_heap *h, uint
         uint32_t before = order_head(y, order);
         uint32_t node = load_link(&y->links, h, before);
         while (node) {
-            if (node < y->start + y->header || node >= load4(h, y->top_at)) {
+            const uint32_t at = node - y->header - y->start;
+            if (node < y->start + y->header || node >= load4(h, y->top_at) || (at & (order_size(y, 0) - 1u)) != 0) {
                 return HW_BROKEN_BOUNDS;
             }
             if (load_order(y, h, node - y->header) != order << 1 || *listed >= most) {

@@ -415,8 +415,9 @@ static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint3
     }
 }
 
-/* Makes the object at `at` n bytes large where it lies; 0 where it cannot, and nothing has changed. */
-static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
+/* Makes the object at `at` n bytes large without a search, and returns where it is; 0 where it cannot, and nothing has
+ * changed. */
+static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
@@ -425,15 +426,17 @@ static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint
                 return 0;
             }
             if (pool->kind == HW_FIXED) {
-                return n <= pool_capacity(pool, h, at);
+                return n <= pool_capacity(pool, h, at) ? at : 0;
             }
             if (pool->kind == HW_BUDDY) {
-                return buddy_resize(&pool->buddy, h, at, n);
+                return buddy_resize(&pool->buddy, h, at, n) ? at : 0;
             }
             if (pool->kind == HW_PARTITION) {
-                return partition_resize(&pool->partition, h, partition_number(&pool->partition, at), n);
+                const uint32_t number = partition_number(&pool->partition, at);
+                return partition_resize(&pool->partition, h, number, n) ? at : 0;
             }
-            return general_resize(&pool->general, h, at - pool->general.header, n);
+            const uint32_t b = general_resize(&pool->general, h, at - pool->general.header, n);
+            return b ? b + pool->general.header : 0;
         }
     }
     return 0;
@@ -441,8 +444,9 @@ static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint
 
 static inline uint32_t heap_realloc(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
 {
-    if (heap_resize(p, h, at, n)) {
-        return at;
+    const uint32_t resized = heap_resize(p, h, at, n);
+    if (resized) {
+        return resized;
     }
     const uint32_t moved = heap_malloc(p, h, n);
     if (moved) {
@@ -595,7 +599,8 @@ static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *h
     return pointer ? heap_capacity(p, heap, address_of(p, heap, pointer)) : 0;
 }
 
-/* ---- objects that move: the compact pool is its recipe's only one ------------------------------------------------- */
+/* ---- objects that move: the compact pool is its recipe's only one -------------------------------------------------
+ */
 
 /* With checks: counts a reference that leads to no object; 0 for such a one. */
 static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)

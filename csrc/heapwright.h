@@ -29,9 +29,9 @@ struct hw_heap;
 /* What the caller keeps for each object of a heap whose blocks have no header. `pointer` is the reference; `size` and
  * `next` are the heap's. It must stay where it is as long as the object lives. */
 struct hw_handle {
-    void *pointer;
-    size_t size;
-    size_t next;
+    void *pointer; /* where the object is; NULL: there is none */
+    size_t size;   /* of its block, in bytes */
+    size_t next;   /* the handle of the block behind */
 };
 
 /* A piece of the arena as hw_next_block() tells it. */
@@ -92,15 +92,15 @@ HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *hea
 
 /* ---- Heaps that move their objects ----
  *
- * Recipes with a compact pool have these functions in place of the ones above. An object is reached through a reference,
- * a variable of type void * that the caller provides and that stays where it is as long as the object lives. Any call
- * that gives or takes memory may move objects; no other does.
+ * Recipes with a compact pool have these functions in place of the ones above. An object is reached through a
+ * reference, a variable of type void * that the caller provides and that stays where it is as long as the object lives.
+ * Any call that gives or takes memory may move objects; no other does.
  *
  * Where handles are with the caller, the reference holds the object's address, and the heap rewrites it whenever the
  * object moves: read it anew after every call. It must lie near enough to the arena for the header's field: with 4-byte
- * headers within 32767 pointers of the arena's first byte, on either side. Where blocks have no header, the reference is
- * the first member of a struct hw_handle. Where handles are in the arena, the reference leads to the handle and may be
- * copied; hw_handle_pointer() tells the object's address. */
+ * headers within 32767 pointers of the arena's first byte, on either side. Where blocks have no header, the reference
+ * is the first member of a struct hw_handle. Where handles are in the arena, the reference leads to the handle and may
+ * be copied; hw_handle_pointer() tells the object's address. */
 
 /* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1. Returns 1,
  * or 0 if and only if the heap has no room for it or the reference is too far away; that is counted, and *reference is

@@ -35,6 +35,9 @@ enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED 
 /* general: what becomes of the memory that was never used */
 enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2 };
 
+/* general: how realloc changes a block where it lies */
+enum { HW_RESIZE_IN_PLACE = 0, HW_RESIZE_BOTH_SIDES = 1, HW_RESIZE_KEEP = 2, HW_RESIZE_MOVE = 3 };
+
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
 
@@ -113,6 +116,7 @@ struct hw_general {
     uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST */
     uint32_t end_word;        /* derived: 1: a used block of no size marks the end of the blocks */
     uint32_t grow_least;      /* least bytes by which the blocks grow */
+    uint32_t resize;          /* HW_RESIZE_... */
     uint32_t region;          /* bytes of a region of its own; 0: shares the rest of the arena */
     uint32_t checks;          /* derived: 1: a block that merges away is marked as free, so that a second free shows */
     uint32_t size_raw;        /* derived: the word is size | flags, without shifting */

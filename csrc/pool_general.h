@@ -1112,46 +1112,100 @@ static inline int extend_over_boundary(const struct hw_general *g, struct hw_hea
     return 0;
 }
 
-/* Makes the used block b hold n bytes where it lies; 0 where it cannot, and nothing has changed.
- * Shrinking gives the end back. Growing takes from the free block behind, the victim or the top. */
-static inline int general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
+/* Bytes of the free block at `end`, where that may join the block in front of it; 0 where there is none. */
+static inline uint32_t free_behind(const struct hw_general *g, struct hw_heap *h, uint32_t end)
 {
-    const uint32_t word = load_word(g, h, b);
-    const uint32_t size = word_size(g, word);
-    const uint32_t need = block_size_for(g, n);
-    if (need <= size) {
-        general_trim(g, h, b, need);
-        return 1;
-    }
-    const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
-    const uint32_t end = b + size;
-    uint32_t gained = 0;
-    if (extend_over_boundary(g, h, end, need - size, &gained)) {
-        store_word(g, h, b, size_word(g, size + gained, flags));
-        keep_rover_on_block(g, h, b, end + gained);
-        return 1;
-    }
     if (g->coalesce == HW_NEVER || end == load4(h, g->top_at)) {
         return 0;
     }
     if (g->victim_up_to && end == load4(h, g->victim_at)) {
         return 0;
     }
-    const uint32_t next_word = load_word(g, h, end);
-    const uint32_t next_size = word_size(g, next_word);
-    if ((next_word & HW_USED) || size + next_size < need) {
+    const uint32_t word = load_word(g, h, end);
+    return word & HW_USED ? 0 : word_size(g, word);
+}
+
+/* Bytes of the free block ahead of b; 0 where that is used, or too small to merge. */
+static inline uint32_t free_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    if (has_flag_before(g) && (word & HW_PREV_USED)) {
         return 0;
     }
-    freelist_remove(g, h, end, next_size);
+    return size_before(g, h, b);
+}
+
+/* Lets the used block b, whose word has been read, take in the free block behind, of `behind` bytes. */
+static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
+                                 uint32_t behind)
+{
+    const uint32_t size = word_size(g, word);
+    const uint32_t end = b + size;
+    freelist_remove(g, h, end, behind);
     note_block_gone(h, g->overhead);
-    store_word(g, h, b, size_word(g, size + next_size, flags));
-    note_reach(g, h, b, size + next_size);
-    keep_rover_on_block(g, h, b, end + next_size);
-    if (g->boundary_tags && can_merge(g, next_size)) {
-        mark_before_used(g, h, end + next_size);
+    store_word(g, h, b, size_word(g, size + behind, word & ((1u << g->flag_bits) - 1u)));
+    note_reach(g, h, b, size + behind);
+    keep_rover_on_block(g, h, b, end + behind);
+    if (g->boundary_tags && can_merge(g, behind)) {
+        mark_before_used(g, h, end + behind);
     }
-    general_trim(g, h, b, need);
-    return 1;
+}
+
+/* Lets the used block b, of `size` bytes, slide down into the free block ahead, of `ahead` bytes. */
+static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t ahead)
+{
+    const uint32_t to = b - ahead;
+    freelist_remove(g, h, to, ahead);
+    note_block_gone(h, g->overhead);
+    const uint32_t flags = load_word(g, h, to) & ((1u << g->flag_bits) - 1u);
+    store_word(g, h, to, size_word(g, ahead + size, flags | HW_USED));
+    note_reach(g, h, to, ahead + size);
+    keep_rover_on_block(g, h, to, b + size);
+    move_payload(h, to + g->header, b + g->header, size - g->overhead);
+}
+
+/* Makes the used block b hold n bytes without a search; 0 where it cannot, and nothing has changed. Returns the block,
+ * which has moved only if the policy lets it slide down. Shrinking gives the end back. Growing takes from the free
+ * block behind, the victim or the top, or from both sides. */
+static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
+{
+    if (g->resize == HW_RESIZE_MOVE) {
+        return 0;
+    }
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t size = word_size(g, word);
+    const uint32_t need = block_size_for(g, n);
+    if (g->resize == HW_RESIZE_KEEP) {
+        return need <= size ? b : 0;
+    }
+    if (need <= size) {
+        general_trim(g, h, b, need);
+        return b;
+    }
+    const uint32_t end = b + size;
+    uint32_t gained = 0;
+    if (extend_over_boundary(g, h, end, need - size, &gained)) {
+        store_word(g, h, b, size_word(g, size + gained, word & ((1u << g->flag_bits) - 1u)));
+        keep_rover_on_block(g, h, b, end + gained);
+        return b;
+    }
+    const uint32_t behind = free_behind(g, h, end);
+    uint32_t ahead = 0;
+    if (g->resize == HW_RESIZE_BOTH_SIDES && size + behind != need) {
+        ahead = free_ahead(g, h, b, word);
+    }
+    if (ahead + size + behind < need) {
+        return 0;
+    }
+    uint32_t all = size;
+    if (ahead + size < need || ahead == 0) {
+        absorb_behind(g, h, b, word, behind);
+        all += behind;
+    }
+    if (ahead) {
+        slide_down(g, h, b, all, ahead);
+    }
+    general_trim(g, h, b - ahead, need);
+    return b - ahead;
 }
 
 /* A block of this size holds n bytes at any alignment beyond the policy's, see general_align(). */

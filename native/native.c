@@ -544,6 +544,21 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     return 0;
 }
 
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)
+{
+    struct replay r;
+    struct hw_metrics metrics;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    if (failed) {
+        return failed;
+    }
+    for (uint64_t i = 0; i < calls->count && metrics.failed == 0; i++) {
+        replay_call(&r, i);
+    }
+    replay_end(&r);
+    return metrics.failed == 0;
+}
+
 /* ---- the heap map ------------------------------------------------------------------------------------------------ */
 
 struct map {
@@ -609,8 +624,8 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
     return count;
 }
 
-/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; 0 where it has
- * none. */
+/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; 0 where it
+ * has none. */
 static int descriptor_table(struct replay *r, const struct hw_pool *pool, uint32_t *from, uint32_t *used, uint32_t *end)
 {
     const struct hw_partition *g = &pool->partition;
@@ -772,7 +787,8 @@ static void mark_compact(const struct hw_compact *c, const struct hw_block *bloc
     }
 }
 
-/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers. */
+/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers.
+ */
 static void mark_handles(const struct hw_compact *c, struct hw_heap *h, unsigned char *marks, uint32_t *end)
 {
     const uint32_t table = handle_table(c, h);

@@ -65,20 +65,25 @@ uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t cou
 /* Bytes of the references of objects that move, which a replay keeps in front of the arena; 0 where objects stay. */
 size_t hw_front_bytes(const struct hw_policy *policy, const struct hw_calls *calls);
 
-/* Reserves address space for arenas, and `front` bytes ahead of it; memory is taken as it is touched. It is aligned to a
- * power of two of at least `bytes`, so that aligned requests find the same addresses in every run. NULL where the system
- * refuses. */
+/* Reserves address space for arenas, and `front` bytes ahead of it; memory is taken as it is touched. It is aligned to
+ * a power of two of at least `bytes`, so that aligned requests find the same addresses in every run. NULL where the
+ * system refuses. */
 void *hw_reserve(size_t front, size_t bytes);
 void hw_unreserve(void *memory, size_t front, size_t bytes);
 
-/* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused requests are counted, and later calls of the
- * refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and all invariants after every call).
- * `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers,
- * and bytes ever covered, after each call. `bounds`, ascending in `covered` and descending in `accesses`, may be NULL:
- * a replay that exceeds one is given up, and its other numbers mean nothing. Returns 0, or -1 where there is no memory,
- * or -2 where the arena is too small for the heap's control data. O(count) calls of the heap. */
+/* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
+ * requests are counted, and later calls of the refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and
+ * all invariants after every call). `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes,
+ * bytes of live blocks with headers, and bytes ever covered, after each call. `bounds`, ascending in `covered` and
+ * descending in `accesses`, may be NULL: a replay that exceeds one is given up, and its other numbers mean nothing.
+ * Returns 0, or -1 where there is no memory, or -2 where the arena is too small for the heap's control data. O(count)
+ * calls of the heap. */
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
               const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics);
+
+/* Whether a fresh heap of `bytes` bytes at `memory` serves all of the calls: 1 or 0, or a negative number as
+ * hw_replay() returns. Ends at the first refusal. */
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes);
 
 /* Replays and describes the whole arena after each of the calls `columns`, ascending. Writes at most `room` runs.
  * Returns the number of runs there are, or a negative number as hw_replay() does. */

@@ -136,6 +136,7 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "remainder", "filed")
     _maybe(rng, 0.3, general, "merged", "in-place")
     _maybe(rng, 0.3, general, "merge_until", "enough")
+    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "move"]))
     _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([header, 16, 32, 48, 100]))
     if binned:
@@ -176,6 +177,8 @@ def random_general_recipe(rng: random.Random) -> Recipe:
             return Recipe.from_dict({"align": rng.choice([1, 2, 4, 8, 16]), "pool": [pool]})
         except HeapwrightError:
             continue
+
+
 def _buddy(rng: random.Random, header: int) -> dict[str, Any]:
     buddy: dict[str, Any] = {"kind": "buddy", "header": header, "min_block": rng.choice([8, 16, 32, 64])}
     _maybe(rng, 0.4, buddy, "max_block", rng.choice([64, 512, 4096, 65536]))

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from heapwright.adapters import ARGUMENTS, BYTES, Adapter, WordSize, call, is_na
 from heapwright.errors import HeapwrightError
 from heapwright.host_timing import Bench, Program, find_compiler
 from heapwright.metrics import METRICS, Value
-from heapwright.replay import call_records, lower_bound
+from heapwright.replay import call_records, fit_steps, lower_bound
 from heapwright.smallest import smallest_arena
 from heapwright.traces import FREE, OP_NAMES
 
@@ -39,6 +39,8 @@ FLAGS = ("-std=gnu11", "-O2", "-w", "-fno-pie", "-no-pie", "-fno-builtin-malloc"
 
 DRIVER = Path(__file__).with_name("foreign_driver.c")
 LEAST_AMPLE = 1 << 16
+COMPILED_STEPS = 32
+"""Fineness of the search for the smallest arena of a heap that is compiled anew for each size, see `smallest_arena`."""
 SECONDS, SECONDS_A_CALL = 60.0, 1e-4
 """How long a replay may take by default: so much, and so much more for each call."""
 
@@ -210,12 +212,21 @@ class ForeignHeap:
 
     # ---- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, trace: Trace, arena: int | None, addresses: Path | None = None) -> Run:
-        """Replay once, checked, in an arena of so many bytes. Raises ForeignHeapError."""
+    def run(
+        self,
+        trace: Trace,
+        arena: int | None,
+        addresses: Path | None = None,
+        mode: Literal["replay", "serves"] = "replay",
+    ) -> Run:
+        """Replay once, checked, in an arena of so many bytes; "serves" ends at the first refusal.
+
+        Raises ForeignHeapError.
+        """
         program = self.program(arena)
         result = self._folder / "result"
         result.write_bytes(bytes(_RESULT.size))
-        command = [str(program), str(_calls_file(trace)), "replay", str(arena or 0), str(result)]
+        command = [str(program), str(_calls_file(trace)), mode, str(arena or 0), str(result)]
         command += [str(addresses)] if addresses else []
         ended = self._finish(command, trace)
         fields = _RESULT.unpack(result.read_bytes())
@@ -287,12 +298,13 @@ class ForeignHeap:
 
         def serves(size: int) -> bool:
             try:
-                return not self.run(trace, size).failed
+                return not self.run(trace, size, mode="serves").failed
             except ForeignHeapError:
                 return False
 
         low = max(lower_bound(trace, self.align), self.adapter.min_arena)
-        return smallest_arena(serves, low, ample.footprint or low, step or self.unit, ample.arena)
+        steps = COMPILED_STEPS if self.adapter.array else fit_steps(trace)
+        return smallest_arena(serves, low, ample.footprint or low, step or self.unit, ample.arena, steps)
 
     def timed_program(self, trace: Trace, arena: int | None = None) -> Program:
         """The program for `heapwright.host_timing`, in an arena of so many bytes; None is ample.
@@ -419,9 +431,46 @@ _PARAMETERS = {
     "calloc": "size_t size",
     "aligned_alloc": "size_t align, size_t size",
     "usable_size": "void *pointer",
+    "pointer": "void *slot",
 }
 _LIBRARY_PARAMETERS = {"init": "void *, size_t", "calloc": "size_t, size_t"}
 
+
+_HANDLES = """
+#include <sys/mman.h>
+typedef union handle_slot {{ {handle} handle; union handle_slot *next; }} handle_slot;
+static handle_slot *handles, *given_back;
+static size_t handles_taken;
+static {handle} *take_handle(void)
+{{
+    if (handles == NULL) {{
+        handles = mmap(NULL, sizeof(handle_slot) << 20, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }}
+    handle_slot *taken = given_back;
+    if (taken != NULL) {{
+        given_back = taken->next;
+    }} else if (handles_taken >> 20 == 0) {{
+        taken = &handles[handles_taken++];
+    }}
+    return &taken->handle;
+}}
+static void give_back({handle} *handle)
+{{
+    handle_slot *slot = (handle_slot *)handle;
+    slot->next = given_back;
+    given_back = slot;
+}}
+"""
+"""Room for the handles of 2^20 objects, outside the arena: they are the program's memory."""
+
+_THROUGH_HANDLES = {
+    "malloc": "{type} *handle = take_handle(); if (handle && ({call})) return handle; "
+    "if (handle) give_back(handle); return NULL;",
+    "free": "{type} *handle = pointer; {call}; give_back(handle);",
+    "realloc": "{type} *handle = pointer; return ({call}) ? pointer : NULL;",
+    "pointer": "{type} *handle = slot; return {call};",
+}
 
 _IN_FRONT = """
 #include <stdint.h>
@@ -465,6 +514,7 @@ def _interface(adapter: Adapter, align: int) -> str:
     for key, parameters in _PARAMETERS.items():
         if call(adapter, key):
             lines += [f"{ARGUMENTS[key][0]} foreign_{key}({parameters});", f"#define FOREIGN_HAS_{key.upper()}"]
+    lines.append(f"#define FOREIGN_MOVES {int(bool(adapter.handle))}")
     if not adapter.calloc:
         lines.append("#define foreign_calloc(size) foreign_malloc(size)")
     if adapter.array:
@@ -485,6 +535,9 @@ def _calls(adapter: Adapter, sources: Sequence[Path], front: Recipe | None) -> s
         parts.append(_IN_FRONT.format(bytes=_front_bytes(front)))
         init += " front = front_init(front_arena, sizeof front_arena);"
         bodies = _FRONT_FIRST
+    if adapter.handle:
+        parts.append(_HANDLES.format(handle=adapter.handle))
+        bodies = {key: body.replace("{type}", adapter.handle) for key, body in _THROUGH_HANDLES.items()}
     parts += [
         "static void *foreign_heap;",
         "#define heap foreign_heap",

@@ -1,7 +1,7 @@
 /* foreign_driver.c: replays a trace on somebody else's heap, in a process of its own.
  *
  *     driver CALLS PASSES BYTES              prints the nanoseconds of CPU time that each pass took
- *     driver CALLS replay BYTES RESULT [AT]  replays once, checks every object, and fills in `struct result`
+ *     driver CALLS replay|serves BYTES RESULT [AT]  replays once, checks every object, and fills in `struct result`
  *
  * CALLS is what heapwright.host_timing writes: number of calls and slots, then one record a call; a replay wants a
  * weight (int64) for each call behind them. RESULT is mapped, so that it tells how far a heap came that crashed or
@@ -56,8 +56,9 @@ struct result {
 };
 
 struct object {
-    unsigned char *base;    /* what the heap returned; NULL where it refused */
-    unsigned char *payload; /* the same, or further up where the trace asks for more alignment than the heap gives */
+    unsigned char *base;    /* what the heap returned, a handle where objects move; NULL where it refused */
+    unsigned char *payload; /* the same, or further up where the trace asks for more alignment than the heap gives;
+                             * where a handle led when it was last asked */
     uint32_t size;
     uint32_t tag;
 };
@@ -72,6 +73,7 @@ struct driver {
     uint64_t *at;
     unsigned char *memory; /* the arena; NULL where the heap gets memory from the system */
     size_t bytes;
+    int ends_at_refusal;
     uint64_t live;
     uint64_t sampled; /* live bytes when resident memory was last looked at */
     uint64_t resident;
@@ -229,6 +231,9 @@ static size_t wanted(uint32_t size)
 static unsigned char *allocate(const struct call *call)
 {
     const uint32_t align = call->align > FOREIGN_ALIGN ? call->align : 0;
+    if (FOREIGN_MOVES && align) {
+        return NULL;
+    }
     if (call->op_and_slot >> 30 == CALLOC && align == 0) {
         return foreign_calloc(wanted(call->size));
     }
@@ -239,10 +244,24 @@ static unsigned char *allocate(const struct call *call)
 #endif
 }
 
-static unsigned char *aligned(unsigned char *pointer, uint32_t align)
+static unsigned char *payload_of(unsigned char *base, uint32_t align)
 {
+#ifdef FOREIGN_HAS_POINTER
+    (void)align;
+    return foreign_pointer(base);
+#else
     const uintptr_t mask = align > FOREIGN_ALIGN ? align - 1u : 0;
-    return (unsigned char *)(((uintptr_t)pointer + mask) & ~mask);
+    return (unsigned char *)(((uintptr_t)base + mask) & ~mask);
+#endif
+}
+
+/* Whether the object still holds what it was filled with, wherever it is now. */
+static int is_sound(struct object *object)
+{
+    if (FOREIGN_MOVES) {
+        object->payload = payload_of(object->base, 0);
+    }
+    return is_intact(object, object->payload, object->size);
 }
 
 /* How much of the object the program may use. */
@@ -285,13 +304,13 @@ static void replay_allocation(struct driver *d, uint32_t i, struct object *objec
         d->result->failed++;
         return;
     }
-    enter(d, i, object, base, aligned(base, d->calls[i].align));
+    enter(d, i, object, base, payload_of(base, d->calls[i].align));
 }
 
 static unsigned char *resize(const struct object *object, uint32_t had, uint32_t size)
 {
 #ifdef FOREIGN_HAS_REALLOC
-    if (object->base == object->payload) {
+    if (FOREIGN_MOVES || object->base == object->payload) {
         (void)had;
         return foreign_realloc(object->base, wanted(size));
     }
@@ -316,13 +335,14 @@ static void replay_realloc(struct driver *d, uint32_t i, struct object *object, 
         d->result->failed++;
         return;
     }
-    check_pointer(d, moved, size);
-    if (!is_intact(object, moved, *requested < size ? *requested : size)) {
+    unsigned char *payload = payload_of(moved, 0);
+    check_pointer(d, payload, size);
+    if (!is_intact(object, payload, *requested < size ? *requested : size)) {
         fault(d, CORRUPT);
     }
     d->live -= *requested;
     *requested = size;
-    enter(d, i, object, moved, moved);
+    enter(d, i, object, moved, payload);
 }
 
 static void replay_free(struct driver *d, struct object *object, uint32_t requested)
@@ -330,7 +350,7 @@ static void replay_free(struct driver *d, struct object *object, uint32_t reques
     if (object->base == NULL) {
         return;
     }
-    if (!is_intact(object, object->payload, object->size)) {
+    if (!is_sound(object)) {
         fault(d, CORRUPT);
     }
     d->live -= requested;
@@ -342,7 +362,7 @@ static void replay_checked(struct driver *d)
 {
     uint32_t *requested = shared(d->slots * sizeof *requested);
     struct result *result = d->result;
-    for (uint32_t i = 0; i < d->count; i++) {
+    for (uint32_t i = 0; i < d->count && !(d->ends_at_refusal && result->failed); i++) {
         const uint32_t slot = d->calls[i].op_and_slot & 0x3fffffffu;
         const uint32_t op = d->calls[i].op_and_slot >> 30;
         int64_t weight;
@@ -360,8 +380,7 @@ static void replay_checked(struct driver *d)
         result->weight += (double)weight;
     }
     for (uint32_t slot = 0; slot < d->slots; slot++) {
-        if (d->objects[slot].base != NULL &&
-            !is_intact(&d->objects[slot], d->objects[slot].payload, d->objects[slot].size)) {
+        if (d->objects[slot].base != NULL && !is_sound(&d->objects[slot])) {
             fault(d, CORRUPT);
         }
     }
@@ -494,7 +513,7 @@ int main(int argc, char **argv)
 {
     struct driver d = {0};
     if (argc < 4) {
-        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES BYTES | driver CALLS replay BYTES RESULT [AT]\n");
+        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES BYTES | driver CALLS replay|serves BYTES RESULT [AT]\n");
         return 2;
     }
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -513,7 +532,8 @@ int main(int argc, char **argv)
             stop("arena");
         }
     }
-    if (strcmp(argv[2], "replay") == 0 && argc > 4) {
+    d.ends_at_refusal = strcmp(argv[2], "serves") == 0;
+    if (argc > 4 && (d.ends_at_refusal || strcmp(argv[2], "replay") == 0)) {
         replay_once(&d, argv[4], argc > 5 ? argv[5] : NULL);
     } else {
         measure(&d, atoi(argv[2]));

@@ -39,6 +39,7 @@ FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
 COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4, "sweep": 5}
 SEARCH_FROM = {"start": 0, "freed": 1, "lowest-free": 2, "tried": 3}
 TOPS = {"last": 0, "bump": 1, "list": 2}
+RESIZES = {"in-place": 0, "both-sides": 1, "keep": 2, "move": 3}
 FLUSHES = {"never": 0, "over-limit": 1, "before-growing": 2}
 
 MAX_REQUEST = 0x7FFF0000
@@ -274,6 +275,7 @@ class _Layout:
             "top": TOPS[pool.top],
             "end_word": int(tags and pool.top == "list"),
             "grow_least": _round_up(pool.grow_least, pool.unit),
+            "resize": RESIZES[pool.resize],
             "bin_round_up": int(pool.bins in ("two-level", "half-fit")),
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,

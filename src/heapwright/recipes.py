@@ -199,6 +199,10 @@ class General(_Pool):
         default="last", description="memory never used: taken last, taken last and never given back, or a free block"
     )
     grow_least: int = Field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
+    resize: Literal["in-place", "both-sides", "keep", "move"] = Field(
+        default="in-place",
+        description="realloc resizes where it can; slides down, too; keeps what fits; always takes a new block",
+    )
     min_block: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
     )
@@ -545,6 +549,11 @@ def _place_contradictions(pool: General) -> Iterator[str]:
     unsorted = pool.bins == "none" and pool.free_list != "implicit" and pool.order in ("lifo", "fifo")
     if pool.merged == "in-place" and (pool.coalesce != "immediate" or not unsorted):
         yield '"merged" "in-place" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
+    if pool.resize == "both-sides" and (not _has_tags(pool) or pool.victim_up_to):
+        yield (
+            '"resize" "both-sides" looks at the block ahead; it needs "boundary_tags", "coalesce" "immediate" '
+            'and no "victim_up_to"; valid: in-place, keep, move'
+        )
     if pool.coalesce == "sweep" and (pool.bins != "none" or pool.free_list == "implicit" or pool.order == "size"):
         yield '"coalesce" "sweep" passes over one list before each search; it needs one list, not in "order" "size"'
 
@@ -1124,6 +1133,7 @@ def _general_summary(pool: General) -> str:
     words += ["merge until enough"] if pool.merge_until == "enough" else []
     words += [f"top {pool.top}"] if pool.top != "last" else []
     words += [f"grow at least {pool.grow_least} B"] if pool.grow_least else []
+    words += [f"resize {pool.resize}"] if pool.resize != "in-place" else []
     words += [f"large bins {pool.large_order}"] if pool.large_order else []
     words += ["unsorted queue"] if pool.unsorted else []
     words += [f"at most {pool.most_bins} bins"] if pool.most_bins else []

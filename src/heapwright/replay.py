@@ -21,6 +21,7 @@ from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.metrics import METRICS, TARGET_METRICS, Value, with_energy
 from heapwright.policy import policy
+from heapwright.recipes import General
 from heapwright.smallest import smallest_arena
 
 if TYPE_CHECKING:
@@ -319,29 +320,37 @@ def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
     """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
 
     `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
-    needs exactly its high-water mark, which two replays prove. Otherwise the sizes between the lower bound and an arena
-    that is known to do are bisected, and the result's lower neighbour is known to fail; whether a smaller arena would
-    do after all is not known, because the property is not monotone in general.
+    needs exactly its high-water mark, which two replays prove. Where all memory is one free block from the start, what
+    goes where depends on the arena, and a larger one may fail where a smaller one does: the search then goes up from
+    the lower bound in steps of 1 / `fit_steps(trace)` of the size, and again in finer ones.
     """
     struct = policy_struct(recipe)
     found, _ = _run(trace, recipe, struct, None)
     return _fit(trace, recipe, struct, found, step)
 
 
+def fit_steps(trace: Trace) -> int:
+    """How fine the search for the smallest arena goes where the size of the arena decides what goes where."""
+    return 512 if len(trace) <= 20_000 else 128
+
+
 def _fit(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | None) -> int | None:
     if found.failed:
         return None
     unit = step or recipe.align
+    calls = _calls_of(trace)
 
     def serves(size: int) -> bool:
         if size < struct.fixed_end:
             return False
-        outcome, _ = _run(trace, recipe, struct, size)
-        return not outcome.failed
+        code = lib.hw_serves(struct, calls.struct, _memory(struct, calls, size), size)
+        _explain(min(code, 0), recipe, struct, size)
+        return bool(code)
 
     exact = int(struct.fixed_end + found.shared)
     low = max(int(struct.fixed_end), lower_bound(trace, recipe.align))
-    enough = smallest_arena(serves, low, exact, unit)
+    depends = any(isinstance(pool, General) and pool.top == "list" and not pool.region for pool in recipe.pools)
+    enough = smallest_arena(serves, low, exact, unit, steps=fit_steps(trace) if depends else 0)
     return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
 
 

@@ -147,9 +147,10 @@ class Space:
 
 
 def _zoo() -> list[Recipe]:
+    """The zoo without heaps that move their objects: programs that use malloc cannot use these."""
     from heapwright import zoo
 
-    return zoo.recipes()
+    return [recipe for recipe in zoo.recipes() if not isinstance(recipe.pools[0], Compact)]
 
 
 class _Levels:

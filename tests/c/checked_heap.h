@@ -37,7 +37,7 @@ struct checked {
     uint32_t peak;      /* as told last */
     uint32_t uncovered; /* peak of a fresh heap */
     uint64_t operations;
-    uint64_t moved_bytes; /* when it was looked at last */
+    uint64_t moved_bytes;  /* when it was looked at last */
     const char *operation; /* the last one, for messages */
     size_t argument;
 };

@@ -263,6 +263,19 @@ def test_below_a_gap_the_search_ends_where_the_lower_neighbour_fails() -> None:
     assert found in (50, 90)
 
 
+@pytest.mark.parametrize("unit", [1, 8])
+def test_where_a_larger_arena_may_fail_the_first_success_from_below_counts(unit: int) -> None:
+    tried: list[int] = []
+
+    def serves(size: int) -> bool:
+        tried.append(size)
+        return 50_000 <= size < 50_800 or size >= 90_000
+
+    assert smallest_arena(serves, 40_000, 90_000, unit, steps=128) == 50_000
+    assert len(tried) < 300
+    assert all(size % unit == 0 for size in tried)
+
+
 # ---- heaps that misbehave ------------------------------------------------------------------------------------------
 
 BROKEN = {

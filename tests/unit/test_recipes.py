@@ -53,7 +53,10 @@ REFUSED = [
     ("pool = [3]", "pool 1: is not a table; valid: [[pool]] with a kind"),
     ("[[pool]]\nfit = 'first'", 'pool 1: "kind" is missing; valid: quick, general, fixed'),
     ("[[pool]]\nkind = 'slab'", 'pool 1: "kind" "slab" is not valid; valid: quick, general, fixed'),
-    ("aling = 4\n[[pool]]\nkind = 'general'", 'unknown key "aling"; did you mean "align"? valid: name, source, about,'),
+    (
+        "aling = 4\n[[pool]]\nkind = 'general'",
+        'unknown key "aling"; did you mean "align"? valid: name, year, source, about,',
+    ),
     ("align = 3\n[[pool]]\nkind = 'general'", '"align": 3 is not valid; valid: 1, 2, 4, 8, 16'),
     ("align = true\n[[pool]]\nkind = 'general'", '"align": true is not valid; valid: 1, 2, 4, 8, 16'),
     ("align = 4.0\n[[pool]]\nkind = 'general'", '"align": 4.0 is not valid; valid: 1, 2, 4, 8, 16'),
@@ -531,7 +534,7 @@ def test_the_unchecked_way_is_the_same_and_fast() -> None:
 
 def test_the_schema_names_every_key_of_every_kind() -> None:
     schema = json.loads(json.dumps(json_schema()))
-    assert set(schema["properties"]) == {"name", "source", "about", "align", "link_bytes", "checks", "pool"}
+    assert set(schema["properties"]) == {"name", "year", "source", "about", "align", "link_bytes", "checks", "pool"}
     assert set(schema["$defs"]["General"]["properties"]) == set(General.model_fields)
 
 

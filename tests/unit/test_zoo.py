@@ -17,14 +17,53 @@ from heapwright.policy import policy
 from heapwright.recipes import Fixed, General, Quick, Recipe, capacity_for, resolve_heap
 from heapwright.traces import Trace
 
-NAMES = (
-    "best-fit-fast-free best-fit-slow-free binary-buddy contiki-ng-heapmem drr-proposed easyport-proposed enea-ose "
-    "exact-bins first-fit-fast-free first-fit-slow-free fixed-pool freertos-heap2 freertos-heap4 half-fit heaplib "
-    "kingsley lea-2.7.2 lea-2.7.2-128 linux-pow2-page lwip-mem mantisos memmgr nano-qplus newlib-nano sos sos-kernel "
-    "st-memmgr st-memmgr-1 st-memmgr-2 st-memmgr-8 symbian-rheap threadx-byte-pool tlsf uclinux umm-malloc "
-    "url-proposed variable-pool victim-bins wifi-special-pools windows-ce windows-xp windows-xp-lookaside "
-    "zephyr-sys-heap"
-).split()
+NAMES = [
+    "best-fit-fast-free",
+    "best-fit-slow-free",
+    "binary-buddy",
+    "contiki-mmem",
+    "contiki-ng-heapmem",
+    "drr-proposed",
+    "easyport-proposed",
+    "enea-ose",
+    "exact-bins",
+    "first-fit-fast-free",
+    "first-fit-slow-free",
+    "fixed-pool",
+    "freertos-heap2",
+    "freertos-heap4",
+    "half-fit",
+    "heaplib",
+    "kingsley",
+    "lea-2.7.2",
+    "lea-2.7.2-128",
+    "linux-pow2-page",
+    "lwip-mem",
+    "mantisos",
+    "memmgr",
+    "nano-qplus",
+    "newlib-nano",
+    "sos",
+    "sos-kernel",
+    "st-compact-memmgr",
+    "st-memmgr",
+    "st-memmgr-1",
+    "st-memmgr-2",
+    "st-memmgr-8",
+    "symbian-rheap",
+    "threadx-byte-pool",
+    "tlsf",
+    "uclinux",
+    "umm-malloc",
+    "url-proposed",
+    "variable-pool",
+    "victim-bins",
+    "wifi-special-pools",
+    "windows-ce",
+    "windows-xp",
+    "windows-xp-lookaside",
+    "zephyr-sys-heap",
+]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "zoo"
 
@@ -123,7 +162,7 @@ def test_kingsley_rounds_to_powers_of_two(request_bytes: int, block: int) -> Non
 
 
 def test_tlsf_has_the_layout_of_its_implementation() -> None:
-    """mattconte/tlsf 3.1 on 32 bits: 4 bytes of overhead, smallest block 16, 32 lists an octave, 3188 bytes of control."""
+    """mattconte/tlsf 3.1, 32 bits: 4 bytes overhead, smallest block 16, 32 lists an octave, 3188 bytes of control."""
     pool = general("tlsf")
     assert (pool.header, pool.min_block, pool.linear_up_to, pool.bins_per_octave) == (4, 16, 128, 32)
     assert [capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]

@@ -12,7 +12,7 @@ import pytest
 from behaviour import build_script, play
 
 from heapwright import zoo
-from heapwright.recipes import General, capacity_for
+from heapwright.recipes import Compact, General, capacity_for
 
 
 @pytest.fixture(scope="module")
@@ -419,8 +419,166 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:16:a|16:16:.|32:16:c|
         malloc d 14     |0:16:a|16:16:d|32:16:c|
     """),
+    # 2 bytes in front; d's search merges what a and b left; c's 24 bytes and the 12 behind e are apart: no room for 45
+    "st-memmgr": (100, """
+        malloc a 10     |0:12:a|
+        malloc b 1      |0:12:a|12:8:b|
+        malloc c 20     |0:12:a|12:8:b|20:24:c|
+        free a          |0:12:.|12:8:b|20:24:c|
+        free b          |0:12:.|12:8:.|20:24:c|
+        malloc d 12     |0:20:d|20:24:c|
+        malloc e 40     |0:20:d|20:24:c|44:44:e|
+        free c          |0:20:d|20:24:.|44:44:e|
+        malloc f 45     refused |0:20:d|20:24:.|44:44:e|
+    """),
+    # 4 bytes in front, blocks by address; c ends at the top, and takes the 16 bytes ahead of it along
+    "first-fit-fast-free": (200, """
+        malloc a 10     |0:16:a|
+        malloc b 40     |0:16:a|16:44:b|
+        malloc c 8      |0:16:a|16:44:b|60:12:c|
+        free a          |0:16:.|16:44:b|60:12:c|
+        malloc d 4      |0:8:d|8:8:.|16:44:b|60:12:c|
+        free b          |0:8:d|8:52:.|60:12:c|
+        malloc e 30     |0:8:d|8:36:e|44:16:.|60:12:c|
+        free c          |0:8:d|8:36:e|
+        malloc f 100    |0:8:d|8:36:e|44:104:f|
+        free e          |0:8:d|8:36:.|44:104:f|
+    """),
+    # 18 bytes take the hole of 24 rather than that of 44 further down
+    "best-fit-fast-free": (200, """
+        malloc a 40     |0:44:a|
+        malloc b 8      |0:44:a|44:12:b|
+        malloc c 20     |0:44:a|44:12:b|56:24:c|
+        malloc d 8      |0:44:a|44:12:b|56:24:c|80:12:d|
+        free a          |0:44:.|44:12:b|56:24:c|80:12:d|
+        free c          |0:44:.|44:12:b|56:24:.|80:12:d|
+        malloc e 18     |0:44:.|44:12:b|56:24:e|80:12:d|
+        malloc f 18     |0:24:f|24:20:.|44:12:b|56:24:e|80:12:d|
+        free b          |0:24:f|24:32:.|56:24:e|80:12:d|
+        malloc g 1      |0:24:f|24:8:g|32:24:.|56:24:e|80:12:d|
+    """),
+    # a and b wait in their lists, and 14 bytes take a block for 16; c merges with d and serves h exactly
+    "drr-proposed": (6400, """
+        malloc a 16     |0:20:a|
+        malloc b 1476   |0:20:a|20:1480:b|
+        malloc c 40     |0:20:a|20:1480:b|1500:44:c|
+        malloc d 100    |0:20:a|20:1480:b|1500:44:c|1544:104:d|
+        malloc e 16     |0:20:a|20:1480:b|1500:44:c|1544:104:d|1648:20:e|
+        free a          |0:20:~|20:1480:b|1500:44:c|1544:104:d|1648:20:e|
+        free b          |0:20:~|20:1480:~|1500:44:c|1544:104:d|1648:20:e|
+        free c          |0:20:~|20:1480:~|1500:44:.|1544:104:d|1648:20:e|
+        malloc f 1476   |0:20:~|20:1480:f|1500:44:.|1544:104:d|1648:20:e|
+        malloc g 14     |0:20:g|20:1480:f|1500:44:.|1544:104:d|1648:20:e|
+        free d          |0:20:g|20:1480:f|1500:148:.|1648:20:e|
+        malloc h 144    |0:20:g|20:1480:f|1500:148:h|1648:20:e|
+    """),
+    # 66 and 1514 bytes have blocks of 72 and 1520
+    "easyport-proposed": (6400, """
+        malloc a 66     |0:72:a|
+        malloc b 1514   |0:72:a|72:1520:b|
+        malloc c 40     |0:72:a|72:1520:b|1592:44:c|
+        malloc d 100    |0:72:a|72:1520:b|1592:44:c|1636:104:d|
+        malloc e 66     |0:72:a|72:1520:b|1592:44:c|1636:104:d|1740:72:e|
+        free a          |0:72:~|72:1520:b|1592:44:c|1636:104:d|1740:72:e|
+        free b          |0:72:~|72:1520:~|1592:44:c|1636:104:d|1740:72:e|
+        free c          |0:72:~|72:1520:~|1592:44:.|1636:104:d|1740:72:e|
+        malloc f 1513   |0:72:~|72:1520:f|1592:44:.|1636:104:d|1740:72:e|
+        malloc g 66     |0:72:g|72:1520:f|1592:44:.|1636:104:d|1740:72:e|
+        free d          |0:72:g|72:1520:f|1592:148:.|1740:72:e|
+        malloc h 146    |0:72:g|72:1520:f|1592:148:.|1740:72:e|1812:152:h|
+    """),
+    # 8 and 11 bytes share blocks of 16; d ends at the top, which takes it back
+    "url-proposed": (400, """
+        malloc a 8      |0:16:a|
+        malloc b 20     |0:16:a|16:24:b|
+        malloc c 11     |0:16:a|16:24:b|40:16:c|
+        malloc d 30     |0:16:a|16:24:b|40:16:c|56:36:d|
+        free a          |0:16:~|16:24:b|40:16:c|56:36:d|
+        free b          |0:16:~|16:24:~|40:16:c|56:36:d|
+        free d          |0:16:~|16:24:~|40:16:c|
+        malloc e 11     |0:16:e|16:24:~|40:16:c|
+        malloc f 20     |0:16:e|16:24:f|40:16:c|
+        malloc g 34     |0:16:e|16:24:f|40:16:c|56:40:g|
+        malloc h 30     |0:16:e|16:24:f|40:16:c|56:40:g|96:36:h|
+    """),
+    # classes from the upper end, 8 bytes in front, each class searched from its first block; 1600 bytes go below
+    "wifi-special-pools": (8000, """
+        malloc a 40     |7952:48:a|
+        malloc b 1500   |6444:1508:b|7952:48:a|
+        malloc c 41     |6372:72:c|6444:1508:b|7952:48:a|
+        malloc d 600    |5340:1032:d|6372:72:c|6444:1508:b|7952:48:a|
+        free a          |5340:1032:d|6372:72:c|6444:1508:b|7952:48:.|
+        free b          |5340:1032:d|6372:72:c|6444:1508:.|7952:48:.|
+        malloc e 30     |5340:1032:d|6372:72:c|6444:1508:.|7952:48:e|
+        malloc f 1025   |5340:1032:d|6372:72:c|6444:1508:f|7952:48:e|
+        malloc g 1600   |0:1608:g|5340:1032:d|6372:72:c|6444:1508:f|7952:48:e|
+        free g          |5340:1032:d|6372:72:c|6444:1508:f|7952:48:e|
+        malloc h 40     |5292:48:h|5340:1032:d|6372:72:c|6444:1508:f|7952:48:e|
+    """),
+    # 24 bytes take the hole of 32 rather than those of 24 and 40; 30 take the next larger one
+    "exact-bins": (400, """
+        malloc a 20     |0:24:a|
+        malloc b 8      |0:24:a|24:16:b|
+        malloc c 36     |0:24:a|24:16:b|40:40:c|
+        malloc d 8      |0:24:a|24:16:b|40:40:c|80:16:d|
+        malloc e 28     |0:24:a|24:16:b|40:40:c|80:16:d|96:32:e|
+        malloc f 8      |0:24:a|24:16:b|40:40:c|80:16:d|96:32:e|128:16:f|
+        free a          |0:24:.|24:16:b|40:40:c|80:16:d|96:32:e|128:16:f|
+        free c          |0:24:.|24:16:b|40:40:.|80:16:d|96:32:e|128:16:f|
+        free e          |0:24:.|24:16:b|40:40:.|80:16:d|96:32:.|128:16:f|
+        malloc g 24     |0:24:.|24:16:b|40:40:.|80:16:d|96:32:g|128:16:f|
+        malloc h 30     |0:24:.|24:16:b|40:40:h|80:16:d|96:32:g|128:16:f|
+        free b          |0:40:.|40:40:h|80:16:d|96:32:g|128:16:f|
+    """),
+    # what a leaves after e is the victim and serves f; c's 64 bytes are within 12 bins of 24, so they serve g first
+    "victim-bins": (500, """
+        malloc a 100    |0:104:a|
+        malloc b 8      |0:104:a|104:16:b|
+        malloc c 60     |0:104:a|104:16:b|120:64:c|
+        malloc d 8      |0:104:a|104:16:b|120:64:c|184:16:d|
+        free a          |0:104:.|104:16:b|120:64:c|184:16:d|
+        malloc e 20     |0:24:e|24:80:v|104:16:b|120:64:c|184:16:d|
+        malloc f 20     |0:24:e|24:24:f|48:56:v|104:16:b|120:64:c|184:16:d|
+        free c          |0:24:e|24:24:f|48:56:v|104:16:b|120:64:.|184:16:d|
+        malloc g 20     |0:24:e|24:24:f|48:56:v|104:16:b|120:24:g|144:40:.|184:16:d|
+        malloc h 50     |0:24:e|24:24:f|48:56:h|104:16:b|120:24:g|144:40:.|184:16:d|
+        free e          |0:24:.|24:24:f|48:56:h|104:16:b|120:24:g|144:40:.|184:16:d|
+        free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:24:g|144:40:.|184:16:d|
+    """),
+    # no header, no alignment: c slides down at once
+    "contiki-mmem": (100, """
+        malloc a 10     |0:10:a|
+        malloc b 7      |0:10:a|10:7:b|
+        malloc c 20     |0:10:a|10:7:b|17:20:c|
+        free b          |0:10:a|10:20:c|
+        malloc d 70     |0:10:a|10:20:c|30:70:d|
+        malloc e 1      refused |0:10:a|10:20:c|30:70:d|
+        free a          |0:20:c|20:70:d|
+        malloc e 9      |0:20:c|20:70:d|90:9:e|
+    """),
+    # 4 bytes in front; d, e and f find no room below the high-water mark, so what is live slides down first
+    "st-compact-memmgr": (100, """
+        malloc a 8      |0:12:a|
+        malloc b 20     |0:12:a|12:24:b|
+        malloc c 4      |0:12:a|12:24:b|36:8:c|
+        free a          |0:12:.|12:24:b|36:8:c|
+        malloc d 50     |0:24:b|24:8:c|32:56:d|
+        free c          |0:24:b|24:8:.|32:56:d|
+        malloc e 4      |0:24:b|24:56:d|80:8:e|
+        free b          |0:24:.|24:56:d|80:8:e|
+        malloc f 12     |0:56:d|56:8:e|64:16:f|
+        malloc g 20     refused |0:56:d|56:8:e|64:16:f|
+    """),
 }  # fmt: skip
 """Name -> room in bytes, calls and blocks."""
+
+TABLES |= {f"{fit}-fit-slow-free": TABLES[f"{fit}-fit-fast-free"] for fit in ("first", "best")}
+"""Only the way to the block ahead differs."""
+
+
+def test_every_allocator_has_a_table() -> None:
+    """Kingsley's is in test_core_layout.py: its pages are cut into hundreds of blocks, which are counted there."""
+    assert set(TABLES) | {"kingsley"} == set(zoo.names())
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -460,3 +618,13 @@ def test_bytes_of_descriptors(name: str, overhead: int) -> None:
     (pool,) = zoo.load(name).pools
     assert isinstance(pool, General)
     assert pool.header + pool.trailer == overhead
+
+
+def test_bytes_of_descriptors_of_objects_that_move() -> None:
+    """Das and Singh, table I: 4 bytes in front of a block, or 12 in the caller's handle and none in the arena."""
+    (in_front,) = zoo.load("st-compact-memmgr").canonical().pools
+    (outside,) = zoo.load("contiki-mmem").canonical().pools
+    assert isinstance(in_front, Compact)
+    assert isinstance(outside, Compact)
+    assert (in_front.header, in_front.handle_bytes) == (4, 4)  # the program's own pointer
+    assert (outside.header, outside.handle_bytes) == (0, 12)

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from heapwright.errors import HeapwrightError
+from heapwright.named import toml_files, toml_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -66,6 +66,8 @@ class Adapter(BaseModel):
     calloc: str = ""
     aligned_alloc: str = ""
     usable_size: str = ""
+    handle: str = ""
+    pointer: str = ""
 
     align: int = Field(default=0, ge=0)
     zeroed: bool = False
@@ -99,6 +101,10 @@ class Adapter(BaseModel):
             raise ValueError('style "arena" needs "init" (it is given the arena) or "array" (the heap has its own)')
         if self.array and not self.is_sized:
             raise ValueError('"array" needs a define that sets its size, as in defines = {HEAP_SIZE = "{bytes}"}')
+        if bool(self.handle) != bool(self.pointer) or (self.handle and not self.realloc):
+            raise ValueError('a heap whose objects move needs "handle" (the type of one), "pointer" and "realloc"')
+        if self.handle and (self.style == "libc" or self.calloc or self.aligned_alloc or self.usable_size):
+            raise ValueError('"handle" goes with style "arena", "malloc", "free", "realloc" and "pointer" only')
         if self.min_arena > self.max_arena:
             raise ValueError(f'"min_arena" {self.min_arena} is above "max_arena" {self.max_arena}')
         return self
@@ -135,6 +141,7 @@ ARGUMENTS: Mapping[str, tuple[str, str]] = {
     "calloc": ("void *", "1, size"),
     "aligned_alloc": ("void *", "align, size"),
     "usable_size": ("size_t", "pointer"),
+    "pointer": ("void *", "handle"),
 }
 """What each call returns and, where an adapter gives only a function's name, the arguments it is called with."""
 
@@ -211,28 +218,13 @@ def is_supplement(text: str) -> bool:
 # ---- the ready-made ones -------------------------------------------------------------------------------------------
 
 
-@cache
-def _files() -> dict[str, str]:
-    """Name of each ready-made adapter -> its text, in alphabetical order of the names."""
-    files = [file for file in resources.files(__name__).iterdir() if file.name.endswith(".toml")]
-    return {
-        file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
-        for file in sorted(files, key=lambda file: file.name)
-    }
-
-
 def names() -> list[str]:
     """Return the names of the ready-made adapters, in alphabetical order."""
-    return list(_files())
+    return list(toml_files(__name__))
 
 
 def _text(name: str) -> str:
-    files = _files()
-    if name not in files:
-        close = get_close_matches(name, files, n=3, cutoff=0.5)
-        guess = f"did you mean {' or '.join(close)}?" if close else f"ready-made: {', '.join(files)}"
-        raise HeapwrightError(f"{name}: no such adapter; {guess} (or give an ADAPTER.toml)")
-    return files[name]
+    return toml_text(__name__, name, "no such adapter", "ready-made", "an ADAPTER.toml")
 
 
 @cache

@@ -104,7 +104,8 @@ def stand_ins(tables: dict[str, PacketTable]) -> dict[str, PacketTable]:
     shares = {name: min(_shares(table)) for name, table in tables.items()}
     chosen = sorted((name for name in tables if shares[name] > 0), key=lambda name: -shares[name])[:TRACES]
     if not chosen:
-        raise HeapwrightError(f"no packet table has frames of {MODES[0]} and of {MODES[1]} bytes among its first")
+        sizes = " and of ".join(f"{size} bytes" for size in MODES)
+        raise HeapwrightError(f"no packet table has frames of {sizes} among its first {PACKETS:,}")
     return {name: tables[name] for name in chosen}
 
 

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heapwright.errors import HeapwrightError
+from heapwright.named import toml_files, toml_text
 from heapwright.policy import policy
-from heapwright.recipes import MAX_CLASSES, ROUNDED_UP, Fixed, General, Pool, Quick, Recipe
+from heapwright.recipes import MAX_CLASSES, ROUNDED_UP, Compact, Fixed, General, Pool, Quick, Recipe
 
 SPECIAL_POOLS = "wifi-special-pools"
 """The recipe that `special_pools` derives from what a program or a network really asks for."""
 
 
-@cache
-def _files() -> dict[str, str]:
-    """Name of each recipe -> its text, in alphabetical order of the names."""
-    files = [file for file in resources.files(__name__).iterdir() if file.name.endswith(".toml")]
-    return {
-        file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
-        for file in sorted(files, key=lambda file: file.name)
-    }
-
-
 def names() -> list[str]:
     """Return the names of all recipes, in alphabetical order."""
-    return list(_files())
+    return list(toml_files(__name__))
 
 
 def text(name: str) -> str:
     """Return the TOML file of a recipe, with its prose and comments. Raises HeapwrightError for an unknown name."""
-    files = _files()
-    if name not in files:
-        close = get_close_matches(name, files, n=3, cutoff=0.5)
-        guess = f"did you mean {' or '.join(close)}?" if close else f"valid: {', '.join(files)}"
-        raise HeapwrightError(f"{name}: the zoo has no such allocator; {guess} (or give a RECIPE.toml or STUDY:ID)")
-    return files[name]
+    return toml_text(__name__, name, "the zoo has no such allocator", "valid", "a RECIPE.toml or STUDY:ID")
 
 
 @cache
@@ -94,6 +78,8 @@ def _smallest(pool: Pool, laid_out: dict[str, Any], align: int) -> int:
         return int(laid_out["general"]["min_block"])
     if isinstance(pool, Fixed):
         return -(-(min(pool.sizes) + pool.header) // align) * align
+    if isinstance(pool, Compact):
+        return pool.header + align
     assert not isinstance(pool, Quick)
     return pool.size if pool.kind == "partition" else pool.min_block
 

@@ -1,4 +1,5 @@
-/* semihosting.h: hands the results to the emulator's host, as a file, and ends. Needs semihosting(operation, arguments). */
+/* semihosting.h: hands the results to the emulator's host, as a file, and ends. Needs semihosting(operation,
+ * arguments). */
 #ifndef HW_SEMIHOSTING_H
 #define HW_SEMIHOSTING_H
 

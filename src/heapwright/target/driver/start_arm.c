@@ -29,7 +29,7 @@ void hw_fault(void)
 }
 
 __attribute__((section(".vectors"), used)) const void *const hw_vectors[] = {
-    hw_stack_top, (const void *)hw_reset, (const void *)hw_fault, (const void *)hw_fault,
+    hw_stack_top,           (const void *)hw_reset, (const void *)hw_fault, (const void *)hw_fault,
     (const void *)hw_fault, (const void *)hw_fault, (const void *)hw_fault,
 };
 
