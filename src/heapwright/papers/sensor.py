@@ -50,8 +50,6 @@ SYNTHETIC_CALLS, SYNTHETIC_LIVE = 4000, 40
 _WHOLE = 120
 """Bytes of an object that takes just one of the pieces in which memmgr takes memory, so that no rest has a header."""
 
-_COMPACT = 'name = "st-compact-memmgr"\n[[pool]]\nkind = "compact"\n'
-_MMEM = 'name = "contiki-mmem"\nalign = 1\n[[pool]]\nkind = "compact"\nwhen = "eager"\nheader = 0\n'
 
 _INTRODUCTION = """\
 {paper} compare two allocators for microcontrollers with three others, on traces of axTLS, a Huffman coder, SimpleXML
@@ -103,8 +101,8 @@ def heaps() -> dict[str, Recipe]:
         HEAPLIB: load("heaplib"),
         MEMMGR: load("memmgr"),
         ST: load("st-memmgr"),
-        MMEM: Recipe.parse(_MMEM),
-        ST_COMPACT: Recipe.parse(_COMPACT),
+        MMEM: load("contiki-mmem"),
+        ST_COMPACT: load("st-compact-memmgr"),
     }
 
 
