@@ -423,7 +423,7 @@ def _check(page: Page, networks: list[Network]) -> None:
     page.claim(
         f"the shares are “almost the same” in samples of {SAMPLE:,} packets and of all",
         "less than 2 % variance",
-        f"within 2 points on {close} of {len(networks)}; {percent(mean(changes))} points off on average",
+        f"within 2 points on {close} of {len(networks)}; {100 * mean(changes):.0f} points off on average",
         close > len(networks) / 2,
     )
     sampled, whole = (
