@@ -179,14 +179,13 @@ def _replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
 
 
 def _candidates(space: Space) -> dict[str, _Candidate]:
-    """The zoo and the space by id; a recipe in both keeps its zoo name."""
+    """The zoo's heaps that malloc can stand for, and the space, by id; a recipe in both keeps its zoo name."""
     from heapwright import zoo
 
     found: dict[str, _Candidate] = {}
-    for name in zoo.names():
-        recipe = zoo.load(name)
+    for recipe in zoo.staying():
         id = recipe.hash
-        found.setdefault(id, _Candidate(id, recipe, name))
+        found.setdefault(id, _Candidate(id, recipe, recipe.name))
     for recipe in space.recipes():
         id = recipe.hash
         if id not in found:

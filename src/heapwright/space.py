@@ -147,10 +147,9 @@ class Space:
 
 
 def _zoo() -> list[Recipe]:
-    """The zoo without heaps that move their objects: programs that use malloc cannot use these."""
     from heapwright import zoo
 
-    return [recipe for recipe in zoo.recipes() if not isinstance(recipe.pools[0], Compact)]
+    return zoo.staying()
 
 
 class _Levels:

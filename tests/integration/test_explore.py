@@ -332,7 +332,7 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
     assert stored > 0
     resumed = run("explore", "long.parquet", "--limit", "1", "-o", "l.duckdb", "--json")
     again = json.loads(resumed.stdout)
-    assert again["evaluations"] <= 1
+    assert again["evaluations"] <= 1 + len(zoo.names())  # what the zoo still lacked comes on top
     assert again["recipes"] == stored + again["evaluations"]
 
 

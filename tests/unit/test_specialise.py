@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from heapwright import zoo
 from heapwright.errors import HeapwrightError
 from heapwright.generate.specialise import GrammarError, check_grammar, specialise, specialise_parts
 
@@ -1046,9 +1047,8 @@ def test_the_core_keeps_to_its_grammar() -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", sorted(path.stem for path in (CORE.parent / "src/heapwright/zoo").glob("*.toml")))
+@pytest.mark.parametrize("name", [recipe.name for recipe in zoo.staying()])
 def test_shipped_allocators_do_what_the_core_does(name: str, tmp_path: Path) -> None:
-    from heapwright import zoo
     from heapwright.policy import policy as policy_of
 
     chosen = policy_of(zoo.load(name))

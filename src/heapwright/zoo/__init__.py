@@ -37,6 +37,11 @@ def recipes() -> list[Recipe]:
     return [load(name) for name in names()]
 
 
+def staying() -> list[Recipe]:
+    """Return the recipes of heaps whose objects stay where they are: those that can stand for malloc."""
+    return [recipe for recipe in recipes() if not isinstance(recipe.pools[0], Compact)]
+
+
 # ---- facts ---------------------------------------------------------------------------------------------------------
 
 
