@@ -169,27 +169,9 @@ def _fixed(rng: random.Random, header: int, growth: str) -> dict[str, Any]:
     return fixed
 
 
-BEYOND_THE_MODEL = frozenset(
-    [
-        "victim_up_to",
-        "close_bins",
-        "trailer",
-        "tag_in",
-        "links_in",
-        "round_to",
-        "top",
-        "grow_least",
-        "search_most",
-        "search_from",
-        "remainder",
-        "merged",
-        "merge_until",
-        "max_block",
-        "bin_by",
-        "large_order",
-        "unsorted",
-        "most_bins",
-    ]
+BEYOND_THE_MODEL = set(
+    """victim_up_to close_bins trailer tag_in links_in round_to top grow_least search_most search_from remainder merged
+    merge_until max_block bin_by large_order unsorted most_bins""".split()  # noqa: SIM905
 )
 """Keys of general pools that tests/model_heap.py leaves at their defaults; the zoo's behaviour tables cover them."""
 

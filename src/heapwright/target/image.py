@@ -205,17 +205,17 @@ class Workshop:
         """
         found = {}
         for entry in _ENTRIES:
-            size = self._linked_size(level, (entry,))
+            size = self.size_of((entry,), level)
             found[entry] = size.text + size.data
-        total = self._linked_size(level, _ENTRIES)
+        total = self.size_of(_ENTRIES, level)
         return found | {"total": total.text + total.data} | vars(total)
 
     def total_bytes(self, level: str = LEVELS[0]) -> int:
         """The total of `code_bytes`, with one link in place of four."""
-        size = self._linked_size(level, _ENTRIES)
+        size = self.size_of(_ENTRIES, level)
         return size.text + size.data
 
-    def _linked_size(self, level: str, entries: tuple[str, ...]) -> Size:
+    def size_of(self, entries: tuple[str, ...], level: str = LEVELS[0]) -> Size:
         """What a firmware links for these calls, beyond what it has anyway."""
         objects = [self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources]
         kept = [self.heap.symbol(entry) for entry in entries]
