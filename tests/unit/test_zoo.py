@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from c_programs import absent
 
 from heapwright import zoo
 from heapwright.cli import main
@@ -267,7 +268,7 @@ def test_json_holds_every_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert [one["name"] for one in listed] == zoo.names()
     for one in listed:
         assert set(one) == {*Recipe.model_fields, *zoo.Facts._fields, "hash", "summary"}
-        assert one["code_bytes"] is None
+        assert one["code_bytes"] == zoo.facts(zoo.load(one["name"])).code_bytes
     _, out, _ = run(monkeypatch, capsys, "tlsf", "--json")
     assert json.loads(out) == [one for one in listed if one["name"] == "tlsf"]
 
@@ -294,3 +295,25 @@ def test_the_command_derives_special_pools(
     code, _, err = run(monkeypatch, capsys, "tlsf", "--from-profile", str(path))
     assert code == 2
     assert "wifi-special-pools" in err
+
+
+def test_every_allocator_has_a_measured_code_size() -> None:
+    sizes = {recipe.name: zoo.facts(recipe).code_bytes for recipe in zoo.recipes()}
+    assert all(size is not None and 100 < size < 3000 for size in sizes.values()), sizes
+    assert zoo.facts(zoo.load("tlsf").model_copy(update={"align": 8})).code_bytes is None
+
+
+@pytest.mark.parametrize("name", ["kingsley", "tlsf", "variable-pool"])
+def test_the_code_size_is_that_of_today(name: str) -> None:
+    """bench/zoo_code_bytes.py writes it; another release of the compiler may differ a little."""
+    from heapwright.target.compilers import find_compiler
+    from heapwright.target.cpus import cpu
+    from heapwright.target.objectives import code_bytes
+
+    try:
+        version = find_compiler(cpu("cortex-m3"), "gcc").version
+    except HeapwrightError as error:
+        absent("arm-none-eabi-gcc", str(error))
+    written = (resources.files("heapwright.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
+    stored = zoo.facts(zoo.load(name)).code_bytes
+    assert code_bytes(zoo.load(name), compiler="gcc") == pytest.approx(stored, rel=0 if version in written else 0.1)

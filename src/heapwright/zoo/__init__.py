@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ class Facts(NamedTuple):
     bounded: bool
     """Whether malloc and free take a time that does not grow with the number of blocks."""
     code_bytes: int | None
-    """malloc, free and realloc together on a target CPU; None where not measured."""
+    """malloc, free and realloc together on a Cortex-M3 at -Os; None where not measured."""
 
 
 def facts(recipe: Recipe) -> Facts:
@@ -68,7 +69,16 @@ def facts(recipe: Recipe) -> Facts:
         if not isinstance(pool, Quick)
     ]
     overheads = tuple(dict.fromkeys(overhead for overhead, _ in blocks))
-    return Facts(overheads, min(size for _, size in blocks), all(map(_is_bounded, canonical.pools)), None)
+    bounded = all(map(_is_bounded, canonical.pools))
+    return Facts(overheads, min(size for _, size in blocks), bounded, _code_bytes().get(recipe.hash))
+
+
+@cache
+def _code_bytes() -> dict[str, int]:
+    """Hash -> bytes of code on a Cortex-M3, as bench/zoo_code_bytes.py measured them."""
+    text = (resources.files(__name__) / "code_bytes.csv").read_text(encoding="utf-8")
+    rows = [line.split(",") for line in text.splitlines()[2:]]
+    return {hash: int(size) for _, hash, size in rows}
 
 
 def _overhead(pool: Pool) -> int:
