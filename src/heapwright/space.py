@@ -256,10 +256,36 @@ searches the whole list, and splinters what it finds.
 
 def _technique_grid(levels: _Levels) -> Family:
     """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5)."""
-    for fit, merging, split in product(FITS, levels.coalescing, levels.splits):
-        general = General(**fit, **merging, split=split)
-        for freelists in levels.freelists:
-            yield (*freelists, general)
+    for _, pools in _numbered_grid(levels):
+        yield pools
+
+
+def _numbered_grid(levels: _Levels) -> Iterator[tuple[Techniques, tuple[Pool, ...]]]:
+    axes = (list(enumerate(axis)) for axis in (FITS, levels.coalescing, levels.splits, levels.freelists))
+    for (fit, searching), (merge, merging), (split, splitting), (lists, front) in product(*axes):
+        yield Techniques(lists, fit, split, merge), (*front, General(**searching, **merging, split=splitting))
+
+
+class Techniques(NamedTuple):
+    """The levels of a recipe of the grid: how often each of the four techniques of the 2006 paper is used."""
+
+    freelists: int
+    """How many of the most frequent sizes have a list."""
+    fit: int
+    """Index into `FITS`."""
+    split: int
+    """0 always, then thresholds that rise, the last level never."""
+    coalesce: int
+    """0 immediately, the last level never; between them from a size up, deferred, or forward only."""
+
+
+def technique_grid(traces: Sequence[Trace], align: int = 4) -> dict[Techniques, Recipe]:
+    """The part of the default space that crosses the techniques: every recipe by the levels it has.
+
+    Several levels may give the same recipe: then each of them has it. Raises HeapwrightError where there is no trace.
+    """
+    levels = _Levels(Demand.of(traces), align)
+    return {key: Recipe.unchecked(pools, align) for key, pools in _numbered_grid(levels)}
 
 
 def _shapes(units: Sequence[int] = ()) -> list[dict[str, Any]]:

@@ -8,7 +8,8 @@
  * preloaded in its place). Calls of refused objects are skipped, as a replay does. With -DTOUCH each object is written
  * once, as a program would; with -DTELL the heap's peak and number of refused requests after the last pass follow. With
  * -DDRIVE_HANDLES=N generated code is one that moves objects; their references, N pointers each, lie ahead of the
- * arena.
+ * arena. With -DTICKS a pass prints no line but, as uint32, the ticks of the processor's time-stamp counter in each
+ * call.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -107,6 +108,59 @@ static int64_t now(void)
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
+#ifdef TICKS
+#include <x86intrin.h>
+
+static uint32_t *ticks_of_calls;
+
+/* The fences keep calls from being reordered around the counter. */
+static uint64_t ticks(void)
+{
+    _mm_lfence();
+    const uint64_t now = __rdtsc();
+    _mm_lfence();
+    return now;
+}
+
+static void count_ticks(uint32_t call, uint64_t start)
+{
+    ticks_of_calls[call] = (uint32_t)(ticks() - start);
+}
+
+/* Takes from each call what counting alone takes at least. */
+static void print_pass(uint32_t count, int64_t nanoseconds)
+{
+    (void)nanoseconds;
+    uint32_t least = UINT32_MAX;
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t start = ticks();
+        const uint32_t empty = (uint32_t)(ticks() - start);
+        least = empty < least ? empty : least;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ticks_of_calls[i] -= ticks_of_calls[i] < least ? ticks_of_calls[i] : least;
+    }
+    fwrite(ticks_of_calls, sizeof *ticks_of_calls, count, stdout);
+}
+#else
+static uint64_t ticks(void)
+{
+    return 0;
+}
+
+static void count_ticks(uint32_t call, uint64_t start)
+{
+    (void)call;
+    (void)start;
+}
+
+static void print_pass(uint32_t count, int64_t nanoseconds)
+{
+    (void)count;
+    printf("%lld\n", (long long)nanoseconds);
+}
+#endif
+
 static void touch(unsigned char *bytes, uint32_t size)
 {
 #ifdef TOUCH
@@ -124,6 +178,7 @@ static void replay(const struct call *calls, uint32_t count, unsigned char **obj
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t slot = calls[i].op_and_slot & 0x3fffffffu;
         const uint32_t op = calls[i].op_and_slot >> 30;
+        const uint64_t start = ticks();
         if (op == 3u) {
             FREE(slot, objects[slot]);
             objects[slot] = NULL;
@@ -134,6 +189,7 @@ static void replay(const struct call *calls, uint32_t count, unsigned char **obj
             objects[slot] = calls[i].align ? ALIGNED(slot, calls[i].align, calls[i].size) : MALLOC(slot, calls[i].size);
             touch(objects[slot], calls[i].size);
         }
+        count_ticks(i, start);
     }
 }
 
@@ -160,6 +216,9 @@ int main(int argc, char **argv)
 #endif
     unsigned char **objects =
         mmap(NULL, (slots + 1u) * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+#ifdef TICKS
+    ticks_of_calls = calloc(count + 1u, sizeof *ticks_of_calls);
+#endif
     for (int pass = atoi(argv[2]); pass >= 0; pass--) {
         if (front) {
             memset(arena - front, 0, front); /* what is refused stays NULL */
@@ -172,8 +231,8 @@ int main(int argc, char **argv)
         const int64_t start = now();
         replay((const struct call *)(numbers + 2), count, objects);
         const int64_t end = now();
-        if (pass != atoi(argv[2])) {
-            printf("%lld\n", (long long)(end - start)); /* the first pass only warms up */
+        if (pass != atoi(argv[2])) { /* the first pass only warms up */
+            print_pass(count, end - start);
         }
         for (uint32_t slot = 0; slot < slots; slot++) {
             if (arena == NULL) {

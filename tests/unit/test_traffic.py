@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 from pathlib import Path
 
-import dpkt
 import numpy as np
 import pytest
+from captures import (
+    ACCESS_POINT,
+    CLIENT,
+    ETHERNET_IP,
+    PACKET,
+    SENSOR,
+    SERVER,
+    SNAP_IP,
+    WIFI,
+    pcapng,
+    radiotap,
+    tcp_packet,
+    tsh_record,
+    udp6_packet,
+    wifi_data,
+)
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from heapwright.cli.import_ import command
 from heapwright.errors import HeapwrightError
@@ -23,54 +35,17 @@ from heapwright.traffic.rows import Flows
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.tsh import RECORD
 
-FUZZ_EXAMPLES = int(os.environ.get("HEAPWRIGHT_FUZZ_EXAMPLES", "2000"))
-
-HERE, THERE, ACCESS_POINT = b"\x02\0\0\0\0\x01", b"\x02\0\0\0\0\x02", b"\x02\0\0\0\0\x03"
-SNAP_IP = b"\xaa\xaa\x03\0\0\0\x08\x00"
-
-
-def tcp_packet(payload: int, back: bool = False) -> bytes:
-    """An IPv4 packet of 40 + payload bytes between 192.0.2.1:40000 and 192.0.2.2:80."""
-    ends = [(b"\xc0\x00\x02\x01", 40000), (b"\xc0\x00\x02\x02", 80)]
-    (source, source_port), (destination, port) = reversed(ends) if back else ends
-    segment = dpkt.tcp.TCP(sport=source_port, dport=port, data=b"x" * payload)
-    packet = dpkt.ip.IP(src=source, dst=destination, p=dpkt.ip.IP_PROTO_TCP, data=segment)
-    packet.len = len(packet)
-    return bytes(packet)
-
-
-def udp6_packet(payload: int) -> bytes:
-    datagram = dpkt.udp.UDP(sport=5683, dport=5683, data=b"y" * payload)
-    datagram.ulen = len(datagram)
-    ends = {"src": b"\x20" + b"\0" * 15, "dst": b"\x20" + b"\1" * 15}
-    return bytes(dpkt.ip6.IP6(**ends, nxt=17, hlim=1, data=datagram, plen=len(datagram)))
-
-
-def wifi_data(flags: int, body: bytes, qos: bool = False, fourth: bytes = b"") -> bytes:
-    """A data frame with addresses 1 to 3 = THERE, HERE, ACCESS_POINT."""
-    control = bytes([0x88 if qos else 0x08, flags])
-    header = control + b"\0\0" + THERE + HERE + ACCESS_POINT + b"\0\0" + fourth
-    return header + (b"\0\0" if qos else b"") + body
-
-
-def radiotap(frame: bytes) -> bytes:
-    return struct.pack("<BBHI", 0, 0, 12, 1 << 5) + b"\xc0\0\0\0" + frame
-
-
-PACKET = tcp_packet(100)
-WIFI = wifi_data(1, SNAP_IP + PACKET)
-SENSOR = struct.pack("<HBHHH", 0x8841, 7, 0xABCD, 2, 1)
-
 
 @pytest.mark.parametrize(
     ("link_type", "frame", "frame_len", "ip_len", "proto"),
     [
-        (1, HERE + THERE + b"\x08\x00" + PACKET, 154, 140, 6),
-        (1, HERE + THERE + b"\x81\x00\0\x05\x86\xdd" + udp6_packet(12), 78, 60, 17),
-        (113, struct.pack(">HHH", 0, 1, 6) + HERE + b"\0\0\x08\x00" + PACKET, 156, 140, 6),
-        (276, b"\x08\x00\0\0\0\0\0\1\0\1\0\6" + HERE + b"\0\0" + PACKET, 160, 140, 6),
+        (1, CLIENT + SERVER + b"\x08\x00" + PACKET, 154, 140, 6),
+        (1, CLIENT + SERVER + b"\x81\x00\0\x05\x86\xdd" + udp6_packet(12), 78, 60, 17),
+        (113, struct.pack(">HHH", 0, 1, 6) + CLIENT + b"\0\0\x08\x00" + PACKET, 156, 140, 6),
+        (276, b"\x08\x00\0\0\0\0\0\1\0\1\0\6" + CLIENT + b"\0\0" + PACKET, 160, 140, 6),
         (101, PACKET, 140, 140, 6),
         (12, udp6_packet(12), 60, 60, 17),
+        (12, udp6_packet(12)[:6] + b"\x32" + udp6_packet(12)[7:], 60, 60, 50),
         (228, PACKET, 140, 140, 6),
         (229, udp6_packet(0), 48, 48, 17),
         (0, struct.pack("<I", 2) + PACKET, 144, 140, 6),
@@ -111,9 +86,9 @@ def test_a_flow_is_the_same_on_every_link_and_in_both_directions() -> None:
 @pytest.mark.parametrize(
     ("flags", "fourth", "source", "destination"),
     [
-        (0, b"", HERE, THERE),
-        (1, b"", HERE, ACCESS_POINT),
-        (2, b"", ACCESS_POINT, THERE),
+        (0, b"", CLIENT, SERVER),
+        (1, b"", CLIENT, ACCESS_POINT),
+        (2, b"", ACCESS_POINT, SERVER),
         (3, b"\x02\0\0\0\0\x09", b"\x02\0\0\0\0\x09", ACCESS_POINT),
     ],
 )
@@ -128,7 +103,7 @@ def test_wifi_frames_without_ip_count_by_sender_and_receiver(
 
 
 def test_frames_that_name_no_sender_have_no_flow() -> None:
-    acknowledgement = b"\xd4\0\0\0" + HERE
+    acknowledgement = b"\xd4\0\0\0" + CLIENT
     assert links.dissect(105, acknowledgement, 10, Flows()) == (10, 0, 0, 0, 0)
     assert links.dissect(127, radiotap(acknowledgement), 22, Flows()) == (10, 0, 0, 0, 0)
     assert links.dissect(195, b"\x02\x00\x07\0\0", 5, Flows()) == (5, 0, 0, 0, 0)
@@ -138,37 +113,18 @@ def test_a_radiotap_header_longer_than_the_frame_leaves_nothing() -> None:
     assert links.dissect(127, b"\0\0\xff\xff", 4, Flows()) == (0, 0, 0, 0, 0)
 
 
-def pcapng(frames: list[tuple[int, bytes]]) -> bytes:
-    """A little-endian pcapng file with an interface for every frame's link type, a frame a millisecond."""
-
-    def block(kind: int, body: bytes) -> bytes:
-        body += b"\0" * (-len(body) % 4)
-        return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
-
-    parts = [block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-    parts += [block(1, struct.pack("<HHI", link_type, 0, 65535)) for link_type, _ in frames]
-    for number, (_, frame) in enumerate(frames):
-        parts.append(block(6, struct.pack("<IIIII", number, 0, number * 1000, len(frame), len(frame)) + frame))
-    return b"".join(parts)
-
-
 def test_frames_of_other_links_are_left_out_and_counted(tmp_path: Path) -> None:
     file = tmp_path / "mixed"
-    ethernet = HERE + THERE + b"\x08\x00" + PACKET
-    file.write_bytes(pcapng([(1, ethernet), (147, b"what"), (127, radiotap(WIFI)), (147, b"ever")]))
+    frames = [ETHERNET_IP + PACKET, b"what", radiotap(WIFI), b"ever"]
+    file.write_bytes(pcapng(frames, links=(1, 147, 127, 147)))
     table = import_packets(file)
     assert table.frame_len.tolist() == [154, 172]
-    assert table.ts_us.tolist() == [0, 2000]
+    assert table.ts_us.tolist() == [0, 3000]
     assert table.metadata["link"] == "802.11 with radiotap header, Ethernet"
     assert table.metadata["warning"].startswith("2 frames left out: link type 147 (USER0) is not supported; valid: ")
 
 
 # --- TSH -------------------------------------------------------------------------------------------------------------
-
-
-def tsh_record(microseconds: int, packet: bytes) -> bytes:
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return struct.pack(">II", 1_000_000_000 + seconds, 3 << 24 | rest) + packet[:36].ljust(36, b"\0")
 
 
 def test_tsh_records_are_packets(tmp_path: Path) -> None:
@@ -372,82 +328,3 @@ def test_files_that_hold_no_packets_are_one_clear_line(tmp_path: Path, data: byt
     with pytest.raises(HeapwrightError) as raised:
         find_format(file)
     assert str(raised.value).startswith(str(file)) and "\n" not in str(raised.value)
-
-
-# --- fuzz ------------------------------------------------------------------------------------------------------------
-
-fuzz = settings(max_examples=FUZZ_EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
-SEEDS = {
-    "tsh": b"".join(tsh_record(number, tcp_packet(number)) for number in range(5)),
-    "csv": b"time,length,ip_len,source,destination,proto\n0,54,40,a,b,6\n1.5,60,46,b,a,17\n2024-01-01,70,0,c,d,TCP\n",
-    "profile": json.dumps(
-        profile_packets(packets_of(np.array([40, 1500, 52] * 5), np.arange(15) * 9), "p"), separators=(",", ":")
-    ).encode(),
-}
-
-
-@st.composite
-def mutated(draw: st.DrawFn, seed: bytes) -> bytes:
-    data = bytearray(seed)
-    for _ in range(draw(st.integers(1, 6))):
-        at = draw(st.integers(0, max(len(data) - 1, 0)))
-        change = draw(st.sampled_from(["set", "insert", "remove", "digits"]))
-        if change == "set" and data:
-            data[at] = draw(st.integers(0, 255))
-        elif change == "insert":
-            data[at:at] = draw(st.binary(max_size=30))
-        elif change == "remove":
-            del data[at : at + draw(st.integers(1, 40))]
-        else:
-            data[at : at + 1] = draw(st.sampled_from([b"9" * 30, b"-1", b"1e308", b"NaN", b"null", b'"', b"\n", b"\0"]))
-    return bytes(data)
-
-
-def import_or_refuse(file: Path, data: bytes, format_name: str | None) -> None:
-    """Import, or refuse with one line that names the file; a table that comes out is valid."""
-    file.write_bytes(data)
-    try:
-        table = import_packets(file, format_name, packets=20 if format_name == "profile" else None)
-    except HeapwrightError as error:
-        assert "\n" not in str(error)
-        assert str(error).startswith(str(file))
-        return
-    assert len(table) > 0
-    assert table.ts_us[0] == 0
-    assert (np.diff(table.ts_us) >= 0).all()
-    assert (table.dir <= 1).all()
-
-
-@pytest.mark.parametrize("format_name", list(SEEDS))
-def test_a_mutated_file_is_imported_or_refused(tmp_path_factory: pytest.TempPathFactory, format_name: str) -> None:
-    file = tmp_path_factory.mktemp(format_name) / "file"
-
-    @fuzz
-    @given(data=mutated(SEEDS[format_name]))
-    def run(data: bytes) -> None:
-        import_or_refuse(file, data, format_name)
-
-    run()
-
-
-@settings(fuzz, max_examples=FUZZ_EXAMPLES // 3)
-@given(data=st.binary(max_size=200), format_name=st.sampled_from([None, "capture", "tsh", "csv", "profile"]))
-def test_any_bytes_are_imported_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, format_name: str | None
-) -> None:
-    import_or_refuse(tmp_path_factory.getbasetemp() / "any", data, format_name)
-
-
-FRAMES = [WIFI, radiotap(WIFI), SENSOR + b"\x41" + udp6_packet(3), PACKET, udp6_packet(2), HERE + THERE + b"\x08\0"]
-
-
-@fuzz
-@given(
-    link_type=st.sampled_from(list(links.NAMES)), start=st.sampled_from(FRAMES), cut=st.integers(0, 60), data=st.data()
-)
-def test_any_bytes_on_any_link_are_a_frame(link_type: int, start: bytes, cut: int, data: st.DataObject) -> None:
-    frame = start[:cut] + data.draw(st.binary(max_size=80))
-    frame_len, ip_len, proto, flow, direction = links.dissect(link_type, frame, len(frame), Flows())
-    assert 0 <= frame_len <= len(frame)
-    assert 0 <= ip_len < 1 << 17
-    assert 0 <= proto < 256 and 0 <= flow < 1 << 32 and direction in (0, 1)

@@ -10,8 +10,10 @@ from heapwright.cli.output import json_option, print_json
 
 
 @click.command()
-@click.argument("what", metavar="drr|wifi|pools|all")
-@click.option("--packets", type=click.Path(path_type=Path), help="Folder of packet tables; pools needs none.")
+@click.argument("what", metavar="drr|easyport|url|techniques|modem|wifi|pools|sensor|all")
+@click.option(
+    "--packets", type=click.Path(path_type=Path), help="Folder of packet tables; modem, pools and sensor need none."
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="papers", show_default=True, help="Folder to write to."
 )
@@ -19,8 +21,9 @@ from heapwright.cli.output import json_option, print_json
 def command(what: str, packets: Path | None, output: Path, as_json: bool) -> None:
     """Run the experiments of the source papers and write a page for each, with its claims checked.
 
-    drr: packet scheduling (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al. 2007). pools: fixed-size
-    buffers under Poisson load (Elsayed and Galal).
+    drr, easyport, url: packet scheduling, packet buffers, URL switching; techniques: what splitting, coalescing, fit
+    and freelists do (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al. 2007). pools: fixed-size buffers
+    under Poisson load (Elsayed and Galal). modem: a modem concentrator. sensor: programs of sensor nodes.
     """
     from heapwright.papers import reproduce
 

@@ -11,7 +11,7 @@ from typing import Any
 from heapwright.errors import HeapwrightError
 from heapwright.packets import PacketTable
 
-PAGES = ("drr", "wifi", "pools")
+PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 """What can be reproduced; each is a module of this package with a function `page`."""
 
 
@@ -22,7 +22,7 @@ def reproduce(
 
     Args:
         what: one of PAGES, or "all".
-        packets: folder of packet tables, needed by all but "pools".
+        packets: folder of packet tables, needed by all but "modem", "pools" and "sensor".
         output: folder to write to, made where there is none.
         progress: is told in a few words what is being done.
 

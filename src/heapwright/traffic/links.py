@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dpkt import pcap
 from dpkt.dpkt import Packet
 from dpkt.ethernet import Ethernet
-from dpkt.ip import IP
+from dpkt.ip import IP, IP_PROTO_ESP
 from dpkt.ip6 import IP6
 from dpkt.loopback import Loopback
 from dpkt.sll import SLL
@@ -90,7 +90,9 @@ def _of_packet(network: IP | IP6, room: int, flows: Flows) -> tuple[int, int, in
         address + int(getattr(network.data, port, 0)).to_bytes(2, "big")
         for address, port in ((network.src, "sport"), (network.dst, "dport"))
     )
-    return ip_len, network.p, *flows.of(network.p, *ends)
+    # dpkt names no protocol where ESP hides it.
+    proto = getattr(network, "p", IP_PROTO_ESP)
+    return ip_len, proto, *flows.of(proto, *ends)
 
 
 # --- link headers ----------------------------------------------------------------------------------------------------
