@@ -170,10 +170,14 @@ def _size(elf: Any) -> Size:
 
 @dataclass
 class Workshop:
-    """A temporary folder in which one heap is compiled; use it in a `with` statement."""
+    """A temporary folder in which one heap is compiled; use it in a `with` statement.
+
+    `generated`: a recipe's files by name, where they are at hand.
+    """
 
     heap: Heap
     compiler: Compiler
+    generated: dict[str, str] | None = None
     _objects: dict[tuple[str, tuple[str, ...]], Path] = field(default_factory=dict)
 
     def __enter__(self) -> Workshop:
@@ -266,10 +270,11 @@ class Workshop:
 
     def _heap_sources(self) -> list[Path]:
         if self.heap.recipe:
-            from heapwright.generate import generate
+            from heapwright.generate import generated_files
 
-            paths = generate(self.heap.recipe, self.folder, "target")
-            return [path for path in paths if path.name == "target_heap.c"]
+            for name, text in (self.generated or generated_files(self.heap.recipe, "target")).items():
+                (self.folder / name).write_text(text, encoding="utf-8")
+            return [self.folder / "target_heap.c"]
         if self.heap.file:
             return [self.heap.file.resolve()]
         self._require_library()

@@ -50,10 +50,11 @@ def code_bytes(recipe: Recipe, cpu_name: str = DEFAULT_CPU, compiler: str | None
     from heapwright.generate import generated_files
 
     found = find_compiler(cpu(cpu_name), compiler)
-    code = re.sub(r"/\*.*?\*/", "", generated_files(recipe, "target")["target_heap.c"], flags=re.DOTALL)
+    files = generated_files(recipe, "target")
+    code = re.sub(r"/\*.*?\*/", "", files["target_heap.c"], flags=re.DOTALL)
     key = hashlib.sha256(f"{found.version} {cpu_name} {code}".encode()).hexdigest()
     if key not in _sizes:
-        with Workshop(Heap(recipe.name or recipe.hash, recipe=recipe), found) as workshop:
+        with Workshop(Heap(recipe.name or recipe.hash, recipe=recipe), found, files) as workshop:
             size = workshop.total_bytes()
         with _sizes_lock:
             _sizes[key] = size
