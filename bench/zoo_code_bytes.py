@@ -2,8 +2,9 @@
 
     python bench/zoo_code_bytes.py
 
-Writes src/heapwright/zoo/code_bytes.csv: malloc, free and realloc with what they call, code and constants, for a Cortex-M3
-at -Os with Debian's arm-none-eabi-gcc. Run it after changes of the core or of the generator; a test compares a few.
+Writes src/heapwright/zoo/code_bytes.csv: malloc, free and realloc with what they call, code and constants, for a
+Cortex-M3 at -Os with Debian's arm-none-eabi-gcc. Run it after changes of the core or of the generator; a test compares
+a few.
 """
 
 from __future__ import annotations
