@@ -138,7 +138,7 @@ def hands_out_pointers(recipe: Recipe) -> bool:
 
 
 def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Recipe]:
-    """The members of the front that are compared, by the keys of `_WHY`; the first may be missing."""
+    """The members of the front that are compared, by the keys of `_WHY`: one where there is no other, or it is both."""
     front = [member for member in study.front() if hands_out_pointers(study.recipe(member.id))]
     per_trace = study.per_trace([member.id for member in front])
     fitting: list[tuple[float, str]] = []
@@ -147,8 +147,11 @@ def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Rec
         means = _geometric_means([pair for pair in pairs if pair])
         if means and means[0] <= 1:
             fitting.append((means[1], member.id))
-    picks = {NO_LARGER: study.recipe(min(fitting)[1])} if fitting else {}
-    return picks | {BALANCED: study.recipe(study.pick("balanced").id)}
+    chosen = {NO_LARGER: min(fitting)[1]} if fitting else {}
+    balanced = study.pick("balanced").id
+    if balanced not in chosen.values():
+        chosen[BALANCED] = balanced
+    return {why: study.recipe(id) for why, id in chosen.items()}
 
 
 def _pools_of(recipe: Recipe) -> str:
