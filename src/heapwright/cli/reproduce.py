@@ -22,8 +22,9 @@ def command(what: str, packets: Path | None, output: Path, as_json: bool) -> Non
     """Run the experiments of the source papers and write a page for each, with its claims checked.
 
     drr, easyport, url: packet scheduling, packet buffers, URL switching; techniques: what splitting, coalescing, fit
-    and freelists do (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al. 2007). pools: fixed-size
-    buffers under Poisson load (Elsayed and Galal). modem: a modem concentrator. sensor: programs of sensor nodes.
+    and freelists do (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al. 2007). pools: pools of
+    partitions and of buffers under Poisson load (Elsayed and Galal). modem: a modem concentrator (Peintner et al.).
+    sensor: allocators of sensor nodes (Das et al.).
     """
     from heapwright.papers import reproduce
 

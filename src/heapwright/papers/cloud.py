@@ -41,9 +41,7 @@ def cloud(name: str, title: str, note: str, points: Sequence[Mapping[str, Any]],
 
 def _axis(channel: Any, key: str, title: str, span: tuple[float, float]) -> Any:
     scale = alt.Scale(type="log", domain=span, nice=False, padding=_PADDING)
-    return channel(
-        f"{key}:Q", scale=scale, axis=alt.Axis(title=title, labelExpr=SI, tickCount=6, labelOverlap="greedy")
-    )
+    return channel(f"{key}:Q", scale=scale, axis=alt.Axis(title=title, labelExpr=SI, values=_TICKS))
 
 
 def _dots(points: Sequence[Mapping[str, Any]], axes: Mapping[str, Any]) -> alt.Chart:

@@ -20,28 +20,31 @@ from heapwright.space import Demand, Space
 from heapwright.study import Study
 
 if TYPE_CHECKING:
+    from heapwright.packets import PacketTable
     from heapwright.traces import Trace
 
 Costs: TypeAlias = "tuple[float, float]"
 """Memory in bytes and accesses, or the ratios of both."""
 
-ONE_IN = 4
+ONE_IN = 6
 """One network in so many is explored on, the others are held out."""
 
 NO_LARGER, BALANCED = "no larger", "balanced"
+PUBLISHED, RETUNED = "the paper's", "its design, retuned"
 
 _INTRODUCTION = """\
 ## The best of the full space on networks that it was not tuned on
 
-Explored on {explored}: every {one_in}th network in the order of how much is live at once, the first {packets:,} packets
-of each. {recipes:,} recipes, judged by memory (the footprint, with headers and control data) and accesses; {front} form
-the front. Two of its members meet the allocator of the paper on the {held_out} other networks, which none of them was
-tuned on:
+Explored on {explored}: every {one_in}th network in the order of how much is live at once, the first {short:,} packets
+of each. {recipes:,} recipes, judged by memory (the footprint, with headers and control data; of several networks the
+largest) and accesses (of all together); {front} form the front. Members of it meet the allocator of the paper on the
+{held_out} other networks, {long:,} packets of each where there are so many, which none of them was tuned on:
 
 {picks}
 
-Beside them, the paper's design with its lists made for the sizes of the networks explored. Ratios are to the allocator
-of the paper: less than 1 is better. `–`: requests were refused."""
+{beside}Ratios are to the allocator of the paper: less than 1 is better. `–`: requests were refused."""
+_RETUNED = """\
+Beside them, the paper's design with its lists made for the sizes of the networks explored. """
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,23 @@ class Split:
     held_out: Mapping[str, Trace]
 
     @classmethod
-    def of(cls, traces: Mapping[str, Trace], one_in: int = ONE_IN) -> Split:
-        """Deal traces in the order of what is live at once: the largest and every `one_in`-th after it are explored."""
-        order = sorted(traces, key=lambda name: (-traces[name].peak_live_bytes, name))
-        explored = order[::one_in]
-        return cls({name: traces[name] for name in explored}, {n: traces[n] for n in traces if n not in explored})
+    def of(cls, short: Mapping[str, Trace], long: Mapping[str, Trace]) -> Split:
+        """Deal networks in the order of what is live at once: the largest and every ONE_IN-th after it are explored.
+
+        Of those the `short` traces are taken, of the others the `long` ones.
+        """
+        order = sorted(short, key=lambda name: (-short[name].peak_live_bytes, name))
+        explored = order[::ONE_IN]
+        return cls({name: short[name] for name in explored}, {n: long[n] for n in long if n not in explored})
+
+    @classmethod
+    def of_packets(
+        cls, workload: Callable[..., Trace], tables: Mapping[str, PacketTable], short: int, long: int
+    ) -> Split:
+        """Deal the traces that a workload makes of each network's first packets, `short` or `long` of them."""
+        return cls.of(
+            *({name: workload(table, count=count) for name, table in tables.items()} for count in (short, long))
+        )
 
 
 def retuned(proposed: Recipe, traces: Sequence[Trace]) -> Recipe:
@@ -68,15 +83,15 @@ def retuned(proposed: Recipe, traces: Sequence[Trace]) -> Recipe:
 
 
 def add_contest(
-    page: Page, split: Split, packets: int, proposed: Mapping[str, Recipe], progress: Callable[[str], None]
+    page: Page, split: Split, packets: tuple[int, int], proposed: Mapping[str, Recipe], progress: Callable[[str], None]
 ) -> None:
     """Explore the full space and add a table and a claim to the page.
 
     Args:
         page: the page of the paper.
         split: see `Split`; where nothing is held out nothing is added.
-        packets: how many packets of each network are in its trace, at most.
-        proposed: the paper's allocator by its label, and others to compare with it; the first is the paper's.
+        packets: how many packets of each network are in its trace, at most: explored on, and held out.
+        proposed: the paper's allocator as PUBLISHED, and what else to compare with it, as RETUNED.
         progress: is told in a few words what is being done.
     """
     if not split.held_out:
@@ -84,7 +99,7 @@ def add_contest(
     named = [replace(trace, name=name) for name, trace in split.explored.items()]
     space = Space.default(named)
     progress(f"{page.name}: {len(space):,} recipes on {len(named)} networks")
-    reference = next(iter(proposed.values()))
+    reference = proposed[PUBLISHED]
     with tempfile.TemporaryDirectory(prefix="heapwright-papers-") as folder:
         found = explore(named, space, study_path=Path(folder) / "study.duckdb", prune=True)
         with Study.open(found.study) as study:
@@ -92,7 +107,8 @@ def add_contest(
     page.text(
         _INTRODUCTION.format(
             explored=", ".join(split.explored),
-            packets=packets,
+            short=packets[0],
+            long=packets[1],
             one_in=ONE_IN,
             recipes=found.recipes,
             front=len(found.front),
@@ -100,6 +116,7 @@ def add_contest(
                 f"- {_WHY[why]}: `{recipe.name or recipe.hash}` ({recipe.summary()});" for why, recipe in picks.items()
             ),
             held_out=len(split.held_out),
+            beside=_RETUNED if RETUNED in proposed else "",
         )
     )
     _compare(page, split.held_out, {**proposed, **picks})
@@ -115,9 +132,14 @@ _WHY = {
 }
 
 
+def hands_out_pointers(recipe: Recipe) -> bool:
+    """Whether blocks stay where they are: a heap that moves them serves handles, and these applications have none."""
+    return all(pool.kind != "compact" for pool in recipe.pools)
+
+
 def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Recipe]:
-    """The members of the front that are compared, by the keys of `_WHY`; the first may be missing."""
-    front = study.front()
+    """The members of the front that are compared, by the keys of `_WHY`: one where there is no other, or it is both."""
+    front = [member for member in study.front() if hands_out_pointers(study.recipe(member.id))]
     per_trace = study.per_trace([member.id for member in front])
     fitting: list[tuple[float, str]] = []
     for member in front:
@@ -125,8 +147,11 @@ def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Rec
         means = _geometric_means([pair for pair in pairs if pair])
         if means and means[0] <= 1:
             fitting.append((means[1], member.id))
-    picks = {NO_LARGER: study.recipe(min(fitting)[1])} if fitting else {}
-    return picks | {BALANCED: study.recipe(study.pick("balanced").id)}
+    chosen = {NO_LARGER: min(fitting)[1]} if fitting else {}
+    balanced = study.pick("balanced").id
+    if balanced not in chosen.values():
+        chosen[BALANCED] = balanced
+    return {why: study.recipe(id) for why, id in chosen.items()}
 
 
 def _pools_of(recipe: Recipe) -> str:
@@ -137,12 +162,12 @@ def _pools_of(recipe: Recipe) -> str:
 
 def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Recipe]) -> None:
     """The table of all heaps on the traces held out, and the claim about the first of them and the picks."""
-    reference, *others = heaps
+    others = [heap for heap in heaps if heap != PUBLISHED]
     ratios: dict[str, list[Costs]] = {heap: [] for heap in others}
     rows: list[list[object]] = []
     for name, trace in held_out.items():
         found = {heap: replay(trace, recipe) for heap, recipe in heaps.items()}
-        base = _costs(found[reference])
+        base = _costs(found[PUBLISHED])
         cells = [_ratios(_costs(found[heap]), base) for heap in others]
         for heap, pair in zip(others, cells, strict=True):
             ratios[heap] += [pair] if pair else []
@@ -150,7 +175,7 @@ def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Reci
     means = {heap: _geometric_means(pairs) for heap, pairs in ratios.items()}
     rows.append(["geometric mean", "", "", *(cell for heap in others for cell in _shown(means[heap]))])
     columns = [f"{heap}: {what}" for heap in others for what in ("memory", "accesses")]
-    page.table(("held out", f"{reference}: memory, B", "accesses a call", *columns), rows)
+    page.table(("held out", f"{PUBLISHED}: memory, B", "accesses a call", *columns), rows)
     for why in (NO_LARGER, BALANCED):
         if best := means.get(why):
             _claim(page, why, best, ratios[why], len(held_out))
@@ -159,13 +184,15 @@ def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Reci
 def _claim(page: Page, why: str, means: Costs, ratios: Sequence[Costs], networks: int) -> None:
     memory, accesses = means
     both = sum(pair[0] <= 1 and pair[1] <= 1 for pair in ratios)
+    refused = networks - len(ratios)
+    told = f", and refuses requests on {refused}" if refused else ""
     page.claim(
         f"the proposed allocator is the most balanced of the design space (against the {why} one, on networks that "
         "neither was tuned on)",
         "chosen among about 10,000",
         f"the {why} one takes {percent(memory)} of its memory and {percent(accesses)} of its accesses; it is at least "
-        f"as good in both on {both} of {networks} networks",
-        memory * accesses >= 1,
+        f"as good in both on {both} of {networks} networks{told}",
+        memory * accesses >= 1 or refused > 0,
     )
 
 

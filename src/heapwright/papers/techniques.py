@@ -87,7 +87,7 @@ Why signs differ, as far as it is known:
   blocks: it leaves large holes whole.
 - The first table is over the whole grid, also over heaps without coalescing, in which a freed block waits for its size
   with a freelist or without. Around the design that the paper proposes, in the second table, it makes a difference.
-  The figures show where more lists hurt: when one is for a large size.
+  The figures show how much the size matters that the next list is for.
 - In url a block that can be merged needs a header and a tag when free, so the smallest block grows and the list node of
   8 bytes wastes more: the rise of internal fragmentation by coalescing. Its three sizes leave little to split or merge.
 - Techniques depend on each other, as the paper says: without coalescing lists grow, and every search with them."""

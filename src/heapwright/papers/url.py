@@ -24,7 +24,7 @@ from heapwright.papers.case_study import (
     run_all,
     stand_ins,
 )
-from heapwright.papers.held_out import Split, add_contest, retuned
+from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
 from heapwright.replay import replay
 from heapwright.workloads.url import url
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from heapwright.packets import PacketTable
 
 PACKETS, TRACES = 50_000, 4
-EXPLORED_PACKETS = 2_000
+EXPLORED_PACKETS = 3_000
 
 CASE = Case(
     "url",
@@ -116,7 +116,7 @@ def _check_third_list(page: Page, runs: Sequence[Run]) -> None:
 
 
 def _contest(page: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
-    split = Split.of({name: url(table, count=EXPLORED_PACKETS) for name, table in tables.items()})
+    split = Split.of_packets(url, tables, EXPLORED_PACKETS, PACKETS)
     proposed = load(CASE.proposed)
-    heaps = {"the paper's": proposed, "its design, retuned": retuned(proposed, list(split.explored.values()))}
-    add_contest(page, split, EXPLORED_PACKETS, heaps, progress)
+    heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
+    add_contest(page, split, (EXPLORED_PACKETS, PACKETS), heaps, progress)
