@@ -83,7 +83,12 @@ def retuned(proposed: Recipe, traces: Sequence[Trace]) -> Recipe:
 
 
 def add_contest(
-    page: Page, split: Split, packets: tuple[int, int], proposed: Mapping[str, Recipe], progress: Callable[[str], None]
+    page: Page,
+    split: Split,
+    packets: tuple[int, int],
+    proposed: Mapping[str, Recipe],
+    progress: Callable[[str], None],
+    chosen: str = "chosen among about 10,000",
 ) -> None:
     """Explore the full space and add a table and a claim to the page.
 
@@ -93,6 +98,7 @@ def add_contest(
         packets: how many packets of each network are in its trace, at most: explored on, and held out.
         proposed: the paper's allocator as PUBLISHED, and what else to compare with it, as RETUNED.
         progress: is told in a few words what is being done.
+        chosen: how the paper came to its allocator.
     """
     if not split.held_out:
         return
@@ -119,7 +125,7 @@ def add_contest(
             beside=_RETUNED if RETUNED in proposed else "",
         )
     )
-    _compare(page, split.held_out, {**proposed, **picks})
+    _compare(page, split.held_out, {**proposed, **picks}, chosen)
     for why, recipe in picks.items():
         page.text(f"The {why} one as a recipe:\n\n```toml\n{_pools_of(recipe)}\n```")
 
@@ -160,7 +166,7 @@ def _pools_of(recipe: Recipe) -> str:
     return text.strip()
 
 
-def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Recipe]) -> None:
+def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Recipe], chosen: str) -> None:
     """The table of all heaps on the traces held out, and the claim about the first of them and the picks."""
     others = [heap for heap in heaps if heap != PUBLISHED]
     ratios: dict[str, list[Costs]] = {heap: [] for heap in others}
@@ -178,10 +184,11 @@ def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Reci
     page.table(("held out", f"{PUBLISHED}: memory, B", "accesses a call", *columns), rows)
     for why in (NO_LARGER, BALANCED):
         if best := means.get(why):
-            _claim(page, why, best, ratios[why], len(held_out))
+            _claim(page, (why, chosen), best, ratios[why], len(held_out))
 
 
-def _claim(page: Page, why: str, means: Costs, ratios: Sequence[Costs], networks: int) -> None:
+def _claim(page: Page, choices: tuple[str, str], means: Costs, ratios: Sequence[Costs], networks: int) -> None:
+    why, chosen = choices
     memory, accesses = means
     both = sum(pair[0] <= 1 and pair[1] <= 1 for pair in ratios)
     refused = networks - len(ratios)
@@ -189,7 +196,7 @@ def _claim(page: Page, why: str, means: Costs, ratios: Sequence[Costs], networks
     page.claim(
         f"the proposed allocator is the most balanced of the design space (against the {why} one, on networks that "
         "neither was tuned on)",
-        "chosen among about 10,000",
+        chosen,
         f"the {why} one takes {percent(memory)} of its memory and {percent(accesses)} of its accesses; it is at least "
         f"as good in both on {both} of {networks} networks{told}",
         memory * accesses >= 1 or refused > 0,
