@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from heapwright import adapters
+from heapwright import adapters, zoo
 from heapwright.adapters import Adapter, WordSize, is_foreign, is_supplement
 from heapwright.errors import HeapwrightError
 from heapwright.metrics import METRICS, EnergyTable, Value, with_energy
-from heapwright.recipes import Pool, Recipe, resolve_heap
+from heapwright.recipes import Pool, Recipe
 
 if TYPE_CHECKING:
     from heapwright.foreign import ForeignHeap
@@ -30,6 +30,24 @@ class Outcome:
 
     metrics: Mapping[str, Value]
     error: str | None = None
+
+
+def resolve_heap(text: str) -> Recipe:
+    """Find the recipe that a command line names: a zoo NAME, a RECIPE.toml, or STUDY:ID.
+
+    Raises HeapwrightError where nothing has that name.
+    """
+    if is_foreign(text):
+        raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")
+    if text.endswith(".toml"):
+        return Recipe.load(text)
+    path, separator, identifier = text.rpartition(":")
+    if separator:
+        from heapwright.study import Study
+
+        with Study.open(path) as study:
+            return study.recipe(identifier)
+    return zoo.load(text)
 
 
 def resolve(text: str, word_size: WordSize | None = None) -> Heap:

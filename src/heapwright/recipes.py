@@ -397,28 +397,6 @@ def json_schema() -> dict[str, Any]:
     return Recipe.model_json_schema(by_alias=True, mode="validation")
 
 
-def resolve_heap(text: str) -> Recipe:
-    """Find the recipe that a command line names: a zoo NAME, a RECIPE.toml, or STUDY:ID.
-
-    Raises HeapwrightError where nothing has that name.
-    """
-    from heapwright.adapters import is_foreign
-
-    if is_foreign(text):
-        raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")
-    if text.endswith(".toml"):
-        return Recipe.load(text)
-    path, separator, identifier = text.rpartition(":")
-    if separator:
-        from heapwright.study import Study
-
-        with Study.open(path) as study:
-            return study.recipe(identifier)
-    from heapwright import zoo
-
-    return zoo.load(text)
-
-
 # ---- Contradictions: what no reading of the keys can make sense of -------------------------------------------------
 
 _Found = Iterator[tuple[int | None, str]]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from heapwright.errors import HeapwrightError
+from heapwright.heaps import resolve_heap
 from heapwright.recipes import (
     MAX_REQUEST,
     ContradictionError,
@@ -22,7 +23,6 @@ from heapwright.recipes import (
     Recipe,
     capacity_for,
     json_schema,
-    resolve_heap,
 )
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"

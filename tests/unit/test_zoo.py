@@ -14,8 +14,9 @@ from c_programs import absent
 from heapwright import zoo
 from heapwright.cli import main
 from heapwright.errors import HeapwrightError
+from heapwright.heaps import resolve_heap
 from heapwright.policy import policy
-from heapwright.recipes import Fixed, General, Quick, Recipe, capacity_for, resolve_heap
+from heapwright.recipes import Fixed, General, Quick, Recipe, capacity_for
 from heapwright.traces import Trace
 
 NAMES = [

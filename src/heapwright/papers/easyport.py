@@ -20,7 +20,7 @@ from heapwright.explore import explore
 from heapwright.papers import packet_tables
 from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, UNSPLIT, Case, Run, add_tables, check, run_all
 from heapwright.papers.cloud import cloud
-from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, hands_out_pointers, retuned
+from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
 from heapwright.recipes import General, Quick, Recipe
 from heapwright.space import Space
@@ -153,7 +153,7 @@ def _points(study: Study, calls: int, requested: int) -> list[dict[str, Any]]:
             "accesses": accesses / calls,
         }
         for id, name, failed, memory, accesses in zip(combined.ids, combined.zoo_names, *columns, strict=True)
-        if not failed and not (name and not hands_out_pointers(load(name)))
+        if not failed
     ]
     costs = np.array([[point["overhead"], point["accesses"]] for point in points])
     for at in np.flatnonzero(pareto.front(costs, ("min", "min"))):

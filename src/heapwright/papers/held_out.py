@@ -138,14 +138,9 @@ _WHY = {
 }
 
 
-def hands_out_pointers(recipe: Recipe) -> bool:
-    """Whether blocks stay where they are: a heap that moves them serves handles, and these applications have none."""
-    return all(pool.kind != "compact" for pool in recipe.pools)
-
-
 def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Recipe]:
     """The members of the front that are compared, by the keys of `_WHY`: one where there is no other, or it is both."""
-    front = [member for member in study.front() if hands_out_pointers(study.recipe(member.id))]
+    front = study.front()
     per_trace = study.per_trace([member.id for member in front])
     fitting: list[tuple[float, str]] = []
     for member in front:

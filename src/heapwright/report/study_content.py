@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright import __version__, pareto, zoo
+from heapwright.heaps import resolve_heap
 from heapwright.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.profile import profile
-from heapwright.recipes import Recipe, resolve_heap
+from heapwright.recipes import Recipe
 from heapwright.report import trade_off
 from heapwright.report.figure import Figure, quantity, words
 from heapwright.report.page import Content, Fact, Table, TraceSection

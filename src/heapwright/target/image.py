@@ -51,7 +51,7 @@ class Heap:
             if not Path(name).is_file():
                 raise HeapwrightError(f"{name}: no such file; a C heap defines heap_init, heap_malloc and heap_free")
             return cls(name, file=Path(name))
-        from heapwright.recipes import resolve_heap
+        from heapwright.heaps import resolve_heap
 
         return cls(name, recipe=resolve_heap(name))
 
