@@ -19,7 +19,7 @@ $(BIN)/python:
 
 # Editable, so that Python sources are live; the C is rebuilt whenever it changed.
 $(STAMP): $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,target]'
 	touch $@
 
 demo: setup

@@ -20,7 +20,7 @@ struct hw_heap {
     unsigned char *base;
     uint64_t reads;         /* metadata loads */
     uint64_t writes;        /* metadata stores */
-    uint64_t moved_bytes;   /* payload bytes copied by realloc */
+    uint64_t moved_bytes;   /* bytes copied by realloc and by compaction */
     uint32_t covered_bytes; /* arena bytes that a block has ever covered */
     uint32_t header_bytes;  /* headers of all blocks, used and free */
 };
@@ -146,7 +146,7 @@ static inline void store_link(const struct hw_links *links, struct hw_heap *h, u
     store_field(&links->field, h, at, node >> links->shift);
 }
 
-/* Copies `bytes` payload bytes, counted as word accesses; the areas do not overlap. */
+/* Copies `bytes` payload bytes, counted as word accesses; the areas do not overlap, or `to` is below `from`. */
 static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     unsigned char *target = arena_pointer(h, to);
@@ -159,6 +159,90 @@ static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
     h->writes += (bytes + 3u) / 4u;
     h->moved_bytes += bytes;
 #endif
+}
+
+/* Moves `bytes` bytes of blocks to an area that may overlap, counted as word accesses. */
+static inline void move_payload(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    if (to < from) {
+        copy_payload(h, to, from, bytes);
+        return;
+    }
+    unsigned char *target = arena_pointer(h, to);
+    const unsigned char *source = arena_pointer(h, from);
+    for (uint32_t i = bytes; i-- > 0;) {
+        target[i] = source[i];
+    }
+#ifdef HW_EXPLORE
+    h->reads += (bytes + 3u) / 4u;
+    h->writes += (bytes + 3u) / 4u;
+    h->moved_bytes += bytes;
+#endif
+}
+
+/* ---- references in the caller's memory --------------------------------------------------------------------------- */
+
+/* A reference by its distance from the arena's base in pointers, so that it has few bits, and the same ones on every
+ * machine where it lies in front of the arena; 0 where it is out of reach. Bit 0 tells the direction. */
+static inline uint32_t reference_number(struct hw_heap *h, void **reference)
+{
+    const uintptr_t base = (uintptr_t)arena_base(h);
+    const uintptr_t at = (uintptr_t)reference;
+    const uintptr_t distance = (at < base ? base - at : at - base) / sizeof(void *);
+    if (distance > 0x7fffffffu) {
+        return 0;
+    }
+    return (uint32_t)distance << 1 | (at < base ? 0u : 1u);
+}
+
+static inline void **reference_of(struct hw_heap *h, uint32_t number)
+{
+    const uintptr_t base = (uintptr_t)arena_base(h);
+    const uintptr_t distance = (uintptr_t)(number >> 1) * sizeof(void *);
+    return (void **)(number & 1u ? base + distance : base - distance);
+}
+
+/* The address to which a reference leads. */
+static inline uint32_t load_reference(struct hw_heap *h, uint32_t number)
+{
+#ifdef HW_EXPLORE
+    h->reads++;
+#endif
+    return (uint32_t)((uintptr_t)*reference_of(h, number) - (uintptr_t)arena_base(h));
+}
+
+static inline void store_reference(struct hw_heap *h, uint32_t number, uint32_t at)
+{
+#ifdef HW_EXPLORE
+    h->writes++;
+#endif
+    *reference_of(h, number) = arena_pointer(h, at);
+}
+
+/* What a reference is part of where blocks have no header. */
+static inline struct hw_handle *handle_outside(struct hw_heap *h, uint32_t number)
+{
+    return (struct hw_handle *)(void *)reference_of(h, number);
+}
+
+static inline uint32_t load_outside(struct hw_heap *h, const size_t *word)
+{
+#ifdef HW_EXPLORE
+    h->reads++;
+#else
+    (void)h;
+#endif
+    return (uint32_t)*word;
+}
+
+static inline void store_outside(struct hw_heap *h, size_t *word, uint32_t value)
+{
+#ifdef HW_EXPLORE
+    h->writes++;
+#else
+    (void)h;
+#endif
+    *word = value;
 }
 
 /* Exploration builds keep account of what no metadata in the arena says. */

@@ -17,10 +17,48 @@
 
 #include "arena.h"
 
+#if defined(__GNUC__)
+static inline uint32_t highest_bit(uint32_t x)
+{
+    return 31u - (uint32_t)__builtin_clz(x);
+}
+
+static inline uint32_t lowest_bit(uint32_t x)
+{
+    return (uint32_t)__builtin_ctz(x);
+}
+#else
+static inline uint32_t highest_bit(uint32_t x)
+{
+    uint32_t bit = 0;
+    while (x >>= 1) {
+        bit++;
+    }
+    return bit;
+}
+
+static inline uint32_t lowest_bit(uint32_t x)
+{
+    return highest_bit(x & (~x + 1u));
+}
+#endif
+
+/* The smallest power of two that is at least x, 2 <= x <= 2^31. */
+static inline uint32_t power_of_two_above(uint32_t x)
+{
+    return 2u << highest_bit(x - 1u);
+}
+
 enum {
     HW_USED = 1,     /* the block is not free; blocks cached in a quick list keep this flag */
-    HW_PREV_USED = 2 /* boundary tags only: the block before is none that could be merged with */
+    HW_PREV_USED = 2 /* boundary tags in free blocks only: the block before is none that could be merged with */
 };
+
+/* Whether words carry HW_PREV_USED. Tags in headers need no such flag: they are 0 where the block before is in use. */
+static inline int has_flag_before(const struct hw_general *g)
+{
+    return g->boundary_tags && !g->tag_in_header;
+}
 
 static inline uint32_t word_size(const struct hw_general *g, uint32_t word)
 {
@@ -48,12 +86,18 @@ static inline void store_word(const struct hw_general *g, struct hw_heap *h, uin
     store_field(&g->word, h, b, word);
 }
 
-/* The block size that serves a request of n bytes, 1 <= n <= HW_MAX_REQUEST. */
+/* The block size that serves a request of n bytes, n <= HW_MAX_REQUEST. */
 static inline uint32_t block_size_for(const struct hw_general *g, uint32_t n)
 {
     const uint32_t unit = 1u << g->unit_shift;
-    uint32_t size = (n + g->header + unit - 1u) & ~(unit - 1u);
-    return size < g->min_block ? g->min_block : size;
+    uint32_t size = (n + g->overhead + unit - 1u) & ~(unit - 1u);
+    if (size < g->min_block) {
+        size = g->min_block;
+    }
+    if (g->powers) {
+        size = power_of_two_above(size);
+    }
+    return size;
 }
 
 /* Whether a free block of this size takes part in merging. */
@@ -71,33 +115,69 @@ static inline int is_mergeable(const struct hw_general *g, uint32_t word)
     return (word & HW_USED) == 0 && can_merge(g, word_size(g, word));
 }
 
-/* Size of the free block that ends at b, read from its boundary tag. */
+/* Where the tag of the free block in front of b lies. */
+static inline uint32_t tag_at(const struct hw_general *g, uint32_t b)
+{
+    if (g->tag_in_header) {
+        return b + g->word.bytes;
+    }
+    return b - g->word.bytes;
+}
+
+/* Size of the free block that ends at b, read from its boundary tag; a tag in the header is 0 where there is none. */
 static inline uint32_t size_before(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
-    return word_size(g, load_field(&g->word, h, b - g->word.bytes));
+    return word_size(g, load_field(&g->word, h, tag_at(g, b)));
+}
+
+/* Writes the word of a used block; `flags` tells about the block before, and is kept where words carry such a flag. */
+static inline void write_used(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
+{
+    if (has_flag_before(g)) {
+        store_word(g, h, b, size_word(g, size, HW_USED | flags));
+    } else {
+        store_word(g, h, b, size_word(g, size, HW_USED));
+    }
+}
+
+/* A block that begins where none began has a tag to be set: no free block to merge with lies before it. */
+static inline void clear_tag(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    if (g->tag_in_header) {
+        store_field(&g->word, h, tag_at(g, b), 0);
+    }
 }
 
 /* Writes a free block's word and, with boundary tags, its tag. `flags` tells about the block before. */
 static inline void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
-    store_word(g, h, b, size_word(g, size, flags));
+    if (has_flag_before(g)) {
+        store_word(g, h, b, size_word(g, size, flags));
+    } else {
+        store_word(g, h, b, size_word(g, size, 0));
+    }
     if (g->boundary_tags && can_merge(g, size)) {
-        store_field(&g->word, h, b + size - g->word.bytes, size_word(g, size, 0));
+        store_field(&g->word, h, tag_at(g, b + size), size_word(g, size, 0));
     }
 }
 
 /* Tells the block at `next` that the block before it is in use, or too small to merge. */
 static inline void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
-    if (g->boundary_tags) {
+    if (g->tag_in_header) {
+        store_field(&g->word, h, tag_at(g, next), 0);
+    }
+    if (has_flag_before(g)) {
         store_word(g, h, next, load_word(g, h, next) | HW_PREV_USED);
     }
 }
 
-/* Tells the block at `next` that the block before it is free to merge with; boundary tags only. */
+/* Tells the block at `next` that the block before it is free to merge with; a tag in its header has told it so. */
 static inline void mark_before_free(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
-    store_word(g, h, next, load_word(g, h, next) & ~(uint32_t)HW_PREV_USED);
+    if (has_flag_before(g)) {
+        store_word(g, h, next, load_word(g, h, next) & ~(uint32_t)HW_PREV_USED);
+    }
 }
 
 /* The block that ends at b, found by walking from the first one; 0 where b is the first. O(blocks). */

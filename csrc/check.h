@@ -68,6 +68,72 @@ static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap 
     return 1;
 }
 
+/* Describes the block that begins at `at` in a buddy pool; 0 behind the last one. */
+static inline int buddy_block_at(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    if (at >= load4(h, y->top_at)) {
+        return 0;
+    }
+    const uint32_t word = load_order(y, h, at);
+    block->offset = at;
+    block->size = order_size(y, word >> 1);
+    block->header = y->header;
+    block->state = word & HW_BUDDY_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return 1;
+}
+
+/* Describes the group that begins at `at`, its descriptors not counted; 0 behind the last one. */
+static inline int partition_block_at(const struct hw_partition *g, struct hw_heap *h, uint32_t at,
+                                     struct hw_block *block)
+{
+    const uint32_t i = partition_number(g, at);
+    if (i > load4(h, g->top_at)) {
+        return 0;
+    }
+    const uint32_t word = load_number(g, h, count_at(g, partition_table(g, h), i));
+    block->offset = at;
+    block->size = (word >> 1) * g->partition;
+    block->header = 0;
+    block->state = word & HW_GROUP_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return block->size != 0;
+}
+
+/* Describes the block or hole that begins at `at` where blocks have no header. O(blocks). */
+static inline int chained_block_at(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    const uint32_t table = handle_table(c, h);
+    uint32_t k = load4(h, c->head_at);
+    while (k && load_handle(c, h, table, k) < at) {
+        k = load_handle_next(c, h, table, k);
+    }
+    const uint32_t next = k ? load_handle(c, h, table, k) : load4(h, c->top_at);
+    block->offset = at;
+    block->header = 0;
+    block->state = HW_BLOCK_FREE;
+    block->size = next - at;
+    if (k && next == at) {
+        block->state = HW_BLOCK_USED;
+        block->size = load_handle_size(c, h, table, k);
+    }
+    return block->size != 0;
+}
+
+/* Describes the block or hole that begins at `at` in a compact pool; 0 behind the last one. */
+static inline int compact_block_at(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    if (at >= load4(h, c->top_at)) {
+        return 0;
+    }
+    if (c->header == 0) {
+        return chained_block_at(c, h, at, block);
+    }
+    block->offset = at;
+    block->size = header_size(c, h, at);
+    block->header = c->header;
+    block->state = header_handle(c, h, at) ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return block->size != 0;
+}
+
 /* Describes the block at `at`, 0 being the pool's first; 0 behind the last one. In a fixed pool, and where quick lists
  * stand above, a block that is told to be in use may also be one that waits in a list, see block_state(). */
 static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
@@ -77,6 +143,15 @@ static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, u
     }
     if (pool->kind == HW_GENERAL) {
         return general_block_at(&pool->general, h, at ? at : pool->general.start, block);
+    }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_block_at(&pool->buddy, h, at ? at : pool->buddy.start, block);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_block_at(&pool->partition, h, at ? at : pool->partition.start, block);
+    }
+    if (pool->kind == HW_COMPACT) {
+        return compact_block_at(&pool->compact, h, at ? at : pool->compact.start, block);
     }
     if (pool->fixed.grow) {
         return fixed_grown_block_at(&pool->fixed, h, at ? at : load4(h, pool->fixed.limit_at), block);
@@ -124,8 +199,11 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
 /* Payload of the largest block that fits into `bytes` bytes of free memory; 0 where none does. */
 static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes)
 {
-    const uint32_t size = bytes >> g->unit_shift << g->unit_shift;
-    return size < g->min_block ? 0 : size - g->header;
+    uint32_t size = bytes >> g->unit_shift << g->unit_shift;
+    if (g->powers && size != 0) {
+        size = 1u << highest_bit(size);
+    }
+    return size < g->min_block ? 0 : size - g->overhead;
 }
 
 /* What the largest request that a free block can serve asks for. */
@@ -133,6 +211,12 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
 {
     if (pool->kind == HW_FIXED) {
         return pool_capacity(pool, h, block->offset + block->header);
+    }
+    if (pool->kind == HW_BUDDY || pool->kind == HW_PARTITION) {
+        return block->size - block->header;
+    }
+    if (pool->kind == HW_COMPACT) {
+        return 0;
     }
     return payload_within(&pool->general, block->size);
 }
@@ -168,6 +252,58 @@ static inline uint32_t fixed_uncarved(const struct hw_fixed *f, struct hw_heap *
     return bytes;
 }
 
+/* Payload of the largest block that a buddy pool can place above its top. O(orders). */
+static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, y->top_at);
+    const uint32_t limit = load4(h, y->limit_at);
+    for (uint32_t order = y->orders; order-- > 0;) {
+        if (buddy_place(y, top, order) + order_size(y, order) <= limit) {
+            return order_size(y, order) - y->header;
+        }
+    }
+    return 0;
+}
+
+/* Bytes of the partitions above the top, those that can still be made included. */
+static inline uint32_t partition_above(const struct hw_partition *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t left = g->most - top;
+    if (g->grow) {
+        const uint32_t high = load4(h, g->high_at);
+        const uint32_t more = (load4(h, g->limit_at) - high) / (g->partition + g->descriptor);
+        const uint32_t had = partition_number(g, high) - 1u - top;
+        left = had + more < left ? had + more : left;
+    }
+    return left * g->partition;
+}
+
+/* Bytes of a region of counted partitions, descriptors included, that no group has covered yet. */
+static inline uint32_t partition_uncovered(const struct hw_partition *g, struct hw_heap *h)
+{
+    return (g->most + 1u - partition_number(g, load4(h, g->high_at))) * (g->partition + g->descriptor);
+}
+
+/* Payload of the largest object that fits once all holes are closed. */
+static inline uint32_t compact_above(const struct hw_compact *c, struct hw_heap *h)
+{
+    const uint32_t high = load4(h, c->high_at);
+    uint32_t left = load4(h, c->limit_at) - load4(h, c->top_at);
+    if (c->in_arena && load4(h, c->unused_at) == 0) {
+        const uint32_t above = load4(h, c->limit_at) - high;
+        if (above < c->handle) {
+            return 0;
+        }
+        left -= c->handle;
+    }
+    if (c->lazy) {
+        left += load4(h, c->holes_at);
+    }
+    left &= ~(c->align - 1u);
+    return left < c->header + c->align ? 0 : left - c->header;
+}
+
 static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
     struct hw_statistics told = {0, 0, 0, 0, 0, 0, 0};
@@ -178,11 +314,40 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
         if (pool->kind == HW_GENERAL) {
             const struct hw_general *g = &pool->general;
             const uint32_t above = payload_within(g, load4(heap, g->limit_at) - load4(heap, g->top_at));
-            if (above > told.largest_free) {
+            if (g->top != HW_TOP_LIST && above > told.largest_free) {
                 told.largest_free = above;
             }
             if (g->region) {
                 told.peak -= g->start + g->region - load4(heap, g->high_at);
+            }
+        }
+        if (pool->kind == HW_BUDDY) {
+            const struct hw_buddy *y = &pool->buddy;
+            const uint32_t place = buddy_above(y, heap);
+            if (place > told.largest_free) {
+                told.largest_free = place;
+            }
+            if (y->region) {
+                told.peak -= y->start + y->region - load4(heap, y->high_at);
+            }
+        }
+        if (pool->kind == HW_PARTITION) {
+            const struct hw_partition *t = &pool->partition;
+            const uint32_t rest = partition_above(t, heap);
+            if (rest > told.largest_free) {
+                told.largest_free = rest;
+            }
+            if (t->grow) {
+                told.peak += load4(heap, t->end_at) - load4(heap, t->limit_at);
+            } else {
+                told.peak -= partition_uncovered(t, heap);
+            }
+        }
+        if (pool->kind == HW_COMPACT) {
+            const uint32_t room = compact_above(&pool->compact, heap);
+            told.largest_free = room < pool->max_size ? room : pool->max_size;
+            if (pool->compact.in_arena) {
+                told.peak += load4(heap, pool->compact.end_at) - load4(heap, pool->compact.limit_at);
             }
         }
         if (pool->kind == HW_FIXED && pool->fixed.grow == 0) {
@@ -207,6 +372,19 @@ static inline int should_have_merged(const struct hw_general *g, uint32_t word, 
     return g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && is_mergeable(g, next_word);
 }
 
+/* Whether a block knows what lies before it; `previous` is the word of the block before, 0 for none. */
+static inline int is_tag_right(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
+{
+    const uint32_t mergeable = previous != 0 && is_mergeable(g, previous) ? word_size(g, previous) : 0;
+    if (g->tag_in_header) {
+        return size_before(g, h, b) == mergeable;
+    }
+    if ((load_word(g, h, b) & HW_PREV_USED) != 0) {
+        return mergeable == 0;
+    }
+    return mergeable != 0 && size_before(g, h, b) == mergeable;
+}
+
 /* Checks one block against what is known of the block before it; `previous` is that block's word, 0 for the first. */
 static inline int check_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
 {
@@ -225,44 +403,66 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     if (previous && should_have_merged(g, previous, word)) {
         return HW_BROKEN_MERGE;
     }
-    if (g->boundary_tags) {
-        const int previous_free = previous != 0 && is_mergeable(g, previous);
-        if (previous_free != ((word & HW_PREV_USED) == 0)) {
-            return HW_BROKEN_FLAGS;
-        }
-        if (is_mergeable(g, word) && size_before(g, h, b + size) != size) {
-            return HW_BROKEN_FLAGS;
-        }
+    if (g->boundary_tags && !is_tag_right(g, h, b, previous)) {
+        return HW_BROKEN_FLAGS;
     }
-    if (g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && b + size == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) &&
+        b + size == load4(h, g->top_at)) {
         return HW_BROKEN_MERGE;
     }
     return 0;
+}
+
+/* Where a list that a block of this size is in begins: the queue's head for a list that is checked as such. */
+static inline int belongs_to(const struct hw_general *g, uint32_t head, uint32_t size)
+{
+    if (g->unsorted && head == g->unsorted_at) {
+        return 1;
+    }
+    return list_head(g, size) == head;
+}
+
+/* The order of the list at `head`. */
+static inline uint32_t order_of(const struct hw_general *g, uint32_t head)
+{
+    if (g->unsorted && head == g->unsorted_at) {
+        return HW_FIFO;
+    }
+    if (g->bins && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
+        return g->large_order;
+    }
+    return g->order;
+}
+
+static inline int knows_tail(const struct hw_general *g, uint32_t head)
+{
+    return has_tails(g) || (g->unsorted && head == g->unsorted_at);
 }
 
 /* Checks one list and adds the number of its blocks to *blocks. */
 static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t most,
                              uint32_t *blocks)
 {
+    const uint32_t order = order_of(g, head);
     uint32_t before = head;
     uint32_t key = 0;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        const uint32_t b = node - g->header;
+        const uint32_t b = node - g->node;
         const uint32_t top = load4(h, g->top_at);
-        if (b < g->start || b >= top || top - b < g->min_block || (node & (g->align - 1u)) != 0) {
+        if (b < g->start || b >= top || top - b < g->min_block || ((b + g->header) & (g->align - 1u)) != 0) {
             return HW_BROKEN_BOUNDS;
         }
         const uint32_t word = load_word(g, h, b);
         const uint32_t size = word_size(g, word);
-        if ((word & HW_USED) || size < g->min_block || list_head(g, size) != head || *blocks >= most) {
+        if ((word & HW_USED) || size < g->min_block || !belongs_to(g, head, size) || *blocks >= most) {
             return HW_BROKEN_LIST;
         }
         if (g->free_list == HW_DOUBLE && load_link(&g->links, h, node + g->links.field.bytes) != before) {
             return HW_BROKEN_LINK;
         }
-        if (g->order == HW_ADDRESS || g->order == HW_SIZE) {
-            const uint32_t this_key = g->order == HW_SIZE ? size : b;
+        if (order == HW_ADDRESS || order == HW_SIZE) {
+            const uint32_t this_key = order == HW_SIZE ? size : b;
             if (this_key < key) {
                 return HW_BROKEN_LIST;
             }
@@ -272,7 +472,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
         before = node;
         node = load_link(&g->links, h, node);
     }
-    if (g->order == HW_FIFO && load_link(&g->links, h, head + g->links.field.bytes) != before) {
+    if (knows_tail(g, head) && load_link(&g->links, h, head + g->links.field.bytes) != before) {
         return HW_BROKEN_LINK;
     }
     return 0;
@@ -291,12 +491,13 @@ static inline int check_bitmap(const struct hw_general *g, struct hw_heap *h, ui
     return 0;
 }
 
-/* Checks that the next search starts at a block, or in one list at its head or a free block; the walk was fine. */
+/* Checks that the next search starts at a block, or in one list at its head or a free block, and where it should start
+ * at the lowest free block that none lies below; the walk was fine. */
 static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t rover = load4(h, g->rover_at);
     const uint32_t top = load4(h, g->top_at);
-    if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at)) {
+    if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at) && g->search_from != HW_FROM_LOWEST_FREE) {
         return 0;
     }
     uint32_t b = g->start;
@@ -306,12 +507,15 @@ static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
             if (rover == b) {
                 return 0;
             }
-        } else if (rover == b + g->header && (word & HW_USED) == 0) {
+        } else if (rover == b + g->node && (word & HW_USED) == 0) {
             return 0;
+        }
+        if (g->search_from == HW_FROM_LOWEST_FREE && (word & HW_USED) == 0) {
+            return HW_BROKEN_LINK;
         }
         b += word_size(g, word);
     }
-    return HW_BROKEN_LINK;
+    return g->search_from == HW_FROM_LOWEST_FREE && rover == top ? 0 : HW_BROKEN_LINK;
 }
 
 /* Checks that the lists hold exactly the `free_blocks` blocks that the walk found free. */
@@ -332,6 +536,12 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
             return HW_BROKEN_LIST;
         }
     }
+    if (g->unsorted) {
+        const int broken = check_list(g, h, g->unsorted_at, free_blocks, &listed);
+        if (broken) {
+            return broken;
+        }
+    }
     if (g->fit == HW_BEST && g->search_percent < 100u && load4(h, g->count_at) != free_blocks) {
         return HW_BROKEN_COUNT;
     }
@@ -341,7 +551,10 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
 static inline int check_general(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t top = load4(h, g->top_at);
-    if (top < g->start || top > load4(h, g->high_at) || load4(h, g->high_at) > load4(h, g->limit_at)) {
+    if (top < g->start || load4(h, g->high_at) > load4(h, g->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if (g->top != HW_TOP_LIST && top > load4(h, g->high_at)) {
         return HW_BROKEN_BOUNDS;
     }
     uint32_t previous = 0;
@@ -369,10 +582,15 @@ static inline int check_general(const struct hw_general *g, struct hw_heap *h)
     if (b != top) {
         return HW_BROKEN_BOUNDS;
     }
+    if (g->end_word && top != g->start) {
+        if (!is_tag_right(g, h, top, previous) || (load_word(g, h, top) & HW_USED) == 0) {
+            return HW_BROKEN_FLAGS;
+        }
+    }
     if (g->victim_up_to && victim_seen == 0 && load4(h, g->victim_at) != load4(h, g->victim_at + 4u)) {
         return HW_BROKEN_BOUNDS;
     }
-    if (g->fit == HW_NEXT && check_rover(g, h) != 0) {
+    if ((g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) && check_rover(g, h) != 0) {
         return HW_BROKEN_LINK;
     }
     return check_lists(g, h, free_blocks);
@@ -469,6 +687,228 @@ static inline int check_fixed(const struct hw_fixed *f, struct hw_heap *h)
     return 0;
 }
 
+/* Checks the lists of a buddy pool: blocks of their order, free, linked both ways. Adds their number to *listed. */
+static inline int check_orders(const struct hw_buddy *y, struct hw_heap *h, uint32_t most, uint32_t *listed)
+{
+    for (uint32_t order = 0; order < y->orders; order++) {
+        uint32_t before = order_head(y, order);
+        uint32_t node = load_link(&y->links, h, before);
+        while (node) {
+            const uint32_t at = node - y->header - y->start;
+            if (node < y->start + y->header || node >= load4(h, y->top_at) || (at & (order_size(y, 0) - 1u)) != 0) {
+                return HW_BROKEN_BOUNDS;
+            }
+            if (load_order(y, h, node - y->header) != order << 1 || *listed >= most) {
+                return HW_BROKEN_LIST;
+            }
+            if (load_link(&y->links, h, node + y->links.field.bytes) != before) {
+                return HW_BROKEN_LINK;
+            }
+            *listed += 1u;
+            before = node;
+            node = load_link(&y->links, h, node);
+        }
+    }
+    return 0;
+}
+
+static inline int check_buddy(const struct hw_buddy *y, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, y->top_at);
+    uint32_t free_blocks = 0;
+    uint32_t listed = 0;
+    uint32_t word = HW_BUDDY_USED;
+    if (top < y->start || top > load4(h, y->high_at) || load4(h, y->high_at) > load4(h, y->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    uint32_t b = y->start;
+    while (b < top) {
+        word = load_order(y, h, b);
+        const uint32_t order = word >> 1;
+        if (order >= y->orders || ((b - y->start) & (order_size(y, order) - 1u)) != 0) {
+            return HW_BROKEN_SIZE;
+        }
+        if ((word & HW_BUDDY_USED) == 0) {
+            const uint32_t buddy = y->start + ((b - y->start) ^ order_size(y, order));
+            free_blocks++;
+            if (order + 1u < y->orders && buddy < top && load_order(y, h, buddy) == word) {
+                return HW_BROKEN_MERGE;
+            }
+        }
+        b += order_size(y, order);
+    }
+    if (b != top) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if ((word & HW_BUDDY_USED) == 0) {
+        return HW_BROKEN_MERGE;
+    }
+    const int broken = check_orders(y, h, free_blocks, &listed);
+    if (broken) {
+        return broken;
+    }
+    return listed == free_blocks ? 0 : HW_BROKEN_COUNT;
+}
+
+/* Checks the list of free groups, which has `most`: in order, free, linked both ways. */
+static inline int check_free_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t most)
+{
+    const uint32_t table = partition_table(g, h);
+    uint32_t listed = 0;
+    uint32_t before = 0;
+    uint32_t key = 0;
+    uint32_t i = load4(h, g->head_at);
+    while (i) {
+        if (i > load4(h, g->top_at)) {
+            return HW_BROKEN_BOUNDS;
+        }
+        const uint32_t word = load_number(g, h, count_at(g, table, i));
+        const uint32_t this_key = g->order == HW_SIZE ? word >> 1 : i;
+        if ((word & HW_GROUP_USED) || listed == most || (g->order != HW_LIFO && this_key < key)) {
+            return HW_BROKEN_LIST;
+        }
+        if (load_number(g, h, previous_at(g, table, i)) != before) {
+            return HW_BROKEN_LINK;
+        }
+        listed++;
+        key = this_key;
+        before = i;
+        i = load_number(g, h, next_at(g, table, i));
+    }
+    return listed == most ? 0 : HW_BROKEN_COUNT;
+}
+
+static inline int check_partition(const struct hw_partition *g, struct hw_heap *h)
+{
+    const uint32_t table = partition_table(g, h);
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t high = load4(h, g->high_at);
+    if (top > g->most || partition_address(g, top + 1u) > high || (g->grow && high > load4(h, g->limit_at))) {
+        return HW_BROKEN_BOUNDS;
+    }
+    uint32_t word = HW_GROUP_USED;
+    uint32_t free_groups = 0;
+    uint32_t i = 1;
+    while (i <= top) {
+        const uint32_t previous = word;
+        word = load_number(g, h, count_at(g, table, i));
+        const uint32_t count = word >> 1;
+        if (count == 0 || count > top + 1u - i) {
+            return HW_BROKEN_SIZE;
+        }
+        free_groups += (word & HW_GROUP_USED) == 0;
+        if (g->coalesce) {
+            if (((previous | word) & HW_GROUP_USED) == 0) {
+                return HW_BROKEN_MERGE;
+            }
+            if (load_number(g, h, first_at(g, table, i + count - 1u)) != i) {
+                return HW_BROKEN_FLAGS;
+            }
+        }
+        i += count;
+    }
+    if (g->coalesce && (word & HW_GROUP_USED) == 0) {
+        return HW_BROKEN_MERGE;
+    }
+    return check_free_groups(g, h, free_groups);
+}
+
+/* Checks the handles in the arena: `used` lead to objects, all others are listed as given back. */
+static inline int check_handles(const struct hw_compact *c, struct hw_heap *h, uint32_t used)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t handles = load4(h, c->handles_at);
+    uint32_t unused = 0;
+    uint32_t k = load4(h, c->unused_at);
+    if (table - handles * c->handle != load4(h, c->limit_at) || used > handles) {
+        return HW_BROKEN_BOUNDS;
+    }
+    while (k) {
+        if (k > handles || unused == handles - used) {
+            return HW_BROKEN_LIST;
+        }
+        unused++;
+        k = load_unused(c, h, table, k);
+    }
+    return unused + used == handles ? 0 : HW_BROKEN_COUNT;
+}
+
+/* Checks the blocks by their headers; tells how many are used, and the bytes in holes. */
+static inline int check_headers(const struct hw_compact *c, struct hw_heap *h, uint32_t *used, uint32_t *holes)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t top = load4(h, c->top_at);
+    uint32_t b = c->start;
+    while (b < top) {
+        const uint32_t size = header_size(c, h, b);
+        const uint32_t k = header_handle(c, h, b);
+        if (size < c->header || (size & (c->align - 1u)) != 0) {
+            return HW_BROKEN_SIZE;
+        }
+        if (c->in_arena && k > load4(h, c->handles_at)) {
+            return HW_BROKEN_BOUNDS;
+        }
+        if (k && load_handle(c, h, table, k) != b + c->header) {
+            return HW_BROKEN_LINK;
+        }
+        *used += k != 0;
+        *holes += k ? 0 : size;
+        b += size;
+    }
+    return b == top ? 0 : HW_BROKEN_BOUNDS;
+}
+
+/* Checks the blocks by their chained handles; tells how many there are, and the bytes between them. */
+static inline int check_chain(const struct hw_compact *c, struct hw_heap *h, uint32_t *used, uint32_t *holes)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t top = load4(h, c->top_at);
+    uint32_t end = c->start;
+    uint32_t k = load4(h, c->head_at);
+    while (k) {
+        if (c->in_arena && k > load4(h, c->handles_at)) {
+            return HW_BROKEN_BOUNDS;
+        }
+        const uint32_t at = load_handle(c, h, table, k);
+        const uint32_t size = load_handle_size(c, h, table, k);
+        if (at < end || at > top || size > top - at) {
+            return HW_BROKEN_BOUNDS;
+        }
+        if (size == 0 || ((at - c->start) & (c->align - 1u)) != 0 || (size & (c->align - 1u)) != 0) {
+            return HW_BROKEN_SIZE;
+        }
+        *used += 1u;
+        *holes += at - end;
+        end = at + size;
+        k = load_handle_next(c, h, table, k);
+    }
+    *holes += top - end;
+    return 0;
+}
+
+static inline int check_compact(const struct hw_compact *c, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, c->top_at);
+    uint32_t used = 0;
+    uint32_t holes = 0;
+    int broken;
+    if (top < c->start || top > load4(h, c->high_at) || load4(h, c->high_at) > load4(h, c->limit_at)) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if (c->header) {
+        broken = check_headers(c, h, &used, &holes);
+    } else {
+        broken = check_chain(c, h, &used, &holes);
+    }
+    if (broken) {
+        return broken;
+    }
+    if (holes != (c->lazy ? load4(h, c->holes_at) : 0)) {
+        return HW_BROKEN_COUNT;
+    }
+    return c->in_arena ? check_handles(c, h, used) : 0;
+}
+
 static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
@@ -476,8 +916,13 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
         int broken = 0;
         if (pool->kind == HW_FIXED) {
             broken = check_fixed(&pool->fixed, heap);
-        }
-        if (pool->kind == HW_GENERAL) {
+        } else if (pool->kind == HW_BUDDY) {
+            broken = check_buddy(&pool->buddy, heap);
+        } else if (pool->kind == HW_PARTITION) {
+            broken = check_partition(&pool->partition, heap);
+        } else if (pool->kind == HW_COMPACT) {
+            broken = check_compact(&pool->compact, heap);
+        } else if (pool->kind == HW_GENERAL) {
             broken = check_general(&pool->general, heap);
         }
         if (broken) {

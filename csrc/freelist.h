@@ -1,13 +1,15 @@
 /* freelist.h: how a general pool stores and finds its free blocks.
  *
- * A list runs from a head in the control data through the payloads of the free blocks. A node is the address of a
- * payload; its first word links to the next node. Where something has to be unlinked, what matters is the address of
- * the word that points to it, called `before`: the head, or the first word of the node ahead. A double list keeps
- * `before` in each node's second word, so unlinking needs no case for the head; and the missing node behind the last
- * one may be written to as well, because its second word is a scratch word at the start of the control data.
+ * A list runs from a head in the control data through the payloads of the free blocks, or through their headers. A node
+ * is the address of a block's links; its first word links to the next node. Where something has to be unlinked, what
+ * matters is the address of the word that points to it, called `before`: the head, or the first word of the node ahead.
+ * A double list keeps `before` in each node's second word, so unlinking needs no case for the head; and the missing
+ * node behind the last one may be written to as well, because its second word is a scratch word at the start of the
+ * control data.
  *
  * With bins there is one list for each bin. Bins hold one block size each up to a bound, then a fixed number of bins
  * share each octave; lists of the recipe "lea", "two-level", "half-fit" and the like differ only in these numbers.
+ * Blocks may wait in a queue before they are filed: the next search passes it, oldest first (Lea's "unsorted" bin).
  * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty.
  *
  * Sources: Knuth, TAOCP 1, 2.5 (fits, boundary tags); Wilson et al. 1995 (segregated fits); Masmano et al. 2004
@@ -27,50 +29,35 @@ struct hw_found {
 
 /* ---- bins ------------------------------------------------------------------------------------------------------ */
 
-#if defined(__GNUC__)
-static inline uint32_t highest_bit(uint32_t x)
+/* Whether the bin of blocks of this size holds no other size. */
+static inline int is_linear(const struct hw_general *g, uint32_t size)
 {
-    return 31u - (uint32_t)__builtin_clz(x);
+    return g->bin_linear_bins && size - g->bin_less < g->bin_linear;
 }
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return (uint32_t)__builtin_ctz(x);
-}
-#else
-static inline uint32_t highest_bit(uint32_t x)
-{
-    uint32_t bit = 0;
-    while (x >>= 1) {
-        bit++;
-    }
-    return bit;
-}
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return highest_bit(x & (~x + 1u));
-}
-#endif
 
 /* The bin of blocks of this size; all that fit into an arena have one. */
 static inline uint32_t bin_of(const struct hw_general *g, uint32_t size)
 {
-    if (g->bin_linear_bins && size < g->bin_linear) {
-        return (size >> g->unit_shift) - g->bin_first;
+    const uint32_t key = size - g->bin_less;
+    if (g->bin_linear_bins && key < g->bin_linear) {
+        return (key >> g->unit_shift) - g->bin_first;
     }
-    const uint32_t octave = highest_bit(size);
-    const uint32_t step = size >> (octave - g->bin_steps_log2);
-    return g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
+    const uint32_t octave = highest_bit(key);
+    const uint32_t step = key >> (octave - g->bin_steps_log2);
+    const uint32_t bin = g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
+    if (g->bin_last && bin >= g->bins) {
+        return g->bins - 1u;
+    }
+    return bin;
 }
 
 /* The first bin in which every block is at least this large; it may be one behind the last. */
 static inline uint32_t bin_above(const struct hw_general *g, uint32_t size)
 {
-    if (g->bin_linear_bins && size < g->bin_linear) {
+    if (is_linear(g, size)) {
         return bin_of(g, size);
     }
-    return bin_of(g, size + (1u << (highest_bit(size) - g->bin_steps_log2)) - 1u);
+    return bin_of(g, size + (1u << (highest_bit(size - g->bin_less) - g->bin_steps_log2)) - 1u);
 }
 
 static inline uint32_t list_head(const struct hw_general *g, uint32_t size)
@@ -159,17 +146,55 @@ static inline void list_link(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
+/* Whether each list knows its last node: behind its head lies the address of the word that a next node would go to. */
+static inline int has_tails(const struct hw_general *g)
+{
+    return g->order == HW_FIFO || g->large_order == HW_FIFO;
+}
+
+/* Where the list whose last node is that of a block of this size tells so; without tails of their own, what is written
+ * for a bin lands in a word that nobody reads. */
+static inline uint32_t tail_of(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
+{
+    if (g->unsorted && load_link(&g->links, h, g->unsorted_at + g->links.field.bytes) == node) {
+        return g->unsorted_at + g->links.field.bytes;
+    }
+    if (!has_tails(g)) {
+        return g->links.field.bytes;
+    }
+    return list_head(g, size) + g->links.field.bytes;
+}
+
+/* Turns the list at `head` so that `next` comes first, which follows the node `before` in its middle; O(1). */
+static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t before,
+                             uint32_t next)
+{
+    const uint32_t first = load_link(&g->links, h, head);
+    const uint32_t last = load_link(&g->links, h, head + g->links.field.bytes);
+    store_link(&g->links, h, head, next);
+    store_link(&g->links, h, last, first);
+    store_link(&g->links, h, before, 0);
+    store_link(&g->links, h, head + g->links.field.bytes, before);
+    if (g->free_list == HW_DOUBLE) {
+        store_link(&g->links, h, next + g->links.field.bytes, head);
+        store_link(&g->links, h, first + g->links.field.bytes, last);
+    }
+}
+
 /* Takes `node`, to which the word `before` points, out of the list of blocks of this size. */
 static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before,
                                uint32_t node)
 {
     const uint32_t next = load_link(&g->links, h, node);
     store_link(&g->links, h, before, next);
-    if (g->order == HW_FIFO && next == 0) {
-        store_link(&g->links, h, list_head(g, size) + g->links.field.bytes, before);
+    if ((has_tails(g) || g->unsorted) && next == 0) {
+        store_link(&g->links, h, tail_of(g, h, size, node), before);
     }
     if (g->free_list == HW_DOUBLE) {
         store_link(&g->links, h, next + g->links.field.bytes, before);
+    }
+    if (g->search_from == HW_FROM_TRIED && next && before != list_head(g, size)) {
+        list_turn(g, h, list_head(g, size), before, next);
     }
     if (g->fit == HW_NEXT && load4(h, g->rover_at) == node) {
         store4(h, g->rover_at, before);
@@ -192,43 +217,88 @@ static inline uint32_t list_before(const struct hw_general *g, struct hw_heap *h
     return before;
 }
 
-/* Whether the list keeps `other` ahead of a block b of this size. */
-static inline int stays_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t other, uint32_t b, uint32_t size)
+/* Lets the next search start with what was freed last, which follows the word `before` in its list. */
+static inline void start_from(const struct hw_general *g, struct hw_heap *h, uint32_t before)
 {
-    if (g->order == HW_SIZE) {
-        return word_size(g, load_word(g, h, other - g->header)) < size;
+    if (g->search_from == HW_FROM_FREED) {
+        store4(h, g->rover_at, before);
+    }
+}
+
+/* Whether the list keeps `other` ahead of a block b of this size. */
+static inline int stays_ahead(const struct hw_general *g, struct hw_heap *h, const uint32_t order, uint32_t other,
+                              uint32_t b, uint32_t size)
+{
+    if (order == HW_SIZE) {
+        return word_size(g, load_word(g, h, other - g->node)) < size;
     }
     return other < b;
 }
 
-/* Files a free block where the order of its list wants it. LIFO and FIFO O(1), by address and size O(list). */
-static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+/* Appends a node to a list that knows its last one. */
+static inline void list_append(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t node)
 {
-    if (g->free_list == HW_IMPLICIT) {
+    const uint32_t tail_at = head + g->links.field.bytes;
+    const uint32_t before = load_link(&g->links, h, tail_at);
+    list_link(g, h, before, node, 0);
+    store_link(&g->links, h, tail_at, node);
+    start_from(g, h, before);
+}
+
+/* Puts the node of a free block into the list at `head`. LIFO and FIFO O(1), by address and size O(list). */
+static inline void list_insert(const struct hw_general *g, struct hw_heap *h, const uint32_t order, uint32_t head,
+                               uint32_t b, uint32_t size)
+{
+    const uint32_t node = b + g->node;
+    if (order == HW_FIFO) {
+        list_append(g, h, head, node);
         return;
     }
-    uint32_t before = g->lists_at;
-    if (g->bins) {
-        const uint32_t bin = bin_of(g, size);
-        mark_bin(g, h, bin);
-        before = g->lists_at + bin * g->list_stride;
-    }
-    const uint32_t node = b + g->header;
-    count_free(g, h, 1);
-    if (g->order == HW_FIFO) {
-        const uint32_t tail_at = before + g->links.field.bytes;
-        list_link(g, h, load_link(&g->links, h, tail_at), node, 0);
-        store_link(&g->links, h, tail_at, node);
-        return;
-    }
+    uint32_t before = head;
     uint32_t next = load_link(&g->links, h, before);
-    if (g->order == HW_ADDRESS || g->order == HW_SIZE) {
-        while (next && stays_ahead(g, h, next, b, size)) {
+    if (order == HW_ADDRESS || order == HW_SIZE) {
+        while (next && stays_ahead(g, h, order, next, b, size)) {
             before = next;
             next = load_link(&g->links, h, next);
         }
     }
     list_link(g, h, before, node, next);
+    if (has_tails(g) && next == 0) {
+        store_link(&g->links, h, head + g->links.field.bytes, node);
+    }
+    start_from(g, h, before);
+}
+
+/* Files a free block in its list. LIFO and FIFO O(1), by address and size O(list). */
+static inline void freelist_file(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    count_free(g, h, 1);
+    if (g->bins == 0) {
+        list_insert(g, h, g->order, g->lists_at, b, size);
+        return;
+    }
+    const uint32_t bin = bin_of(g, size);
+    const uint32_t head = g->lists_at + bin * g->list_stride;
+    mark_bin(g, h, bin);
+    if (g->large_order != g->order && !is_linear(g, size)) {
+        list_insert(g, h, g->large_order, head, b, size);
+        return;
+    }
+    list_insert(g, h, g->order, head, b, size);
+}
+
+/* Takes in a block that has become free. */
+static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    if (g->free_list == HW_IMPLICIT) {
+        return;
+    }
+    if (g->unsorted) {
+        count_free(g, h, 1);
+        list_append(g, h, g->unsorted_at, b + g->node);
+        return;
+    }
+    freelist_file(g, h, b, size);
 }
 
 /* Takes a free block out of its list, to be merged or handed out. */
@@ -237,7 +307,7 @@ static inline void freelist_remove(const struct hw_general *g, struct hw_heap *h
     if (g->free_list == HW_IMPLICIT) {
         return;
     }
-    const uint32_t node = b + g->header;
+    const uint32_t node = b + g->node;
     list_unlink(g, h, size, list_before(g, h, size, node), node);
 }
 
@@ -245,13 +315,13 @@ static inline void freelist_remove(const struct hw_general *g, struct hw_heap *h
 static inline void list_replace(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t from,
                                 uint32_t to)
 {
-    const uint32_t node = to + g->header;
-    const uint32_t next = load_link(&g->links, h, from + g->header);
+    const uint32_t node = to + g->node;
+    const uint32_t next = load_link(&g->links, h, from + g->node);
     list_link(g, h, before, node, next);
-    if (g->order == HW_FIFO && next == 0) {
+    if (has_tails(g) && next == 0) {
         store_link(&g->links, h, g->lists_at + g->links.field.bytes, node);
     }
-    if (g->fit == HW_NEXT && load4(h, g->rover_at) == from + g->header) {
+    if (g->fit == HW_NEXT && load4(h, g->rover_at) == from + g->node) {
         store4(h, g->rover_at, node);
     }
 }
@@ -259,7 +329,7 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
 /* Empties all lists. */
 static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
 {
-    if (g->fit == HW_NEXT) {
+    if (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) {
         store4(h, g->rover_at, g->free_list == HW_IMPLICIT ? g->start : g->lists_at);
     }
     if (g->free_list == HW_IMPLICIT) {
@@ -269,9 +339,14 @@ static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
     for (uint32_t list = 0; list < lists; list++) {
         const uint32_t head = g->lists_at + list * g->list_stride;
         store_link(&g->links, h, head, 0);
-        if (g->order == HW_FIFO) {
+        if (has_tails(g)) {
             store_link(&g->links, h, head + g->links.field.bytes, head);
         }
+    }
+    if (g->unsorted) {
+        store_link(&g->links, h, g->unsorted_at, 0);
+        store_link(&g->links, h, g->unsorted_at + g->links.field.bytes, g->unsorted_at);
+        store4(h, g->remainder_at, 0);
     }
     if (g->bins) {
         for (uint32_t at = g->bitmap_at; at < g->bitmap_at + (g->bins + 31u) / 32u * 4u; at += 4u) {

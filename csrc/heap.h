@@ -11,8 +11,11 @@
 #define HW_HEAP_H
 
 #include "heapwright.h"
+#include "pool_buddy.h"
+#include "pool_compact.h"
 #include "pool_fixed.h"
 #include "pool_general.h"
+#include "pool_partition.h"
 #include "pool_quick.h"
 
 /* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
@@ -41,6 +44,12 @@ static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, 
     if (pool->kind == HW_FIXED) {
         return fixed_find(&pool->fixed, h, n);
     }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_find(&pool->buddy, h, n);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_find(&pool->partition, h, n);
+    }
     const uint32_t b = general_find(&pool->general, h, block_size_for(&pool->general, n));
     return b ? b + pool->general.header : 0;
 }
@@ -53,6 +62,12 @@ static inline uint32_t pool_grow(const struct hw_pool *pool, struct hw_heap *h, 
     }
     if (pool->kind == HW_FIXED) {
         return fixed_grow(&pool->fixed, h, n);
+    }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_grow(&pool->buddy, h, n);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_grow(&pool->partition, h, n);
     }
     const uint32_t b = general_grow(&pool->general, h, block_size_for(&pool->general, n));
     return b ? b + pool->general.header : 0;
@@ -73,6 +88,12 @@ static inline int pool_owns(const struct hw_pool *pool, struct hw_heap *h, uint3
         }
         return at >= pool->fixed.blocks_at[0] && at < pool->fixed.end;
     }
+    if (pool->kind == HW_BUDDY) {
+        return at >= pool->buddy.start && at < pool->buddy.start + pool->buddy.region;
+    }
+    if (pool->kind == HW_PARTITION) {
+        return at >= pool->partition.start && at < pool->partition.end;
+    }
     return at >= pool->general.start && at < pool->general.start + pool->general.region;
 }
 
@@ -81,8 +102,14 @@ static inline uint32_t pool_capacity(const struct hw_pool *pool, struct hw_heap 
     if (pool->kind == HW_FIXED) {
         return pool->fixed.sizes[fixed_class_of(&pool->fixed, h, at)];
     }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_capacity(&pool->buddy, h, at);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_capacity(&pool->partition, h, at);
+    }
     const uint32_t word = load_word(&pool->general, h, at - pool->general.header);
-    return word_size(&pool->general, word) - pool->general.header;
+    return word_size(&pool->general, word) - pool->general.overhead;
 }
 
 /* Whether `at` is the payload of a block of this pool that is handed out, as far as its metadata tells. */
@@ -92,6 +119,12 @@ static inline int pool_has_used(const struct hw_pool *pool, struct hw_heap *h, u
         return fixed_is_payload(&pool->fixed, h, at) &&
                !fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at);
     }
+    if (pool->kind == HW_BUDDY) {
+        return buddy_is_used(&pool->buddy, h, at);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return partition_is_used(&pool->partition, h, at);
+    }
     const struct hw_general *g = &pool->general;
     if (at < g->start + g->header || at >= load4(h, g->top_at)) {
         return 0;
@@ -99,20 +132,33 @@ static inline int pool_has_used(const struct hw_pool *pool, struct hw_heap *h, u
     return (load_word(g, h, at - g->header) & HW_USED) != 0;
 }
 
+/* Gives a block back to the pool that made it, past the quick lists. */
+static inline void pool_release(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    if (pool->kind == HW_FIXED) {
+        fixed_free(&pool->fixed, h, at);
+    }
+    if (pool->kind == HW_BUDDY) {
+        buddy_release(&pool->buddy, h, at);
+    }
+    if (pool->kind == HW_PARTITION) {
+        partition_release(&pool->partition, h, partition_number(&pool->partition, at));
+    }
+    if (pool->kind == HW_GENERAL) {
+        const uint32_t b = at - pool->general.header;
+        general_release(&pool->general, h, b, load_word(&pool->general, h, b));
+    }
+}
+
 /* ---- quick lists and their owners ------------------------------------------------------------------------------ */
 
-/* Gives a block back to the pool that made it, past the quick lists. */
+/* Gives a block back to its owner, past the quick lists. */
 static inline void heap_release(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            if (pool->kind == HW_FIXED) {
-                fixed_free(&pool->fixed, h, at);
-                return;
-            }
-            const uint32_t b = at - pool->general.header;
-            general_release(&pool->general, h, b, load_word(&pool->general, h, b));
+            pool_release(pool, h, at);
             return;
         }
     }
@@ -131,6 +177,9 @@ static inline void flush_list(const struct hw_policy *p, const struct hw_quick *
 
 static inline uint32_t quick_list_capacity(const struct hw_quick *q, uint32_t list)
 {
+    if (q->by_size && q->block_doubles) {
+        return (q->block_least << list) - q->block_header;
+    }
     if (q->by_size) {
         return q->block_least + (list << q->block_unit_shift) - q->block_header;
     }
@@ -179,7 +228,7 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
 static inline int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t at,
                            uint32_t capacity)
 {
-    const uint32_t list = quick_list(q, capacity);
+    const uint32_t list = quick_list(q, capacity + q->block_header);
     if (list >= q->count) {
         return 0;
     }
@@ -244,15 +293,43 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
             const struct hw_general *g = &pool->general;
             general_init(g, h, g->region ? g->start + g->region : load4(h, p->shared_limit_at));
         }
+        if (pool->kind == HW_BUDDY) {
+            const struct hw_buddy *y = &pool->buddy;
+            buddy_init(y, h, y->region ? y->start + y->region : load4(h, p->shared_limit_at));
+        }
+        if (pool->kind == HW_PARTITION) {
+            partition_init(&pool->partition, h);
+        }
+        if (pool->kind == HW_COMPACT) {
+            compact_init(&pool->compact, h);
+        }
+        if ((pool->kind == HW_PARTITION && pool->partition.grow) ||
+            (pool->kind == HW_COMPACT && pool->compact.in_arena)) {
+            const uint32_t end = size & ~(p->align - 1u);
+            if (end < p->fixed_end) {
+                return 0;
+            }
+            store4(h, p->shared_limit_at, end);
+            store4(h, p->shared_end_at, end);
+        }
     }
     return 1;
 }
 
-/* Serves n bytes, 1 <= n <= HW_MAX_REQUEST: the address of the payload, or 0. */
+/* What a request of `size` bytes asks the pools for: an empty object is served as one byte. */
+static inline uint32_t request_for(const struct hw_policy *p, size_t size)
+{
+    return p->empty_as_one || size ? (uint32_t)size : 1u;
+}
+
+/* Serves what request_for() says, at most HW_MAX_REQUEST bytes: the address of the payload, or 0. */
 static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.flush_from && n >= pool->quick.flush_from) {
+            (void)flush_pool(p, &pool->quick, h);
+        }
         if (pool_takes(pool, n)) {
             uint32_t at = pool_find(pool, h, n);
             if (p->flushes && pool->kind != HW_QUICK && at == 0 && flush_before_growing(p, h)) {
@@ -325,17 +402,17 @@ static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint3
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            if (pool->kind == HW_FIXED) {
+            if (pool->kind != HW_GENERAL) {
                 if (pool->cached && heap_cache(p, i, h, at, pool_capacity(pool, h, at))) {
                     return;
                 }
-                fixed_free(&pool->fixed, h, at);
+                pool_release(pool, h, at);
                 return;
             }
             const struct hw_general *g = &pool->general;
             const uint32_t b = at - g->header;
             const uint32_t word = load_word(g, h, b);
-            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->header)) {
+            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->overhead)) {
                 return;
             }
             general_release(g, h, b, word);
@@ -344,8 +421,9 @@ static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint3
     }
 }
 
-/* Makes the object at `at` n bytes large where it lies; 0 where it cannot, and nothing has changed. */
-static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
+/* Makes the object at `at` n bytes large without a search, and returns where it is; 0 where it cannot, and nothing has
+ * changed. */
+static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
@@ -354,26 +432,20 @@ static inline int heap_resize(const struct hw_policy *p, struct hw_heap *h, uint
                 return 0;
             }
             if (pool->kind == HW_FIXED) {
-                return n <= pool_capacity(pool, h, at);
+                return n <= pool_capacity(pool, h, at) ? at : 0;
             }
-            return general_resize(&pool->general, h, at - pool->general.header, n);
+            if (pool->kind == HW_BUDDY) {
+                return buddy_resize(&pool->buddy, h, at, n) ? at : 0;
+            }
+            if (pool->kind == HW_PARTITION) {
+                const uint32_t number = partition_number(&pool->partition, at);
+                return partition_resize(&pool->partition, h, number, n) ? at : 0;
+            }
+            const uint32_t b = general_resize(&pool->general, h, at - pool->general.header, n);
+            return b ? b + pool->general.header : 0;
         }
     }
     return 0;
-}
-
-static inline uint32_t heap_realloc(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
-{
-    if (heap_resize(p, h, at, n)) {
-        return at;
-    }
-    const uint32_t moved = heap_malloc(p, h, n);
-    if (moved) {
-        const uint32_t had = heap_capacity(p, h, at);
-        copy_payload(h, moved, at, had < n ? had : n);
-        heap_free(p, h, at);
-    }
-    return moved;
 }
 
 /* Whether a quick list above pool `owner` holds the block. O(blocks of its list). */
@@ -384,7 +456,7 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK) {
             const struct hw_quick *q = &pool->quick;
-            const uint32_t list = quick_list(q, capacity);
+            const uint32_t list = quick_list(q, capacity + q->block_header);
             uint32_t node = list < q->count ? load_link(&q->links, h, quick_head(q, list)) : 0;
             while (node && node != at) {
                 node = load_link(&q->links, h, node);
@@ -452,7 +524,7 @@ static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, s
         count_refused(p, heap);
         return NULL;
     }
-    const uint32_t at = heap_malloc(p, heap, size ? (uint32_t)size : 1u);
+    const uint32_t at = heap_malloc(p, heap, request_for(p, size));
     return at ? arena_pointer(heap, at) : NULL;
 }
 
@@ -495,8 +567,17 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (!is_usable(p, heap, at)) {
         return NULL;
     }
-    const uint32_t moved = heap_realloc(p, heap, at, size ? (uint32_t)size : 1u);
-    return moved ? arena_pointer(heap, moved) : NULL;
+    const uint32_t resized = heap_resize(p, heap, at, request_for(p, size));
+    if (resized) {
+        return arena_pointer(heap, resized);
+    }
+    void *moved = hw_malloc(p, heap, size);
+    if (moved) {
+        const uint32_t had = heap_capacity(p, heap, at);
+        copy_payload(heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
+        hw_free(p, heap, pointer);
+    }
+    return moved;
 }
 
 static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *heap, size_t alignment, size_t size)
@@ -509,13 +590,89 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
         count_refused(p, heap);
         return NULL;
     }
-    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, size ? (uint32_t)size : 1u);
+    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, request_for(p, size));
     return at ? arena_pointer(heap, at) : NULL;
 }
 
 static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
     return pointer ? heap_capacity(p, heap, address_of(p, heap, pointer)) : 0;
+}
+
+/* ---- objects that move: the compact pool is its recipe's only one -------------------------------------------------
+ */
+
+/* With checks: counts a reference that leads to no object; 0 for such a one. */
+static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)
+{
+    if (p->checks && !leads_to_object(&p->pools[0].compact, h, reference)) {
+        store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
+        return 0;
+    }
+    return 1;
+}
+
+static inline int hw_handle_alloc(const struct hw_policy *p, struct hw_heap *heap, void **reference, size_t size)
+{
+    const uint32_t n = size ? (uint32_t)size : 1u;
+    *reference = NULL;
+    if (size <= HW_MAX_REQUEST && pool_takes(&p->pools[0], n) &&
+        compact_malloc(&p->pools[0].compact, heap, reference, n)) {
+        return 1;
+    }
+    count_refused(p, heap);
+    return 0;
+}
+
+static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *heap, void **reference, size_t size)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    const uint32_t n = size ? (uint32_t)size : 1u;
+    if (*reference == NULL) {
+        return hw_handle_alloc(p, heap, reference, size);
+    }
+    if (!is_reference(p, heap, reference)) {
+        return 0;
+    }
+    const uint32_t table = handle_table(c, heap);
+    if (size <= HW_MAX_REQUEST && pool_takes(&p->pools[0], n) &&
+        compact_resize(c, heap, table, handle_of(c, heap, table, reference), n)) {
+        return 1;
+    }
+    count_refused(p, heap);
+    return 0;
+}
+
+static inline void hw_handle_free(const struct hw_policy *p, struct hw_heap *heap, void **reference)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    if (*reference == NULL || !is_reference(p, heap, reference)) {
+        return;
+    }
+    const uint32_t table = handle_table(c, heap);
+    compact_release(c, heap, table, handle_of(c, heap, table, reference));
+    *reference = NULL;
+}
+
+static inline void *hw_handle_pointer(const struct hw_policy *p, struct hw_heap *heap, void **reference)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    if (c->in_arena && *reference) {
+        const uint32_t table = handle_table(c, heap);
+        return arena_pointer(heap, load_handle(c, heap, table, handle_of(c, heap, table, reference)));
+    }
+    return *reference;
+}
+
+static inline size_t hw_handle_usable_size(const struct hw_policy *p, struct hw_heap *heap, void **reference)
+{
+    const struct hw_compact *c = &p->pools[0].compact;
+    if (*reference == NULL) {
+        return 0;
+    }
+    const uint32_t table = handle_table(c, heap);
+    const uint32_t k = handle_of(c, heap, table, reference);
+    return compact_size(c, heap, table, k, load_handle(c, heap, table, k) - c->header) - c->header;
 }
 
 #ifndef HW_EXPLORE

@@ -26,6 +26,14 @@ struct hw_heap;
 /* Alignment that the arena's first byte must have, in bytes; more where block sizes are multiples of more. */
 #define HW_ARENA_ALIGNMENT 16u
 
+/* What the caller keeps for each object of a heap whose blocks have no header. `pointer` is the reference; `size` and
+ * `next` are the heap's. It must stay where it is as long as the object lives. */
+struct hw_handle {
+    void *pointer; /* where the object is; NULL: there is none */
+    size_t size;   /* of its block, in bytes */
+    size_t next;   /* the handle of the block behind */
+};
+
 /* A piece of the arena as hw_next_block() tells it. */
 struct hw_block {
     uint32_t offset; /* of its first byte, header included, from the start of the arena */
@@ -81,6 +89,38 @@ HW_API void hw_free(const struct hw_policy *policy, struct hw_heap *heap, void *
 
 /* Bytes that the object at `pointer` may use: at least what was asked for. 0 for NULL. */
 HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
+
+/* ---- Heaps that move their objects ----
+ *
+ * Recipes with a compact pool have these functions in place of the ones above. An object is reached through a
+ * reference, a variable of type void * that the caller provides and that stays where it is as long as the object lives.
+ * Any call that gives or takes memory may move objects; no other does.
+ *
+ * Where handles are with the caller, the reference holds the object's address, and the heap rewrites it whenever the
+ * object moves: read it anew after every call. It must lie near enough to the arena for the header's field: with 4-byte
+ * headers within 32767 pointers of the arena's first byte, on either side. Where blocks have no header, the reference
+ * is the first member of a struct hw_handle. Where handles are in the arena, the reference leads to the handle and may
+ * be copied; hw_handle_pointer() tells the object's address. */
+
+/* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1. Returns 1,
+ * or 0 if and only if the heap has no room for it or the reference is too far away; that is counted, and *reference is
+ * NULL. What *reference held before is lost. O(1), O(objects) where blocks have no header, and the time of a compaction
+ * if there is one: O(objects) and a copy of what is live. */
+HW_API int hw_handle_alloc(const struct hw_policy *policy, struct hw_heap *heap, void **reference, size_t size);
+
+/* Makes an object `size` bytes large; what lies behind it in the arena moves. A reference that is NULL asks for a new
+ * object; a size of 0 is served as 1. Returns 1, or 0 if and only if there is no room: the object then lives on as it
+ * was, though perhaps elsewhere. O(objects), and a copy of what lies behind it. */
+HW_API int hw_handle_realloc(const struct hw_policy *policy, struct hw_heap *heap, void **reference, size_t size);
+
+/* Gives an object back and sets the reference to NULL, which it may be already. */
+HW_API void hw_handle_free(const struct hw_policy *policy, struct hw_heap *heap, void **reference);
+
+/* Where the object is now; NULL for NULL. O(1). */
+HW_API void *hw_handle_pointer(const struct hw_policy *policy, struct hw_heap *heap, void **reference);
+
+/* Bytes that the object may use: at least what was asked for. 0 for NULL. O(1). */
+HW_API size_t hw_handle_usable_size(const struct hw_policy *policy, struct hw_heap *heap, void **reference);
 
 /* Walks the heap: fill *block with zeros, call until it returns 0. Blocks come pool by pool, by address. The heap must
  * not change in between. O(1) a block, and the length of a quick list or of a class's list of free blocks. */

@@ -19,15 +19,24 @@ enum {
 };
 
 /* pool kinds */
-enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3 };
+enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6 };
 
 /* general: how free blocks are found */
 enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2 };
 enum { HW_LIFO = 0, HW_FIFO = 1, HW_ADDRESS = 2, HW_SIZE = 3 };
 enum { HW_FIRST = 0, HW_NEXT = 1, HW_BEST = 2, HW_WORST = 3, HW_EXACT = 4 };
 
+/* general: where a search starts */
+enum { HW_FROM_START = 0, HW_FROM_FREED = 1, HW_FROM_LOWEST_FREE = 2, HW_FROM_TRIED = 3 };
+
 /* general: when neighbours merge */
-enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4 };
+enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4, HW_SWEEP = 5 };
+
+/* general: what becomes of the memory that was never used */
+enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2 };
+
+/* general: how realloc changes a block where it lies */
+enum { HW_RESIZE_IN_PLACE = 0, HW_RESIZE_BOTH_SIDES = 1, HW_RESIZE_KEEP = 2, HW_RESIZE_MOVE = 3 };
 
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
@@ -54,10 +63,12 @@ struct hw_quick {
     uint32_t limit_blocks;          /* most blocks a list keeps; 0 is no limit */
     uint32_t limit_bytes;           /* most payload bytes a list keeps; 0 is no limit */
     uint32_t flush;                 /* when cached blocks go back to their pool */
+    uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
+    uint32_t block_doubles;         /* derived: 1: their sizes are powers of two */
     uint32_t block_least;           /* derived: smallest block of the pool below */
     uint32_t heads_at;              /* derived: address of the list heads */
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
@@ -69,25 +80,43 @@ struct hw_general {
     struct hw_links links;
     struct hw_field word;     /* the word at a block's start that holds its size and flags */
     uint32_t header;          /* bytes before the payload */
+    uint32_t trailer;         /* bytes behind the payload */
+    uint32_t overhead;        /* derived: header and trailer */
+    uint32_t node;            /* derived: bytes from a block's start to its links */
     uint32_t align;           /* alignment of payloads */
     uint32_t unit_shift;      /* log2 of the unit of block sizes */
     uint32_t min_block;       /* smallest block, header included */
-    uint32_t boundary_tags;   /* 1: a free block repeats its size in its last word */
+    uint32_t powers;          /* 1: blocks are handed out in powers of two */
+    uint32_t boundary_tags;   /* 1: a free block repeats its size for the block behind it */
+    uint32_t tag_in_header;   /* 1: the tag lies in the header of the block behind; 0: in the free block's last word */
     uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT */
     uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
+    uint32_t large_order;     /* the same for bins of more than one size; as above where there are none */
+    uint32_t unsorted;        /* 1: free blocks wait in a queue, which the next search files in bins */
     uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
     uint32_t search_percent;  /* share of the free blocks that a best fit looks at */
+    uint32_t search_most;     /* most free blocks that one search of a list looks at; 0: all */
+    uint32_t search_from;     /* HW_FROM_START, HW_FROM_FREED, HW_FROM_LOWEST_FREE, HW_FROM_TRIED */
     uint32_t split;           /* 0: blocks are handed out whole */
     uint32_t split_least;     /* smallest remainder that is split off */
     uint32_t split_tail;      /* 1: the request is cut from the block's end */
-    uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED */
+    uint32_t refile;          /* 1: a remainder goes where the order wants it, not to the place of what was split */
+    uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED, HW_SWEEP */
+    uint32_t merge_enough;    /* 1: a lazy merge ends once the block is large enough */
+    uint32_t keep_place;      /* 1: a block that a freed one joins from behind keeps its place in the list */
     uint32_t coalesce_from;   /* smallest block that merges */
     uint32_t bins;            /* number of bins; 0: one list */
     uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */
     uint32_t bin_steps_log2;  /* log2 of the bins an octave above that */
+    uint32_t bin_last;        /* 1: the last bin holds all larger blocks, too */
+    uint32_t bin_less;        /* derived: bytes of a block that do not count when its bin is chosen */
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
+    uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST */
+    uint32_t end_word;        /* derived: 1: a used block of no size marks the end of the blocks */
+    uint32_t grow_least;      /* least bytes by which the blocks grow */
+    uint32_t resize;          /* HW_RESIZE_... */
     uint32_t region;          /* bytes of a region of its own; 0: shares the rest of the arena */
     uint32_t checks;          /* derived: 1: a block that merges away is marked as free, so that a second free shows */
     uint32_t size_raw;        /* derived: the word is size | flags, without shifting */
@@ -100,6 +129,8 @@ struct hw_general {
     uint32_t lists_at;        /* derived: address of the list heads */
     uint32_t bitmap_at;       /* derived: address of the bitmap of bins that may hold blocks */
     uint32_t summary_at;      /* derived: address of the bitmap of bitmap words that are not zero */
+    uint32_t unsorted_at;     /* derived: address of the queue's head, its tail behind it */
+    uint32_t remainder_at;    /* derived: address of the last remainder of a small request */
     uint32_t top_at;          /* derived: address of the end of the blocks */
     uint32_t high_at;         /* derived: address of the high-water mark */
     uint32_t limit_at;        /* derived: address of the end of the memory it may use */
@@ -134,8 +165,68 @@ struct hw_fixed {
     uint32_t end_at;                    /* derived: address of the upper end of the grown classes */
 };
 
+/* Blocks whose sizes are powers of two, split into and merged from halves. */
+struct hw_buddy {
+    struct hw_links links;
+    struct hw_field word;    /* the word at a block's start that holds its order and whether it is used */
+    uint32_t header;         /* bytes before the payload */
+    uint32_t region;         /* bytes of a region of its own; 0: shares the rest of the arena */
+    uint32_t checks;         /* derived: 1: a block that merges away is marked as free, so that a second free shows */
+    uint32_t min_block_log2; /* derived: log2 of the smallest block */
+    uint32_t orders;         /* derived: number of block sizes */
+    uint32_t list_stride;    /* derived: bytes from one list head to the next */
+    uint32_t lists_at;       /* derived: address of the list heads, smallest order first */
+    uint32_t top_at;         /* derived: address of the end of the blocks */
+    uint32_t high_at;        /* derived: address of the high-water mark */
+    uint32_t limit_at;       /* derived: address of the end of the memory it may use */
+    uint32_t start;          /* derived: address of the first block */
+};
+
+/* Groups of partitions of one size, described outside the data. */
+struct hw_partition {
+    struct hw_field field; /* how each number in a descriptor is stored */
+    uint32_t partition;    /* bytes of a partition */
+    uint32_t most;         /* most partitions there can be */
+    uint32_t grow;         /* 1: partitions share the rest of the arena with their descriptors; 0: they are counted */
+    uint32_t descriptor;   /* bytes of a descriptor */
+    uint32_t order;        /* HW_LIFO, HW_ADDRESS, HW_SIZE */
+    uint32_t fit;          /* HW_FIRST, HW_BEST */
+    uint32_t coalesce;     /* HW_NEVER, HW_IMMEDIATE */
+    uint32_t checks;       /* derived: 1: a group that merges away is marked as free, so that a second free shows */
+    uint32_t head_at;      /* derived: address of the first free group's number */
+    uint32_t top_at;       /* derived: address of the number of partitions below the top */
+    uint32_t high_at;      /* derived: address of the high-water mark, an address */
+    uint32_t limit_at;     /* derived: address of the lower end of the descriptors, when growing */
+    uint32_t end_at;       /* derived: address of the upper end of the descriptors, when growing */
+    uint32_t descriptors;  /* derived: address of the descriptors, when counted */
+    uint32_t start;        /* derived: address of the first partition */
+    uint32_t end;          /* derived: address of the end of the region, when counted */
+};
+
+/* Blocks that move, reached through handles. */
+struct hw_compact {
+    struct hw_links links; /* how a handle in the arena stores the address of a payload */
+    struct hw_field word;  /* how each number in a header is stored */
+    uint32_t header;       /* bytes before the payload; 0: handles hold sizes, and are chained */
+    uint32_t align;        /* alignment of payloads */
+    uint32_t lazy;         /* 1: holes are closed when room is short; 0: at once */
+    uint32_t in_arena;     /* 1: handles lie in the arena; 0: in the caller's memory */
+    uint32_t handle;       /* bytes of a handle in the arena */
+    uint32_t size_shift;   /* derived: log2 of the unit in which sizes are stored */
+    uint32_t most;         /* derived: largest number of a handle that can be stored */
+    uint32_t head_at;      /* derived: address of the first handle's number */
+    uint32_t unused_at;    /* derived: address of the number of the first handle that was given back */
+    uint32_t handles_at;   /* derived: address of the number of handles in the arena */
+    uint32_t holes_at;     /* derived: address of the sum of bytes in holes */
+    uint32_t top_at;       /* derived: address of the end of the blocks */
+    uint32_t high_at;      /* derived: address of the high-water mark */
+    uint32_t limit_at;     /* derived: address of the end of the memory for blocks */
+    uint32_t end_at;       /* derived: address of the end of the handles in the arena */
+    uint32_t start;        /* derived: address of the first block */
+};
+
 struct hw_pool {
-    uint32_t kind;     /* HW_QUICK, HW_GENERAL, HW_FIXED */
+    uint32_t kind;     /* HW_QUICK, HW_GENERAL, ... */
     uint32_t min_size; /* smallest request it takes */
     uint32_t max_size; /* largest request it takes */
     uint32_t last;     /* derived: 1 where whatever no pool above owns is its own */
@@ -143,6 +234,9 @@ struct hw_pool {
     struct hw_quick quick;
     struct hw_general general;
     struct hw_fixed fixed;
+    struct hw_buddy buddy;
+    struct hw_partition partition;
+    struct hw_compact compact;
 };
 
 struct hw_policy {
@@ -150,6 +244,7 @@ struct hw_policy {
     uint32_t checks;          /* 1: free and realloc ignore and count pointers that are no used block */
     uint32_t pool_count;      /* number of pools */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t empty_as_one;    /* derived: 1 where all pools give 0 bytes the block of 1 byte by themselves */
     uint32_t arena_align;     /* derived: alignment of the arena's first byte */
     uint32_t control;         /* derived: bytes of control data at the arena's base */
     uint32_t fixed_end;       /* derived: end of the control data and of all regions with a size of their own */

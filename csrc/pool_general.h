@@ -7,9 +7,11 @@
  *   +------+-------------+------+-------------+------+-------+----------+--------------------+
  *
  * Blocks lie back to back from `start` to `top`. Above the top memory is taken last, so the highest top ever is the
- * smallest arena that serves the same requests. The victim is a region without header or tag from which small
- * requests are carved one after another: the remainder of the block that was split last for a small request. Next to
- * the top, and next to the victim, freeing and carving only move a boundary.
+ * smallest arena that serves the same requests. Or the top only ever rises; or all memory is one free block to begin
+ * with, the top is the end of the memory, and the high-water mark tells how far used blocks have reached. The victim is
+ * a region without header or tag from which small requests are carved one after another: the remainder of the block
+ * that was split last for a small request. Next to the top, and next to the victim, freeing and carving only move a
+ * boundary.
  *
  * Sources: Knuth, TAOCP 1, 2.5; Wilson et al. 1995, sections 3 and 4; Lea, "A memory allocator" (the victim is a
  * "designated victim" that stays outside the bins and has no header).
@@ -19,12 +21,37 @@
 
 #include "freelist.h"
 
+/* Makes all memory up to `limit` one free block, with a word behind it that marks the end. */
+static inline void general_fill(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
+{
+    const uint32_t end_word = g->end_word ? g->header : 0;
+    if (limit - g->start < end_word + g->min_block) {
+        return;
+    }
+    const uint32_t size = (limit - g->start - end_word) >> g->unit_shift << g->unit_shift;
+    store4(h, g->top_at, g->start + size);
+    note_block_made(h, g->overhead);
+    if (g->end_word) {
+        store_word(g, h, g->start + size, size_word(g, 0, HW_USED));
+        clear_tag(g, h, g->start);
+        clear_tag(g, h, g->start + size);
+    }
+    write_free(g, h, g->start, size, HW_PREV_USED);
+    if (has_flag_before(g) && !can_merge(g, size)) {
+        mark_before_used(g, h, g->start + size);
+    }
+    freelist_insert(g, h, g->start, size);
+}
+
 static inline void general_init(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
 {
     store4(h, g->top_at, g->start);
     store4(h, g->high_at, g->start);
     store4(h, g->limit_at, limit);
     freelist_clear(g, h);
+    if (g->top == HW_TOP_LIST) {
+        general_fill(g, h, limit);
+    }
 }
 
 /* ---- the top --------------------------------------------------------------------------------------------------- */
@@ -33,18 +60,18 @@ static inline void general_init(const struct hw_general *g, struct hw_heap *h, u
 static inline uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
 {
     store4(h, g->top_at, top + size);
-    if (g->boundary_tags) {
-        store_word(g, h, top, size_word(g, size, HW_USED | HW_PREV_USED));
-    } else {
-        store_word(g, h, top, size_word(g, size, HW_USED));
-    }
-    note_block_made(h, g->header);
+    write_used(g, h, top, size, HW_PREV_USED);
+    clear_tag(g, h, top);
+    note_block_made(h, g->overhead);
     return top;
 }
 
 /* A block from memory that was in use before; 0 where there is none. */
 static inline uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
+    if (g->top != HW_TOP_LAST) {
+        return 0;
+    }
     const uint32_t top = load4(h, g->top_at);
     if (load4(h, g->high_at) - top < size) {
         return 0;
@@ -61,27 +88,41 @@ static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uin
     }
 }
 
-/* A block that raises the high-water mark; 0 where the arena ends. */
-static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+/* Where all memory is in blocks, the high-water mark is as far from the start as used blocks have reached, or from the
+ * end where they are cut from there. */
+static inline void note_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
-    const uint32_t top = load4(h, g->top_at);
-    if (load4(h, g->limit_at) - top < size) {
+    if (g->top == HW_TOP_LIST) {
+        raise_high(g, h, g->split_tail ? g->start + (load4(h, g->top_at) - b) : b + size);
+    }
+}
+
+/* Where the top begins that a freed block joins; 0 where a word marks the end, and the block before that joins nothing.
+ */
+static inline uint32_t open_top(const struct hw_general *g, struct hw_heap *h)
+{
+    if (g->end_word) {
         return 0;
     }
-    raise_high(g, h, top + size);
-    return cut_from_top(g, h, top, size);
+    return load4(h, g->top_at);
+}
+
+/* Whether a walk over all blocks starts where it was told to. */
+static inline int has_walk_rover(const struct hw_general *g)
+{
+    return g->free_list == HW_IMPLICIT && (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE);
 }
 
 /* Gives the end of the blocks back to the top. A victim that lies above the new top has become part of it. */
 static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     store4(h, g->top_at, b);
-    note_block_gone(h, g->header);
+    note_block_gone(h, g->overhead);
     if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
         store4(h, g->victim_at, 0);
         store4(h, g->victim_at + 4u, 0);
     }
-    if (g->fit == HW_NEXT && g->free_list == HW_IMPLICIT && load4(h, g->rover_at) > b) {
+    if (has_walk_rover(g) && load4(h, g->rover_at) > b) {
         store4(h, g->rover_at, b);
     }
 }
@@ -92,7 +133,7 @@ static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint
 /* A walk that starts in the middle must start at a block. */
 static inline void keep_rover_on_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end)
 {
-    if (g->fit == HW_NEXT && g->free_list == HW_IMPLICIT) {
+    if (has_walk_rover(g)) {
         const uint32_t rover = load4(h, g->rover_at);
         if (rover > b && rover < end) {
             store4(h, g->rover_at, b);
@@ -103,7 +144,7 @@ static inline void keep_rover_on_block(const struct hw_general *g, struct hw_hea
 /* Merges the free block b with the free blocks behind it and returns its word; 0 where it became part of the top.
  * `before` points to b in its list, which is in order of addresses, so what follows b there is what is merged first. */
 static inline uint32_t merge_following(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b,
-                                       uint32_t word)
+                                       uint32_t word, uint32_t want)
 {
     const uint32_t top = load4(h, g->top_at);
     const uint32_t had = word_size(g, word);
@@ -112,22 +153,26 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
         return word;
     }
     while (b + size < top) {
+        if (g->merge_enough && size >= want) {
+            break;
+        }
         const uint32_t next_word = load_word(g, h, b + size);
         if (!is_mergeable(g, next_word)) {
             break;
         }
         if (g->free_list != HW_IMPLICIT) {
-            list_unlink(g, h, size, b + g->header, b + size + g->header);
+            list_unlink(g, h, size, b + g->node, b + size + g->node);
         }
-        note_block_gone(h, g->header);
+        note_block_gone(h, g->overhead);
         size += word_size(g, next_word);
     }
-    if (size == had && b + size != top) {
+    const int joins_top = g->top == HW_TOP_LAST && b + size == top;
+    if (size == had && !joins_top) {
         return word;
     }
-    if (b + size == top) {
+    if (joins_top) {
         if (g->free_list != HW_IMPLICIT) {
-            list_unlink(g, h, size, before, b + g->header);
+            list_unlink(g, h, size, before, b + g->node);
         }
         lower_top(g, h, b);
         return 0;
@@ -168,20 +213,24 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
                                          uint32_t size)
 {
     struct hw_found found = found_none();
+    uint32_t left = g->search_most;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
         if (g->fit == HW_NEXT && node == end) {
             return found;
         }
-        uint32_t word = load_word(g, h, node - g->header);
+        if (g->search_most && left-- == 0) {
+            return found;
+        }
+        uint32_t word = load_word(g, h, node - g->node);
         if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, node - g->header, word);
+            word = merge_following(g, h, before, node - g->node, word, size);
             if (word == 0) {
                 return found;
             }
         }
         if (will_do(g, word_size(g, word), size)) {
-            found.b = node - g->header;
+            found.b = node - g->node;
             found.word = word;
             found.before = before;
             return found;
@@ -208,11 +257,15 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     struct hw_found found = found_none();
     uint32_t best = 0;
     uint32_t budget = search_budget(g, h);
+    uint32_t left = g->search_most;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        uint32_t word = load_word(g, h, node - g->header);
+        if (g->search_most && left-- == 0) {
+            return found;
+        }
+        uint32_t word = load_word(g, h, node - g->node);
         if (g->coalesce == HW_LAZY) {
-            word = merge_following(g, h, before, node - g->header, word);
+            word = merge_following(g, h, before, node - g->node, word, size);
             if (word == 0) {
                 return found;
             }
@@ -220,7 +273,7 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
         const uint32_t have = word_size(g, word);
         if (have >= size && is_better(g, have, best)) {
             best = have;
-            found.b = node - g->header;
+            found.b = node - g->node;
             found.word = word;
             found.before = before;
             if (g->fit == HW_BEST && have == size) {
@@ -239,8 +292,41 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     return found;
 }
 
+/* Tries the blocks of a list in turn: what will not do goes to its end, so the next search begins behind it. */
+static inline struct hw_found list_in_turn(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
+{
+    struct hw_found found = found_none();
+    const uint32_t last = load_link(&g->links, h, head + g->links.field.bytes);
+    uint32_t left = g->search_most;
+    uint32_t tried = 0;
+    uint32_t node = load_link(&g->links, h, head);
+    while (node && tried != last) {
+        if (g->search_most && left-- == 0) {
+            return found;
+        }
+        const uint32_t word = load_word(g, h, node - g->node);
+        if (will_do(g, word_size(g, word), size)) {
+            found.b = node - g->node;
+            found.word = word;
+            found.before = head;
+            return found;
+        }
+        tried = node;
+        list_unlink(g, h, word_size(g, word), head, node);
+        list_append(g, h, head, node);
+        node = load_link(&g->links, h, head);
+    }
+    return found;
+}
+
 static inline struct hw_found list_search(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
 {
+    if (g->search_from == HW_FROM_TRIED) {
+        return list_in_turn(g, h, head, size);
+    }
+    if (g->fit == HW_BEST && g->bins && g->large_order == HW_SIZE) {
+        return list_first(g, h, head, 0, size);
+    }
     if (g->fit == HW_BEST || g->fit == HW_WORST) {
         return list_best(g, h, head, size);
     }
@@ -270,7 +356,7 @@ static inline struct hw_found walk_first(const struct hw_general *g, struct hw_h
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
-                word = merge_following(g, h, 0, b, word);
+                word = merge_following(g, h, 0, b, word, size);
                 if (word == 0) {
                     return found;
                 }
@@ -297,7 +383,7 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
-                word = merge_following(g, h, 0, b, word);
+                word = merge_following(g, h, 0, b, word, size);
                 if (word == 0) {
                     return found;
                 }
@@ -317,6 +403,25 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
     return found;
 }
 
+/* The first free block, looked for from where nothing free lies below; or the top. Amortised O(1) between frees. */
+static inline uint32_t lowest_free(const struct hw_general *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t from = load4(h, g->rover_at);
+    uint32_t b = from;
+    while (b < top) {
+        const uint32_t word = load_word(g, h, b);
+        if ((word & HW_USED) == 0) {
+            break;
+        }
+        b += word_size(g, word);
+    }
+    if (b != from) {
+        store4(h, g->rover_at, b);
+    }
+    return b;
+}
+
 static inline struct hw_found walk_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->fit == HW_BEST || g->fit == HW_WORST) {
@@ -333,6 +438,9 @@ static inline struct hw_found walk_search(const struct hw_general *g, struct hw_
         }
         return found;
     }
+    if (g->search_from == HW_FROM_LOWEST_FREE) {
+        return walk_first(g, h, lowest_free(g, h), load4(h, g->top_at), size);
+    }
     return walk_first(g, h, g->start, load4(h, g->top_at), size);
 }
 
@@ -343,7 +451,7 @@ static inline struct hw_found take_head(const struct hw_general *g, struct hw_he
 {
     struct hw_found found;
     found.before = head;
-    found.b = load_link(&g->links, h, head) - g->header;
+    found.b = load_link(&g->links, h, head) - g->node;
     found.word = load_word(g, h, found.b);
     return found;
 }
@@ -352,16 +460,16 @@ static inline struct hw_found take_head(const struct hw_general *g, struct hw_he
 static inline struct hw_found bins_exact(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = found_none();
-    if (size >= g->bin_linear) {
+    if (!is_linear(g, size)) {
         return found;
     }
     const uint32_t head = list_head(g, size);
     const uint32_t node = load_link(&g->links, h, head);
     if (node) {
-        found.b = node - g->header;
+        found.b = node - g->node;
         found.before = head;
         if (g->boundary_tags && g->coalesce_from <= g->min_block) {
-            found.word = size_word(g, size, HW_PREV_USED);
+            found.word = size_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0);
         } else {
             found.word = load_word(g, h, found.b);
         }
@@ -387,7 +495,7 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
     uint32_t bin = bin_of(g, size);
     if (g->bin_round_up) {
         bin = bin_above(g, size);
-    } else if (size >= g->bin_linear) {
+    } else if (!is_linear(g, size)) {
         struct hw_found found = list_search(g, h, g->lists_at + bin * g->list_stride, size);
         if (found.b || g->fit == HW_EXACT) {
             return found;
@@ -401,6 +509,20 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
 
 /* ---- handing out ----------------------------------------------------------------------------------------------- */
 
+/* With a queue, the remainder of a small request is kept in mind. */
+static inline void note_remainder(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    if (g->unsorted && is_linear(g, size)) {
+        store4(h, g->remainder_at, b);
+    }
+}
+
+/* Whether a remainder leaves the place that the block which was split had in its list. */
+static inline int is_refiled(const struct hw_general *g)
+{
+    return g->bins || g->order == HW_SIZE || g->refile;
+}
+
 /*  | free: size + rest           |
  *  | used: size  | free: rest    |   */
 static inline uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
@@ -408,26 +530,23 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
 {
     const uint32_t remainder = found.b + size;
     if (g->free_list != HW_IMPLICIT) {
-        if (g->bins || g->order == HW_SIZE) {
-            list_unlink(g, h, size + rest, found.before, found.b + g->header);
+        if (is_refiled(g)) {
+            list_unlink(g, h, size + rest, found.before, found.b + g->node);
         } else {
             list_replace(g, h, found.before, found.b, remainder);
         }
     }
-    if (g->boundary_tags) {
-        store_word(g, h, found.b, size_word(g, size, HW_USED | (found.word & HW_PREV_USED)));
-        write_free(g, h, remainder, rest, HW_PREV_USED);
-        if (can_merge(g, size + rest) && !can_merge(g, rest)) {
-            mark_before_used(g, h, remainder + rest);
-        }
-    } else {
-        store_word(g, h, found.b, size_word(g, size, HW_USED));
-        write_free(g, h, remainder, rest, 0);
+    write_used(g, h, found.b, size, found.word & HW_PREV_USED);
+    clear_tag(g, h, remainder);
+    write_free(g, h, remainder, rest, HW_PREV_USED);
+    note_remainder(g, h, remainder, size);
+    if (g->boundary_tags && can_merge(g, size + rest) && !can_merge(g, rest)) {
+        mark_before_used(g, h, remainder + rest);
     }
-    if (g->bins || g->order == HW_SIZE) {
+    if (is_refiled(g)) {
         freelist_insert(g, h, remainder, rest);
     }
-    note_block_made(h, g->header);
+    note_block_made(h, g->overhead);
     return found.b;
 }
 
@@ -437,24 +556,21 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
                                        uint32_t size, uint32_t rest)
 {
     const uint32_t used = found.b + rest;
-    const int refile = g->free_list != HW_IMPLICIT && (g->bins || g->order == HW_SIZE);
+    const int refile = g->free_list != HW_IMPLICIT && is_refiled(g);
     if (refile) {
-        list_unlink(g, h, rest + size, found.before, found.b + g->header);
+        list_unlink(g, h, rest + size, found.before, found.b + g->node);
     }
-    if (g->boundary_tags) {
-        write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
-        store_word(g, h, used, size_word(g, size, can_merge(g, rest) ? HW_USED : HW_USED | HW_PREV_USED));
-        if (can_merge(g, rest + size)) {
-            mark_before_used(g, h, used + size);
-        }
-    } else {
-        write_free(g, h, found.b, rest, 0);
-        store_word(g, h, used, size_word(g, size, HW_USED));
+    clear_tag(g, h, used);
+    write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
+    note_remainder(g, h, found.b, size);
+    write_used(g, h, used, size, can_merge(g, rest) ? 0 : HW_PREV_USED);
+    if (g->boundary_tags && can_merge(g, rest + size)) {
+        mark_before_used(g, h, used + size);
     }
     if (refile) {
         freelist_insert(g, h, found.b, rest);
     }
-    note_block_made(h, g->header);
+    note_block_made(h, g->overhead);
     return used;
 }
 
@@ -463,7 +579,7 @@ static inline uint32_t take_whole(const struct hw_general *g, struct hw_heap *h,
 {
     const uint32_t size = word_size(g, found.word);
     if (g->free_list != HW_IMPLICIT) {
-        list_unlink(g, h, size, found.before, found.b + g->header);
+        list_unlink(g, h, size, found.before, found.b + g->node);
     }
     store_word(g, h, found.b, found.word | HW_USED);
     if (g->boundary_tags && can_merge(g, size)) {
@@ -479,11 +595,14 @@ static inline uint32_t take(const struct hw_general *g, struct hw_heap *h, struc
         const uint32_t rest = word_size(g, found.word) - size;
         if (rest >= g->split_least) {
             if (g->split_tail) {
+                note_reach(g, h, found.b + rest, size);
                 return split_from_tail(g, h, found, size, rest);
             }
+            note_reach(g, h, found.b, size);
             return split_from_head(g, h, found, size, rest);
         }
     }
+    note_reach(g, h, found.b, word_size(g, found.word));
     return take_whole(g, h, found);
 }
 
@@ -502,7 +621,7 @@ static inline uint32_t cut_from_victim(const struct hw_general *g, struct hw_hea
     }
     store4(h, g->victim_at, b + size);
     store_word(g, h, b, size_word(g, size, HW_USED | HW_PREV_USED));
-    note_block_made(h, g->header);
+    note_block_made(h, g->overhead);
     return b;
 }
 
@@ -514,7 +633,7 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
     if (whole - size < g->split_least) {
         return take_whole(g, h, found);
     }
-    list_unlink(g, h, whole, found.before, found.b + g->header);
+    list_unlink(g, h, whole, found.before, found.b + g->node);
     const uint32_t old = load4(h, g->victim_at);
     const uint32_t old_size = load4(h, g->victim_at + 4u) - old;
     store4(h, g->victim_at, found.b + size);
@@ -529,7 +648,7 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
             mark_before_free(g, h, old + old_size);
         }
         freelist_insert(g, h, old, old_size);
-        note_block_made(h, g->header);
+        note_block_made(h, g->overhead);
     }
     return found.b;
 }
@@ -556,7 +675,7 @@ static inline struct hw_found bins_close(const struct hw_general *g, struct hw_h
 /* A small request: its exact bin, the few next ones, the victim, best fit, whose remainder becomes the victim. */
 static inline uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
-    if (size < g->bin_linear) {
+    if (is_linear(g, size)) {
         struct hw_found exact = bins_exact(g, h, size);
         if (exact.b) {
             return take_whole(g, h, exact);
@@ -608,11 +727,11 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
                 if (!is_mergeable(g, next_word)) {
                     break;
                 }
-                note_block_gone(h, g->header);
+                note_block_gone(h, g->overhead);
                 next += word_size(g, next_word);
             }
             size = next - b;
-            if (next == top && can_merge(g, size)) {
+            if (g->top == HW_TOP_LAST && next == top && can_merge(g, size)) {
                 lower_top(g, h, b);
                 return 1;
             }
@@ -624,16 +743,82 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
     return 1;
 }
 
+/* Merges the free blocks that a search is about to look at with those behind them. O(list), or what a search looks at.
+ */
+static inline void sweep(const struct hw_general *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t left = g->search_most;
+    uint32_t node = load_link(&g->links, h, g->lists_at);
+    while (node) {
+        if (g->search_most && left-- == 0) {
+            return;
+        }
+        const uint32_t b = node - g->node;
+        const uint32_t had = word_size(g, load_word(g, h, b));
+        uint32_t next = b + had;
+        while (can_merge(g, had) && next < top) {
+            const uint32_t next_word = load_word(g, h, next);
+            if (!is_mergeable(g, next_word)) {
+                break;
+            }
+            freelist_remove(g, h, next, word_size(g, next_word));
+            note_block_gone(h, g->overhead);
+            next += word_size(g, next_word);
+        }
+        if (next != b + had) {
+            store_word(g, h, b, size_word(g, next - b, 0));
+        }
+        node = load_link(&g->links, h, node);
+    }
+}
+
 /* ---- allocating ------------------------------------------------------------------------------------------------ */
+
+/* Passes the queue, oldest first, for a block of just this size, and files the others in bins. A small request also
+ * takes the last remainder where nothing else waits, so that small objects which are born together lie side by side. */
+static inline struct hw_found search_unsorted(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    struct hw_found found = found_none();
+    uint32_t node = load_link(&g->links, h, g->unsorted_at);
+    while (node) {
+        const uint32_t b = node - g->node;
+        const uint32_t word = load_word(g, h, b);
+        const uint32_t have = word_size(g, word);
+        const uint32_t next = load_link(&g->links, h, node);
+        const int goes_on = g->fit != HW_EXACT && is_linear(g, size) && next == 0 && have > size + g->min_block &&
+                            b == load4(h, g->remainder_at);
+        if (have == size || goes_on) {
+            found.b = b;
+            found.word = word;
+            found.before = g->unsorted_at;
+            return found;
+        }
+        list_unlink(g, h, have, g->unsorted_at, node);
+        freelist_file(g, h, b, have);
+        node = next;
+    }
+    return found;
+}
 
 static inline uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found;
+    if (g->coalesce == HW_SWEEP) {
+        sweep(g, h);
+    }
     if (g->bins) {
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
             if (found.b) {
+                note_reach(g, h, found.b, size);
                 return take_whole(g, h, found);
+            }
+        }
+        if (g->unsorted) {
+            found = search_unsorted(g, h, size);
+            if (found.b) {
+                return take(g, h, found, size);
             }
         }
         found = bins_search(g, h, size);
@@ -672,7 +857,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     uint32_t before_lower = 0;
     uint32_t before = g->lists_at;
     uint32_t next = load_link(&g->links, h, before);
-    const uint32_t node = b + g->header;
+    const uint32_t node = b + g->node;
     while (next && next < node) {
         before_lower = before;
         before = next;
@@ -682,22 +867,22 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
         const uint32_t next_size = word_size(g, load_word(g, h, b + size));
         if (can_merge(g, next_size)) {
             list_unlink(g, h, next_size, before, next);
-            note_block_gone(h, g->header);
+            note_block_gone(h, g->overhead);
             size += next_size;
             next = load_link(&g->links, h, before);
         }
     }
     uint32_t lower = 0;
     if (before_lower) {
-        const uint32_t lower_size = word_size(g, load_word(g, h, before - g->header));
+        const uint32_t lower_size = word_size(g, load_word(g, h, before - g->node));
         if (before + lower_size == node && can_merge(g, lower_size)) {
             lower = before;
-            b = lower - g->header;
+            b = lower - g->node;
             size += lower_size;
-            note_block_gone(h, g->header);
+            note_block_gone(h, g->overhead);
         }
     }
-    if (b + size == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && b + size == load4(h, g->top_at)) {
         if (lower) {
             list_unlink(g, h, size, before_lower, lower);
         }
@@ -709,6 +894,15 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
         count_free(g, h, 1);
         list_link(g, h, before, node, next);
     }
+    start_from(g, h, before);
+}
+
+/* Nothing free lies below where searches start. */
+static inline void keep_lowest(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    if (g->search_from == HW_FROM_LOWEST_FREE && b < load4(h, g->rover_at)) {
+        store4(h, g->rover_at, b);
+    }
 }
 
 /* Files a free block whose neighbours have been seen to. */
@@ -717,6 +911,10 @@ static inline void release_alone(const struct hw_general *g, struct hw_heap *h, 
 {
     write_free(g, h, b, size, flags);
     freelist_insert(g, h, b, size);
+    if (g->free_list == HW_IMPLICIT) {
+        start_from(g, h, b);
+        keep_lowest(g, h, b);
+    }
     if (g->coalesce == HW_DEFERRED) {
         store4(h, g->pending_at, 1);
     }
@@ -730,7 +928,7 @@ static inline uint32_t merge_next(const struct hw_general *g, struct hw_heap *h,
     }
     const uint32_t size = word_size(g, next_word);
     freelist_remove(g, h, next, size);
-    note_block_gone(h, g->header);
+    note_block_gone(h, g->overhead);
     return size;
 }
 
@@ -739,10 +937,13 @@ static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap
 {
     uint32_t size;
     if (g->boundary_tags) {
-        if (word & HW_PREV_USED) {
+        if (has_flag_before(g) && (word & HW_PREV_USED)) {
             return 0;
         }
         size = size_before(g, h, b);
+        if (g->tag_in_header && size == 0) {
+            return 0;
+        }
     } else {
         const uint32_t previous = block_before(g, h, b);
         if (previous == 0 || !is_mergeable(g, load_word(g, h, previous))) {
@@ -750,8 +951,10 @@ static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap
         }
         size = b - previous;
     }
-    freelist_remove(g, h, b - size, size);
-    note_block_gone(h, g->header);
+    if (!g->keep_place) {
+        freelist_remove(g, h, b - size, size);
+    }
+    note_block_gone(h, g->overhead);
     return size;
 }
 
@@ -762,7 +965,7 @@ static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uin
 {
     if (b + size == load4(h, g->victim_at)) {
         store4(h, g->victim_at, b);
-        note_block_gone(h, g->header);
+        note_block_gone(h, g->overhead);
         return 1;
     }
     if (b == load4(h, g->victim_at + 4u)) {
@@ -770,7 +973,7 @@ static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uin
         if (behind_was_merged) {
             mark_before_used(g, h, b + size);
         }
-        note_block_gone(h, g->header);
+        note_block_gone(h, g->overhead);
         return 1;
     }
     return 0;
@@ -782,18 +985,19 @@ static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uin
 static inline void release_merged(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
 {
-    const uint32_t top = load4(h, g->top_at);
+    const uint32_t top = open_top(g, h);
     const uint32_t next = b + size;
     const uint32_t next_is_block = g->victim_up_to ? next != top && next != load4(h, g->victim_at) : next != top;
     uint32_t next_word = HW_USED;
     uint32_t gained = 0;
+    uint32_t ahead = 0;
     if (next_is_block) {
         next_word = load_word(g, h, next);
         gained = merge_next(g, h, next, next_word);
         size += gained;
     }
     if (g->coalesce == HW_IMMEDIATE) {
-        const uint32_t ahead = merge_previous(g, h, b, word);
+        ahead = merge_previous(g, h, b, word);
         b -= ahead;
         size += ahead;
     }
@@ -801,21 +1005,24 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
     if (g->victim_up_to && b + size != top && join_victim(g, h, b, size, gained != 0)) {
         return;
     }
-    if (b + size == top) {
+    if (g->top == HW_TOP_LAST && b + size == top) {
         if (g->victim_up_to && b == load4(h, g->victim_at + 4u)) {
             b = load4(h, g->victim_at);
+        }
+        if (g->keep_place && ahead) {
+            freelist_remove(g, h, b, size);
         }
         lower_top(g, h, b);
         return;
     }
-    if (g->boundary_tags) {
-        if (gained == 0) {
-            store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
-        }
-        release_alone(g, h, b, size, HW_PREV_USED);
+    if (has_flag_before(g) && gained == 0) {
+        store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
+    }
+    if (g->keep_place && ahead) {
+        write_free(g, h, b, size, HW_PREV_USED);
         return;
     }
-    release_alone(g, h, b, size, 0);
+    release_alone(g, h, b, size, HW_PREV_USED);
 }
 
 /* Frees the block b, whose word has been read: O(1) but for the searches that the policy asks for. */
@@ -834,31 +1041,55 @@ static inline void general_release(const struct hw_general *g, struct hw_heap *h
         release_merged(g, h, b, size, word);
         return;
     }
-    if (g->boundary_tags) {
-        release_alone(g, h, b, size, word & HW_PREV_USED);
+    if (g->coalesce == HW_SWEEP && g->top == HW_TOP_LAST && b + size == load4(h, g->top_at)) {
+        lower_top(g, h, b);
         return;
     }
-    release_alone(g, h, b, size, 0);
+    release_alone(g, h, b, size, word & HW_PREV_USED);
+}
+
+/* A block that raises the high-water mark; 0 where the arena ends. What a growth gives beyond the request is a free
+ * block like any other, so the search finds the request's block in it. */
+static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    if (g->top == HW_TOP_LIST) {
+        return 0;
+    }
+    const uint32_t more = size < g->grow_least ? g->grow_least : size;
+    const uint32_t top = load4(h, g->top_at);
+    if (load4(h, g->limit_at) - top < more) {
+        return 0;
+    }
+    raise_high(g, h, top + more);
+    const uint32_t b = cut_from_top(g, h, top, more);
+    if (g->grow_least) {
+        general_release(g, h, b, load_word(g, h, b));
+        return search_and_take(g, h, size);
+    }
+    return b;
 }
 
 /* ---- resizing -------------------------------------------------------------------------------------------------- */
+
+/* Whether a used block that has so many bytes too many gives them back. */
+static inline int is_trimmed(const struct hw_general *g, uint32_t rest)
+{
+    return g->split && rest >= g->split_least;
+}
 
 /* Gives back what a used block has beyond `size`, where the policy would split it. */
 static inline void general_trim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - size;
-    if (!g->split || rest < g->split_least) {
+    if (!is_trimmed(g, rest)) {
         return;
     }
     const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
     store_word(g, h, b, size_word(g, size, flags));
-    note_block_made(h, g->header);
-    if (g->boundary_tags) {
-        store_word(g, h, b + size, size_word(g, rest, HW_USED | HW_PREV_USED));
-    } else {
-        store_word(g, h, b + size, size_word(g, rest, HW_USED));
-    }
+    note_block_made(h, g->overhead);
+    write_used(g, h, b + size, rest, HW_PREV_USED);
+    clear_tag(g, h, b + size);
     general_release(g, h, b + size, load_word(g, h, b + size));
 }
 
@@ -866,7 +1097,7 @@ static inline void general_trim(const struct hw_general *g, struct hw_heap *h, u
 static inline int extend_over_boundary(const struct hw_general *g, struct hw_heap *h, uint32_t end, uint32_t more,
                                        uint32_t *gained)
 {
-    if (end == load4(h, g->top_at)) {
+    if (g->top != HW_TOP_LIST && end == load4(h, g->top_at)) {
         if (load4(h, g->limit_at) - end < more) {
             return 0;
         }
@@ -887,45 +1118,100 @@ static inline int extend_over_boundary(const struct hw_general *g, struct hw_hea
     return 0;
 }
 
-/* Makes the used block b hold n bytes where it lies; 0 where it cannot, and nothing has changed.
- * Shrinking gives the end back. Growing takes from the free block behind, the victim or the top. */
-static inline int general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
+/* Bytes of the free block at `end`, where that may join the block in front of it; 0 where there is none. */
+static inline uint32_t free_behind(const struct hw_general *g, struct hw_heap *h, uint32_t end)
 {
-    const uint32_t word = load_word(g, h, b);
-    const uint32_t size = word_size(g, word);
-    const uint32_t need = block_size_for(g, n);
-    if (need <= size) {
-        general_trim(g, h, b, need);
-        return 1;
-    }
-    const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
-    const uint32_t end = b + size;
-    uint32_t gained = 0;
-    if (extend_over_boundary(g, h, end, need - size, &gained)) {
-        store_word(g, h, b, size_word(g, size + gained, flags));
-        keep_rover_on_block(g, h, b, end + gained);
-        return 1;
-    }
     if (g->coalesce == HW_NEVER || end == load4(h, g->top_at)) {
         return 0;
     }
     if (g->victim_up_to && end == load4(h, g->victim_at)) {
         return 0;
     }
-    const uint32_t next_word = load_word(g, h, end);
-    const uint32_t next_size = word_size(g, next_word);
-    if ((next_word & HW_USED) || size + next_size < need) {
+    const uint32_t word = load_word(g, h, end);
+    return word & HW_USED ? 0 : word_size(g, word);
+}
+
+/* Bytes of the free block ahead of b; 0 where that is used, or too small to merge. */
+static inline uint32_t free_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    if (has_flag_before(g) && (word & HW_PREV_USED)) {
         return 0;
     }
-    freelist_remove(g, h, end, next_size);
-    note_block_gone(h, g->header);
-    store_word(g, h, b, size_word(g, size + next_size, flags));
-    keep_rover_on_block(g, h, b, end + next_size);
-    if (g->boundary_tags && can_merge(g, next_size)) {
-        mark_before_used(g, h, end + next_size);
+    return size_before(g, h, b);
+}
+
+/* Lets the used block b, whose word has been read, take in the free block behind, of `behind` bytes. */
+static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
+                                 uint32_t behind)
+{
+    const uint32_t size = word_size(g, word);
+    const uint32_t end = b + size;
+    freelist_remove(g, h, end, behind);
+    note_block_gone(h, g->overhead);
+    store_word(g, h, b, size_word(g, size + behind, word & ((1u << g->flag_bits) - 1u)));
+    keep_rover_on_block(g, h, b, end + behind);
+    if (g->boundary_tags && can_merge(g, behind)) {
+        mark_before_used(g, h, end + behind);
     }
-    general_trim(g, h, b, need);
-    return 1;
+}
+
+/* Lets the used block b, of `size` bytes, slide down into the free block ahead, of `ahead` bytes. */
+static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t ahead)
+{
+    const uint32_t to = b - ahead;
+    freelist_remove(g, h, to, ahead);
+    note_block_gone(h, g->overhead);
+    const uint32_t flags = load_word(g, h, to) & ((1u << g->flag_bits) - 1u);
+    store_word(g, h, to, size_word(g, ahead + size, flags | HW_USED));
+    keep_rover_on_block(g, h, to, b + size);
+    move_payload(h, to + g->header, b + g->header, size - g->overhead);
+}
+
+/* Makes the used block b hold n bytes without a search; 0 where it cannot, and nothing has changed. Returns the block,
+ * which has moved only if the policy lets it slide down. Shrinking gives the end back. Growing takes from the free
+ * block behind, the victim or the top, or from both sides. */
+static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
+{
+    if (g->resize == HW_RESIZE_MOVE) {
+        return 0;
+    }
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t size = word_size(g, word);
+    const uint32_t need = block_size_for(g, n);
+    if (g->resize == HW_RESIZE_KEEP) {
+        return need <= size ? b : 0;
+    }
+    if (need <= size) {
+        general_trim(g, h, b, need);
+        return b;
+    }
+    const uint32_t end = b + size;
+    uint32_t gained = 0;
+    if (extend_over_boundary(g, h, end, need - size, &gained)) {
+        store_word(g, h, b, size_word(g, size + gained, word & ((1u << g->flag_bits) - 1u)));
+        keep_rover_on_block(g, h, b, end + gained);
+        return b;
+    }
+    const uint32_t behind = free_behind(g, h, end);
+    uint32_t ahead = 0;
+    if (g->resize == HW_RESIZE_BOTH_SIDES && size + behind != need) {
+        ahead = free_ahead(g, h, b, word);
+    }
+    if (ahead + size + behind < need) {
+        return 0;
+    }
+    uint32_t all = size;
+    if (ahead + size < need || ahead == 0) {
+        absorb_behind(g, h, b, word, behind);
+        all += behind;
+    }
+    if (ahead) {
+        slide_down(g, h, b, all, ahead);
+    }
+    all += ahead;
+    note_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
+    general_trim(g, h, b - ahead, need);
+    return b - ahead;
 }
 
 /* A block of this size holds n bytes at any alignment beyond the policy's, see general_align(). */
@@ -949,12 +1235,9 @@ static inline uint32_t general_align(const struct hw_general *g, struct hw_heap 
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - front;
     const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
-    if (g->boundary_tags) {
-        store_word(g, h, b + front, size_word(g, rest, HW_USED | HW_PREV_USED));
-    } else {
-        store_word(g, h, b + front, size_word(g, rest, HW_USED));
-    }
-    note_block_made(h, g->header);
+    write_used(g, h, b + front, rest, HW_PREV_USED);
+    clear_tag(g, h, b + front);
+    note_block_made(h, g->overhead);
     store_word(g, h, b, size_word(g, front, flags));
     general_release(g, h, b, size_word(g, front, flags));
     return b + front;

@@ -10,26 +10,37 @@
 #ifndef HW_POOL_QUICK_H
 #define HW_POOL_QUICK_H
 
-#include "arena.h"
+#include "block.h"
 
-/* Payload capacity of the block that the pool below gives for a request of n bytes. */
-static inline uint32_t quick_capacity(const struct hw_quick *q, uint32_t n)
+/* Size of the block that the pool below gives for a request of n bytes. */
+static inline uint32_t quick_block(const struct hw_quick *q, uint32_t n)
 {
     const uint32_t unit = 1u << q->block_unit_shift;
-    const uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
-    return (block < q->block_least ? q->block_least : block) - q->block_header;
+    uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
+    if (block < q->block_least) {
+        block = q->block_least;
+    }
+    if (q->block_doubles) {
+        block = power_of_two_above(block);
+    }
+    return block;
 }
 
-static inline int quick_caches(const struct hw_quick *q, const uint32_t list, uint32_t capacity)
+static inline int quick_caches(const struct hw_quick *q, const uint32_t list, uint32_t block)
 {
-    return q->sizes[list] == capacity;
+    return q->sizes[list] + q->block_header == block;
 }
 
-/* The list of blocks of this capacity; the number of lists where such blocks are not cached. */
-static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
+/* The list of blocks of this size; the number of lists where such blocks are not cached. */
+static inline uint32_t quick_list(const struct hw_quick *q, uint32_t block)
 {
     if (q->by_size) {
-        const uint32_t block = capacity + q->block_header;
+        if (q->block_doubles) {
+            if (block > q->up_to || (q->mixed && (block < q->block_least || (block & (block - 1u)) != 0))) {
+                return q->count;
+            }
+            return highest_bit(block) - highest_bit(q->block_least);
+        }
         if (q->mixed && (block < q->block_least || (block & ((1u << q->block_unit_shift) - 1u)) != 0)) {
             return q->count;
         }
@@ -37,14 +48,14 @@ static inline uint32_t quick_list(const struct hw_quick *q, uint32_t capacity)
     }
     if (q->count <= 8u) {
         for (uint32_t list = 0; list < q->count; list++) {
-            if (quick_caches(q, list, capacity)) {
+            if (quick_caches(q, list, block)) {
                 return list;
             }
         }
         return q->count;
     }
     uint32_t list = 0;
-    while (list < q->count && q->sizes[list] != capacity) {
+    while (list < q->count && q->sizes[list] + q->block_header != block) {
         list++;
     }
     return list;
@@ -92,9 +103,9 @@ static inline void quick_push(const struct hw_quick *q, struct hw_heap *h, uint3
 /* Serves a request from the caches: the address of the payload, or 0. O(lists). */
 static inline uint32_t quick_malloc(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
 {
-    const uint32_t capacity = quick_capacity(q, n);
-    const uint32_t list = quick_list(q, capacity);
-    return list < q->count ? quick_pop(q, h, list, capacity) : 0;
+    const uint32_t block = quick_block(q, n);
+    const uint32_t list = quick_list(q, block);
+    return list < q->count ? quick_pop(q, h, list, block - q->block_header) : 0;
 }
 
 /* Whether a list has reached its limit. */

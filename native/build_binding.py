@@ -16,11 +16,12 @@ def declarations(header: Path) -> str:
 
 
 def main(output: Path) -> None:
-    """Write the binding of native/native.h to `output`."""
+    """Write the binding of native/native.h and native/counter.h to `output`."""
     ffi = cffi.FFI()
     ffi.cdef(declarations(ROOT / "csrc" / "policy.h"))
     ffi.cdef(declarations(ROOT / "native" / "native.h"))
-    ffi.set_source("heapwright._native", '#include "native.h"', py_limited_api=True)
+    ffi.cdef(declarations(ROOT / "native" / "counter.h"))
+    ffi.set_source("heapwright._native", '#include "native.h"\n#include "counter.h"', py_limited_api=True)
     ffi.emit_c_code(str(output))
 
 

@@ -36,29 +36,43 @@ uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t cou
     return slots;
 }
 
-void *hw_reserve(size_t bytes)
+static size_t whole_pages(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t size = (bytes + page - 1u) / page * page;
+    return (bytes + page - 1u) / page * page;
+}
+
+static void unmap(unsigned char *from, size_t bytes)
+{
+    if (bytes) {
+        munmap(from, bytes);
+    }
+}
+
+void *hw_reserve(size_t front, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t size = whole_pages(bytes);
+    const size_t ahead = whole_pages(front);
     size_t alignment = page;
     while (alignment < size) {
         alignment *= 2u;
     }
-    unsigned char *memory =
-        mmap(NULL, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const size_t all = ahead + size + alignment;
+    unsigned char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         return NULL;
     }
-    const size_t ahead = (alignment - (uintptr_t)memory % alignment) % alignment;
-    hw_unreserve(memory, ahead);
-    hw_unreserve(memory + ahead + size, alignment - ahead);
-    return memory + ahead;
+    const size_t skipped = (alignment - (uintptr_t)(memory + ahead) % alignment) % alignment;
+    unmap(memory, skipped);
+    unmap(memory + skipped + ahead + size, alignment - skipped);
+    return memory + skipped + ahead;
 }
 
-void hw_unreserve(void *memory, size_t bytes)
+void hw_unreserve(void *memory, size_t front, size_t bytes)
 {
-    if (memory && bytes) {
-        munmap(memory, bytes);
+    if (memory) {
+        unmap((unsigned char *)memory - whole_pages(front), whole_pages(front) + whole_pages(bytes));
     }
 }
 
@@ -83,6 +97,30 @@ struct replay {
     struct hw_metrics *metrics;
 };
 
+/* Whether objects move, and are reached through references. */
+static int moves(const struct hw_policy *policy)
+{
+    return policy->pools[0].kind == HW_COMPACT;
+}
+
+/* Pointers that the reference of an object takes, with what the heap keeps beside it. */
+static size_t reference_words(const struct hw_policy *policy)
+{
+    const struct hw_compact *c = &policy->pools[0].compact;
+    return c->header == 0 && c->in_arena == 0 ? sizeof(struct hw_handle) / sizeof(void *) : 1u;
+}
+
+size_t hw_front_bytes(const struct hw_policy *policy, const struct hw_calls *calls)
+{
+    return moves(policy) ? calls->slots * reference_words(policy) * sizeof(void *) : 0;
+}
+
+/* The reference of an object that moves: in front of the arena, so that its distance is the same on every machine. */
+static void **slot_reference(struct replay *r, uint32_t slot)
+{
+    return (void **)(void *)r->heap.base - (slot + 1u) * reference_words(r->policy);
+}
+
 static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
                         size_t bytes, int check, struct hw_metrics *metrics)
 {
@@ -100,8 +138,34 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
+    const size_t front = hw_front_bytes(policy, calls);
+    memset((unsigned char *)memory - front, 0, front);
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
     return r->objects ? 0 : -1;
+}
+
+/* Metadata bytes that a block brings with it; the descriptors of partitions lie elsewhere. */
+static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
+{
+    if (pool->kind == HW_FIXED) {
+        return pool->fixed.header;
+    }
+    if (pool->kind == HW_BUDDY) {
+        return pool->buddy.header;
+    }
+    if (pool->kind == HW_PARTITION) {
+        return capacity / pool->partition.partition * pool->partition.descriptor;
+    }
+    return pool->general.overhead;
+}
+
+/* Where an object that moves is now; the access is the program's, not the heap's. */
+static void locate(struct replay *r, uint32_t slot)
+{
+    const uint64_t reads = r->heap.reads;
+    const unsigned char *payload = hw_handle_pointer(r->policy, &r->heap, slot_reference(r, slot));
+    r->objects[slot].at = (uint32_t)(payload - r->heap.base);
+    r->heap.reads = reads;
 }
 
 /* Looks at the heap without its accesses being counted. */
@@ -109,11 +173,19 @@ static void describe(struct replay *r, struct object *object)
 {
     const uint64_t reads = r->heap.reads;
     const struct hw_policy *p = r->policy;
+    if (moves(p)) {
+        const struct hw_compact *c = &p->pools[0].compact;
+        void **reference = slot_reference(r, (uint32_t)(object - r->objects));
+        object->capacity = (uint32_t)hw_handle_usable_size(p, &r->heap, reference);
+        object->header = c->header + (c->in_arena ? c->handle : 0);
+        r->heap.reads = reads;
+        return;
+    }
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, &r->heap, object->at)) {
             object->capacity = pool_capacity(pool, &r->heap, object->at);
-            object->header = pool->kind == HW_FIXED ? pool->fixed.header : pool->general.header;
+            object->header = overhead_of(pool, object->capacity);
             break;
         }
     }
@@ -179,13 +251,49 @@ static uint32_t address_or_none(struct replay *r, const void *pointer)
     return pointer ? address_of(r->policy, &r->heap, pointer) : 0;
 }
 
+/* Asks for an object; returns its address, 0 where it was refused. Objects that move have the heap's own alignment. */
+static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t align)
+{
+    if (moves(r->policy)) {
+        if (align > r->policy->align || !hw_handle_alloc(r->policy, &r->heap, slot_reference(r, slot), size)) {
+            return 0;
+        }
+        locate(r, slot);
+        return r->objects[slot].at;
+    }
+    if (align) {
+        return address_or_none(r, hw_aligned_alloc(r->policy, &r->heap, align, size));
+    }
+    return address_or_none(r, hw_malloc(r->policy, &r->heap, size));
+}
+
+/* Asks for another size of an object; returns its address, 0 where it was refused. */
+static uint32_t request_size(struct replay *r, uint32_t slot, uint32_t size)
+{
+    struct object *object = &r->objects[slot];
+    if (moves(r->policy)) {
+        const int served = hw_handle_realloc(r->policy, &r->heap, slot_reference(r, slot), size);
+        locate(r, slot);
+        return served ? object->at : 0;
+    }
+    return address_or_none(r, hw_realloc(r->policy, &r->heap, arena_pointer(&r->heap, object->at), size));
+}
+
+static void give_back(struct replay *r, uint32_t slot)
+{
+    if (moves(r->policy)) {
+        hw_handle_free(r->policy, &r->heap, slot_reference(r, slot));
+        return;
+    }
+    hw_free(r->policy, &r->heap, arena_pointer(&r->heap, r->objects[slot].at));
+}
+
 static void replay_malloc(struct replay *r, uint64_t i)
 {
     const uint32_t slot = r->calls->slot[i];
     const uint32_t size = r->calls->size[i];
     const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
-    void *pointer = align ? hw_aligned_alloc(r->policy, &r->heap, align, size) : hw_malloc(r->policy, &r->heap, size);
-    const uint32_t at = address_or_none(r, pointer);
+    const uint32_t at = request(r, slot, size, align);
     r->metrics->requested_bytes += size;
     r->objects[slot].at = at;
     if (at == 0) {
@@ -207,8 +315,7 @@ static void replay_realloc(struct replay *r, uint64_t i)
     }
     r->metrics->requested_bytes += size;
     const uint32_t had = object->size;
-    void *pointer = arena_pointer(&r->heap, object->at);
-    const uint32_t at = address_or_none(r, hw_realloc(r->policy, &r->heap, pointer, size));
+    const uint32_t at = request_size(r, slot, size);
     if (at == 0) {
         r->metrics->failed++;
         return;
@@ -232,8 +339,21 @@ static void replay_free(struct replay *r, uint64_t i)
     if (!is_intact(r, slot, object->size)) {
         note_broken(r, i, -1);
     }
-    hw_free(r->policy, &r->heap, arena_pointer(&r->heap, object->at));
+    give_back(r, slot);
     leave(r, object);
+}
+
+/* Finds all objects that move and looks at their payloads. O(bytes). */
+static void look_at_all(struct replay *r, uint64_t call)
+{
+    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
+        if (r->objects[slot].at) {
+            locate(r, slot);
+            if (!is_intact(r, slot, r->objects[slot].size)) {
+                note_broken(r, call, -1);
+            }
+        }
+    }
 }
 
 /* Performs one call; returns the metadata accesses it made. */
@@ -241,6 +361,7 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
 {
     const uint64_t before = r->heap.reads + r->heap.writes;
     const uint32_t covered = r->heap.covered_bytes;
+    const uint64_t moved = r->heap.moved_bytes;
     const uint8_t op = r->calls->op[i];
     if (op == OP_FREE) {
         replay_free(r, i);
@@ -256,9 +377,14 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     if (r->heap.covered_bytes != covered) {
         m->peak_requested = r->requested;
         m->peak_capacity = r->capacity;
-        m->peak_headers = r->heap.header_bytes;
+        /* the header of a free block that nothing has covered yet is not part of what is covered */
+        const uint64_t free_bytes = r->heap.covered_bytes - r->capacity;
+        m->peak_headers = r->heap.header_bytes < free_bytes ? r->heap.header_bytes : free_bytes;
     }
     const uint64_t cost = r->heap.reads + r->heap.writes - before;
+    if (moves(r->policy) && r->check && r->heap.moved_bytes != moved) {
+        look_at_all(r, i);
+    }
     if (r->check > 1) {
         const uint64_t reads = r->heap.reads;
         const int broken = hw_check(r->policy, &r->heap);
@@ -418,6 +544,21 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     return 0;
 }
 
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)
+{
+    struct replay r;
+    struct hw_metrics metrics;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    if (failed) {
+        return failed;
+    }
+    for (uint64_t i = 0; i < calls->count && metrics.failed == 0; i++) {
+        replay_call(&r, i);
+    }
+    replay_end(&r);
+    return metrics.failed == 0;
+}
+
 /* ---- the heap map ------------------------------------------------------------------------------------------------ */
 
 struct map {
@@ -448,12 +589,12 @@ static void add_run(struct map *map, uint32_t offset, uint32_t size, uint32_t st
 }
 
 /* A block that its pool holds for handed out but no object lives in waits in a quick list; where there is none, it is
- * one of a class whose free blocks are listed. */
+ * one of a class whose free blocks are listed. `live` is NULL where no block can wait so. */
 static void add_block(struct map *map, const struct hw_pool *pool, const struct hw_block *block,
                       const unsigned char *live)
 {
     uint32_t state = 2;
-    if (block->state == HW_BLOCK_USED && live[block->offset + block->header]) {
+    if (block->state == HW_BLOCK_USED && (live == NULL || live[block->offset + block->header])) {
         state = 1;
     } else if (block->state == HW_BLOCK_USED && pool->cached) {
         state = 3;
@@ -483,6 +624,43 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
     return count;
 }
 
+/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; 0 where it
+ * has none. */
+static int descriptor_table(struct replay *r, const struct hw_pool *pool, uint32_t *from, uint32_t *used, uint32_t *end)
+{
+    const struct hw_partition *g = &pool->partition;
+    if (pool->kind == HW_COMPACT && pool->compact.in_arena) {
+        *from = load4(&r->heap, pool->compact.limit_at);
+        *end = load4(&r->heap, pool->compact.end_at);
+        *used = *end - *from;
+        return 1;
+    }
+    if (pool->kind != HW_PARTITION) {
+        return 0;
+    }
+    const uint32_t covered = (partition_number(g, load4(&r->heap, g->high_at)) - 1u) * g->descriptor;
+    *from = g->grow ? load4(&r->heap, g->limit_at) : g->descriptors;
+    *used = covered;
+    *end = g->grow ? *from + covered : g->descriptors + g->most * g->descriptor;
+    return 1;
+}
+
+/* Descriptors of the pools whose descriptors lie between `from` and `to`; returns where they end, or `from`. */
+static uint32_t add_descriptors(struct map *map, struct replay *r, uint32_t from, uint32_t to)
+{
+    uint32_t table = 0;
+    uint32_t used = 0;
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < r->policy->pool_count; i++) {
+        if (descriptor_table(r, &r->policy->pools[i], &table, &used, &end) && table >= from && end <= to) {
+            add_run(map, from, table - from, 5);
+            add_run(map, table, used, 0);
+            from = table + used;
+        }
+    }
+    return from;
+}
+
 static void add_column(struct map *map, struct replay *r, uint32_t arena, const unsigned char *live)
 {
     const struct hw_policy *p = r->policy;
@@ -493,11 +671,13 @@ static void add_column(struct map *map, struct replay *r, uint32_t arena, const 
     for (uint32_t i = 0; i < pools; i++) {
         struct hw_block block = {0, 0, 0, 0, 0};
         while (pool_block_at(&p->pools[order[i]], &r->heap, block.offset + block.size, &block)) {
+            end = add_descriptors(map, r, end, block.offset);
             add_run(map, end, block.offset - end, 5);
             add_block(map, &p->pools[order[i]], &block, live);
             end = block.offset + block.size;
         }
     }
+    end = add_descriptors(map, r, end, arena);
     add_run(map, end, arena - end, 5);
 }
 
@@ -523,7 +703,7 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
         live[object->at] = 1;
         live[0] = 0;
         if (columns[map.column] == i) {
-            add_column(&map, &r, (uint32_t)bytes, live);
+            add_column(&map, &r, (uint32_t)bytes, moves(policy) ? NULL : live);
             map.column++;
         }
     }
@@ -549,10 +729,13 @@ static void mark_general(const struct hw_general *g, const struct hw_block *bloc
     mark(marks, block->offset, block->header ? g->word.bytes : 0, end);
     if (block->state == HW_BLOCK_FREE) {
         const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
-        mark(marks, payload, links * g->links.field.bytes, end);
-        if (g->boundary_tags && can_merge(g, block->size)) {
-            mark(marks, block->offset + block->size - g->word.bytes, g->word.bytes, end);
+        mark(marks, block->offset + g->node, links * g->links.field.bytes, end);
+        if (has_flag_before(g) && can_merge(g, block->size)) {
+            mark(marks, tag_at(g, block->offset + block->size), g->word.bytes, end);
         }
+    }
+    if (g->tag_in_header) {
+        mark(marks, tag_at(g, block->offset), g->word.bytes, end);
     }
     if (block->state == HW_BLOCK_CACHED) {
         mark(marks, payload, g->links.field.bytes, end);
@@ -569,6 +752,68 @@ static void mark_fixed(const struct hw_fixed *f, const struct hw_block *block, u
     }
     if (block->state == HW_BLOCK_CACHED || (block->state == HW_BLOCK_FREE && !f->first_fit)) {
         mark(marks, block->offset + block->header, f->links.field.bytes, end);
+    }
+}
+
+static void mark_buddy(const struct hw_buddy *y, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+{
+    const uint32_t payload = block->offset + block->header;
+    mark(marks, block->offset, y->word.bytes, end);
+    if (block->state == HW_BLOCK_FREE) {
+        mark(marks, payload, 2u * y->links.field.bytes, end);
+    }
+}
+
+static void mark_partition(const struct hw_partition *g, struct hw_heap *h, const struct hw_block *block,
+                           unsigned char *marks, uint32_t *end)
+{
+    const uint32_t table = partition_table(g, h);
+    const uint32_t i = partition_number(g, block->offset);
+    const uint32_t last = i + block->size / g->partition - 1u;
+    const uint32_t width = g->field.bytes;
+    mark(marks, count_at(g, table, i), width, end);
+    if (g->coalesce) {
+        mark(marks, first_at(g, table, last), width, end);
+    }
+    if (block->state == HW_BLOCK_FREE) {
+        mark(marks, next_at(g, table, i), 2u * width, end);
+    }
+}
+
+static void mark_compact(const struct hw_compact *c, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+{
+    if (c->header) {
+        mark(marks, block->offset, 2u * c->word.bytes, end);
+    }
+}
+
+/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers.
+ */
+static void mark_handles(const struct hw_compact *c, struct hw_heap *h, unsigned char *marks, uint32_t *end)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t width = c->links.field.bytes;
+    if (c->in_arena == 0) {
+        return;
+    }
+    for (uint32_t k = load4(h, c->handles_at); k > 0; k--) {
+        mark(marks, handle_at(c, table, k), width, end);
+        if (c->header == 0 && is_chained(c, h, table, k)) {
+            mark(marks, handle_at(c, table, k), 3u * width, end);
+        }
+    }
+}
+
+/* A block that waits in a quick list holds a link. */
+static void mark_cached(const struct hw_policy *policy, const struct hw_block *block, unsigned char *marks,
+                        uint32_t *end)
+{
+    if (block->state == HW_BLOCK_CACHED) {
+        for (uint32_t i = 0; i < block->pool; i++) {
+            if (policy->pools[i].kind == HW_QUICK) {
+                mark(marks, block->offset + block->header, policy->pools[i].quick.links.field.bytes, end);
+            }
+        }
     }
 }
 
@@ -591,9 +836,19 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
         const struct hw_pool *pool = &policy->pools[block.pool];
         if (pool->kind == HW_FIXED) {
             mark_fixed(&pool->fixed, &block, marks, &end);
+        } else if (pool->kind == HW_BUDDY) {
+            mark_buddy(&pool->buddy, &block, marks, &end);
+        } else if (pool->kind == HW_PARTITION) {
+            mark_partition(&pool->partition, &r.heap, &block, marks, &end);
+        } else if (pool->kind == HW_COMPACT) {
+            mark_compact(&pool->compact, &block, marks, &end);
         } else {
             mark_general(&pool->general, &block, marks, &end);
         }
+        mark_cached(policy, &block, marks, &end);
+    }
+    if (moves(policy)) {
+        mark_handles(&policy->pools[0].compact, &r.heap, marks, &end);
     }
     replay_end(&r);
     return (int64_t)end;

@@ -62,19 +62,28 @@ struct hw_run {
 uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t count, uint32_t objects, uint32_t *scratch,
                          uint32_t *slot);
 
-/* Reserves address space for arenas; memory is taken as it is touched. It is aligned to a power of two of at least
- * `bytes`, so that aligned requests find the same addresses in every run. NULL where the system refuses. */
-void *hw_reserve(size_t bytes);
-void hw_unreserve(void *memory, size_t bytes);
+/* Bytes of the references of objects that move, which a replay keeps in front of the arena; 0 where objects stay. */
+size_t hw_front_bytes(const struct hw_policy *policy, const struct hw_calls *calls);
 
-/* Replays the calls on a fresh heap of `bytes` bytes at `memory`. Refused requests are counted, and later calls of the
- * refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and all invariants after every call).
- * `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers,
- * and bytes ever covered, after each call. `bounds`, ascending in `covered` and descending in `accesses`, may be NULL:
- * a replay that exceeds one is given up, and its other numbers mean nothing. Returns 0, or -1 where there is no memory,
- * or -2 where the arena is too small for the heap's control data. O(count) calls of the heap. */
+/* Reserves address space for arenas, and `front` bytes ahead of it; memory is taken as it is touched. It is aligned to
+ * a power of two of at least `bytes`, so that aligned requests find the same addresses in every run. NULL where the
+ * system refuses. */
+void *hw_reserve(size_t front, size_t bytes);
+void hw_unreserve(void *memory, size_t front, size_t bytes);
+
+/* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
+ * requests are counted, and later calls of the refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and
+ * all invariants after every call). `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes,
+ * bytes of live blocks with headers, and bytes ever covered, after each call. `bounds`, ascending in `covered` and
+ * descending in `accesses`, may be NULL: a replay that exceeds one is given up, and its other numbers mean nothing.
+ * Returns 0, or -1 where there is no memory, or -2 where the arena is too small for the heap's control data. O(count)
+ * calls of the heap. */
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
               const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics);
+
+/* Whether a fresh heap of `bytes` bytes at `memory` serves all of the calls: 1 or 0, or a negative number as
+ * hw_replay() returns. Ends at the first refusal. */
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes);
 
 /* Replays and describes the whole arena after each of the calls `columns`, ascending. Writes at most `room` runs.
  * Returns the number of runs there are, or a negative number as hw_replay() does. */
@@ -86,5 +95,37 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
  * last marked byte, or a negative number as hw_replay() does. */
 int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                     unsigned char *marks);
+
+/* Packets in order of arrival at a link, for the workloads: arrays of `count`. */
+struct hw_arrivals {
+    uint64_t count;            /* below 2^31 */
+    const int64_t *ns;         /* never falling */
+    const int64_t *service_ns; /* time each packet takes the link */
+    const uint32_t *bytes;     /* what sending it costs its queue's deficit */
+    const uint32_t *queue;     /* below `queues` */
+    uint32_t queues;
+};
+
+/* How the link serves its queues (deficit round robin; with one queue, first in, first out). */
+struct hw_link {
+    uint64_t quantum; /* bytes a queue may send more each time it is visited, at least 1 */
+    uint64_t limit;   /* packets held at most, later ones are dropped; 0 for no limit */
+    int restart;      /* whether every packet is looked for from the oldest queue on, or from the queue served last */
+    int nodes;        /* whether queues are objects too */
+};
+
+/* What happened: arrays with room for 2 events a packet, and 2 more with nodes. */
+struct hw_events {
+    int64_t *ns;
+    uint32_t *object; /* packets from 0, queue nodes from `count` of the arrivals on in the order they are created */
+    uint8_t *op;      /* 0 created, 3 gone */
+    uint64_t count;
+    uint64_t dropped; /* packets that met full queues */
+};
+
+/* Runs all packets through the link until it is idle. A queue is created by the packet that finds none, and goes with
+ * its last packet; a packet is gone when it has been sent. Returns 0, or -1 where there is no memory. O(count) where
+ * the quantum is at least the largest packet; otherwise a packet may take bytes / quantum visits of every queue. */
+int hw_serve(const struct hw_arrivals *arrivals, const struct hw_link *link, struct hw_events *events);
 
 #endif

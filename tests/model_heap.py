@@ -57,6 +57,10 @@ class ModelHeap:
     def realloc(self, block: Block, request: int) -> Block:
         size = self.block_size(request)
         behind = self.behind(block)
+        if self.pool.resize == "keep" and size <= block.size:
+            return block
+        if self.pool.resize in ("keep", "move"):
+            return self.move(block, request)
         if size <= block.size:
             self.trim(block, size)
         elif behind is None:
@@ -67,10 +71,13 @@ class ModelHeap:
             self.absorb(block, behind)
             self.trim(block, size)
         else:
-            moved = self.malloc(request)
-            self.free(block)
-            return moved
+            return self.move(block, request)
         return block
+
+    def move(self, block: Block, request: int) -> Block:
+        moved = self.malloc(request)
+        self.free(block)
+        return moved
 
     def block_size(self, request: int) -> int:
         unit = self.pool.unit

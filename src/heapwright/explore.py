@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import EnergyTable, Value, default_energy_table, parse_objectives, with_energy
+from heapwright.metrics import TARGET_METRICS, EnergyTable, Value, default_energy_table, parse_objectives, with_energy
 from heapwright.study import Identity, Result, Study, TraceInfo
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def explore(
         space: the recipes to try. ``exhaustive`` takes them in the space's order, the first ``limit`` of them;
             ``random`` takes ``limit`` of them drawn with ``seed``. The zoo always comes on top.
         objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
-            they cost many replays each.
+            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles.
         study_path: the file to write. Where it exists, what it holds is not repeated.
         jobs: threads; default one for every processor.
         held_out: traces that the front and the zoo are replayed on afterwards, stored apart and never ranked by.
@@ -165,22 +165,27 @@ def _replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
     from heapwright.replay import replay
 
     timed, fitted = "ns_per_event" in objectives, "smallest_arena_bytes" in objectives
+    on_target = set(objectives) & set(TARGET_METRICS)
 
     def measure(trace: Trace, recipe: Recipe, better: Sequence[tuple[int, int]]) -> Mapping[str, Value]:
-        return with_energy(replay(trace, recipe, time=timed, fit=fitted, better=better), table)
+        found = with_energy(replay(trace, recipe, time=timed, fit=fitted, better=better), table)
+        if on_target:
+            from heapwright.target.objectives import target_metrics
+
+            found |= target_metrics(trace, recipe, on_target)
+        return found
 
     return measure
 
 
 def _candidates(space: Space) -> dict[str, _Candidate]:
-    """The zoo and the space by id; a recipe in both keeps its zoo name."""
+    """The zoo's heaps that malloc can stand for, and the space, by id; a recipe in both keeps its zoo name."""
     from heapwright import zoo
 
     found: dict[str, _Candidate] = {}
-    for name in zoo.names():
-        recipe = zoo.load(name)
+    for recipe in zoo.staying():
         id = recipe.hash
-        found.setdefault(id, _Candidate(id, recipe, name))
+        found.setdefault(id, _Candidate(id, recipe, recipe.name))
     for recipe in space.recipes():
         id = recipe.hash
         if id not in found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
 
@@ -28,28 +30,46 @@ if TYPE_CHECKING:
 ROUNDS, PASSES = 5, 3
 """Rounds over all heaps, and passes of a heap in each round."""
 
+TICKS = "-DTICKS"
+"""Compiles a driver that counts each call's ticks, on x86 alone (`has_ticks`)."""
+
+TICK_PASSES = 9
+
 FLAGS = ("-std=c11", "-O2", "-w")
 DRIVER = Path(__file__).with_name("timing_driver.c")
 
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled driver: its command up to the calls, what follows the number of passes, and its environment."""
+    """A compiled driver: its command up to the calls, what follows the number of passes, and its environment.
+
+    `time_limit` is in seconds for all passes of a round together; None is none.
+    """
 
     path: Path
     arguments: tuple[str, ...] = ()
     preload: str | None = None
+    time_limit: float | None = None
+
+
+def has_ticks() -> bool:
+    """Whether this machine has the time-stamp counter that `Bench.ticks` reads: whether it is an x86."""
+    return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
+
+
+def find_compiler(what: str) -> str:
+    """The C compiler: CC, or cc on the path. Raises HeapwrightError where there is none for `what` needs it."""
+    compiler = os.environ.get("CC") or "cc"
+    if shutil.which(compiler) is None:
+        raise HeapwrightError(f"{compiler}: no such C compiler, and {what} needs one: install gcc or clang, or set CC")
+    return compiler
 
 
 class Bench:
     """A folder of compiled drivers and traces; use it in a `with` statement."""
 
     def __init__(self, compiler: str | None = None, flags: Sequence[str] = FLAGS) -> None:
-        self.compiler = compiler or os.environ.get("CC") or "cc"
-        if shutil.which(self.compiler) is None:
-            raise HeapwrightError(
-                f"{self.compiler}: no such C compiler, and host time needs one; install gcc or set CC"
-            )
+        self.compiler = compiler or find_compiler("host time")
         self.flags = tuple(flags)
 
     def __enter__(self) -> Bench:
@@ -69,9 +89,9 @@ class Bench:
         if not folder.exists():
             generate(recipe, folder, "timed")
         arena = min(int(policy(recipe)["reach"]), 1 << 31)
-        program = self._compile(
-            folder / "driver", ["-DDRIVE_GENERATED", *defines, f"-I{folder}"], folder / "timed_heap.c"
-        )
+        words = recipe.pools[0].reference_words if recipe.pools[0].kind == "compact" else 0
+        drive = f"-DDRIVE_HANDLES={words}" if words else "-DDRIVE_GENERATED"
+        program = self._compile(folder / "driver", [drive, *defines, f"-I{folder}"], folder / "timed_heap.c")
         return Program(program, (str(arena),))
 
     def with_policy(self, recipe: Recipe, *defines: str) -> Program:
@@ -123,13 +143,37 @@ class Bench:
         calls.unlink()
         return {name: statistics.median(found) / max(len(trace), 1) for name, found in times.items()}
 
+    def ticks(
+        self, programs: Mapping[str, Program], trace: Trace, passes: int = TICK_PASSES
+    ) -> dict[str, NDArray[np.float64]]:
+        """Ticks of the processor's time-stamp counter in each call: float64[calls] by program, the median over passes.
+
+        The programs are compiled with TICKS among their defines. What counting takes is taken off. Raises
+        HeapwrightError where a program fails.
+        """
+        calls = self.calls(trace)
+        found = {}
+        for name, program in programs.items():
+            counted = np.frombuffer(self._output(program, calls, passes), np.uint32)
+            found[name] = np.median(counted.reshape(passes, len(trace)), axis=0)
+        calls.unlink()
+        return found
+
     def _run(self, program: Program, calls: Path, passes: int) -> list[int]:
+        return [int(line) for line in self._output(program, calls, passes).split()]
+
+    def _output(self, program: Program, calls: Path, passes: int) -> bytes:
         environment = {**os.environ, "LD_PRELOAD": program.preload} if program.preload else None
         command = [str(program.path), str(calls), str(passes), *program.arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, check=False, env=environment, timeout=program.time_limit
+            )
+        except subprocess.TimeoutExpired:
+            raise HeapwrightError(f"the timing driver took more than {program.time_limit:.3g} s") from None
         if done.returncode:
-            raise HeapwrightError(f"the timing driver failed: {done.stderr.strip() or done.returncode}")
-        return [int(line) for line in done.stdout.split()]
+            raise HeapwrightError(f"the timing driver failed: {done.stderr.decode().strip() or done.returncode}")
+        return done.stdout
 
 
 def ns_per_event(trace: Trace, recipe: Recipe) -> float:

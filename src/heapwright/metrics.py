@@ -78,9 +78,19 @@ METRICS: Mapping[str, Metric] = {
         Metric("smallest_arena_bytes", "B", "smallest arena that serves the whole trace; on request"),
         Metric("lower_bound_bytes", "B", "largest sum of live requested bytes rounded to the alignment"),
         Metric("ns_per_event", "ns", "host time of a call; on request", integer=False),
+        Metric("instructions_malloc_mean", "count", "mean of a malloc on the target CPU; on request", integer=False),
+        Metric("instructions_malloc_max", "count", "dearest malloc on the target CPU; on request"),
+        Metric("instructions_free_mean", "count", "mean of a free on the target CPU; on request", integer=False),
+        Metric("instructions_free_max", "count", "dearest free on the target CPU; on request"),
+        Metric("instructions_pair_mean", "count", "a malloc and a free: the means added; on request", integer=False),
+        Metric("instructions_pair_max", "count", "a malloc and a free: the dearest of each added; on request"),
+        Metric("code_bytes", "B", "code and constants of malloc, free and realloc at -Os; on request"),
     )
 }
 """Every metric by its key, in the order of reports and of a study's columns."""
+
+TARGET_METRICS = tuple(key for key in METRICS if key.startswith("instructions_") or key == "code_bytes")
+"""Those measured on the target CPU, by `heapwright.target`."""
 
 
 def metric(key: str) -> Metric:

@@ -99,20 +99,31 @@ def profile_packets(packets: PacketTable, name: str) -> dict[str, Any]:
     """Characterise a packet table.
 
     Returns `name`, `packets`, `sizes` and the counts beside it as in `profile`, `size_column` ("ip_len", or "frame_len"
-    where no packet carries IP; with "ip_len" frames that carry no IP have no size), `bytes`, `seconds`, `flows`
-    (distinct, unknown ones not counted).
+    where no packet carries IP; with "ip_len" frames that carry no IP have no size), `bytes`, `seconds`, `synthetic`
+    (whether the table says that it was made up), and what `heapwright.traffic.statistics` tells: `histogram`, `modes`
+    (the two most frequent sizes with their shares), `stability` of their shares, `burstiness`, and of the flows
+    `flows`, `top_flow_share`, `forward_share`, `protocols`.
     """
+    from heapwright.traffic import statistics
+
     column = "ip_len" if (packets.ip_len > 0).any() else "frame_len"
     lengths = getattr(packets, column).astype(np.int64)
     lengths = lengths[lengths > 0]
+    sizes = _sizes(lengths)
+    modes = [{"size": row["size"], "share": row["share"]} for row in sizes["sizes"][:2]]
     return {
         "name": name,
         "packets": len(packets),
+        "synthetic": packets.metadata.get("synthetic") == "true",
         "size_column": column,
         "bytes": int(lengths.sum()),
-        **_sizes(lengths),
+        **sizes,
+        "histogram": statistics.histogram(lengths),
+        "modes": modes,
+        "stability": statistics.stability(lengths, [mode["size"] for mode in modes]),
         "seconds": float(packets.ts_us[-1] - packets.ts_us[0]) / 1e6 if len(packets) else 0.0,
-        "flows": len(np.unique(packets.flow[packets.flow > 0])),
+        "burstiness": statistics.burstiness(packets.ts_us),
+        **statistics.flows(packets),
     }
 
 

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import METRICS, Value, with_energy
+from heapwright.metrics import METRICS, TARGET_METRICS, Value, with_energy
 from heapwright.policy import policy
+from heapwright.recipes import General
+from heapwright.smallest import smallest_arena
 
 if TYPE_CHECKING:
     from heapwright.recipes import Recipe
@@ -115,20 +117,25 @@ class _Arena(threading.local):
     """One stretch of address space a thread, kept for the next replay: its pages are already there."""
 
     memory: Any = None
-    size = 0
+    size = front = 0
 
-    def reserve(self, size: int) -> Any:
-        if self.size < size:
+    def reserve(self, size: int, front: int) -> Any:
+        if self.size < size or self.front < front:
             self.memory = None
-            memory = lib.hw_reserve(size)
+            memory = lib.hw_reserve(front, size)
             if memory == ffi.NULL:
                 raise HeapwrightError(f"cannot reserve {size:,} bytes of address space; ask for a smaller --arena")
-            self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, size))
-            self.size = size
+            self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, front, size))
+            self.size, self.front = size, front
         return self.memory
 
 
 _arena = _Arena()
+
+
+def _memory(struct: Any, calls: _Calls, size: int) -> Any:
+    """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
+    return _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
 
 
 def _arena_bytes(struct: Any, arena: int | None) -> int:
@@ -204,7 +211,8 @@ def _run(
     found = ffi.new("struct hw_metrics *")
     control = _control_bytes(struct) if better else 0
     bounds = ffi.new("struct hw_bound[]", [(max(footprint - control, 0), accesses) for footprint, accesses in better])
-    code = lib.hw_replay(struct, calls.struct, _arena.reserve(size), size, check, bounds, len(better), ffi.NULL, found)
+    memory = _memory(struct, calls, size)
+    code = lib.hw_replay(struct, calls.struct, memory, size, check, bounds, len(better), ffi.NULL, found)
     _explain(code, recipe, struct, size)
     if found.broken:
         what = "payload" if found.broken == -1 else f"invariant {found.broken}"
@@ -217,7 +225,9 @@ def _control_bytes(struct: Any) -> int:
     regions = 0
     for index in range(struct.pool_count):
         pool = struct.pools[index]
-        regions += pool.general.region
+        regions += pool.general.region + pool.buddy.region
+        if pool.partition.partition and not pool.partition.grow:
+            regions += pool.partition.most * (pool.partition.partition + pool.partition.descriptor)
         if pool.fixed.count and not pool.fixed.grow:
             align, header = pool.fixed.align, pool.fixed.header
             strides = [-(-(pool.fixed.sizes[i] + header) // align) * align for i in range(pool.fixed.count)]
@@ -262,8 +272,23 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
             "smallest_arena_bytes": None,
             "lower_bound_bytes": lower_bound(trace, recipe.align),
             "ns_per_event": None,
+            **dict.fromkeys(TARGET_METRICS),
         }
     )
+
+
+def handles_outside_bytes(trace: Trace, recipe: Recipe) -> int:
+    """Bytes of the handles that a compacting heap's callers keep outside the arena when most objects are alive.
+
+    They belong to the program and are no part of the footprint, or of any other metric. On a 32-bit target a handle has
+    the recipe's `handle_bytes`: a pointer where blocks have headers, else 12 bytes or more. 0 for all other recipes.
+    """
+    from heapwright.recipes import Compact
+
+    pool = recipe.canonical().pools[0]
+    if isinstance(pool, Compact) and pool.handles == "caller":
+        return trace.peak_live_objects * pool.handle_bytes
+    return 0
 
 
 def lower_bound(trace: Trace, align: int) -> int:
@@ -295,40 +320,38 @@ def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
     """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
 
     `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
-    needs exactly its high-water mark, which two replays prove. Otherwise the sizes between the lower bound and an
-    arena known to do are bisected, and the result's lower neighbour is known to fail; whether a smaller one would do
-    after all is not known, because the property is not monotone in general.
+    needs exactly its high-water mark, which two replays prove. Where all memory is one free block from the start, what
+    goes where depends on the arena, and a larger one may fail where a smaller one does: the search then goes up from
+    the lower bound in steps of 1 / `fit_steps(trace)` of the size, and again in finer ones.
     """
     struct = policy_struct(recipe)
     found, _ = _run(trace, recipe, struct, None)
     return _fit(trace, recipe, struct, found, step)
 
 
+def fit_steps(trace: Trace) -> int:
+    """How fine the search for the smallest arena goes where the size of the arena decides what goes where."""
+    return 512 if len(trace) <= 20_000 else 128
+
+
 def _fit(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | None) -> int | None:
     if found.failed:
         return None
     unit = step or recipe.align
+    calls = _calls_of(trace)
 
     def serves(size: int) -> bool:
         if size < struct.fixed_end:
             return False
-        outcome, _ = _run(trace, recipe, struct, size)
-        return not outcome.failed
+        code = lib.hw_serves(struct, calls.struct, _memory(struct, calls, size), size)
+        _explain(min(code, 0), recipe, struct, size)
+        return bool(code)
 
     exact = int(struct.fixed_end + found.shared)
-    enough = -(-exact // unit) * unit
-    while not serves(enough):
-        enough += unit
-    if not serves(enough - unit):
-        return min(enough, exact) if step is None and serves(exact) else enough
-    low = max(int(struct.fixed_end), lower_bound(trace, recipe.align)) // unit * unit - unit
-    high = enough - unit
-    while high - low > unit:
-        middle = (low + high) // 2 // unit * unit
-        if middle <= low:
-            break
-        low, high = (low, middle) if serves(middle) else (middle, high)
-    return high
+    low = max(int(struct.fixed_end), lower_bound(trace, recipe.align))
+    depends = any(isinstance(pool, General) and pool.top == "list" and not pool.region for pool in recipe.pools)
+    enough = smallest_arena(serves, low, exact, unit, steps=fit_steps(trace) if depends else 0)
+    return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
 
 
 # ---- pictures ------------------------------------------------------------------------------------------------------
@@ -349,7 +372,7 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     code = lib.hw_replay(
         struct,
         calls.struct,
-        _arena.reserve(size),
+        _memory(struct, calls, size),
         size,
         0,
         ffi.NULL,
@@ -398,7 +421,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     while True:
         runs = np.empty(room, BLOCK_TYPE)
         count = lib.hw_heap_map(
-            struct, calls.struct, _arena.reserve(size), size, _pointer("uint64_t", event), len(event),
+            struct, calls.struct, _memory(struct, calls, size), size, _pointer("uint64_t", event), len(event),
             ffi.cast("struct hw_run *", ffi.from_buffer(runs)), room,
         )  # fmt: skip
         if count < 0:
@@ -415,11 +438,10 @@ def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8
     """
     struct = policy_struct(recipe)
     size = _arena_bytes(struct, arena)
-    memory = _arena.reserve(size)
+    calls = _calls_of(trace)
+    memory = _memory(struct, calls, size)
     marks = np.zeros(size, np.uint8)
-    end = lib.hw_metadata(
-        struct, _calls_of(trace).struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks))
-    )
+    end = lib.hw_metadata(struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks)))
     if end < 0:
         _explain(int(end), recipe, struct, size)
     content = np.frombuffer(ffi.buffer(memory, int(end)), np.uint8).copy()

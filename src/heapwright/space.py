@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from heapwright.errors import HeapwrightError
 from heapwright.policy import BeyondReachError, policy
-from heapwright.recipes import ContradictionError, Fixed, General, Pool, Quick, Recipe, capacity_for
+from heapwright.recipes import (
+    Buddy,
+    Compact,
+    ContradictionError,
+    Fixed,
+    General,
+    Partition,
+    Pool,
+    Quick,
+    Recipe,
+    capacity_for,
+    largest_block,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -137,7 +149,7 @@ class Space:
 def _zoo() -> list[Recipe]:
     from heapwright import zoo
 
-    return zoo.recipes()
+    return zoo.staying()
 
 
 class _Levels:
@@ -194,6 +206,8 @@ def _default_families(levels: _Levels) -> Iterator[tuple[str, Iterable[Recipe]]]
         ("limits and flushes of freelists", _quick_family(levels)),
         ("fixed classes for frequent sizes", _fixed_family(levels)),
         ("smallest blocks", _block_family(levels)),
+        ("buddies", _buddy_family(levels)),
+        ("groups of partitions", _partition_family(levels)),
     ]
     for title, family in families:
         yield title, _heaps(family, levels.align)
@@ -241,10 +255,36 @@ searches the whole list, and splinters what it finds.
 
 def _technique_grid(levels: _Levels) -> Family:
     """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5)."""
-    for fit, merging, split in product(FITS, levels.coalescing, levels.splits):
-        general = General(**fit, **merging, split=split)
-        for freelists in levels.freelists:
-            yield (*freelists, general)
+    for _, pools in _numbered_grid(levels):
+        yield pools
+
+
+def _numbered_grid(levels: _Levels) -> Iterator[tuple[Techniques, tuple[Pool, ...]]]:
+    axes = (list(enumerate(axis)) for axis in (FITS, levels.coalescing, levels.splits, levels.freelists))
+    for (fit, searching), (merge, merging), (split, splitting), (lists, front) in product(*axes):
+        yield Techniques(lists, fit, split, merge), (*front, General(**searching, **merging, split=splitting))
+
+
+class Techniques(NamedTuple):
+    """The levels of a recipe of the grid: how often each of the four techniques of the 2006 paper is used."""
+
+    freelists: int
+    """How many of the most frequent sizes have a list."""
+    fit: int
+    """Index into `FITS`."""
+    split: int
+    """0 always, then thresholds that rise, the last level never."""
+    coalesce: int
+    """0 immediately, the last level never; between them from a size up, deferred, or forward only."""
+
+
+def technique_grid(traces: Sequence[Trace], align: int = 4) -> dict[Techniques, Recipe]:
+    """The part of the default space that crosses the techniques: every recipe by the levels it has.
+
+    Several levels may give the same recipe: then each of them has it. Raises HeapwrightError where there is no trace.
+    """
+    levels = _Levels(Demand.of(traces), align)
+    return {key: Recipe.unchecked(pools, align) for key, pools in _numbered_grid(levels)}
 
 
 def _shapes(units: Sequence[int] = ()) -> list[dict[str, Any]]:
@@ -322,6 +362,25 @@ def _block_family(levels: _Levels) -> Family:
         yield *front, base.model_copy(update={"min_block": least})
 
 
+def _buddy_family(levels: _Levels) -> Family:
+    """Few levels: a buddy pool has no fit, split or coalescing to choose."""
+    fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (Quick(up_to=128, flush="before-growing"),)]
+    if levels.frequent:
+        fronts.append((Fixed(sizes=tuple(sorted(levels.frequent[:3])), header=4),))
+    served = max(levels.frequent, default=0) + 4 <= largest_block(Buddy(), levels.align, 4)
+    for min_block, front in product((16, 32, 64), fronts):
+        if served and min_block >= 2 * levels.align:
+            yield *front, Buddy(min_block=min_block)
+
+
+def _partition_family(levels: _Levels) -> Family:
+    rules: list[dict[str, Any]] = [{}, {"fit": "best"}, {"order": "size"}, {"order": "lifo"}]
+    for size, descriptor, rule in product((32, 64, 128, 256, 512), (16, 32), rules):
+        pool = Partition(size=size, descriptor_bytes=descriptor, **rule)
+        yield (pool,)
+        yield from ((*front, pool) for front in levels.few_freelists[1:2] if not rule)
+
+
 def _narrow_family(levels: _Levels) -> Iterator[Recipe]:
     """2-byte links and 2- or 3-byte headers around the promising designs, where they reach far enough."""
     shapes = [*_shapes(), {"fit": "first"}, {"fit": "best"}]
@@ -396,7 +455,14 @@ def _implicit_family(levels: _Levels) -> Family:
 
 _HEAP_AXES = ("align", "link_bytes", "checks")
 _SWITCHES = ("include_zoo", "default")
-_POOLS: dict[str, type[Pool]] = {"quick": Quick, "general": General, "fixed": Fixed}
+_POOLS: dict[str, type[Pool]] = {
+    "quick": Quick,
+    "general": General,
+    "fixed": Fixed,
+    "buddy": Buddy,
+    "partition": Partition,
+    "compact": Compact,
+}
 _LISTS = ("sizes", "counts")
 
 

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from heapwright import __version__, pareto
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import METRICS, EnergyTable, Value, combine_columns, parse_objectives
+from heapwright.metrics import METRICS, TARGET_METRICS, EnergyTable, Value, combine_columns, parse_objectives
 
 if TYPE_CHECKING:
     from heapwright.recipes import Recipe
     from heapwright.traces import Trace
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file's tables; a reader refuses any other."""
 
 Pick = Literal["balanced", "smallest", "fastest"]
@@ -89,6 +89,16 @@ class Result:
     zoo_name: str | None
     trace: str
     metrics: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a recipe on a trace on a target CPU: its metrics, and all that was told."""
+
+    id: str
+    trace: str
+    metrics: Mapping[str, Value]
+    detail: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -168,8 +178,8 @@ class Study:
         self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
 
     @classmethod
-    def open(cls, path: Path | str) -> Study:
-        """Open a study for reading.
+    def open(cls, path: Path | str, *, write: bool = False) -> Study:
+        """Open a study for reading; with `write` also for `add_measured`.
 
         Raises `HeapwrightError` where the file is missing, is no study, is damaged, is of another format version, or is
         being written by another process.
@@ -178,7 +188,7 @@ class Study:
         if not path.exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore TRACE -o {path} makes one")
         with _one_line(path):
-            connection = duckdb.connect(str(path), read_only=True)
+            connection = duckdb.connect(str(path), read_only=not write)
         return _checked(path, connection)
 
     @classmethod
@@ -248,6 +258,48 @@ class Study:
         self._stored.update(fresh)
         for outdated in ("combined", "combined_held_out"):
             self.__dict__.pop(outdated, None)
+
+    def add_measured(self, setting: str, measured: Sequence[Measured]) -> None:
+        """Store what was measured on a target CPU, in place of what the same setting gave before.
+
+        ``setting`` names CPU, compiler and optimisation. Metrics of two settings are never ranked together: those of
+        the last one stand in the results, unless the study was explored for them; the table ``target`` keeps all.
+        """
+        explored_for = set(TARGET_METRICS) & set(self.objectives)
+        rows = [[setting, one.id, one.trace, json.dumps(one.detail)] for one in measured]
+        with _one_line(self.path):
+            connection = self._connection
+            connection.begin()
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS target "
+                "(setting VARCHAR, recipe VARCHAR, trace VARCHAR, detail VARCHAR, PRIMARY KEY (setting, recipe, trace))"
+            )
+            connection.executemany("INSERT OR REPLACE INTO target VALUES (?, ?, ?, ?)", rows)
+            if not explored_for:
+                self._replace_target_metrics(setting, measured)
+            connection.commit()
+        self.__dict__.pop("combined", None)
+        self.__dict__.pop("meta", None)
+
+    def _replace_target_metrics(self, setting: str, measured: Sequence[Measured]) -> None:
+        connection = self._connection
+        if self.meta.get("target") != setting:
+            cleared = ", ".join(f"{key} = NULL" for key in TARGET_METRICS)
+            connection.execute(f"UPDATE results SET {cleared}")
+            connection.execute("DELETE FROM meta WHERE key = 'target'")
+            _insert(connection, "meta", ["VARCHAR"] * 2, [["target", json.dumps(setting)]])
+        changed = ", ".join(f"{key} = ?" for key in TARGET_METRICS)
+        connection.executemany(
+            f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
+            [[*(one.metrics.get(key) for key in TARGET_METRICS), one.id, one.trace] for one in measured],
+        )
+
+    def measured(self) -> list[tuple[str, str, str, dict[str, Any]]]:
+        """Setting, recipe id, trace name and details of everything that was measured on a target CPU."""
+        if not self._fetch("SELECT 1 FROM information_schema.tables WHERE table_name = 'target'"):
+            return []
+        rows = self._fetch("SELECT setting, recipe, trace, detail FROM target ORDER BY ALL")
+        return [(setting, recipe, trace, json.loads(detail)) for setting, recipe, trace, detail in rows]
 
     def hold_out(self, traces: Sequence[TraceInfo]) -> None:
         """Set the traces held out, in place of any before; results of those that stay are kept.

@@ -403,6 +403,8 @@ def _state_faults(columns: Columns) -> Iterator[_Fault]:
     leaves it dead and a realloc changes nothing, so the state before a call follows from the last allocation or
     free of its id alone: dropping the faulty calls cannot make others faulty, and one pass suffices.
     """
+    if _lives_once(columns["id"], columns["op"]):
+        return
     order = _order_by_id(columns["id"])
     ids, op = columns["id"][order], columns["op"][order]
     place = np.arange(len(order))
@@ -431,6 +433,19 @@ def _state_faults(columns: Columns) -> Iterator[_Fault]:
     yield fault(free & unknown, "free of id {id}, never allocated", "free of nothing")
     yield fault(realloc & dead, "realloc of id {id}, freed in row {before}", "realloc of a freed object")
     yield fault(realloc & unknown, "realloc of id {id}, never allocated", "realloc of nothing")
+
+
+def _lives_once(ids: NDArray[np.uint32], op: NDArray[np.uint8]) -> bool:
+    """Whether every id, from 0 with few gaps, is allocated once and then freed at most once: no need to sort then."""
+    if not len(ids) or int(ids.max()) >= 2 * len(ids) or (op == REALLOC).any():
+        return False
+    born, freed = np.flatnonzero(op <= CALLOC), np.flatnonzero(op == FREE)
+    birth = np.full(int(ids.max()) + 1, len(ids), np.int64)
+    birth[ids[born]] = born
+    once = np.count_nonzero(birth < len(ids)) == len(born)
+    dead = np.zeros(len(birth), np.bool_)
+    dead[ids[freed]] = True
+    return bool(once and np.count_nonzero(dead) == len(freed) and (birth[ids[freed]] < freed).all())
 
 
 def _ordered_times(ts_us: NDArray[np.int64], where: str, repair: bool, repairs: list[str]) -> NDArray[np.int64]:

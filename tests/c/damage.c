@@ -3,8 +3,8 @@
  *     damage HEAPS SEED
  *
  * HEAPS is as for fuzz.c. The checker must come back from any damage without a step outside the arena, and find most of
- * it; the last line says how much: header words, links and boundary tags. Control data is left alone: nothing in the
- * arena says where the arena ends but the control data itself.
+ * it; the last line says how much: header words, links and boundary tags. Control data is left alone, and so are
+ * descriptors and handles: nothing in the arena says where they end but the control data itself.
  */
 #include "checked_heap.h"
 
@@ -41,9 +41,10 @@ static void damage_general(struct checked *c, const struct hw_general *g, const 
     flip_bits(c, WORD, block->offset, g->word.bytes);
     if (block->state == HW_BLOCK_FREE) {
         const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
-        flip_bits(c, LINKS, payload, links * g->links.field.bytes);
-        if (g->boundary_tags && can_merge(g, block->size)) {
-            flip_bits(c, TAG, block->offset + block->size - g->word.bytes, g->word.bytes);
+        flip_bits(c, LINKS, block->offset + g->node, links * g->links.field.bytes);
+        const uint32_t end = block->offset + block->size;
+        if (g->boundary_tags && can_merge(g, block->size) && end < load4(&c->heap, g->top_at)) {
+            flip_bits(c, TAG, tag_at(g, end), g->word.bytes);
         }
     }
     if (block->state == HW_BLOCK_CACHED) {
@@ -65,6 +66,14 @@ static void damage_fixed(struct checked *c, const struct hw_fixed *f, const stru
     }
 }
 
+static void damage_buddy(struct checked *c, const struct hw_buddy *y, const struct hw_block *block)
+{
+    flip_bits(c, WORD, block->offset, y->word.bytes);
+    if (block->state == HW_BLOCK_FREE) {
+        flip_bits(c, LINKS, block->offset + block->header, 2u * y->links.field.bytes);
+    }
+}
+
 static void damage(struct checked *c)
 {
     struct hw_block block = {0, 0, 0, 0, 0};
@@ -72,7 +81,9 @@ static void damage(struct checked *c)
         const struct hw_pool *pool = &c->policy->pools[block.pool];
         if (pool->kind == HW_FIXED) {
             damage_fixed(c, &pool->fixed, &block);
-        } else {
+        } else if (pool->kind == HW_BUDDY) {
+            damage_buddy(c, &pool->buddy, &block);
+        } else if (pool->kind == HW_GENERAL) {
             damage_general(c, &pool->general, &block);
         }
     }

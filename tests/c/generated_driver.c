@@ -3,12 +3,14 @@
  *     driver CALLS ARENA_BYTES METADATA_BYTES > first METADATA_BYTES of the arena
  *
  * CALLS is what heapwright.replay.call_records gives, behind the numbers of calls and of slots. Refused objects are
- * skipped, as a replay does. Every object is filled with a pattern that must be there when it is resized or freed.
+ * skipped, as a replay does. Every object is filled with a pattern that must be there when it is resized or freed. With
+ * -DHANDLE_WORDS=N objects move, and references to them, N pointers each, lie ahead of the arena.
  * On stderr: peak, requests refused, blocks in use, the checker's answer, and the number of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app_heap.h"
 
@@ -25,6 +27,24 @@ struct object {
 
 static struct app_heap *heap;
 static unsigned broken;
+static unsigned long unaligned; /* requests that the interface has no function for */
+
+#ifdef HANDLE_WORDS
+static void **references; /* the end of all references, and the start of the arena */
+#define REFERENCE(slot) (references - ((slot) + 1u) * HANDLE_WORDS)
+#define POINTER(slot, bytes) app_handle_pointer(heap, REFERENCE(slot))
+#define MALLOC(slot, n) (app_handle_alloc(heap, REFERENCE(slot), n) ? POINTER(slot, NULL) : NULL)
+#define REALLOC(slot, bytes, n) (app_handle_realloc(heap, REFERENCE(slot), n) ? POINTER(slot, bytes) : NULL)
+#define ALIGNED(slot, a, n) ((a) <= APP_ALIGNMENT ? MALLOC(slot, n) : (unaligned++, NULL))
+#define FREE(slot, bytes) app_handle_free(heap, REFERENCE(slot))
+#else
+#define HANDLE_WORDS 0u
+#define POINTER(slot, bytes) (bytes)
+#define MALLOC(slot, n) app_malloc(heap, n)
+#define REALLOC(slot, bytes, n) app_realloc(heap, bytes, n)
+#define ALIGNED(slot, a, n) app_aligned_alloc(heap, a, n)
+#define FREE(slot, bytes) app_free(heap, bytes)
+#endif
 
 static unsigned char pattern(uint32_t slot, uint32_t i)
 {
@@ -53,7 +73,7 @@ static void resize(struct object *object, uint32_t slot, uint32_t size)
     if (object->bytes == NULL) {
         return;
     }
-    unsigned char *bytes = app_realloc(heap, object->bytes, size);
+    unsigned char *bytes = REALLOC(slot, object->bytes, size);
     if (bytes) {
         const uint32_t kept = size < object->size ? size : object->size;
         object->bytes = bytes;
@@ -70,16 +90,17 @@ static void perform(const struct call *call, struct object *objects)
     switch (call->op_and_slot >> 30) {
     case 3u:
         if (object->bytes) {
+            object->bytes = POINTER(slot, object->bytes);
             expect_pattern(object, slot, object->size);
         }
-        app_free(heap, object->bytes);
+        FREE(slot, object->bytes);
         object->bytes = NULL;
         return;
     case 2u:
         resize(object, slot, call->size);
         return;
     default:
-        object->bytes = call->align ? app_aligned_alloc(heap, call->align, call->size) : app_malloc(heap, call->size);
+        object->bytes = call->align ? ALIGNED(slot, call->align, call->size) : MALLOC(slot, call->size);
         object->size = call->size;
         if (object->bytes) {
             fill(object, slot, 0);
@@ -119,16 +140,22 @@ int main(int argc, char **argv)
     while (alignment < bytes) {
         alignment *= 2u;
     }
-    unsigned char *arena = required(aligned_alloc(alignment, alignment));
+    const size_t front = ((numbers[1] + 1u) * HANDLE_WORDS * sizeof(void *) + alignment - 1u) / alignment * alignment;
+    unsigned char *memory = required(aligned_alloc(alignment, front + alignment));
+    memset(memory, 0, front); /* what is refused stays NULL */
+    unsigned char *arena = memory + front;
+#if HANDLE_WORDS
+    references = (void **)(void *)arena;
+#endif
     heap = required(app_init(arena, bytes));
     for (uint32_t i = 0; i < numbers[0]; i++) {
         perform(&calls[i], objects);
     }
     const struct app_statistics told = app_statistics(heap);
-    fprintf(stderr, "%lu %lu %lu %d %u\n", (unsigned long)told.peak, (unsigned long)told.refused,
+    fprintf(stderr, "%lu %lu %lu %d %u\n", (unsigned long)told.peak, told.refused + unaligned,
             (unsigned long)told.used_blocks, app_check(heap), broken);
     fwrite(arena, 1, strtoull(argv[3], NULL, 10), stdout);
-    free(arena);
+    free(memory);
     free(objects);
     free(calls);
     return 0;

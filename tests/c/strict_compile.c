@@ -16,5 +16,10 @@ int strict_compile(const struct hw_policy *p, struct hw_heap *h, void *memory)
     hw_free(p, h, hw_aligned_alloc(p, h, 64, 1));
     hw_free(p, h, b);
     hw_free(p, h, memory);
+    void *reference = NULL;
+    (void)hw_handle_alloc(p, h, &reference, 1);
+    (void)hw_handle_realloc(p, h, &reference, hw_handle_usable_size(p, h, &reference));
+    a = hw_handle_pointer(p, h, &reference) ? a : NULL;
+    hw_handle_free(p, h, &reference);
     return (int)hw_usable_size(p, h, a) + (int)hw_statistics(p, h).used + hw_check(p, h);
 }

@@ -1,43 +1,18 @@
-"""Behaviour tables: scripts of calls and the blocks that the published algorithms leave, worked out by hand.
-
-Each line is a call and the heap after it, as |offset:size:state| in order of address, headers included; offsets count
-from the end of the control data. A state is the name of an object, "." free, "~" cached in a quick list, "v" victim.
-"""
+"""Behaviour tables of the allocators whose sources are papers, and of our own; see behaviour.py."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import SANITIZED, compile_c, write_heaps
+from behaviour import build_script, play
 
 from heapwright import zoo
-from heapwright.policy import policy
-from heapwright.recipes import Recipe
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_c(tmp_path_factory.mktemp("script") / "script", "script.c", flags=["-std=gnu11", *SANITIZED])
-
-
-def in_order(drawn: str) -> str:
-    """Blocks by address: the walk goes pool by pool, and growing classes lie above the pools behind them."""
-    words, _, blocks = drawn.partition("|")
-    ordered = sorted(filter(None, blocks.split("|")), key=lambda block: int(block.split(":")[0]))
-    return words + "|" + "".join(block + "|" for block in ordered)
-
-
-def play(script: Path, folder: Path, recipe: Recipe, table: str, room: int) -> None:
-    """Perform the table's calls in an arena with `room` bytes for blocks and compare the heap after each."""
-    heap = write_heaps(folder / "heap", [(int(policy(recipe)["fixed_end"]) + room, recipe)])
-    lines = [line.strip() for line in table.strip().splitlines() if line.strip()]
-    calls = [line[: min(index for index in (line.find("|"), line.find("refused")) if index >= 0)] for line in lines]
-    done = subprocess.run([script, heap], input="\n".join(calls) + "\n", capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = [f"{call}{in_order(drawn)}" for call, drawn in zip(calls, done.stdout.splitlines(), strict=True)]
-    assert "\n".join(found) == "\n".join(lines)
+    return build_script(tmp_path_factory.mktemp("script"))
 
 
 FIRST_FIT = """
@@ -115,56 +90,6 @@ def test_drr_proposed(script: Path, tmp_path: Path) -> None:
         free h          |0:20:j|20:1480:g|1500:56:e|1556:48:.|1604:20:i|
     """
     play(script, tmp_path, zoo.load("drr-proposed"), table, room=4000)
-
-
-def test_tlsf(script: Path, tmp_path: Path) -> None:
-    """Good fit: 1004 bytes are looked for in lists from 1008 bytes up, so e passes the hole of just its size by.
-
-    Lists are 16 bytes wide from 512 on and one size wide below 256; the smallest block is 16 bytes, so remainders below
-    that stay with f and i.
-    """
-    table = """
-        malloc a 1000   |0:1004:a|
-        malloc b 16     |0:1004:a|1004:20:b|
-        malloc c 1004   |0:1004:a|1004:20:b|1024:1008:c|
-        malloc d 16     |0:1004:a|1004:20:b|1024:1008:c|2032:20:d|
-        free a          |0:1004:.|1004:20:b|1024:1008:c|2032:20:d|
-        malloc e 1000   |0:1004:.|1004:20:b|1024:1008:c|2032:20:d|2052:1004:e|
-        free c          |0:1004:.|1004:20:b|1024:1008:.|2032:20:d|2052:1004:e|
-        malloc f 1000   |0:1004:.|1004:20:b|1024:1008:f|2032:20:d|2052:1004:e|
-        malloc g 30     |0:36:g|36:968:.|1004:20:b|1024:1008:f|2032:20:d|2052:1004:e|
-        free b          |0:36:g|36:988:.|1024:1008:f|2032:20:d|2052:1004:e|
-        malloc h 90     |0:36:g|36:96:h|132:892:.|1024:1008:f|2032:20:d|2052:1004:e|
-        free g          |0:36:.|36:96:h|132:892:.|1024:1008:f|2032:20:d|2052:1004:e|
-        malloc i 20     |0:36:i|36:96:h|132:892:.|1024:1008:f|2032:20:d|2052:1004:e|
-        free e          |0:36:i|36:96:h|132:892:.|1024:1008:f|2032:20:d|
-        free h          |0:36:i|36:988:.|1024:1008:f|2032:20:d|
-        free f          |0:36:i|36:1996:.|2032:20:d|
-        free d          |0:36:i|
-    """
-    play(script, tmp_path, zoo.load("tlsf"), table, room=6000)
-
-
-def test_tlsf_lists(script: Path, tmp_path: Path) -> None:
-    """Of equal holes the one freed last is taken; a request takes the first list that holds large enough blocks."""
-    table = """
-        malloc a 12     |0:16:a|
-        malloc b 12     |0:16:a|16:16:b|
-        malloc c 12     |0:16:a|16:16:b|32:16:c|
-        malloc d 12     |0:16:a|16:16:b|32:16:c|48:16:d|
-        malloc e 12     |0:16:a|16:16:b|32:16:c|48:16:d|64:16:e|
-        free b          |0:16:a|16:16:.|32:16:c|48:16:d|64:16:e|
-        free d          |0:16:a|16:16:.|32:16:c|48:16:.|64:16:e|
-        malloc f 1      |0:16:a|16:16:.|32:16:c|48:16:f|64:16:e|
-        free a          |0:32:.|32:16:c|48:16:f|64:16:e|
-        malloc g 24     |0:32:g|32:16:c|48:16:f|64:16:e|
-        free e          |0:32:g|32:16:c|48:16:f|
-        free c          |0:32:g|32:16:.|48:16:f|
-        realloc g 44    |0:48:g|48:16:f|
-        realloc g 8     |0:16:g|16:32:.|48:16:f|
-        free f          |0:16:g|
-    """
-    play(script, tmp_path, zoo.load("tlsf"), table, room=200)
 
 
 def test_exact_bins(script: Path, tmp_path: Path) -> None:

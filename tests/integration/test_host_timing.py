@@ -6,13 +6,14 @@ import random
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from c_programs import ROOT
 from traces_random import random_trace
 
 from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.host_timing import Bench, Program, ns_per_event
+from heapwright.host_timing import TICKS, Bench, Program, has_ticks, ns_per_event
 from heapwright.policy import policy
 from heapwright.replay import replay
 from heapwright.traces import Trace
@@ -98,3 +99,13 @@ def test_a_program_that_fails_is_named(broker: Trace) -> None:
         tiny = Program(program.path, (str(policy(recipe)["fixed_end"] - 1),))
         with pytest.raises(HeapwrightError, match="the arena is too small"):
             bench.measure({"tiny": tiny}, broker, rounds=1, passes=1)
+
+
+@pytest.mark.skipif(not has_ticks(), reason="only x86 has the time-stamp counter")
+def test_ticks_are_given_for_every_call(broker: Trace) -> None:
+    recipe = zoo.load("best-fit-slow-free")
+    with Bench() as bench:
+        found = bench.ticks({"heap": bench.generated(recipe, TICKS)}, broker, passes=3)["heap"]
+    assert found.shape == (len(broker),)
+    # The heap walks all blocks to allocate: the dearest call takes far more than the median one.
+    assert 0 < np.median(found) < found.max() / 3

@@ -27,7 +27,7 @@ from heapwright.replay import HEAP_MAP_STATES, replay
 from heapwright.report import raster, write_report
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, place
 from heapwright.report.trade_off import close_up
-from heapwright.study import Study
+from heapwright.study import Measured, Study
 from heapwright.traces import FREE, MALLOC, Trace
 
 BROWSER_OPTIONS = [
@@ -177,7 +177,7 @@ def test_page_draws_everything_without_network_or_complaint(seen: Visit, made: M
     assert seen.attribute("ready") == "true"
     assert seen.console == []
     figures = packed(made.page)["figures"]
-    assert seen.dom.count("<canvas") == len(figures) >= 7
+    assert seen.dom.count("<canvas") == len(figures) >= 6
 
 
 def test_page_draws_every_recipe_that_stands_apart(seen: Visit, made: Made) -> None:
@@ -186,10 +186,13 @@ def test_page_draws_every_recipe_that_stands_apart(seen: Visit, made: Made) -> N
     with Study.open(made.study) as study:
         front = {candidate.id for candidate in study.front()}
         tried = len(study.combined.ids)
+        standings = study.zoo_standings()
     assert drawn == len(recipes["id"]) <= tried
     assert {id for id, kind in zip(recipes["id"], recipes["kind"], strict=True) if kind == "front"} == front
     named = {name for name in recipes["name"] if name}
-    assert named == {recipe.name for recipe in zoo.recipes()}
+    refusing = {one.candidate.label for one in standings if not (one.on_front or one.dominated_by)}
+    assert refusing <= {"sos", "st-memmgr-1", "fixed-pool", "variable-pool"}
+    assert named == {recipe.name for recipe in zoo.staying()} - refusing
 
 
 def test_balanced_pick_is_selected_at_first(seen: Visit, made: Made) -> None:
@@ -276,6 +279,84 @@ def test_page_of_a_trace(browser: str, made: Made) -> None:
     assert (seen.attribute("ready"), seen.console) == ("true", [])
 
 
+# --- what was measured on a target ------------------------------------------------------------------------------------
+
+
+def told(heap: str, malloc: list[list[int]], recipe: bool = True) -> dict[str, Any]:
+    """What `heapwright measure` tells of a heap whose mallocs took so many instructions, its frees one of 20."""
+    calls = {}
+    for kind, histogram in (("malloc", malloc), ("free", [[20, 1]])):
+        count = sum(calls for _, calls in histogram)
+        mean = sum(instructions * calls for instructions, calls in histogram) / count
+        calls[kind] = {
+            "count": count,
+            "instructions_mean": mean,
+            "instructions_p999": histogram[-1][0],
+            "instructions_max": histogram[-1][0],
+            "instructions_histogram": histogram,
+        }
+    prediction = {"metadata_bytes": 1000, "metadata_equal": True, "ratio": 1.25} if recipe else None
+    return {
+        "heap": heap,
+        "backend": "unicorn 2.1.3",
+        "note": None,
+        "code_bytes": {"total": 777},
+        "footprint_bytes": 54321,
+        "calls": calls,
+        "prediction": prediction,
+    }
+
+
+@pytest.fixture(scope="module")
+def measured(made: Made) -> Made:
+    """The study again, with three heaps measured: the balanced pick, one of the zoo, a C library."""
+    path, page = made.folder / "measured.duckdb", made.folder / "measured.html"
+    shutil.copy(made.study, path)
+    with Study.open(path, write=True) as study:
+        pick, tlsf = study.pick("balanced"), study.candidate("tlsf")
+        rows = [
+            (pick.id, told(pick.label, [[20, 900], [40, 99], [150, 1]])),
+            (tlsf.id, told("tlsf", [[90, 500], [130, 499], [1862, 1]])),
+            ("lib:newlib-nano", told("lib:newlib-nano", [[48, 990], [960, 10]], recipe=False)),
+        ]
+        found = []
+        for id, detail in rows:
+            pair = {"instructions_pair_mean": detail["calls"]["malloc"]["instructions_mean"] + 20}
+            found.append(Measured(id, "traffic", pair, detail))
+        study.add_measured("cortex-m3, gcc 12 -Os", found)
+    return Made(made.folder, path, page, write_report(path, page))
+
+
+def test_measured_heaps_stand_side_by_side(measured: Made) -> None:
+    text = measured.page.read_text(encoding="utf-8")
+    part = text[text.index("On the target: traffic") :]
+    part = part[: part.index("</section>")]
+    assert "cortex-m3, gcc 12 -Os, counted by unicorn 2.1.3" in part
+    rows = re.findall(r'<tr class="(\w+)" data-id="([^"]+)">(.*?)</tr>', part, re.DOTALL)
+    cells = {id: re.findall(r"<td>([^<]*)</td>", row) for _, id, row in rows}
+    with Study.open(measured.study) as study:
+        pick, tlsf = study.pick("balanced").id, study.candidate("tlsf").id
+    assert list(cells) == [pick, "lib:newlib-nano", tlsf]
+    assert cells[pick] == ["22.1", "150", "150", "20.0", "20", "20", "777", "54,321", "1.25"]
+    assert cells["lib:newlib-nano"][2] == "960" and cells["lib:newlib-nano"][-1] == "\u2013"
+    assert 'href="#lib:newlib-nano"' not in part
+    assert "(2,000 bytes over all heaps) equals the host&#39;s byte for byte" in part
+
+
+def test_measured_calls_are_drawn_malloc_and_free_apart(browser: str, measured: Made) -> None:
+    figures = packed(measured.page)["figures"]
+    drawn = figures["instructions-malloc-1-traffic"]
+    rows, ends = (drawn["datasets"][layer["data"]["name"]] for layer in drawn["layer"])
+    nano = [(row["from"], row["to"], row["calls"]) for row in rows if row["heap"] == "lib:newlib-nano"]
+    assert [calls for *_, calls in nano] == [990, 10]
+    assert all(low <= value <= high for (low, high, _), value in zip(nano, (48, 960), strict=True))
+    assert {row["worst"] for row in ends} == {150, 960, 1862}
+    assert {"instructions-free-1-traffic", "trade-off-target"} <= set(figures)
+    seen = visit(browser, measured.page, "#tlsf")
+    assert (seen.attribute("ready"), seen.console) == ("true", [])
+    assert seen.dom.count("<canvas") == len(figures)
+
+
 # --- the files --------------------------------------------------------------------------------------------------------
 
 
@@ -312,7 +393,7 @@ def test_held_out_traces_have_a_table_and_the_zoo_says_by_how_much(made: Made) -
     assert '<section id="held-out">' in text
     assert "Held out: later." in text
     zoo_part = text[text.index('<section id="zoo">') : text.index('<section id="held-out">')]
-    assert all(recipe.name in zoo_part for recipe in zoo.recipes())
+    assert all(recipe.name in zoo_part for recipe in zoo.staying())
     assert re.search(r"\d× accesses of [0-9a-f]{6}", zoo_part)
 
 

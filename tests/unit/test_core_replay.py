@@ -69,7 +69,10 @@ def control_bytes(recipe: Recipe) -> int:
     found = policy(recipe)
     end = int(found["fixed_end"])
     for pool in found["pools"]:
-        end -= pool["general"].get("region", 0)
+        end -= pool["general"].get("region", 0) + pool["buddy"].get("region", 0)
+        groups = pool["partition"]
+        if groups and not groups["grow"]:
+            end -= groups["most"] * (groups["partition"] + groups["descriptor"])
         classes = pool["fixed"]
         if classes and not classes["grow"]:
             step = classes["align"]

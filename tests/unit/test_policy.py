@@ -76,21 +76,21 @@ def test_the_2006_design() -> None:
 
 
 def test_two_level_bins() -> None:
-    """28 exact bins of 4 bytes from 16 up to 128, then 24 octaves of 32 bins up to 2^31 (Masmano et al. 2004)."""
+    """29 exact bins for payloads of 12 to 124 bytes, then 23 octaves of 32 up to 2^30 (Masmano et al. 2004)."""
     pool = policy(zoo.load("tlsf"))["pools"][0]["general"]
     bins = "bins bin_linear bin_linear_bins bin_first bin_octave bin_steps_log2 bin_round_up"
     assert some(pool, bins) == {
-        "bins": 28 + 24 * 32,
+        "bins": 29 + 23 * 32,
         "bin_linear": 128,
-        "bin_linear_bins": 28,
-        "bin_first": 4,
+        "bin_linear_bins": 29,
+        "bin_first": 3,
         "bin_octave": 7,
         "bin_steps_log2": 5,
         "bin_round_up": 1,
     }
     assert pool["bitmap_at"] == pool["summary_at"] + 4
-    assert pool["lists_at"] == pool["bitmap_at"] + 25 * 4
-    assert pool["start"] + 4 == pool["lists_at"] + 796 * 4 + 4
+    assert pool["lists_at"] == pool["bitmap_at"] + 24 * 4
+    assert pool["start"] + 4 == pool["lists_at"] + 765 * 4 + 4
 
 
 def test_classes_that_grow() -> None:

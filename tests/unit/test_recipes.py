@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import assume, given, settings
@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from heapwright.errors import HeapwrightError
+from heapwright.heaps import resolve_heap
 from heapwright.recipes import (
     MAX_REQUEST,
     ContradictionError,
-    Fixed,
     General,
+    Pool,
     Quick,
     Recipe,
     capacity_for,
     json_schema,
-    resolve_heap,
 )
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
@@ -52,8 +52,11 @@ REFUSED = [
     ("[[pool]]\nkind = 'general'\n" * 9, "needs 1 to 8 [[pool]] tables; valid kinds: quick, general, fixed"),
     ("pool = [3]", "pool 1: is not a table; valid: [[pool]] with a kind"),
     ("[[pool]]\nfit = 'first'", 'pool 1: "kind" is missing; valid: quick, general, fixed'),
-    ("[[pool]]\nkind = 'buddy'", 'pool 1: "kind" "buddy" is not valid; valid: quick, general, fixed'),
-    ("aling = 4\n[[pool]]\nkind = 'general'", 'unknown key "aling"; did you mean "align"? valid: name, source, about,'),
+    ("[[pool]]\nkind = 'slab'", 'pool 1: "kind" "slab" is not valid; valid: quick, general, fixed'),
+    (
+        "aling = 4\n[[pool]]\nkind = 'general'",
+        'unknown key "aling"; did you mean "align"? valid: name, year, source, about,',
+    ),
     ("align = 3\n[[pool]]\nkind = 'general'", '"align": 3 is not valid; valid: 1, 2, 4, 8, 16'),
     ("align = true\n[[pool]]\nkind = 'general'", '"align": true is not valid; valid: 1, 2, 4, 8, 16'),
     ("align = 4.0\n[[pool]]\nkind = 'general'", '"align": 4.0 is not valid; valid: 1, 2, 4, 8, 16'),
@@ -353,7 +356,15 @@ def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
         ({"header": 8}, 20),  # the word is 4 bytes, but the links come after the whole header
         ({"header": 2}, 12),
         ({"header": 3}, 16),
-        ({"unit": 16}, 32),
+        ({"unit": 16}, 16),
+        ({"unit": 16, "header": 13}, 32),
+        ({"trailer": 2}, 16),
+        ({"trailer": 2, "free_list": "implicit", "boundary_tags": False}, 12),
+        ({"header": 8, "tag_in": "header"}, 16),
+        ({"header": 16, "tag_in": "header", "links_in": "header"}, 20),
+        ({"header": 12, "links_in": "header", "boundary_tags": False}, 16),
+        ({"round_to": "power-of-two", "header": 8}, 32),
+        ({"round_to": "power-of-two", "header": 8, "unit": 64}, 64),
     ],
 )
 def test_the_smallest_block_holds_its_metadata(keys: dict[str, Any], least: int) -> None:
@@ -523,13 +534,13 @@ def test_the_unchecked_way_is_the_same_and_fast() -> None:
 
 def test_the_schema_names_every_key_of_every_kind() -> None:
     schema = json.loads(json.dumps(json_schema()))
-    assert set(schema["properties"]) == {"name", "source", "about", "align", "link_bytes", "checks", "pool"}
+    assert set(schema["properties"]) == {"name", "year", "source", "about", "align", "link_bytes", "checks", "pool"}
     assert set(schema["$defs"]["General"]["properties"]) == set(General.model_fields)
 
 
 def test_the_reference_documents_every_key() -> None:
     text = DOCS.read_text(encoding="utf-8")
-    for table in (Recipe, Quick, General, Fixed):
+    for table in (Recipe, *get_args(Pool)):
         for key in table.model_fields:
             name = "pool" if key == "pools" else key
             assert f"`{name}`" in text, f"docs/recipes.md lacks {table.__name__}.{name}"

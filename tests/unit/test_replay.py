@@ -191,6 +191,24 @@ def test_later_calls_of_a_refused_object_are_skipped() -> None:
     assert found["footprint_bytes"] == CONTROL + 16 + 24
 
 
+@pytest.mark.parametrize("recipe", zoo.recipes(), ids=lambda recipe: recipe.name)
+def test_empty_objects_are_served_as_one_byte(recipe: Recipe) -> None:
+    """Most heaps' arithmetic does that by itself, and their code does not look for it."""
+    op, id = [MALLOC] * 3 + [FREE, MALLOC, REALLOC], [1, 2, 3, 2, 4, 1]
+    empty, one = (Trace.from_columns(op=op, id=id, size=[size, size, 40, 0, size, 60]) for size in (0, 1))
+    found, expected = (replay(trace, recipe, arena=1 << 20, check_invariants=True) for trace in (empty, one))
+    for key in ("footprint_bytes", "reads", "writes", "failed"):
+        assert found[key] == expected[key]
+
+
+def test_a_resize_covers_no_more_than_it_keeps() -> None:
+    """Where all memory is one free block, an object that grows takes it whole and gives the rest back."""
+    recipe = Recipe.from_dict({"pool": [{"kind": "general", "top": "list"}]})
+    trace = Trace.from_columns(op=[MALLOC, REALLOC], id=[1, 1], size=[100, 1000])
+    found = replay(trace, recipe, arena=1 << 20)
+    assert found["footprint_bytes"] == replay(trace, recipe, arena=1 << 16)["footprint_bytes"] < 1100
+
+
 def test_a_failed_realloc_leaves_the_object_as_it_was() -> None:
     trace = trace_of((MALLOC, "a", 40), (MALLOC, "b", 8), (REALLOC, "a", 5000), (REALLOC, "a", 12), (FREE, "a", 0))
     found = replay(trace, SIMPLE, arena=CONTROL + 100, check_invariants=True)

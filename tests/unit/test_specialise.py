@@ -19,12 +19,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from heapwright import zoo
 from heapwright.errors import HeapwrightError
 from heapwright.generate.specialise import GrammarError, check_grammar, specialise, specialise_parts
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffreestanding"]
 CORE = Path(__file__).resolve().parents[2] / "csrc"
-CORE_FILES = ("policy", "heapwright", "arena", "block", "freelist", "pool_quick", "pool_fixed", "pool_general", "heap")
+CORE_FILES = ("policy", "heapwright", "arena", "block", "freelist", "pool_quick", "pool_fixed", "pool_general")
+CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "heap")
 CORE_ENTRIES = ["init", "malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size", "statistics", "check"]
 
 POLICY = """\
@@ -1045,9 +1047,8 @@ def test_the_core_keeps_to_its_grammar() -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", sorted(path.stem for path in (CORE.parent / "src/heapwright/zoo").glob("*.toml")))
+@pytest.mark.parametrize("name", [recipe.name for recipe in zoo.staying()])
 def test_shipped_allocators_do_what_the_core_does(name: str, tmp_path: Path) -> None:
-    from heapwright import zoo
     from heapwright.policy import policy as policy_of
 
     chosen = policy_of(zoo.load(name))

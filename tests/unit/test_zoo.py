@@ -6,29 +6,68 @@ import json
 import re
 import sys
 from importlib import resources
+from pathlib import Path
 
 import pytest
+from c_programs import absent
 
 from heapwright import zoo
 from heapwright.cli import main
 from heapwright.errors import HeapwrightError
-from heapwright.recipes import Fixed, General, Quick, Recipe, capacity_for, resolve_heap
+from heapwright.heaps import resolve_heap
+from heapwright.policy import policy
+from heapwright.recipes import Fixed, General, Quick, Recipe, capacity_for
+from heapwright.traces import Trace
 
 NAMES = [
     "best-fit-fast-free",
     "best-fit-slow-free",
+    "binary-buddy",
+    "contiki-mmem",
+    "contiki-ng-heapmem",
     "drr-proposed",
     "easyport-proposed",
+    "enea-ose",
     "exact-bins",
     "first-fit-fast-free",
     "first-fit-slow-free",
+    "fixed-pool",
+    "freertos-heap2",
+    "freertos-heap4",
+    "half-fit",
+    "heaplib",
     "kingsley",
+    "lea-2.7.2",
+    "lea-2.7.2-128",
+    "linux-pow2-page",
+    "lwip-mem",
+    "mantisos",
+    "memmgr",
+    "nano-qplus",
+    "newlib-nano",
+    "sos",
+    "sos-kernel",
+    "st-compact-memmgr",
     "st-memmgr",
+    "st-memmgr-1",
+    "st-memmgr-2",
+    "st-memmgr-8",
+    "symbian-rheap",
+    "threadx-byte-pool",
     "tlsf",
+    "uclinux",
+    "umm-malloc",
     "url-proposed",
+    "variable-pool",
     "victim-bins",
     "wifi-special-pools",
+    "windows-ce",
+    "windows-xp",
+    "windows-xp-lookaside",
+    "zephyr-sys-heap",
 ]
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "zoo"
 
 
 def general(name: str) -> General:
@@ -44,8 +83,8 @@ def fixed(name: str) -> Fixed:
 
 
 def test_the_zoo_is_complete() -> None:
-    assert zoo.names() == NAMES
-    assert [recipe.name for recipe in zoo.recipes()] == NAMES
+    assert sorted(zoo.names()) == sorted(NAMES)
+    assert [recipe.name for recipe in zoo.recipes()] == zoo.names()
     assert len({recipe.hash for recipe in zoo.recipes()}) == len(NAMES)
 
 
@@ -125,10 +164,11 @@ def test_kingsley_rounds_to_powers_of_two(request_bytes: int, block: int) -> Non
 
 
 def test_tlsf_has_the_layout_of_its_implementation() -> None:
-    """mattconte/tlsf 3.1 on 32 bits: 4 bytes of overhead, smallest block 16 bytes, 32 lists an octave."""
+    """mattconte/tlsf 3.1, 32 bits: 4 bytes overhead, smallest block 16, 32 lists an octave, 3188 bytes of control."""
     pool = general("tlsf")
     assert (pool.header, pool.min_block, pool.linear_up_to, pool.bins_per_octave) == (4, 16, 128, 32)
     assert [capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
+    assert policy(zoo.load("tlsf"))["control"] == pytest.approx(3188, abs=8)
 
 
 def test_victim_bins_is_exact_bins_with_a_victim() -> None:
@@ -136,6 +176,63 @@ def test_victim_bins_is_exact_bins_with_a_victim() -> None:
     assert general("victim-bins").model_copy(
         update={"victim_up_to": 0, "close_bins": 0, "linear_up_to": 2048}
     ) == general("exact-bins")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_allocator_has_a_page(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# {name}\n")
+    assert {"## How it works", "## A block", "## Our choice"} <= set(page.splitlines())
+    assert f"[{name}]({name}.md)" in (DOCS / "README.md").read_text(encoding="utf-8")
+
+
+def test_no_page_is_left_over() -> None:
+    assert {path.stem for path in DOCS.glob("*.md")} - {"README"} <= set(zoo.names())
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [
+        ("tlsf", zoo.Facts((4,), 16, True, None)),
+        ("half-fit", zoo.Facts((16,), 32, True, None)),
+        ("zephyr-sys-heap", zoo.Facts((4,), 8, True, None)),
+        ("kingsley", zoo.Facts((4,), 8, True, None)),
+        ("sos", zoo.Facts((0,), 16, True, None)),
+        ("sos-kernel", zoo.Facts((4,), 8, False, None)),
+        ("lea-2.7.2", zoo.Facts((4,), 16, False, None)),
+        ("best-fit-fast-free", zoo.Facts((4,), 8, False, None)),
+        ("wifi-special-pools", zoo.Facts((8,), 20, False, None)),
+        ("variable-pool", zoo.Facts((32,), 512, False, None)),
+        ("binary-buddy", zoo.Facts((4,), 16, True, None)),
+    ],
+)
+def test_facts(name: str, cost: zoo.Facts) -> None:
+    """A free block of the first fit pool behind the special ones holds two links and a tag beside its header."""
+    assert zoo.facts(zoo.load(name))._replace(code_bytes=None) == cost
+
+
+def trace_of(tmp_path: Path, sizes: list[int]) -> Path:
+    count = len(sizes)
+    trace = Trace.from_columns(op=[0] * count, id=list(range(1, count + 1)), size=sizes, name="made")
+    trace.write(tmp_path / "made.parquet")
+    return tmp_path / "made.parquet"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "classes"),
+    [
+        ([40] * 43 + [1500] * 26 + list(range(41, 1500, 47)), (40, 64, 128, 256, 512, 1024, 1500)),
+        ([100] * 5 + list(range(200, 300, 5)), (100, 128, 256, 512)),
+        ([7, 7, 7, 30], (7, 16, 30)),
+        ([64] * 9, (64,)),
+        ([66] * 5 + [68] * 5 + [10], (16, 32, 64, 66)),
+    ],
+)
+def test_special_pools_for_a_profile(tmp_path: Path, sizes: list[int], classes: tuple[int, ...]) -> None:
+    """Mamagkakis et al. 2007, section 4, A; 66 and 68 bytes are one class at alignment 4."""
+    pool = zoo.special_pools(trace_of(tmp_path, sizes)).pools[0]
+    assert isinstance(pool, Fixed)
+    assert pool.sizes == classes
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------
@@ -169,10 +266,10 @@ def test_json_holds_every_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     code, out, _ = run(monkeypatch, capsys, "--json")
     listed = json.loads(out)
     assert code == 0
-    assert [one["name"] for one in listed] == NAMES
+    assert [one["name"] for one in listed] == zoo.names()
     for one in listed:
-        assert set(one) == {*Recipe.model_fields, "hash", "summary"}
-        assert all(pool["kind"] in ("quick", "general", "fixed") for pool in one["pools"])
+        assert set(one) == {*Recipe.model_fields, *zoo.Facts._fields, "hash", "summary"}
+        assert one["code_bytes"] == zoo.facts(zoo.load(one["name"])).code_bytes
     _, out, _ = run(monkeypatch, capsys, "tlsf", "--json")
     assert json.loads(out) == [one for one in listed if one["name"] == "tlsf"]
 
@@ -184,3 +281,40 @@ def test_an_unknown_name_is_one_line_and_exit_code_1(
     assert (code, out) == (1, "")
     assert err.count("\n") == 1
     assert "did you mean tlsf" in err
+
+
+def test_the_command_derives_special_pools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = trace_of(tmp_path, [40, 40, 1500, 1500, 200])
+    code, out, _ = run(monkeypatch, capsys, "wifi-special-pools", "--from-profile", str(path))
+    assert code == 0
+    recipe = Recipe.parse(out)
+    assert isinstance(recipe.pools[0], Fixed)
+    assert recipe.pools[0].sizes == (40, 64, 128, 200, 256, 512, 1024, 1500)
+    assert "40, 200, 1500" in recipe.about
+    code, _, err = run(monkeypatch, capsys, "tlsf", "--from-profile", str(path))
+    assert code == 2
+    assert "wifi-special-pools" in err
+
+
+def test_every_allocator_has_a_measured_code_size() -> None:
+    sizes = {recipe.name: zoo.facts(recipe).code_bytes for recipe in zoo.recipes()}
+    assert all(size is not None and 100 < size < 3000 for size in sizes.values()), sizes
+    assert zoo.facts(zoo.load("tlsf").model_copy(update={"align": 8})).code_bytes is None
+
+
+@pytest.mark.parametrize("name", ["kingsley", "tlsf", "variable-pool"])
+def test_the_code_size_is_that_of_today(name: str) -> None:
+    """bench/zoo_code_bytes.py writes it; another release of the compiler may differ a little."""
+    from heapwright.target.compilers import find_compiler
+    from heapwright.target.cpus import cpu
+    from heapwright.target.objectives import code_bytes
+
+    try:
+        version = find_compiler(cpu("cortex-m3"), "gcc").version
+    except HeapwrightError as error:
+        absent("arm-none-eabi-gcc", str(error))
+    written = (resources.files("heapwright.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
+    stored = zoo.facts(zoo.load(name)).code_bytes
+    assert code_bytes(zoo.load(name), compiler="gcc") == pytest.approx(stored, rel=0 if version in written else 0.1)

@@ -16,13 +16,16 @@ COMMANDS = {
     "record": "Record the heap calls of an unmodified program.",
     "import": "Turn a packet capture or a heap log into a Parquet table.",
     "profile": "Characterise what a trace or a packet table asks of memory.",
+    "workload": "Make a trace of what a network application asks of its heap.",
     "zoo": "List the named allocators, or print one.",
     "replay": "Run traces on heaps and print the metrics.",
     "fit": "Find the smallest arena that serves a whole trace.",
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
     "pareto": "Print the Pareto-optimal recipes of a study.",
     "generate": "Write a heap as C for firmware.",
+    "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
     "report": "Write one HTML page that shows a study or a trace.",
+    "reproduce": "Print the source papers' tables and figures beside our own.",
 }
 
 

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from heapwright.cli.options import ListOptionCommand, heap_option, read_traces, repair_option, traces_argument
+from heapwright.cli.options import (
+    ListOptionCommand,
+    heap_option,
+    read_heaps,
+    read_traces,
+    repair_option,
+    traces_argument,
+    word_size_option,
+)
 from heapwright.cli.output import json_option, print_json
 
 
@@ -14,23 +22,31 @@ from heapwright.cli.output import json_option, print_json
 @traces_argument
 @heap_option
 @click.option("--step", type=click.IntRange(min=1), metavar="BYTES", help="Precision; default one alignment unit.")
+@word_size_option
 @repair_option
 @json_option
-def command(traces: tuple[Path, ...], heaps: tuple[str, ...], step: int | None, repair: bool, as_json: bool) -> None:
+def command(
+    traces: tuple[Path, ...],
+    heaps: tuple[str, ...],
+    step: int | None,
+    word_size: str | None,
+    repair: bool,
+    as_json: bool,
+) -> None:
     """Find the smallest arena that serves a whole trace, control data counted."""
-    from heapwright.recipes import resolve_heap
-    from heapwright.replay import fit
+    from heapwright.heaps import fit_each
 
-    recipes = {heap: resolve_heap(heap) for heap in heaps}
-    traces_read = read_traces(traces, repair)
-    smallest = {
-        (trace.name, heap): fit(trace, recipe, step=step) for trace in traces_read for heap, recipe in recipes.items()
-    }
+    named = read_heaps(heaps, word_size)
+    found = {trace.name: fit_each(trace, named, step=step) for trace in read_traces(traces, repair)}
+    rows = [(trace, heap, *fitted) for trace, sizes in found.items() for heap, fitted in sizes.items()]
     if as_json:
-        keys = ("trace", "heap", "smallest_arena_bytes")
-        print_json([dict(zip(keys, (*names, size), strict=True)) for names, size in smallest.items()])
+        keys = ("trace", "heap", "smallest_arena_bytes", "error")
+        print_json([dict(zip(keys, row if row[-1] else row[:-1], strict=False)) for row in rows])
         return
     from heapwright.cli.tables import number, print_table
 
-    rows = [[*names, number("smallest_arena_bytes", size)] for names, size in smallest.items()]
-    print_table("Smallest arenas", ["trace", "heap", "bytes"], [rows], left=("trace", "heap"))
+    cells = [[trace, heap, number("smallest_arena_bytes", size)] for trace, heap, size, _ in rows]
+    print_table("Smallest arenas", ["trace", "heap", "bytes"], [cells], left=("trace", "heap"))
+    for *_, error in rows:
+        if error:
+            click.echo(f"No arena: {error}")

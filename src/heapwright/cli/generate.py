@@ -25,7 +25,7 @@ def command(heap: str, prefix: str, output: Path, as_json: bool) -> None:
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
     """
     from heapwright.generate import generate
-    from heapwright.recipes import resolve_heap
+    from heapwright.heaps import resolve_heap
     from heapwright.study import tuning
 
     recipe = resolve_heap(heap)

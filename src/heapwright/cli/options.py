@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from heapwright.adapters import WordSize
+    from heapwright.heaps import Heap
     from heapwright.metrics import EnergyTable
     from heapwright.traces import Trace
 
@@ -22,7 +24,13 @@ heap_option = click.option(
     metavar="HEAP...",
     multiple=True,
     required=True,
-    help="A zoo NAME, a RECIPE.toml or STUDY:ID; several may follow one another.",
+    help="A zoo NAME, a RECIPE.toml, STUDY:ID; several may follow one another. replay and fit also take foreign heaps: "
+    "lib:NAME, PATH.so, PATH.c, ADAPTER.toml, ADAPTER=PATH.",
+)
+word_size_option = click.option(
+    "--word-size",
+    type=click.Choice(["32", "64"]),
+    help="Bits of a pointer in foreign heaps built here; default what their adapter says, mostly 32.",
 )
 objectives_option = click.option("--objectives", metavar="KEY,KEY", help="Metrics to be Pareto-optimal in.")
 energy_option = click.option(
@@ -52,6 +60,14 @@ class ListOptionCommand(click.Command):
                 repeated.append(option)
             repeated.append(word)
         return super().parse_args(ctx, repeated)
+
+
+def read_heaps(names: Sequence[str], word_size: str | None) -> dict[str, Heap]:
+    """Find the heaps of these names, recipes and foreign ones."""
+    from heapwright.heaps import resolve
+
+    bits: WordSize | None = None if word_size is None else 32 if word_size == "32" else 64
+    return {name: resolve(name, bits) for name in names}
 
 
 def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:

@@ -47,9 +47,37 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
 
 def _show_packets(console: Console, result: dict[str, Any]) -> None:
     seconds, flows = _time(result["seconds"]), result["flows"]
-    console.print(f"[bold]{result['name']}[/]: {result['packets']:,} packets, {seconds}, {flows:,} flows")
+    synthetic = ", synthetic" if result["synthetic"] else ""
+    console.print(f"[bold]{result['name']}[/]: {result['packets']:,} packets, {seconds}, {flows:,} flows{synthetic}")
     console.print(f"{result['bytes']:,} B ({result['size_column']})")
     _show_sizes(console, result, "packets")
+    _show_stability(console, result["stability"])
+    _show_arrivals(console, result["burstiness"])
+
+
+def _show_stability(console: Console, stability: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    if not stability:
+        return
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for heading in ("share in samples of", "samples", *(f"{share['size']:,} B" for share in stability[0]["shares"])):
+        table.add_column(heading, justify="right")
+    for row in stability:
+        shares = (f"{share['mean']:.1%} ± {share['deviation']:.1%}" for share in row["shares"])
+        table.add_row(f"{row['packets']:,}", f"{row['samples']:,}", *shares)
+    console.print(table)
+
+
+def _show_arrivals(console: Console, burstiness: dict[str, Any]) -> None:
+    if burstiness["interarrival_cv"] is None:
+        console.print("arrivals: too few to tell")
+        return
+    gaps = f"{burstiness['interarrival_mean_us']:,.0f} us apart on average"
+    console.print(f"arrivals: {gaps}, coefficient of variation {burstiness['interarrival_cv']:.3g} (Poisson: 1)")
+    windows = ", ".join(f"{row['index']:.3g} in {row['window_us'] / 1e6:g} s" for row in burstiness["dispersion"])
+    if windows:
+        console.print(f"variance / mean of the packets in a window (Poisson: 1): {windows}")
 
 
 def _show_trace(console: Console, result: dict[str, Any]) -> None:

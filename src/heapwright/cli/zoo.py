@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,14 +15,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
+@click.option(
+    "--from-profile",
+    metavar="TRACE",
+    type=click.Path(path_type=Path),
+    help="Derive the sizes of wifi-special-pools from a trace or packet table.",
+)
 @json_option
-def command(name: str | None, as_json: bool) -> None:
+def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     """List the named allocators, or print the recipe of one: TOML with its source and the choices it made.
 
     The output is a recipe file: redirect it, change it, and give it to any command that takes a heap.
     """
     from heapwright import zoo
 
+    if from_profile is not None:
+        _print_derived(name, from_profile, as_json)
+        return
     recipes = [zoo.load(name)] if name else zoo.recipes()
     if as_json:
         print_json([_data(recipe) for recipe in recipes])
@@ -31,14 +41,45 @@ def command(name: str | None, as_json: bool) -> None:
         _show(recipes)
 
 
+def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
+    from heapwright import zoo
+
+    if name != zoo.SPECIAL_POOLS:
+        raise click.UsageError(f"--from-profile derives the sizes of {zoo.SPECIAL_POOLS}; give that name")
+    recipe = zoo.special_pools(trace)
+    if as_json:
+        print_json([_data(recipe)])
+    else:
+        click.echo(recipe.to_toml(), nl=False)
+
+
 def _data(recipe: Recipe) -> dict[str, Any]:
-    """Every key of the recipe, its hash and its summary."""
-    return {**recipe.model_dump(mode="json"), "hash": recipe.hash, "summary": recipe.summary()}
+    """Every key of the recipe, its hash and its summary, and what its keys say about cost."""
+    from heapwright import zoo
+
+    cost = zoo.facts(recipe)._asdict()
+    return {**recipe.model_dump(mode="json"), "hash": recipe.hash, "summary": recipe.summary(), **cost}
 
 
 def _show(recipes: list[Recipe]) -> None:
+    from heapwright import zoo
     from heapwright.cli.tables import print_table
 
-    headings = ("name", "pools", "source")
-    rows = [(recipe.name, recipe.summary(), recipe.source) for recipe in recipes]
-    print_table("", headings, [rows], left=headings)
+    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "code", "source")
+    rows = []
+    for recipe in recipes:
+        cost = zoo.facts(recipe)
+        overhead = "/".join(map(str, cost.overhead_bytes))
+        rows.append(
+            (
+                recipe.name,
+                str(recipe.year or "-"),
+                overhead,
+                str(cost.smallest_block_bytes),
+                str(recipe.align),
+                "yes" if cost.bounded else "no",
+                "-" if cost.code_bytes is None else f"{cost.code_bytes:,}",
+                recipe.source,
+            )
+        )
+    print_table("", headings, [rows], left=("name", "source"))

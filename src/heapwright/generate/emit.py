@@ -30,12 +30,23 @@ CORE_FILES = (
     "pool_quick.h",
     "pool_fixed.h",
     "pool_general.h",
+    "pool_buddy.h",
+    "pool_partition.h",
+    "pool_compact.h",
     "heap.h",
     "check.h",
 )
 """The core in the order of inclusion."""
 
 ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
+MOVING = (
+    "hw_init",
+    "hw_handle_alloc",
+    "hw_handle_realloc",
+    "hw_handle_free",
+    "hw_handle_pointer",
+    "hw_handle_usable_size",
+)
 LOOKING = ("hw_next_block", "hw_statistics", "hw_check")
 
 _WIDTH = 118
@@ -77,11 +88,14 @@ def generated_files(
 
     from heapwright.generate.specialise import specialise_parts
     from heapwright.policy import policy
+    from heapwright.recipes import Compact
 
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise HeapwrightError(f"--prefix {prefix!r} cannot begin a C name; valid: letters, digits and _, as in app")
     values = policy(recipe)
-    parts = specialise_parts(core_sources(), values, ALLOCATING + LOOKING, prefix, header="heapwright.h")
+    moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
+    entries = (MOVING if moving else ALLOCATING) + LOOKING
+    parts = specialise_parts(core_sources(), values, entries, prefix, header="heapwright.h")
     environment = Environment(
         loader=PackageLoader("heapwright.generate", "templates"),
         undefined=StrictUndefined,
@@ -104,7 +118,9 @@ def generated_files(
         "least_arena": values["fixed_end"],
         "align": recipe.align,
         "checks": recipe.checks,
-        "header_alone": min((pool.header for pool in recipe.pools if pool.kind != "quick"), default=0),
+        "moving": moving,
+        "reference_reach": values["pools"][0]["compact"].get("most", 0) >> 1,
+        "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.kind == "general" for pool in recipe.pools),
         "arena_bytes": _test_arena(values),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heapwright.errors import HeapwrightError
 
@@ -239,27 +239,25 @@ class Place(Expr):
     array: bool = False
 
 
+_OPERANDS: dict[type[Expr], Callable[[Any], list[Expr]]] = {
+    Unary: lambda expr: [expr.operand],
+    Update: lambda expr: [expr.operand],
+    Cast: lambda expr: [expr.operand],
+    Binary: lambda expr: [expr.left, expr.right],
+    Assign: lambda expr: [expr.target, expr.source],
+    Conditional: lambda expr: [expr.test, expr.yes, expr.no],
+    Call: lambda expr: list(expr.arguments),
+    Index: lambda expr: [expr.base, expr.index],
+    Member: lambda expr: [expr.base],
+    Braces: lambda expr: [item for _, item in expr.items],
+}
+# A table in place of a match statement: a fifth of the time of a generation is spent here.
+
+
 def operands(expr: Expr) -> list[Expr]:
     """The direct operands of an expression, in order of their appearance."""
-    match expr:
-        case Unary() | Update() | Cast():
-            return [expr.operand]
-        case Binary():
-            return [expr.left, expr.right]
-        case Assign():
-            return [expr.target, expr.source]
-        case Conditional():
-            return [expr.test, expr.yes, expr.no]
-        case Call():
-            return list(expr.arguments)
-        case Index():
-            return [expr.base, expr.index]
-        case Member():
-            return [expr.base]
-        case Braces():
-            return [item for _, item in expr.items]
-        case _:
-            return []
+    found = _OPERANDS.get(type(expr))
+    return found(expr) if found else []
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -286,10 +284,12 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything in it."""
-    yield expr
-    for operand in operands(expr):
-        yield from walk(operand)
+    """The expression and everything in it, each before its operands."""
+    todo = [expr]
+    while todo:
+        one = todo.pop()
+        yield one
+        todo += operands(one)[::-1]
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 
 from heapwright.errors import HeapwrightError
+from heapwright.report.raster import smaller
 
 # Okabe and Ito, "Color universal design" (2008): told apart with every common colour blindness, by lightness in print.
 BLUE, VERMILLION = "#0072B2", "#D55E00"
@@ -65,7 +66,7 @@ class Figure:
             picture, drawing = vl_convert.vegalite_to_png(spec, scale=2), vl_convert.vegalite_to_svg(spec)
         except ValueError as error:
             raise HeapwrightError(f"{png}: the plot cannot be drawn: {error}") from error
-        png.write_bytes(picture)
+        png.write_bytes(smaller(picture))
         svg.write_text(drawing, encoding="utf-8")
         return [png, svg]
 

@@ -54,6 +54,16 @@ class Table:
 
 
 @dataclass(frozen=True)
+class TargetSection:
+    """What was measured of one trace on one processor: a line that says where, the heaps, and their calls."""
+
+    title: str
+    lead: str
+    table: Table
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
 class Content:
     """All that a page shows. A trace's page has no trade-offs, tables or recipes."""
 
@@ -65,6 +75,7 @@ class Content:
     front: Table | None = None
     zoo: Table | None = None
     held_out: Table | None = None
+    target: Sequence[TargetSection] = ()
     recipes: Sequence[Mapping[str, Any]] = ()
     objectives: Sequence[str] = ()
     selected: str = ""
@@ -74,6 +85,7 @@ class Content:
     def figures(self) -> list[Figure]:
         """Every figure of the page, in its order."""
         found = list(self.trade_offs)
+        found += [figure for section in self.target for figure in section.figures]
         for trace in self.traces:
             found += trace.figures
             found += [figure for heap in trace.heaps for figure in (heap.timeline, heap.heap_map)]

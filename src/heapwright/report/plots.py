@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -211,6 +213,76 @@ def heap_map(drawn: Mapping[str, Any], heap: str, calls: int, extent: int, name:
         alt.layer(*layers).properties(height=HEIGHT),
         WIDTH,
     )
+
+
+BINS_PER_OCTAVE = 4
+
+
+def instructions(
+    histograms: Mapping[str, Sequence[Sequence[int]]], colours: Mapping[str, str], kind: str, name: str
+) -> Figure:
+    """How many calls took how many instructions, a row for each heap; both logarithmic, the dearest call written out.
+
+    `histograms`: heap -> [[instructions, calls], ...] rising, as `heapwright measure` tells them; `colours`: of the
+    heaps; `kind`: of call.
+    """
+    binned = {heap: _binned(histogram) for heap, histogram in histograms.items()}
+    most = max(max(bins.values()) for bins in binned.values())
+    upwards = list(histograms)[::-1]
+    bars = [
+        _bar(heap, at, step, calls, most) for at, heap in enumerate(upwards) for step, calls in binned[heap].items()
+    ]
+    ends = [
+        {"heap": heap, "base": at, "high": _edge(max(binned[heap]) + 1), "worst": histograms[heap][-1][0]}
+        for at, heap in enumerate(upwards)
+    ]
+    extent = [min(bar["low"] for bar in bars), max(bar["high"] for bar in bars) * 2]
+    scale = alt.Scale(type="log", base=2, domain=extent, nice=False)
+    x = alt.X("low:Q", scale=scale, axis=alt.Axis(title=f"instructions a {kind} (log)", format=",", tickCount=8))
+    names = f"{json.dumps(upwards)}[round(datum.value - 0.4)]"
+    axis = alt.Axis(title=None, values=[at + 0.4 for at in range(len(upwards))], labelExpr=names, grid=False)
+    y = alt.Y("base:Q", scale=alt.Scale(domain=[0, len(upwards)], nice=False), axis=axis)
+    palette = alt.Scale(domain=upwards, range=[colours[heap] for heap in upwards])
+    tooltip = [alt.Tooltip("heap:N"), *(alt.Tooltip(f"{key}:Q", format=",") for key in ("from", "to", "calls"))]
+    drawn = inline(bars).mark_rect(stroke="white", strokeWidth=0.5)
+    worst = inline(ends).mark_text(align="left", baseline="bottom", dx=4, dy=-1, fontSize=11, color=INK)
+    layers = [
+        drawn.encode(
+            x=x, x2="high:Q", y=y, y2="top:Q", tooltip=tooltip, color=alt.Color("heap:N", scale=palette, legend=None)
+        ),
+        worst.encode(x=alt.X("high:Q", scale=scale), y=y, text=alt.Text("worst:Q", format=",")),
+    ]
+    return Figure(
+        name,
+        f"How many instructions a {kind} takes",
+        f"The height of a bar is the number of calls, logarithmic, up to {most:,}. Written out: the dearest call.",
+        alt.layer(*layers).properties(height=40 + 34 * len(upwards)),
+        WIDTH,
+    )
+
+
+def _bar(heap: str, at: int, step: int, calls: int, most: int) -> dict[str, Any]:
+    """A bar of the row `at`, low but visible where it stands for a single call."""
+    low, high = _edge(step), _edge(step + 1)
+    height = 0.15 + 0.65 * (math.log(calls) / math.log(most) if most > 1 else 1.0)
+    told = {"from": math.ceil(low), "to": math.ceil(high) - 1, "calls": calls}
+    return {"heap": heap, "low": low, "high": high, "base": at, "top": at + height, **told}
+
+
+def _edge(step: int) -> float:
+    return float(2 ** (step / BINS_PER_OCTAVE))
+
+
+def _binned(histogram: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Calls by bin, `BINS_PER_OCTAVE` of them from one power of two to the next."""
+    found: dict[int, int] = {}
+    for instructions, calls in histogram:
+        found[_bin(instructions)] = found.get(_bin(instructions), 0) + calls
+    return found
+
+
+def _bin(instructions: int) -> int:
+    return math.floor(math.log2(instructions) * BINS_PER_OCTAVE)
 
 
 def _calls(last: int) -> alt.X:

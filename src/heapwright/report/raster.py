@@ -1,4 +1,4 @@
-"""Heap maps as pictures: what each stretch of the arena held at each moment, address x time, as a PNG."""
+"""Heap maps as pictures: what each stretch of the arena held at each moment, address x time. And PNG files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,23 @@ def png(pixels: npt.NDArray[np.uint8]) -> bytes:
     unfiltered = np.zeros((rows, 1 + columns * 3), dtype=np.uint8)
     unfiltered[:, 1:] = pixels.reshape(rows, columns * 3)
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(unfiltered.tobytes(), 9)), (b"IEND", b""))
+    return _file((b"IHDR", header), (b"IDAT", zlib.compress(unfiltered.tobytes(), 9)), (b"IEND", b""))
+
+
+def smaller(picture: bytes) -> bytes:
+    """The same PNG, with its pixels compressed as far as zlib can and nothing beside them."""
+    pieces: dict[bytes, bytes] = {}
+    at = 8
+    while at < len(picture):
+        (length,) = struct.unpack_from(">I", picture, at)
+        kind, data = picture[at + 4 : at + 8], picture[at + 8 : at + 8 + length]
+        pieces[kind] = pieces.get(kind, b"") + data
+        at += 12 + length
+    pixels = zlib.compress(zlib.decompress(pieces[b"IDAT"]), 9)
+    return _file((b"IHDR", pieces[b"IHDR"]), (b"IDAT", pixels), (b"IEND", b""))
+
+
+def _file(*chunks: tuple[bytes, bytes]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
     )

@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright import __version__, pareto, zoo
-from heapwright.metrics import METRICS, Value
+from heapwright.heaps import resolve_heap
+from heapwright.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.profile import profile
-from heapwright.recipes import Recipe, resolve_heap
+from heapwright.recipes import Recipe
 from heapwright.report import trade_off
 from heapwright.report.figure import Figure, quantity, words
 from heapwright.report.page import Content, Fact, Table, TraceSection
+from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section, slug
 from heapwright.study import Candidate, Standing, Study, TraceInfo
 from heapwright.traces import Trace
@@ -69,6 +71,7 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
         front=_front(study, front, balanced.id),
         zoo=_zoo(study, standings, balanced.id),
         held_out=_held_out(study, balanced.id),
+        target=target_sections(study, front, balanced.id),
         recipes=recipes,
         objectives=study.objectives,
         selected=balanced.id,
@@ -130,6 +133,7 @@ def _drawn_recipes(
     """The recipes that the page holds: front, zoo, and of the others one for each spot of the plots."""
     kinds = {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
     kinds |= {candidate.id: "front" for candidate in front}
+    kinds = dict.fromkeys(measured_ids(study), "cloud") | kinds
     rows = _admitted(study)
     ids = study.combined.ids
     standing_out = np.array([ids[row] in kinds for row in rows])
@@ -190,7 +194,18 @@ def _trade_offs(objectives: Sequence[str], recipes: Sequence[dict[str, Any]], ad
         if corner and len(figures) == 1:
             title = "Close up: where most of the front lies"
             figures.append(trade_off.trade_off(f"{stem}-close", title, corner, x, y, staircase=len(objectives) == 2))
-    return figures
+    return figures + _measured_trade_off(keys, recipes)
+
+
+def _measured_trade_off(plotted: Sequence[str], recipes: Sequence[dict[str, Any]]) -> list[Figure]:
+    """What was measured on the target, against memory, where that is no objective that is plotted anyway."""
+    keys = ("footprint_bytes", "instructions_pair_mean")
+    measured = [recipe for recipe in recipes if all(key in recipe["metrics"] for key in keys)]
+    if len(measured) < 2 or set(plotted) & set(TARGET_METRICS):
+        return []
+    rows = [_point(recipe, keys) for recipe in measured]
+    title = f"{len(rows):,} recipes measured on the target: footprint against instructions of a malloc and a free"
+    return [trade_off.trade_off("trade-off-target", title, rows, *keys, staircase=False)]
 
 
 def _point(recipe: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:

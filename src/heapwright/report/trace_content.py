@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from heapwright import __version__
+from heapwright.heaps import resolve_heap
 from heapwright.profile import profile
-from heapwright.recipes import Recipe, resolve_heap
+from heapwright.recipes import Recipe
 from heapwright.report import plots
 from heapwright.report.figure import quantity
 from heapwright.report.page import Content, Fact, Heap, TraceSection

@@ -10,9 +10,29 @@
  * The functions are not safe to call from several threads, or from interrupts, at the same time: take a lock around
  * them. None of them blocks, and none calls anything but itself.
  *
-{% if checks %}
- * free and realloc ignore and count a pointer outside the heap, one that is not aligned, and one whose block was freed
- * already. What they cannot detect: a pointer into the middle of a block where the bytes in front look like a header.
+{% if moving %}
+ * Objects move. They are reached through references, variables of type void * that the caller provides and that stay
+ * where they are as long as the object lives. Any call that gives or takes memory may move objects; no other does.
+{% if moving.handles == "arena" %}
+ * A reference leads to the object's handle, which stays where it is, and may be copied; {{ prefix }}_handle_pointer() tells
+ * where the object is now.
+{% elif chained %}
+ * A reference is the first member of a struct {{ prefix }}_handle. It holds the object's address, and the heap rewrites it
+ * whenever the object moves: read it anew after every such call.
+{% else %}
+ * A reference holds the object's address, and the heap rewrites it whenever the object moves: read it anew after every
+ * such call. It must lie within {{ reference_reach }} pointers of the arena's first byte, on either side.
+{% endif %}
+ *
+{% endif %}
+{% if checks and moving %}
+ * Freeing and resizing ignore and count a reference that leads to no object.
+{% elif checks %}
+ * free and realloc ignore and count a pointer outside the heap, one that is not aligned, and one whose block is free.
+ * What they cannot detect: a pointer into the middle of a block where the bytes in front look like a header, and a
+ * second free of a block that a quick list holds.
+{% elif moving %}
+ * A reference that leads to no object of this heap makes the behaviour undefined, unless it is NULL.
 {% else %}
  * A pointer that did not come from this heap, or was freed before, makes the behaviour undefined, as in C.
 {% endif %}

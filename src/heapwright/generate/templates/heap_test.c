@@ -21,7 +21,20 @@ enum { OBJECTS = 256, ROUNDS = 5000 };
 #define ARENA_BYTES {{ arena_bytes }}u
 #endif
 
+{% if moving %}
+/* References lie near the arena. */
+static struct {
+    _Alignas({{ upper }}_ARENA_ALIGNMENT) unsigned char arena[ARENA_BYTES];
+    {{ "struct " + prefix + "_handle handles[OBJECTS + 1];" if chained else "void *references[OBJECTS + 1];" }}
+} memory;
+
+#define ARENA memory.arena
+#define REFERENCE(i) (&memory.{{ "handles[i].pointer" if chained else "references[i]" }})
+{% else %}
 static _Alignas({{ upper }}_ARENA_ALIGNMENT) unsigned char arena[ARENA_BYTES];
+
+#define ARENA arena
+{% endif %}
 
 static struct {
     unsigned char *bytes;
@@ -71,22 +84,47 @@ static size_t random_size(void)
     return random_below(4) ? random_below(128) : random_below(2048);
 }
 
+{% if moving %}
+/* Finds all objects again. */
+static void look_up(struct {{ prefix }}_heap *heap)
+{
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        objects[i].bytes = {{ prefix }}_handle_pointer(heap, REFERENCE(i));
+    }
+}
+
+{% endif %}
 static void release(struct {{ prefix }}_heap *heap, unsigned i)
 {
     expect(is_intact(i, objects[i].size), "an object keeps its bytes");
+{% if moving %}
+    {{ prefix }}_handle_free(heap, REFERENCE(i));
+    look_up(heap);
+{% else %}
     {{ prefix }}_free(heap, objects[i].bytes);
     objects[i].bytes = NULL;
+{% endif %}
 }
 
 static void resize(struct {{ prefix }}_heap *heap, unsigned i)
 {
     const size_t size = random_size();
+{% if moving %}
+    const int resized = {{ prefix }}_handle_realloc(heap, REFERENCE(i), size);
+    look_up(heap);
+    if (!resized) {
+        return; /* the object lives on, perhaps elsewhere */
+    }
+{% else %}
     unsigned char *bytes = {{ prefix }}_realloc(heap, objects[i].bytes, size);
     if (bytes == NULL) {
         return; /* the object lives on as it was */
     }
+{% endif %}
     const size_t kept = size < objects[i].size ? size : objects[i].size;
+{% if not moving %}
     objects[i].bytes = bytes;
+{% endif %}
     expect(is_intact(i, kept), "realloc keeps an object's bytes");
     objects[i].size = size;
     fill(i, kept);
@@ -103,12 +141,20 @@ static void allocate(struct {{ prefix }}_heap *heap, unsigned i)
     } else {
         objects[i].bytes = {{ prefix }}_malloc(heap, objects[i].size);
     }
+{% elif moving %}
+    const int served = {{ prefix }}_handle_alloc(heap, REFERENCE(i), objects[i].size);
+    look_up(heap);
+    expect(served == (objects[i].bytes != NULL), "a reference leads to what was served");
 {% else %}
     objects[i].bytes = {{ prefix }}_malloc(heap, objects[i].size);
 {% endif %}
     if (objects[i].bytes) {
         expect((uintptr_t)objects[i].bytes % alignment == 0, "an object is aligned");
+{% if moving %}
+        expect({{ prefix }}_handle_usable_size(heap, REFERENCE(i)) >= objects[i].size, "an object is large enough");
+{% else %}
         expect({{ prefix }}_usable_size(heap, objects[i].bytes) >= objects[i].size, "an object is large enough");
+{% endif %}
         fill(i, 0);
     }
 }
@@ -139,10 +185,18 @@ static void test_random_calls(struct {{ prefix }}_heap *heap)
 static void test_impossible_requests(struct {{ prefix }}_heap *heap)
 {
     const uint32_t refused = {{ prefix }}_statistics(heap).refused;
+{% if moving %}
+    void **reference = REFERENCE(OBJECTS);
+    expect(!{{ prefix }}_handle_alloc(heap, reference, SIZE_MAX), "SIZE_MAX bytes are refused");
+    expect(*reference == NULL, "a refused reference is NULL");
+    expect({{ prefix }}_statistics(heap).refused == refused + 1u, "refused requests are counted");
+    {{ prefix }}_handle_free(heap, reference);
+{% else %}
     expect({{ prefix }}_malloc(heap, SIZE_MAX) == NULL, "SIZE_MAX bytes are refused");
     expect({{ prefix }}_calloc(heap, SIZE_MAX / 2u, 4u) == NULL, "a product that overflows is refused");
     expect({{ prefix }}_statistics(heap).refused == refused + 2u, "refused requests are counted");
     {{ prefix }}_free(heap, NULL);
+{% endif %}
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
 }
 {% if checks %}
@@ -151,7 +205,12 @@ static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
 {
     int elsewhere = 0;
     const uint32_t misused = {{ prefix }}_statistics(heap).misused;
+{% if moving %}
+    *REFERENCE(OBJECTS) = &elsewhere;
+    {{ prefix }}_handle_free(heap, REFERENCE(OBJECTS));
+{% else %}
     {{ prefix }}_free(heap, &elsewhere);
+{% endif %}
     expect({{ prefix }}_statistics(heap).misused == misused + 1u, "a foreign pointer is ignored and counted");
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
 }
@@ -159,8 +218,8 @@ static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
 
 int main(void)
 {
-    expect({{ prefix }}_init(arena, {{ least_arena - 1 }}u) == NULL, "an arena that cannot hold the control data is refused");
-    struct {{ prefix }}_heap *heap = {{ prefix }}_init(arena, sizeof arena);
+    expect({{ prefix }}_init(ARENA, {{ least_arena - 1 }}u) == NULL, "an arena that cannot hold the control data is refused");
+    struct {{ prefix }}_heap *heap = {{ prefix }}_init(ARENA, ARENA_BYTES);
     expect(heap != NULL, "the arena is accepted");
     if (heap) {
         test_random_calls(heap);

@@ -1,0 +1,33 @@
+"""Measures the code of every zoo recipe, for the list that `heapwright zoo` prints.
+
+    python bench/zoo_code_bytes.py
+
+Writes src/heapwright/zoo/code_bytes.csv: malloc, free and realloc with what they call, code and constants, for a
+Cortex-M3 at -Os with Debian's arm-none-eabi-gcc. Run it after changes of the core or of the generator; a test compares
+a few.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heapwright import zoo
+from heapwright.target.compilers import find_compiler
+from heapwright.target.cpus import cpu
+from heapwright.target.objectives import code_bytes
+
+FILE = Path(zoo.__file__).with_name("code_bytes.csv")
+
+
+def main() -> None:
+    """Measure, and replace the file."""
+    version = find_compiler(cpu("cortex-m3"), "gcc").version
+    lines = [f"# cortex-m3, -Os, {version}", "name,hash,code_bytes"]
+    for recipe in zoo.recipes():
+        lines.append(f"{recipe.name},{recipe.hash},{code_bytes(recipe, compiler='gcc')}")
+        print(lines[-1])
+    FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,448 @@
+/* pool_partition.h: groups of contiguous partitions of one size, described outside the data.
+ *
+ *     counted:  | descriptor 1, 2, ... n | partition 1 | 2 | ... | n |
+ *     growing:  | partition 1 | 2 | ... ->       <- ... | descriptor 2 | descriptor 1 | end of the arena
+ *
+ *     descriptor:  | number of partitions, used | first of the group | next | previous | not used |
+ *
+ * A request takes as many partitions as it needs, side by side: a group. Of a group's descriptors the first says how
+ * many partitions it has and whether it is in use, and, while it is free, links it to other free groups; the last says
+ * where the group starts. So both neighbours of a group are found by arithmetic, and freeing is O(1) apart from keeping
+ * the list in order. Nothing that a program does to its payloads can damage the descriptors by running over an end.
+ *
+ * Partitions are numbered from 1; 0 is none. Those above the top have never been used or came back to it: they are
+ * taken last, so the highest top ever is the smallest pool that serves the same requests.
+ *
+ * Source: Elsayed and Galal, "Variable versus fixed-size pools for memory management in highly optimized protocol stack
+ * implementations": partitions, groups, descriptors. Order, fit and merging are our choice, see docs/recipes.md.
+ */
+#ifndef HW_POOL_PARTITION_H
+#define HW_POOL_PARTITION_H
+
+#include "arena.h"
+
+enum { HW_GROUP_USED = 1 /* in a group's first descriptor, beside twice the number of partitions */ };
+
+/* Partitions side by side. */
+struct hw_group {
+    uint32_t first; /* 0 is none */
+    uint32_t count;
+};
+
+/* ---- descriptors ----------------------------------------------------------------------------------------------- */
+
+/* Where the descriptors begin, or where they end if they grow downwards. */
+static inline uint32_t partition_table(const struct hw_partition *g, struct hw_heap *h)
+{
+    if (g->grow) {
+        return load4(h, g->end_at);
+    }
+    return g->descriptors;
+}
+
+static inline uint32_t descriptor_at(const struct hw_partition *g, uint32_t table, uint32_t i)
+{
+    if (g->grow) {
+        return table - i * g->descriptor;
+    }
+    return table + (i - 1u) * g->descriptor;
+}
+
+/* The numbers in a descriptor: twice the partitions of the group that starts here, and whether it is in use; */
+static inline uint32_t count_at(const struct hw_partition *g, uint32_t table, uint32_t i)
+{
+    return descriptor_at(g, table, i);
+}
+
+/* the start of the group that ends here; */
+static inline uint32_t first_at(const struct hw_partition *g, uint32_t table, uint32_t i)
+{
+    return descriptor_at(g, table, i) + g->field.bytes;
+}
+
+/* the next and the previous free group. */
+static inline uint32_t next_at(const struct hw_partition *g, uint32_t table, uint32_t i)
+{
+    return descriptor_at(g, table, i) + 2u * g->field.bytes;
+}
+
+static inline uint32_t previous_at(const struct hw_partition *g, uint32_t table, uint32_t i)
+{
+    return descriptor_at(g, table, i) + 3u * g->field.bytes;
+}
+
+static inline uint32_t load_number(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
+{
+    return load_field(&g->field, h, at);
+}
+
+static inline void store_number(const struct hw_partition *g, struct hw_heap *h, uint32_t at, uint32_t value)
+{
+    store_field(&g->field, h, at, value);
+}
+
+/* Describes the group of `count` partitions from `i` on; `used` is HW_GROUP_USED or 0. */
+static inline void write_group(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
+                               uint32_t count, uint32_t used)
+{
+    store_number(g, h, count_at(g, table, i), count << 1 | used);
+    if (g->coalesce) {
+        store_number(g, h, first_at(g, table, i + count - 1u), i);
+    }
+}
+
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
+
+static inline uint32_t partition_address(const struct hw_partition *g, uint32_t i)
+{
+    return g->start + (i - 1u) * g->partition;
+}
+
+static inline uint32_t partition_number(const struct hw_partition *g, uint32_t at)
+{
+    return (at - g->start) / g->partition + 1u;
+}
+
+/* Partitions that n bytes take. */
+static inline uint32_t partitions_for(const struct hw_partition *g, uint32_t n)
+{
+    return (n + g->partition - 1u) / g->partition;
+}
+
+/* ---- the list of free groups ------------------------------------------------------------------------------------- */
+
+static inline void group_link(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t before,
+                              uint32_t i, uint32_t next)
+{
+    store_number(g, h, next_at(g, table, i), next);
+    store_number(g, h, previous_at(g, table, i), before);
+    if (before) {
+        store_number(g, h, next_at(g, table, before), i);
+    } else {
+        store4(h, g->head_at, i);
+    }
+    if (next) {
+        store_number(g, h, previous_at(g, table, next), i);
+    }
+}
+
+static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i)
+{
+    const uint32_t next = load_number(g, h, next_at(g, table, i));
+    const uint32_t before = load_number(g, h, previous_at(g, table, i));
+    if (before) {
+        store_number(g, h, next_at(g, table, before), next);
+    } else {
+        store4(h, g->head_at, next);
+    }
+    if (next) {
+        store_number(g, h, previous_at(g, table, next), before);
+    }
+}
+
+/* Puts the free group `to` in the place of the free group `from`. */
+static inline void group_replace(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t from,
+                                 uint32_t to)
+{
+    const uint32_t next = load_number(g, h, next_at(g, table, from));
+    group_link(g, h, table, load_number(g, h, previous_at(g, table, from)), to, next);
+}
+
+/* Whether the list keeps the free group `other` ahead of one of `count` partitions from `i` on. */
+static inline int group_stays_ahead(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t other,
+                                    uint32_t i, uint32_t count)
+{
+    if (g->order == HW_SIZE) {
+        return load_number(g, h, count_at(g, table, other)) >> 1 < count;
+    }
+    return other < i;
+}
+
+/* Files a free group where the order of the list wants it. LIFO O(1), by address and size O(free groups). */
+static inline void group_file(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
+                              uint32_t count)
+{
+    uint32_t before = 0;
+    uint32_t next = load4(h, g->head_at);
+    if (g->order != HW_LIFO) {
+        while (next && group_stays_ahead(g, h, table, next, i, count)) {
+            before = next;
+            next = load_number(g, h, next_at(g, table, next));
+        }
+    }
+    group_link(g, h, table, before, i, next);
+}
+
+/* The free group that serves `count` partitions. First fit and best fit O(free groups). */
+static inline struct hw_group group_search(const struct hw_partition *g, struct hw_heap *h, uint32_t table,
+                                           uint32_t count)
+{
+    struct hw_group found = {0, 0};
+    uint32_t i = load4(h, g->head_at);
+    while (i) {
+        const uint32_t have = load_number(g, h, count_at(g, table, i)) >> 1;
+        if (have >= count && (g->fit == HW_FIRST || found.first == 0 || have < found.count)) {
+            found.first = i;
+            found.count = have;
+            if (g->fit == HW_FIRST || have == count) {
+                return found;
+            }
+        }
+        i = load_number(g, h, next_at(g, table, i));
+    }
+    return found;
+}
+
+/* Takes the first `count` partitions out of a free group; what is left of it stays free. */
+static inline void group_cut(const struct hw_partition *g, struct hw_heap *h, uint32_t table, struct hw_group group,
+                             uint32_t count)
+{
+    const uint32_t rest = group.first + count;
+    if (group.count == count) {
+        group_unlink(g, h, table, group.first);
+        return;
+    }
+    if (g->order == HW_SIZE) {
+        group_unlink(g, h, table, group.first);
+        group_file(g, h, table, rest, group.count - count);
+    } else {
+        group_replace(g, h, table, group.first, rest);
+    }
+    write_group(g, h, table, rest, group.count - count, 0);
+}
+
+/* ---- the top -------------------------------------------------------------------------------------------------------
+ */
+
+/* Whether `count` partitions above `top` have been in use before. */
+static inline int partition_was_used(const struct hw_partition *g, struct hw_heap *h, uint32_t top, uint32_t count)
+{
+    return load4(h, g->high_at) - partition_address(g, top + 1u) >= count * g->partition;
+}
+
+/* Makes sure of memory for `count` partitions above `top`, and of their descriptors; 0 where there is none. */
+static inline int partition_raise(const struct hw_partition *g, struct hw_heap *h, uint32_t top, uint32_t count)
+{
+    if (count > g->most - top) {
+        return 0;
+    }
+    const uint32_t high = load4(h, g->high_at);
+    const uint32_t end = partition_address(g, top + count + 1u);
+    if (end <= high) {
+        return 1;
+    }
+    const uint32_t added = (end - high) / g->partition;
+    if (g->grow) {
+        const uint32_t limit = load4(h, g->limit_at);
+        if ((limit - high) / (g->partition + g->descriptor) < added) {
+            return 0;
+        }
+        store4(h, g->limit_at, limit - added * g->descriptor);
+    }
+    store4(h, g->high_at, end);
+    note_covered(h, added * (g->partition + g->descriptor));
+    return 1;
+}
+
+/* A used group from above the top; the caller has seen that there is room. */
+static inline uint32_t partition_cut_top(const struct hw_partition *g, struct hw_heap *h, uint32_t top, uint32_t count)
+{
+    store4(h, g->top_at, top + count);
+    write_group(g, h, partition_table(g, h), top + 1u, count, HW_GROUP_USED);
+    note_block_made(h, count * g->descriptor);
+    return partition_address(g, top + 1u);
+}
+
+/* ---- allocating ----------------------------------------------------------------------------------------------------
+ */
+
+/* Serves n bytes without raising the high-water mark: the address of the payload, or 0. */
+static inline uint32_t partition_find(const struct hw_partition *g, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t count = partitions_for(g, n);
+    const uint32_t table = partition_table(g, h);
+    struct hw_group group = group_search(g, h, table, count);
+    if (group.first) {
+        group_cut(g, h, table, group, count);
+        write_group(g, h, table, group.first, count, HW_GROUP_USED);
+        return partition_address(g, group.first);
+    }
+    const uint32_t top = load4(h, g->top_at);
+    return partition_was_used(g, h, top, count) ? partition_cut_top(g, h, top, count) : 0;
+}
+
+/* Serves n bytes from partitions that were never used: the address of the payload, or 0. */
+static inline uint32_t partition_grow(const struct hw_partition *g, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t count = partitions_for(g, n);
+    const uint32_t top = load4(h, g->top_at);
+    return partition_raise(g, h, top, count) ? partition_cut_top(g, h, top, count) : 0;
+}
+
+static inline uint32_t partition_capacity(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t word = load_number(g, h, count_at(g, partition_table(g, h), partition_number(g, at)));
+    return (word >> 1) * g->partition;
+}
+
+/* ---- freeing -------------------------------------------------------------------------------------------------------
+ */
+
+/* The free group that ends right before partition `i`; 0 where there is none. */
+static inline uint32_t free_group_before(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i)
+{
+    if (i == 1u) {
+        return 0;
+    }
+    const uint32_t first = load_number(g, h, first_at(g, table, i - 1u));
+    return load_number(g, h, count_at(g, table, first)) & HW_GROUP_USED ? 0 : first;
+}
+
+/* Gives the partitions from `i` to the top back to it; `lower`, if not 0, is a free group right before them. */
+static inline void partition_lower_top(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t top,
+                                       uint32_t i, uint32_t lower)
+{
+    if (lower) {
+        group_unlink(g, h, table, lower);
+        i = lower;
+    }
+    store4(h, g->top_at, i - 1u);
+    note_block_gone(h, (top + 1u - i) * g->descriptor);
+}
+
+/* Puts a free group that is to merge with `lower` and `upper`, 0 where there is none, into a list in order of address:
+ * it takes the place of either. */
+static inline void file_between(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
+                                uint32_t lower, uint32_t upper)
+{
+    if (lower) {
+        if (upper) {
+            group_unlink(g, h, table, upper);
+        }
+    } else if (upper) {
+        group_replace(g, h, table, upper, i);
+    } else {
+        group_file(g, h, table, i, 0);
+    }
+}
+
+/* Frees the group `i` and merges it with its free neighbours `lower` and `upper`, 0 where there is none. */
+static inline void release_group(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
+                                 uint32_t count, uint32_t lower, uint32_t upper)
+{
+    const uint32_t first = lower ? lower : i;
+    count += i - first;
+    if (upper) {
+        count += load_number(g, h, count_at(g, table, upper)) >> 1;
+    }
+    if (g->order == HW_ADDRESS) {
+        file_between(g, h, table, i, lower, upper);
+    } else {
+        if (lower) {
+            group_unlink(g, h, table, lower);
+        }
+        if (upper) {
+            group_unlink(g, h, table, upper);
+        }
+        group_file(g, h, table, first, count);
+    }
+    write_group(g, h, table, first, count, 0);
+}
+
+/* Frees the group `i`. */
+static inline void partition_release(const struct hw_partition *g, struct hw_heap *h, uint32_t i)
+{
+    const uint32_t table = partition_table(g, h);
+    const uint32_t count = load_number(g, h, count_at(g, table, i)) >> 1;
+    if (g->coalesce == HW_NEVER) {
+        group_file(g, h, table, i, count);
+        write_group(g, h, table, i, count, 0);
+        return;
+    }
+    if (g->checks) {
+        store_number(g, h, count_at(g, table, i), count << 1);
+    }
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t lower = free_group_before(g, h, table, i);
+    uint32_t upper = i + count;
+    if (upper > top) {
+        partition_lower_top(g, h, table, top, i, lower);
+        return;
+    }
+    if (load_number(g, h, count_at(g, table, upper)) & HW_GROUP_USED) {
+        upper = 0;
+    }
+    release_group(g, h, table, i, count, lower, upper);
+}
+
+/* ---- resizing ------------------------------------------------------------------------------------------------------
+ */
+
+/* Takes `more` partitions behind those up to `i` - 1, from the top or a free group; 0 where there are none. */
+static inline int take_behind(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
+                              uint32_t more)
+{
+    const uint32_t top = load4(h, g->top_at);
+    if (i > top) {
+        if (!partition_raise(g, h, top, more)) {
+            return 0;
+        }
+        store4(h, g->top_at, top + more);
+        note_block_made(h, more * g->descriptor);
+        return 1;
+    }
+    if (g->coalesce == HW_NEVER) {
+        return 0;
+    }
+    const uint32_t word = load_number(g, h, count_at(g, table, i));
+    if ((word & HW_GROUP_USED) || word >> 1 < more) {
+        return 0;
+    }
+    struct hw_group group = {i, word >> 1};
+    group_cut(g, h, table, group, more);
+    return 1;
+}
+
+/* Makes the group `i` hold n bytes where it lies; 0 where it cannot, and nothing has changed. */
+static inline int partition_resize(const struct hw_partition *g, struct hw_heap *h, uint32_t i, uint32_t n)
+{
+    const uint32_t table = partition_table(g, h);
+    const uint32_t have = load_number(g, h, count_at(g, table, i)) >> 1;
+    const uint32_t need = partitions_for(g, n);
+    if (need == have) {
+        return 1;
+    }
+    if (need < have) {
+        write_group(g, h, table, i, need, HW_GROUP_USED);
+        write_group(g, h, table, i + need, have - need, HW_GROUP_USED);
+        partition_release(g, h, i + need);
+        return 1;
+    }
+    if (!take_behind(g, h, table, i + have, need - have)) {
+        return 0;
+    }
+    write_group(g, h, table, i, need, HW_GROUP_USED);
+    return 1;
+}
+
+/* Whether `at` is the payload of a group in use, as far as its descriptor tells. */
+static inline int partition_is_used(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
+{
+    if (at < g->start || (at - g->start) % g->partition != 0) {
+        return 0;
+    }
+    const uint32_t i = partition_number(g, at);
+    if (i > load4(h, g->top_at)) {
+        return 0;
+    }
+    return (load_number(g, h, count_at(g, partition_table(g, h), i)) & HW_GROUP_USED) != 0;
+}
+
+static inline void partition_init(const struct hw_partition *g, struct hw_heap *h)
+{
+    store4(h, g->head_at, 0);
+    store4(h, g->top_at, 0);
+    store4(h, g->high_at, g->start);
+}
+
+#endif

@@ -1,0 +1,78 @@
+"""The table of `heapwright measure`: heaps side by side on one processor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from heapwright.cli.tables import print_table
+
+_HEADINGS = (
+    "heap",
+    "trace",
+    "call",
+    "calls",
+    "mean",
+    "p99",
+    "p99.9",
+    "max",
+    "worst call",
+    "loads",
+    "stores",
+    "in arena",
+    "stack",
+    "cycles, mean",
+    "arena bytes",
+    "code bytes",
+)
+
+
+def print_measured(found: Sequence[dict[str, Any]]) -> None:
+    """Print a section a measurement: instructions of each kind of call, accesses, stack, cycles, bytes."""
+    if not found:
+        click.echo("nothing was measured")
+        return
+    first = found[0]
+    where = f"{first['cpu']}, {first['compiler']} -{first['level']}, {first['backend']}"
+    sections = [[_row(one, kind, index == 0) for index, kind in enumerate(one["calls"])] for one in found]
+    print_table(f"Instructions a call on {where}", _HEADINGS, sections, left=_HEADINGS[:3])
+    for note in dict.fromkeys(one["note"] for one in found if one["note"]):
+        click.echo(note)
+    for one in found:
+        if one["prediction"] is not None:
+            click.echo(_prediction(one))
+
+
+def _row(one: dict[str, Any], kind: str, first: bool) -> list[str]:
+    calls = one["calls"][kind]
+    keys = ("count", "instructions_mean", "instructions_p99", "instructions_p999", "instructions_max")
+    rest = ("instructions_max_call", "loads_mean", "stores_mean", "arena_accesses_mean", "stack_bytes_max")
+    cycles = calls["cycles"] and calls["cycles"]["mean"]
+    interval = f"{cycles['minimum']:.1f} to {cycles['maximum']:.1f}" if cycles else "-"
+    return [
+        one["heap"] if first else "",
+        one["trace"] if first else "",
+        kind,
+        *(_number(calls[key]) for key in (*keys, *rest)),
+        interval,
+        _number(one["footprint_bytes"]) if first else "",
+        _number(one["code_bytes"]["total"]) if first else "",
+    ]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _prediction(one: dict[str, Any]) -> str:
+    told = one["prediction"]
+    equal = "equals the host's" if told["metadata_equal"] else "DIFFERS from the host's"
+    ratio = "not counted" if told["ratio"] is None else f"{told['ratio']:.2f}"
+    return (
+        f"{one['heap']} on {one['trace']}: metadata ({told['metadata_bytes']:,} bytes) {equal}; "
+        f"loads and stores in the arena / counted accesses: {ratio}"
+    )

@@ -1,0 +1,186 @@
+"""`heapwright workload`: make a trace of what a network application asks of its heap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from heapwright.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from heapwright.traces import Trace
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_output = click.option("-o", "--output", required=True, type=click.Path(), help="The Parquet trace to write.")
+_seed = click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another seed, another draw."
+)
+
+
+def _packets(default_size: str, load: float | None = 0.9) -> Callable[[Command], Command]:
+    """The argument and the options of every workload that is made of packets."""
+    options = (
+        click.argument("packets", type=click.Path()),
+        click.option(
+            "--size",
+            type=click.Choice(["ip", "frame"]),
+            default=default_size,
+            show_default=True,
+            help="Bytes of a packet: its ip_len (frame_len where it carries no IP), or its frame_len.",
+        ),
+        click.option("--packets", "count", type=click.IntRange(min=1), help="Use the first packets only; default all."),
+        click.option(
+            "--load",
+            type=float,
+            default=load and float(load),
+            show_default=load,
+            help="Share of time the link is busy.",
+        ),
+        click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
+        _output,
+        json_option,
+    )
+
+    def decorate(function: Command) -> Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@click.group()
+def command() -> None:
+    """Make a trace of what a network application asks of its heap.
+
+    drr, easyport, url and queue carry the packets of a packet table (see `heapwright import`); modem and poisson make
+    their own. docs/workloads.md has the reasons for all defaults.
+    """
+
+
+@command.command()
+@_packets("ip")
+@click.option("--quantum", type=click.IntRange(64, 1 << 40), default=9216, show_default=True, help="Bytes a visit.")
+@click.option(
+    "--rotation",
+    type=click.Choice(["restart", "classic"]),
+    default="restart",
+    show_default=True,
+    help="After each packet, from the oldest queue on, or on from the queue served last.",
+)
+@click.option(
+    "--extra", type=click.IntRange(0, 1 << 20), default=16, show_default=True, help="Bytes beside each packet."
+)
+@click.option(
+    "--headers", type=click.IntRange(min=0), help="Bytes of a packet not stored; default 40 of IP packets, 0 of frames."
+)
+@click.option("--node", type=click.IntRange(0, 1 << 20), default=24, show_default=True, help="Bytes of a queue node.")
+@click.option("--queues", type=click.IntRange(1, 1 << 31), help="Hash the flows into so many queues; default one each.")
+def drr(packets: str, output: str, as_json: bool, **options: Any) -> None:
+    """Deficit round robin: a queue for each flow of PACKETS, created and destroyed with its packets."""
+    from heapwright.workloads.drr import drr as workload
+
+    _write(_of_packets(workload, packets, options), output, as_json)
+
+
+@command.command()
+@_packets("frame")
+@click.option("--extra", type=click.IntRange(0, 1 << 20), default=0, show_default=True, help="Bytes beside each frame.")
+def easyport(packets: str, output: str, as_json: bool, **options: Any) -> None:
+    """A gateway that buffers the frames of PACKETS, first in, first out."""
+    from heapwright.workloads.easyport import easyport as workload
+
+    _write(_of_packets(workload, packets, options), output, as_json)
+
+
+@command.command()
+@_packets("ip")
+@click.option("--patterns", type=click.IntRange(0, 1 << 20), default=64, show_default=True, help="Rows of the table.")
+def url(packets: str, output: str, as_json: bool, **options: Any) -> None:
+    """URL-based switching: blocks of 8, 11 and 20 bytes for each of PACKETS."""
+    from heapwright.workloads.url import url as workload
+
+    _write(_of_packets(workload, packets, options), output, as_json)
+
+
+@command.command()
+@_packets("ip", load=None)
+@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Packets the queue holds.")
+@click.option("--burst", type=click.IntRange(min=1), help="Packets that come before it is emptied; default --limit.")
+@click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How often it is filled.")
+@click.option("--all", "every", is_flag=True, help="Fill it as often as there are packets.")
+def queue(packets: str, output: str, as_json: bool, every: bool, **options: Any) -> None:
+    """A transmit queue, filled with PACKETS and emptied; what finds it full is dropped.
+
+    With --load or --rate it is filled as packets arrive, and emptied as the link sends.
+    """
+    from heapwright.workloads.queue import queue as workload
+
+    if every:
+        options["cycles"] = None
+    _write(_of_packets(workload, packets, options), output, as_json)
+
+
+@command.command()
+@click.option("--instances", type=click.IntRange(1, 1 << 16), default=5, show_default=True, help="Modem instances.")
+@click.option("--calls", type=click.IntRange(1, 1 << 24), default=1000, show_default=True, help="Modem calls in all.")
+@click.option("--idle", type=float, default=60.0, show_default=True, help="Mean seconds between calls of an instance.")
+@click.option("--hold", type=float, default=600.0, show_default=True, help="Mean seconds of a connection.")
+@click.option(
+    "--retrain", type=float, default=0.1, show_default=True, help="Share of connections that get slower once."
+)
+@click.option("--memory", type=click.IntRange(min=1), default=131072, show_default=True, help="Bytes all share.")
+@click.option("--low-priority", type=float, default=0.25, show_default=True, help="Share of calls of low priority.")
+@click.option("--reserve", type=float, default=0.1, show_default=True, help="Share of memory they must leave free.")
+@_seed
+@_output
+@json_option
+def modem(output: str, as_json: bool, **options: Any) -> None:
+    """A multi-channel modem concentrator: calls enter and leave software units, each with blocks of its own."""
+    from heapwright.workloads.modem import modem as workload
+
+    _write(workload(**options), output, as_json)
+
+
+@command.command()
+@click.option("--interarrival", type=float, default=0.002, show_default=True, help="Mean seconds between requests.")
+@click.option("--min-size", type=click.IntRange(min=0), default=80, show_default=True, help="Bytes; sizes are uniform.")
+@click.option("--max-size", type=click.IntRange(min=0), default=2000, show_default=True, help="Bytes, included.")
+@click.option("--hold", type=float, default=1.0, show_default=True, help="Mean seconds a buffer is held.")
+@click.option("--requests", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="How many.")
+@_seed
+@_output
+@json_option
+def poisson(output: str, as_json: bool, **options: Any) -> None:
+    """Requests that come as a Poisson process, with uniform sizes and exponential holding times."""
+    from heapwright.workloads.poisson import poisson as workload
+
+    _write(workload(**options), output, as_json)
+
+
+def _of_packets(workload: Callable[..., Trace], packets: str, options: dict[str, Any]) -> Trace:
+    from heapwright.packets import PacketTable
+
+    return workload(PacketTable.read(packets), **options)
+
+
+def _write(trace: Trace, output: str, as_json: bool) -> None:
+    trace.write(output)
+    result = {
+        "calls": len(trace),
+        "requested_peak_bytes": trace.peak_live_bytes,
+        "live_objects_peak": trace.peak_live_objects,
+        "output": output,
+        "metadata": trace.metadata,
+    }
+    if as_json:
+        print_json(result)
+        return
+    peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
+    click.echo(f"{output}: {len(trace):,} calls, {peak}", err=True)
+    for key in ("used", "dropped", "connected", "refused_low", "refused_high"):
+        if key in trace.metadata:
+            click.echo(f"{key.replace('_', ', ')}: {int(trace.metadata[key]):,}", err=True)

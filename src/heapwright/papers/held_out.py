@@ -1,0 +1,222 @@
+"""The papers' own question on real traffic: the best allocator of the full space against the one that a paper proposes,
+on networks that neither was tuned on.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from heapwright.explore import explore
+from heapwright.papers.page import Page, percent
+from heapwright.recipes import Quick, Recipe
+from heapwright.replay import replay
+from heapwright.space import Demand, Space
+from heapwright.study import Study
+
+if TYPE_CHECKING:
+    from heapwright.packets import PacketTable
+    from heapwright.traces import Trace
+
+Costs: TypeAlias = "tuple[float, float]"
+"""Memory in bytes and accesses, or the ratios of both."""
+
+ONE_IN = 6
+"""One network in so many is explored on, the others are held out."""
+
+NO_LARGER, BALANCED = "no larger", "balanced"
+PUBLISHED, RETUNED = "the paper's", "its design, retuned"
+
+_INTRODUCTION = """\
+## The best of the full space on networks that it was not tuned on
+
+Explored on {explored}: every {one_in}th network in the order of how much is live at once, the first {short:,} packets
+of each. {recipes:,} recipes, judged by memory (the footprint, with headers and control data; of several networks the
+largest) and accesses (of all together); {front} form the front. Members of it meet the allocator of the paper on the
+{held_out} other networks, {long:,} packets of each where there are so many, which none of them was tuned on:
+
+{picks}
+
+{beside}Ratios are to the allocator of the paper: less than 1 is better. `–`: requests were refused."""
+_RETUNED = """\
+Beside them, the paper's design with its lists made for the sizes of the networks explored. """
+
+
+@dataclass(frozen=True)
+class Split:
+    """Traces by the name of their network: those to explore on, and those held out."""
+
+    explored: Mapping[str, Trace]
+    held_out: Mapping[str, Trace]
+
+    @classmethod
+    def of(cls, short: Mapping[str, Trace], long: Mapping[str, Trace]) -> Split:
+        """Deal networks in the order of what is live at once: the largest and every ONE_IN-th after it are explored.
+
+        Of those the `short` traces are taken, of the others the `long` ones.
+        """
+        order = sorted(short, key=lambda name: (-short[name].peak_live_bytes, name))
+        explored = order[::ONE_IN]
+        return cls({name: short[name] for name in explored}, {n: long[n] for n in long if n not in explored})
+
+    @classmethod
+    def of_packets(
+        cls, workload: Callable[..., Trace], tables: Mapping[str, PacketTable], short: int, long: int
+    ) -> Split:
+        """Deal the traces that a workload makes of each network's first packets, `short` or `long` of them."""
+        return cls.of(
+            *({name: workload(table, count=count) for name, table in tables.items()} for count in (short, long))
+        )
+
+
+def retuned(proposed: Recipe, traces: Sequence[Trace]) -> Recipe:
+    """The proposed design with its freelists for the most frequent sizes of these traces."""
+    lists = proposed.pools[0]
+    assert isinstance(lists, Quick) and lists.sizes is not None
+    sizes = tuple(size for size, _ in Demand.of(traces).sizes[: len(lists.sizes)])
+    return proposed.model_copy(update={"pools": (lists.model_copy(update={"sizes": sizes}), *proposed.pools[1:])})
+
+
+def add_contest(
+    page: Page,
+    split: Split,
+    packets: tuple[int, int],
+    proposed: Mapping[str, Recipe],
+    progress: Callable[[str], None],
+    chosen: str = "chosen among about 10,000",
+) -> None:
+    """Explore the full space and add a table and a claim to the page.
+
+    Args:
+        page: the page of the paper.
+        split: see `Split`; where nothing is held out nothing is added.
+        packets: how many packets of each network are in its trace, at most: explored on, and held out.
+        proposed: the paper's allocator as PUBLISHED, and what else to compare with it, as RETUNED.
+        progress: is told in a few words what is being done.
+        chosen: how the paper came to its allocator.
+    """
+    if not split.held_out:
+        return
+    named = [replace(trace, name=name) for name, trace in split.explored.items()]
+    space = Space.default(named)
+    progress(f"{page.name}: {len(space):,} recipes on {len(named)} networks")
+    reference = proposed[PUBLISHED]
+    with tempfile.TemporaryDirectory(prefix="heapwright-papers-") as folder:
+        found = explore(named, space, study_path=Path(folder) / "study.duckdb", prune=True)
+        with Study.open(found.study) as study:
+            picks = _picks(study, {trace.name: _costs(replay(trace, reference)) for trace in named})
+    page.text(
+        _INTRODUCTION.format(
+            explored=", ".join(split.explored),
+            short=packets[0],
+            long=packets[1],
+            one_in=ONE_IN,
+            recipes=found.recipes,
+            front=len(found.front),
+            picks="\n".join(
+                f"- {_WHY[why]}: `{recipe.name or recipe.hash}` ({recipe.summary()});" for why, recipe in picks.items()
+            ),
+            held_out=len(split.held_out),
+            beside=_RETUNED if RETUNED in proposed else "",
+        )
+    )
+    _compare(page, split.held_out, {**proposed, **picks}, chosen)
+    for why, recipe in picks.items():
+        page.text(f"The {why} one as a recipe:\n\n```toml\n{_pools_of(recipe)}\n```")
+
+
+_WHY = {
+    NO_LARGER: f"{NO_LARGER}, that with the fewest accesses of those that need no more memory than the paper's on the "
+    "networks explored (geometric means over the networks)",
+    BALANCED: f"{BALANCED}, what `heapwright pareto --pick balanced` takes: the least geometric mean of memory and "
+    "accesses, each relative to the best on the front",
+}
+
+
+def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Recipe]:
+    """The members of the front that are compared, by the keys of `_WHY`: one where there is no other, or it is both."""
+    front = study.front()
+    per_trace = study.per_trace([member.id for member in front])
+    fitting: list[tuple[float, str]] = []
+    for member in front:
+        pairs = [_ratios(_costs(per_trace[member.id][name]), base) for name, base in reference.items()]
+        means = _geometric_means([pair for pair in pairs if pair])
+        if means and means[0] <= 1:
+            fitting.append((means[1], member.id))
+    chosen = {NO_LARGER: min(fitting)[1]} if fitting else {}
+    balanced = study.pick("balanced").id
+    if balanced not in chosen.values():
+        chosen[BALANCED] = balanced
+    return {why: study.recipe(id) for why, id in chosen.items()}
+
+
+def _pools_of(recipe: Recipe) -> str:
+    """The recipe without what the zoo tells about it."""
+    text = recipe.model_copy(update={"name": "", "source": "", "about": "", "year": None}).to_toml()
+    return text.strip()
+
+
+def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Recipe], chosen: str) -> None:
+    """The table of all heaps on the traces held out, and the claim about the first of them and the picks."""
+    others = [heap for heap in heaps if heap != PUBLISHED]
+    ratios: dict[str, list[Costs]] = {heap: [] for heap in others}
+    rows: list[list[object]] = []
+    for name, trace in held_out.items():
+        found = {heap: replay(trace, recipe) for heap, recipe in heaps.items()}
+        base = _costs(found[PUBLISHED])
+        cells = [_ratios(_costs(found[heap]), base) for heap in others]
+        for heap, pair in zip(others, cells, strict=True):
+            ratios[heap] += [pair] if pair else []
+        rows.append([name, *_absolute(base, len(trace)), *(cell for pair in cells for cell in _shown(pair))])
+    means = {heap: _geometric_means(pairs) for heap, pairs in ratios.items()}
+    rows.append(["geometric mean", "", "", *(cell for heap in others for cell in _shown(means[heap]))])
+    columns = [f"{heap}: {what}" for heap in others for what in ("memory", "accesses")]
+    page.table(("held out", f"{PUBLISHED}: memory, B", "accesses a call", *columns), rows)
+    for why in (NO_LARGER, BALANCED):
+        if best := means.get(why):
+            _claim(page, (why, chosen), best, ratios[why], len(held_out))
+
+
+def _claim(page: Page, choices: tuple[str, str], means: Costs, ratios: Sequence[Costs], networks: int) -> None:
+    why, chosen = choices
+    memory, accesses = means
+    both = sum(pair[0] <= 1 and pair[1] <= 1 for pair in ratios)
+    refused = networks - len(ratios)
+    told = f", and refuses requests on {refused}" if refused else ""
+    page.claim(
+        f"the proposed allocator is the most balanced of the design space (against the {why} one, on networks that "
+        "neither was tuned on)",
+        chosen,
+        f"the {why} one takes {percent(memory)} of its memory and {percent(accesses)} of its accesses; it is at least "
+        f"as good in both on {both} of {networks} networks{told}",
+        memory * accesses >= 1 or refused > 0,
+    )
+
+
+def _costs(metrics: Mapping[str, Any]) -> Costs | None:
+    """Memory and accesses; None for a heap that refused requests."""
+    return None if metrics["failed"] else (float(metrics["footprint_bytes"]), float(metrics["accesses"]))
+
+
+def _ratios(costs: Costs | None, base: Costs | None) -> Costs | None:
+    return (costs[0] / base[0], costs[1] / base[1]) if costs and base else None
+
+
+def _geometric_means(pairs: Sequence[Costs]) -> Costs | None:
+    if not pairs:
+        return None
+    memory, accesses = np.exp(np.log(np.array(pairs)).mean(axis=0))
+    return float(memory), float(accesses)
+
+
+def _absolute(costs: Costs | None, calls: int) -> list[str]:
+    return [f"{costs[0]:,.0f}", f"{costs[1] / calls:.1f}"] if costs else ["–", "–"]
+
+
+def _shown(pair: Costs | None) -> list[str]:
+    return [f"{value:.2f}" for value in pair] if pair else ["–", "–"]

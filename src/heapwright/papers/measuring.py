@@ -1,0 +1,73 @@
+"""What pages tell beside a replay: ticks of a call on this host, and counts and code bytes on a Cortex-M3.
+
+Each is None where this machine lacks the tools, and a page then has a dash: `cell`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.errors import HeapwrightError
+from heapwright.host_timing import TICKS, Bench, has_ticks
+
+if TYPE_CHECKING:
+    from heapwright.recipes import Recipe
+    from heapwright.target.measure import Session
+    from heapwright.traces import Trace
+
+CPU = "Cortex-M3"
+
+
+def cell(value: float | None, digits: int = 0) -> str:
+    """A number for a table, or a dash where there is none."""
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def host_ticks(
+    bench: Bench, recipes: Mapping[str, Recipe], trace: Trace, arena: int | None = None
+) -> dict[str, NDArray[np.float64]] | None:
+    """Ticks of this host's time-stamp counter in each call, by name; None where it has no such counter.
+
+    `arena` is its size in bytes for all heaps; None is as much as each reaches.
+    """
+    if not has_ticks():
+        return None
+    programs = {name: bench.generated(recipe, TICKS) for name, recipe in recipes.items()}
+    if arena is not None:
+        programs = {name: replace(program, arguments=(str(arena),)) for name, program in programs.items()}
+    return bench.ticks(programs, trace)
+
+
+def session() -> Session | None:
+    """The setting for measuring on a Cortex-M3; None where no compiler or emulator for it is installed."""
+    from heapwright.target.measure import Session
+
+    try:
+        return Session()
+    except HeapwrightError:
+        return None
+
+
+def on_target(recipe: Recipe, *traces: Trace, arena: int | None = None) -> list[dict[str, Any]] | None:
+    """What `heapwright measure` tells on each trace, with code sizes at -Os alone; None where nothing can measure."""
+    setting = session()
+    return None if setting is None else replace(setting, arena=arena).measure(recipe, traces, ("Os",))
+
+
+def code_sizes(
+    recipe: Recipe, levels: Sequence[str], entries: tuple[str, ...] = ("malloc", "free")
+) -> dict[str, Any] | None:
+    """`heapwright.target.image.Size` of these calls at each level of optimisation; None without a compiler."""
+    setting = session()
+    if setting is None:
+        return None
+    from heapwright.target.compilers import find_compiler
+    from heapwright.target.image import Heap, Workshop
+
+    with Workshop(Heap(recipe.name or recipe.hash, recipe=recipe), find_compiler(setting.cpu)) as workshop:
+        return {level: workshop.size_of(entries, level) for level in levels}

@@ -1,0 +1,128 @@
+"""The processors that heaps are measured for: how compilers and emulators call them, and where their memory lies."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+from heapwright.errors import HeapwrightError
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where an image expects memory, in bytes; `driver/*.ld` say the same.
+
+    Code comes first; `fast` holds 64 KiB of the image's data and stack, then arenas; `slow` holds the trace, the
+    results, and arenas that `fast` has no room for.
+    """
+
+    code: int
+    code_bytes: int
+    fast: int
+    fast_bytes: int
+    slow: int
+    slow_bytes: int
+
+    @property
+    def arena(self) -> int:
+        """First byte behind the image's own data."""
+        return self.fast + (64 << 10)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Room for an arena in the fast memory."""
+        return self.fast_bytes - (64 << 10)
+
+
+_BOARD = Memory(0, 4 * MIB, 0x20000000, 4 * MIB, 0x21000000, 16 * MIB)
+_VIRT = Memory(0x80000000, 4 * MIB, 0x80400000, 4 * MIB, 0x81000000, 496 * MIB)
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """One processor.
+
+    Attributes:
+        name: what --cpu takes.
+        family: "arm" or "riscv", which names the driver's start-up code and linker script.
+        gcc, zig: flags that select it.
+        runs_on: the core that the emulators have.
+        unicorn_model: that core's constant in Unicorn's module of the family.
+        qemu: program and arguments of QEMU's machine with that core.
+        timing: `enum hw_timing` of native/counter.h.
+        stub_instructions: instructions of the driver's three stubs.
+        note: what a measurement on another core than the named one misses; None where the core is emulated.
+        memory: where memory lies.
+    """
+
+    name: str
+    family: Literal["arm", "riscv"]
+    gcc: tuple[str, ...]
+    zig: tuple[str, ...]
+    runs_on: str
+    unicorn_model: str
+    qemu: tuple[str, ...]
+    timing: str
+    stub_instructions: tuple[int, int, int]
+    note: str | None
+    memory: Memory
+
+
+def _cortex(name: str, runs_on: str, timing: str, stub: int, note: str | None) -> Cpu:
+    board = {"cortex-m3": "mps2-an385", "cortex-m4": "mps2-an386"}[runs_on]
+    return Cpu(
+        name,
+        "arm",
+        (f"-mcpu={name}", "-mthumb"),
+        ("-target", "thumb-freestanding-eabi", f"-mcpu={name.replace('-', '_')}"),
+        runs_on,
+        f"UC_CPU_ARM_{runs_on.upper().replace('-', '_')}",
+        ("qemu-system-arm", "-M", board, "-icount", "shift=7,sleep=off"),
+        timing,
+        (1, 10, stub),
+        note,
+        _BOARD,
+    )
+
+
+CPUS = {
+    cpu.name: cpu
+    for cpu in (
+        _cortex("cortex-m3", "cortex-m3", "HW_THUMB_M3", 15, None),
+        _cortex(
+            "cortex-m0plus",
+            "cortex-m3",
+            "HW_THUMB_UNTIMED",
+            14,
+            "ARMv6-M code run on an emulated Cortex-M3, because no emulator here has the M0+: the instructions "
+            "executed are the same; faults on unaligned accesses and the M0+'s cycles are not modelled",
+        ),
+        _cortex("cortex-m4", "cortex-m4", "HW_THUMB_M4", 15, None),
+        Cpu(
+            "rv32imac",
+            "riscv",
+            ("-march=rv32imac", "-mabi=ilp32", "-mcmodel=medany"),
+            ("-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m+a+c-e", "-mabi=ilp32", "-mcmodel=medany"),
+            "rv32imac",
+            "UC_CPU_RISCV32_ANY",
+            ("qemu-system-riscv32", "-M", "virt", "-m", "512", "-bios", "none", "-icount", "shift=0,sleep=off"),
+            "HW_RISCV",
+            (1, 10, 11),
+            None,
+            _VIRT,
+        ),
+    )
+}
+"""Every processor by its name."""
+
+
+def cpu(name: str) -> Cpu:
+    """The processor of this name. Raises HeapwrightError with the nearest name where there is none."""
+    if name in CPUS:
+        return CPUS[name]
+    near = difflib.get_close_matches(name, CPUS, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "known: " + ", ".join(CPUS)
+    raise HeapwrightError(f"--cpu {name!r} is no processor that can be measured; {hint}")

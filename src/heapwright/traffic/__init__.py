@@ -1,0 +1,65 @@
+"""Traffic: files of packets become packet tables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from heapwright.errors import HeapwrightError
+from heapwright.packets import PacketTable
+from heapwright.traffic.capture import import_capture, is_capture
+from heapwright.traffic.synthetic import import_profile, is_profile
+from heapwright.traffic.text import import_csv, is_text_table
+from heapwright.traffic.tsh import import_tsh, is_tsh
+
+FORMATS = ("capture", "tsh", "csv", "profile")
+"""capture: pcap and pcapng; tsh: time-sequenced headers; csv: text with a time and a length column; profile: what
+`heapwright profile PACKETS --json` prints, of which synthetic packets are made."""
+
+_START = 1 << 16
+
+
+def import_packets(
+    path: str | os.PathLike[str], format_name: str | None = None, packets: int | None = None, seed: int = 1
+) -> PacketTable:
+    """Read a file of packets; metadata["warning"] tells what had to be left out.
+
+    Args:
+        path: the file.
+        format_name: one of FORMATS, None to find it by the file's first bytes.
+        packets, seed: for a profile, see `heapwright.traffic.synthetic.synthesise`.
+
+    Raises:
+        HeapwrightError: the format is not known, or the file holds nothing of it that could be used.
+    """
+    if format_name is None:
+        format_name = find_format(path)
+    elif format_name not in FORMATS:
+        raise HeapwrightError(f"--format {format_name}: not a format of packets; valid: {', '.join(FORMATS)}")
+    if format_name == "capture":
+        return import_capture(path)
+    if format_name == "tsh":
+        return import_tsh(path)
+    if format_name == "csv":
+        return import_csv(path)
+    return import_profile(path, packets, seed)
+
+
+def find_format(path: str | os.PathLike[str]) -> str:
+    """The format of a file of packets, by its first bytes.
+
+    Raises:
+        HeapwrightError: the file is empty, or of no format of FORMATS.
+    """
+    with Path(path).open("rb") as stream:
+        start = stream.read(_START)
+    name = os.fspath(path)
+    if not start:
+        raise HeapwrightError(f"{name}: the file is empty; pcap, pcapng, TSH or CSV is needed")
+    for format_name, matches in zip(FORMATS, (is_capture, is_tsh, is_text_table, is_profile), strict=True):
+        if matches(start):
+            return format_name
+    raise HeapwrightError(
+        f"{name}: not a packet capture, nor TSH, CSV with a time and a length column, or a profile (compressed files "
+        "are not read); `heapwright import --format` names the formats"
+    )

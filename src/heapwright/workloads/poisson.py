@@ -1,0 +1,75 @@
+"""Poisson requests (Elsayed and Galal, "Building better memory management for high performance wired/wireless networks:
+Part 2"): buffers of random size, asked for at random times and held for a random while.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heapwright.errors import HeapwrightError
+from heapwright.traces import FREE, MALLOC, Trace
+
+MOST_REQUESTS = 1 << 30
+
+
+def poisson(
+    *,
+    interarrival: float = 0.002,
+    min_size: int = 80,
+    max_size: int = 2000,
+    hold: float = 1.0,
+    requests: int = 1_000_000,
+    seed: int = 1,
+) -> Trace:
+    """Requests that come as a Poisson process; sizes are uniform, holding times exponential.
+
+    A heap that refuses a request drops it: it is a loss system, as a replay treats it. One time unit of the paper is a
+    second; times are rounded to microseconds, and at equal times releases come first. The trace ends with its last
+    request, in the steady state: what is held then is not released.
+
+    Args:
+        interarrival: mean seconds between requests; the paper's first experiment has 0.0005 to 0.0035.
+        min_size, max_size: bytes, both included; the paper's first experiment has 80 and 2000.
+        hold: mean seconds a buffer is held; the paper says 1.
+        requests: how many; the paper says 1 million.
+        seed: the same options and seed give the same trace.
+
+    Raises:
+        HeapwrightError: a value is out of range.
+    """
+    if not 0 < interarrival < 1e9 or not 0 < hold < 1e9:
+        raise HeapwrightError("--interarrival and --hold must be more than 0 seconds, and less than 10^9")
+    if not 0 <= min_size <= max_size <= 1 << 31:
+        raise HeapwrightError(f"--min-size {min_size} --max-size {max_size}: 0 <= min <= max <= 2^31 is valid")
+    if not 0 < requests <= MOST_REQUESTS:
+        raise HeapwrightError(f"--requests {requests}: 1 to {MOST_REQUESTS} is valid")
+    if requests * interarrival >= 1e12:
+        raise HeapwrightError("--requests times --interarrival is more than 30,000 years; ask for less")
+    random = np.random.default_rng(seed)
+    born = np.rint(np.cumsum(random.exponential(interarrival, requests)) * 1e6).astype(np.int64)
+    # A buffer is held for at least a microsecond: releases come first at equal times, but not before their request.
+    held = np.maximum(np.rint(random.exponential(hold, requests) * 1e6), 1).astype(np.int64)
+    size = random.integers(min_size, max_size, requests, endpoint=True)
+    born -= born[0]
+    freed = np.flatnonzero(born + held <= born[-1])
+    number = np.concatenate([np.arange(requests), freed])
+    op = np.repeat(np.array([MALLOC, FREE], np.uint8), [requests, len(freed)])
+    time = np.concatenate([born, (born + held)[freed]])
+    order = np.argsort(time * 2 + (op == MALLOC), kind="stable")
+    return Trace.from_columns(
+        op=op[order],
+        id=number[order],
+        size=np.where(op == FREE, 0, size[number])[order],
+        ts_us=time[order],
+        name="poisson",
+        metadata={
+            "workload": "poisson",
+            "synthetic": "true",
+            "interarrival": f"{interarrival:g}",
+            "min_size": str(min_size),
+            "max_size": str(max_size),
+            "hold": f"{hold:g}",
+            "requests": str(requests),
+            "seed": str(seed),
+        },
+    )

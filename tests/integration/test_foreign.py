@@ -1,0 +1,632 @@
+"""Foreign heaps: small allocators written here, good and bad ones, built as their adapters say and run on traces."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from heapwright import adapters, foreign, heaps
+from heapwright.adapters import Adapter, WordSize
+from heapwright.errors import HeapwrightError
+from heapwright.foreign import ForeignHeap, ForeignHeapError
+from heapwright.generate import generate
+from heapwright.metrics import METRICS
+from heapwright.recipes import Recipe
+from heapwright.replay import fit, replay
+from heapwright.smallest import smallest_arena
+from heapwright.traces import Trace
+
+HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+
+BUMP = """
+#include <stdint.h>
+static unsigned char *next, *end;
+static void bump_init(void *memory, size_t bytes) { next = memory; end = next + bytes; }
+static void *bump_malloc(size_t size)
+{
+    size = (size + 7u) / 8u * 8u;
+    if (size > (size_t)(end - next)) return 0;
+    next += size;
+    return next - size;
+}
+static void bump_free(void *pointer) { (void)pointer; }
+"""
+BUMP_TOML = """
+style = "arena"
+sources = ["bump.c"]
+align = 8
+init = "bump_init"
+malloc = "bump_malloc"
+free = "bump_free"
+"""
+
+Make = Callable[..., ForeignHeap]
+
+
+def can_build_32_bit(tmp_path: Path) -> bool:
+    source = tmp_path / "probe.c"
+    source.write_text("int main(void) { return 0; }\n")
+    done = subprocess.run(["cc", "-m32", str(source), "-o", str(tmp_path / "probe")], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@pytest.fixture(params=[32, 64])
+def word_size(request: pytest.FixtureRequest, tmp_path: Path) -> WordSize:
+    if request.param == 32 and not can_build_32_bit(tmp_path):
+        message = "the C compiler builds no 32-bit programs: install gcc-multilib"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return 32 if request.param == 32 else 64
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Write an allocator and its adapter, and find it as the command line would."""
+
+    def heap(source: str = BUMP, toml: str = BUMP_TOML, word_size: WordSize = 64) -> ForeignHeap:
+        (tmp_path / "bump.c").write_text(source)
+        (tmp_path / "bump.toml").write_text(toml)
+        found = heaps.resolve(str(tmp_path / "bump.c"), word_size)
+        assert isinstance(found, ForeignHeap)
+        return found
+
+    return heap
+
+
+def trace(*calls: tuple[int, int, int], align: list[int] | None = None) -> Trace:
+    """A trace of (operation, id, size)."""
+    op, id, size = zip(*calls, strict=True)
+    return Trace.from_columns(op=op, id=id, size=size, align=align, name="calls")
+
+
+THREE = trace((0, 1, 20), (0, 2, 8), (3, 1, 0), (1, 3, 30))
+"""malloc 20, malloc 8, free the first, calloc 30."""
+
+
+# ---- what is measured ----------------------------------------------------------------------------------------------
+
+
+def test_a_bump_allocator_measures_as_computed_by_hand(make: Make, word_size: WordSize) -> None:
+    heap = make(word_size=word_size)
+    metrics = foreign.replay(THREE, heap, fit=True, time=True)
+    assert list(metrics) == list(METRICS)
+    assert metrics["footprint_bytes"] == 24 + 8 + 32
+    assert metrics["smallest_arena_bytes"] == 24 + 8 + 32
+    assert metrics["requested_peak_bytes"] == 38
+    assert metrics["lower_bound_bytes"] == 8 + 32
+    assert (metrics["failed"], metrics["admitted_fraction"]) == (0, 1.0)
+    assert metrics["utilisation"] == pytest.approx((20 + 28 + 8 + 38) / 4 / 64)
+    assert isinstance(metrics["ns_per_event"], float)
+    assert metrics["ns_per_event"] > 0
+    known = {key for key, value in metrics.items() if value is not None}
+    assert known == {
+        "requested_peak_bytes", "footprint_bytes", "failed", "admitted_fraction", "utilisation", "lower_bound_bytes",
+        "smallest_arena_bytes", "ns_per_event",
+    }  # fmt: skip
+
+
+def test_addresses_are_offsets_from_the_start_of_the_arena(make: Make, word_size: WordSize) -> None:
+    assert foreign.addresses(THREE, make(word_size=word_size), 64).tolist() == [0, 24, -1, 32]
+    assert foreign.addresses(THREE, make(word_size=word_size), 56).tolist() == [0, 24, -1, -1]
+
+
+def test_refused_requests_are_counted_and_their_later_calls_skipped(make: Make) -> None:
+    calls = trace((0, 1, 40), (0, 2, 40), (2, 2, 50), (3, 2, 0), (0, 3, 8))
+    metrics = foreign.replay(calls, make(), arena=64)
+    assert metrics["failed"] == 1
+    assert metrics["admitted_fraction"] == pytest.approx(48 / 88)
+    assert metrics["utilisation"] == pytest.approx((40 * 4 + 48) / 5 / 64)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        'link_bytes = 2\n[[pool]]\nkind = "general"\nheader = 2\norder = "address"\ncoalesce = "lazy"',
+        '[[pool]]\nkind = "quick"\nsizes = [24, 100]\n[[pool]]\nkind = "general"\nbins = "two-level"',
+    ],
+)
+@pytest.mark.parametrize("share", [None, 0.9])
+def test_generated_code_as_a_foreign_heap_equals_its_recipe(
+    recipe: str, share: float | None, tmp_path: Path, word_size: WordSize
+) -> None:
+    model = Recipe.parse(recipe, "test")
+    generate(model, tmp_path, "own")
+    (tmp_path / "own.toml").write_text(
+        'style = "arena"\nsources = ["own_heap.c"]\nalign = 4\ninit = "heap = own_init(memory, bytes)"\n'
+        'malloc = "own_malloc(heap, size)"\nfree = "own_free(heap, pointer)"\n'
+        'realloc = "own_realloc(heap, pointer, size)"\n'
+    )
+    heap = heaps.resolve(str(tmp_path / "own.toml"), word_size)
+    assert isinstance(heap, ForeignHeap)
+    broker = Trace.read(Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet")
+    calls = first_calls(broker, 3000)
+    smallest = fit(calls, model)
+    assert smallest is not None
+    arena = None if share is None else int(smallest * share) // 16 * 16
+    theirs, ours = foreign.replay(calls, heap, arena=arena), replay(calls, model, arena=arena)
+    compared = ["requested_peak_bytes", "failed", "admitted_fraction", "lower_bound_bytes"]
+    assert {key: theirs[key] for key in compared} == {key: ours[key] for key in compared}
+    assert (theirs["failed"] == 0) == (share is None)
+    if share is None:
+        assert foreign.fit(calls, heap) == -(-smallest // 4) * 4
+        assert theirs["footprint_bytes"] == pytest.approx(ours["footprint_bytes"], abs=16)
+    else:
+        assert theirs["utilisation"] == pytest.approx(ours["utilisation"])
+
+
+def first_calls(whole: Trace, count: int) -> Trace:
+    columns = {key: getattr(whole, key)[:count] for key in ("op", "id", "size", "ts_us", "align")}
+    return Trace.from_columns(**columns, name="start")
+
+
+def test_what_lies_between_blocks_and_an_end_marker_is_not_footprint(make: Make) -> None:
+    source = BUMP.replace("{ next = memory;", "{ next = memory; *(uint64_t *)(next + bytes - 8) = 7;")
+    source = source.replace("end = next + bytes", "end = next + bytes - 8")
+    metrics = foreign.replay(THREE, make(source), fit=True)
+    assert metrics["footprint_bytes"] == 64 + 8
+    assert metrics["smallest_arena_bytes"] == 64 + 8
+
+
+def test_a_heap_that_clears_its_arena_says_so(make: Make) -> None:
+    source = "#include <string.h>\n" + BUMP.replace("{ next = memory;", "{ next = memory; memset(memory, 0, bytes);")
+    assert foreign.replay(THREE, make(source, BUMP_TOML + "zeroed = true\n"))["footprint_bytes"] == 64
+    assert foreign.replay(THREE, make(source))["footprint_bytes"] == foreign.LEAST_AMPLE
+
+
+SIZED = BUMP.replace(
+    "static unsigned char *next, *end;",
+    "static unsigned char pool[POOL_BYTES] __attribute__((aligned(8)));\nstatic unsigned char *next, *end;",
+).replace("size = (size", "if (!next) next = pool, end = pool + sizeof pool;\n    size = (size")
+SIZED_TOML = (
+    'style = "arena"\nsources = ["bump.c"]\nalign = 8\narray = "pool"\nmalloc = "bump_malloc"\nfree = "bump_free"\n'
+    'defines = { POOL_BYTES = "{bytes}" }\n'
+)
+
+
+def test_a_heap_with_its_own_array_is_compiled_for_each_size(make: Make, word_size: WordSize) -> None:
+    heap = make(SIZED, SIZED_TOML, word_size)
+    metrics = foreign.replay(THREE, heap, fit=True)
+    assert (metrics["footprint_bytes"], metrics["smallest_arena_bytes"]) == (64, 64)
+    assert foreign.addresses(THREE, heap, 72).tolist() == [0, 24, -1, 32]
+
+
+@pytest.mark.parametrize(("source", "toml"), [(BUMP, BUMP_TOML), (SIZED, SIZED_TOML)], ids=["arena", "array"])
+def test_each_timed_pass_starts_afresh(source: str, toml: str, make: Make, word_size: WordSize) -> None:
+    """A heap that never takes anything back, and ends the process where it is full, gets through several passes."""
+    source = "void abort(void);\n" + source.replace("return 0;", "abort();")
+    heap = make(source, toml, word_size)
+    metrics = foreign.replay(THREE, heap, arena=64, time=True)
+    assert metrics["ns_per_event"] is not None
+
+
+def test_realloc_is_emulated_where_the_heap_has_none(make: Make) -> None:
+    calls = trace((0, 1, 16), (2, 1, 100), (2, 1, 4), (3, 1, 0))
+    metrics = foreign.replay(calls, make())
+    assert metrics["footprint_bytes"] == 16 + 104 + 8
+    assert metrics["failed"] == 0
+
+
+def test_alignment_is_made_where_the_heap_gives_less(make: Make) -> None:
+    calls = trace((0, 1, 20), (0, 2, 20), (2, 2, 90), (3, 2, 0), align=[0, 64, 0, 0])
+    assert foreign.addresses(calls, make(), 1024).tolist() == [0, 64, 104, -1]
+    source = BUMP + (
+        "static void *bump_aligned(size_t align, size_t size)\n"
+        "{ while ((uintptr_t)next % align) next++; return bump_malloc(size); }\n"
+    )
+    heap = make(source, BUMP_TOML + 'aligned_alloc = "bump_aligned"\n')
+    assert foreign.addresses(calls, heap, 1024).tolist() == [0, 64, 88, -1]
+
+
+def test_what_the_heap_calls_usable_is_used(make: Make) -> None:
+    toml = BUMP_TOML + 'usable_size = "(void)pointer, 24"\n'
+    assert foreign.replay(trace((0, 1, 24), (0, 2, 20)), make(BUMP, toml))["failed"] == 0
+    with pytest.raises(ForeignHeapError, match="corrupted an object"):
+        foreign.replay(trace((0, 1, 16), (0, 2, 20), (3, 1, 0)), make(BUMP, toml))
+
+
+def test_calloc_is_only_called_where_the_adapter_names_it(make: Make) -> None:
+    toml = BUMP_TOML + 'calloc = "bump_malloc(4 * size)"\n'
+    assert foreign.replay(trace((0, 1, 8), (1, 2, 8)), make())["footprint_bytes"] == 16
+    assert foreign.addresses(trace((1, 1, 8), (1, 2, 8)), make(BUMP, toml), 1024).tolist() == [0, 32]
+
+
+# ---- the search ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guess", [0, 40, 96, 100, 104, 1000])
+@pytest.mark.parametrize("enough", [None, 104, 4096])
+def test_the_search_finds_the_one_threshold(guess: int, enough: int | None) -> None:
+    tried: list[int] = []
+
+    def serves(size: int) -> bool:
+        tried.append(size)
+        return size >= 100
+
+    assert smallest_arena(serves, 40, guess, 8, enough) == 104
+    assert all(size % 8 == 0 and 40 <= size <= max(guess, 200) for size in tried)
+
+
+def test_a_right_guess_takes_two_probes() -> None:
+    tried: list[int] = []
+    assert smallest_arena(lambda size: not tried.append(size) and size >= 100, 0, 100, 1) == 100
+    assert tried == [100, 99]
+
+
+def test_below_a_gap_the_search_ends_where_the_lower_neighbour_fails() -> None:
+    found = smallest_arena(lambda size: 50 <= size < 60 or size >= 90, 0, 200, 1)
+    assert found in (50, 90)
+
+
+@pytest.mark.parametrize("unit", [1, 8])
+def test_where_a_larger_arena_may_fail_the_first_success_from_below_counts(unit: int) -> None:
+    tried: list[int] = []
+
+    def serves(size: int) -> bool:
+        tried.append(size)
+        return 50_000 <= size < 50_800 or size >= 90_000
+
+    assert smallest_arena(serves, 40_000, 90_000, unit, steps=128) == 50_000
+    assert len(tried) < 300
+    assert all(size % unit == 0 for size in tried)
+
+
+# ---- heaps that misbehave ------------------------------------------------------------------------------------------
+
+BROKEN = {
+    "crashed (SIGSEGV) in call 2 (free)": BUMP.replace("{ (void)pointer; }", "{ *(volatile int *)8 = 1; }"),
+    "crashed (SIGABRT) in call 1 (malloc of 8 bytes)": "void abort(void);\n"
+    + BUMP.replace("size = (size", "if (size == 8) abort();\n    size = (size"),
+    "ended the process (exit code 3) in call 0 (malloc of 20 bytes)": "void _exit(int);\n"
+    + BUMP.replace("size = (size", "_exit(3);\n    size = (size"),
+    "ended the process (exit code 0) while it was initialised": "void _exit(int);\n"
+    + BUMP.replace("{ next = memory;", "{ _exit(0);"),
+    "gave no answer within 0.5 s, in call 2 (free)": BUMP.replace("{ (void)pointer; }", "{ for (;;) ; }"),
+    "corrupted an object (found in call 2 (free))": BUMP.replace(
+        "next += size;\n    return next - size", "return next"
+    ),
+    "returned a pointer that is not aligned to 8 bytes in call 0 (malloc of 20 bytes)": BUMP.replace(
+        "return next - size", "return next - size + 4"
+    ),
+    "returned memory outside its arena in call 0 (malloc of 20 bytes)": BUMP.replace(
+        "return next - size", "return next - size - 8"
+    ),
+    "wrote behind the end of its arena": BUMP.replace("{ next = memory;", "{ next = memory; next[bytes] = 1;"),
+}
+
+
+@pytest.mark.parametrize("reason", BROKEN)
+def test_a_heap_that_breaks_says_where(reason: str, make: Make) -> None:
+    heap = make(BROKEN[reason], BUMP_TOML + "time_limit = 0.5\n")
+    with pytest.raises(ForeignHeapError, match=re.escape(reason)):
+        foreign.replay(THREE, heap)
+
+
+def test_a_realloc_that_loses_the_content_is_found(make: Make) -> None:
+    heap = make(BUMP, BUMP_TOML + 'realloc = "bump_malloc(size)"\n')
+    with pytest.raises(ForeignHeapError, match=r"corrupted an object \(found in call 1 \(realloc of 100 bytes\)\)"):
+        foreign.replay(trace((0, 1, 16), (2, 1, 100)), heap)
+
+
+def test_what_a_heap_says_last_is_repeated(make: Make) -> None:
+    source = "#include <assert.h>\n" + BUMP.replace("size = (size", "assert(size != 8);\n    size = (size")
+    with pytest.raises(ForeignHeapError, match=r"SIGABRT.*Assertion `size != 8' failed"):
+        foreign.replay(THREE, make(source))
+
+
+def test_too_small_an_arena_may_crash_without_harm_to_the_search(make: Make) -> None:
+    source = "void abort(void);\n" + BUMP.replace("return 0;", "abort();")
+    assert foreign.fit(THREE, make(source)) == 64
+    refusing = make(BUMP, BUMP_TOML.replace('"bump_init"', '"bump_init(memory, bytes); if (bytes < 80) heap = NULL"'))
+    assert foreign.fit(THREE, refusing) == 80
+    with pytest.raises(ForeignHeapError, match="refused an arena of 72 bytes"):
+        foreign.replay(THREE, refusing, arena=72)
+
+
+def test_a_heap_that_can_never_serve_has_no_smallest_arena(make: Make) -> None:
+    source = BUMP.replace("return 0;", "return 0;\n    if (size == 8) return 0;")
+    metrics = foreign.replay(THREE, make(source, BUMP_TOML + "max_arena = 1048576\n"), fit=True)
+    assert (metrics["failed"], metrics["smallest_arena_bytes"]) == (1, None)
+
+
+# ---- shared objects and the system's libraries ---------------------------------------------------------------------
+
+ON_SYSTEM = """
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+#include <stddef.h>
+static char *next, *end;
+void *PREFIX(malloc)(size_t size)
+{
+    size = (size + 31u) / 16u * 16u;
+    if (!next || size > (size_t)(end - next)) {
+        next = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        end = next + (1 << 20);
+    }
+    *(size_t *)next = size - 16u;
+    next += size;
+    return next - size + 16;
+}
+void PREFIX(free)(void *pointer) { (void)pointer; }
+void *PREFIX(realloc)(void *pointer, size_t size)
+{
+    void *moved = PREFIX(malloc)(size);
+    if (pointer) {
+        size_t had = ((size_t *)pointer)[-2];
+        memcpy(moved, pointer, had < size ? had : size);
+    }
+    return moved;
+}
+"""
+
+
+def shared_object(tmp_path: Path, prefix: str) -> Path:
+    source, library = tmp_path / "system.c", tmp_path / f"lib{prefix or 'plain'}.so.1"
+    source.write_text(ON_SYSTEM)
+    define = f"-DPREFIX(name)={prefix}##name" if prefix else "-DPREFIX(name)=name"
+    command = ["cc", "-shared", "-fPIC", "-O1", "-fno-builtin", define, str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library
+
+
+CHURN = trace(
+    *((0, i, 1000) for i in range(200)), *((2, i, 3000) for i in range(100)), *((3, i, 0) for i in range(200))
+)
+
+
+def test_a_shared_object_takes_the_place_of_malloc(tmp_path: Path) -> None:
+    heap = heaps.resolve(str(shared_object(tmp_path, "")))
+    assert isinstance(heap, ForeignHeap)
+    metrics = foreign.replay(CHURN, heap, fit=True, time=True, arena=10)
+    written = 200 * 1024 + 100 * 3024
+    assert metrics["footprint_bytes"] == pytest.approx(written, abs=3 * 4096)
+    assert (metrics["failed"], metrics["smallest_arena_bytes"]) == (0, None)
+    assert metrics["ns_per_event"] is not None
+
+
+def test_a_shared_object_may_name_its_functions_in_an_adapter(tmp_path: Path) -> None:
+    library = shared_object(tmp_path, "my_")
+    with pytest.raises(HeapwrightError, match=r"missing style|style"):
+        write_and_resolve(library, 'malloc = "my_malloc"\n')
+    heap = write_and_resolve(
+        library, 'style = "libc"\nmalloc = "my_malloc"\nfree = "my_free"\nrealloc = "my_realloc"\n'
+    )
+    assert foreign.replay(CHURN, heap)["failed"] == 0
+    wrong = write_and_resolve(library, 'style = "libc"\nmalloc = "my_malloc"\nfree = "your_free"\n')
+    with pytest.raises(HeapwrightError, match=r"cannot be built: .*your_free"):
+        foreign.replay(CHURN, wrong)
+
+
+def write_and_resolve(library: Path, toml: str) -> ForeignHeap:
+    library.with_name(library.name.partition(".")[0] + ".toml").write_text(toml)
+    heap = heaps.resolve(str(library))
+    assert isinstance(heap, ForeignHeap)
+    return heap
+
+
+def test_the_c_library_is_measured() -> None:
+    heap = heaps.resolve("lib:glibc")
+    assert isinstance(heap, ForeignHeap)
+    metrics = foreign.replay(CHURN, heap, time=True)
+    assert isinstance(metrics["footprint_bytes"], int)
+    assert 400_000 <= metrics["footprint_bytes"] < 2_000_000
+    assert (metrics["requested_peak_bytes"], metrics["failed"]) == (400_000, 0)
+
+
+@pytest.mark.parametrize("name", ["mimalloc", "jemalloc", "tcmalloc"])
+def test_debians_allocators_are_measured(name: str) -> None:
+    heap = heaps.resolve(f"lib:{name}")
+    assert isinstance(heap, ForeignHeap)
+    try:
+        metrics = foreign.replay(CHURN, heap, time=True)
+    except HeapwrightError as error:
+        if os.environ.get("CI") or "is not installed" not in str(error):
+            raise
+        pytest.skip(str(error))
+    assert metrics["failed"] == 0
+    assert isinstance(metrics["footprint_bytes"], int)
+    assert metrics["footprint_bytes"] >= 400_000
+
+
+def test_a_missing_library_says_what_to_install(tmp_path: Path) -> None:
+    adapter = Adapter(style="libc", library="libnosuchheap.so.7", package="libnosuchheap7", word_size=64)
+    with pytest.raises(HeapwrightError, match=r"libnosuchheap.so.7 is not installed for 64-bit.*libnosuchheap7"):
+        foreign.replay(THREE, ForeignHeap(adapter, tmp_path, "lib:nosuch", (), adapter.library, 64))
+
+
+# ---- a recipe in front ---------------------------------------------------------------------------------------------
+
+FRONT = '[[pool]]\nkind = "fixed"\nsizes = [64, 1000]\ncounts = [4, 50]\n'
+
+
+def test_a_recipe_in_front_takes_what_it_can(tmp_path: Path) -> None:
+    (tmp_path / "front.toml").write_text(FRONT)
+    shared = shared_object(tmp_path, "")
+    whole, behind = heaps.resolve(f"{tmp_path}/front.toml+{shared}"), heaps.resolve(str(shared))
+    assert isinstance(whole, ForeignHeap)
+    assert isinstance(behind, ForeignHeap)
+    with_front, without = foreign.replay(CHURN, whole, time=True), foreign.replay(CHURN, behind)
+    assert (with_front["failed"], without["failed"]) == (0, 0)
+    assert isinstance(with_front["footprint_bytes"], int)
+    assert isinstance(without["footprint_bytes"], int)
+    saved = without["footprint_bytes"] - with_front["footprint_bytes"]
+    assert saved == pytest.approx(50 * 24, abs=4 * 4096)  # what the shared object spends on a header
+    small = trace((0, 1, 60), (0, 2, 50), (2, 1, 64), (3, 1, 0), (3, 2, 0))
+    in_front = foreign.replay(small, whole)["footprint_bytes"]
+    assert in_front is not None
+    assert in_front <= 2 * 4096
+
+
+def test_a_recipe_in_front_has_bounds(tmp_path: Path) -> None:
+    with pytest.raises(HeapwrightError, match="general pool without bounds"):
+        heaps.resolve("tlsf+lib:glibc")
+    (tmp_path / "front.toml").write_text(FRONT)
+    (tmp_path / "bump.c").write_text(BUMP)
+    (tmp_path / "bump.toml").write_text(BUMP_TOML)
+    with pytest.raises(HeapwrightError, match="without an arena of its own"):
+        heaps.resolve(f"{tmp_path}/front.toml+{tmp_path}/bump.c")
+
+
+# ---- the command line ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path, make: Make) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run the installed command in a folder with a trace, a good heap and a crashing one."""
+    THREE.write(tmp_path / "three.parquet")
+    make()
+    (tmp_path / "bad.c").write_text(BROKEN["crashed (SIGSEGV) in call 2 (free)"])
+    (tmp_path / "bad.toml").write_text(BUMP_TOML.replace("bump.c", "bad.c"))
+
+    def command(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return command
+
+
+def test_a_crash_costs_only_its_own_row(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
+    words = ("three.parquet", "--heap", "kingsley", "bad.c", "bump.toml", "--word-size", "64")
+    done = run("replay", *words, "--fit", "--time", "--json")
+    assert done.returncode == 0, done.stderr
+    kingsley, bad, bump = json.loads(done.stdout)
+    assert [one["heap"] for one in (kingsley, bad, bump)] == ["kingsley", "bad.c", "bump.toml"]
+    assert bump["metrics"]["smallest_arena_bytes"] == 64
+    assert kingsley["metrics"]["ns_per_event"] > 0
+    assert bump["metrics"]["ns_per_event"] > 0
+    assert bad["metrics"] == dict.fromkeys(METRICS)
+    assert bad["error"] == "bad.c: crashed (SIGSEGV) in call 2 (free)"
+    assert "error" not in bump
+    table = run("replay", *words)
+    assert table.returncode == 0, table.stderr
+    assert "No metrics: bad.c: crashed (SIGSEGV) in call 2 (free)" in table.stdout
+
+
+def test_fit_takes_foreign_heaps(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
+    done = run("fit", "three.parquet", "--heap", "bump.c", "bad.c", "--word-size", "64", "--step", "48", "--json")
+    assert done.returncode == 0, done.stderr
+    bump, bad = json.loads(done.stdout)
+    assert bump == {"trace": "three", "heap": "bump.c", "smallest_arena_bytes": 96}
+    assert bad["smallest_arena_bytes"] is None
+    assert "SIGSEGV" in bad["error"]
+
+
+@pytest.mark.parametrize(
+    ("heap", "says"),
+    [
+        ("lib:nosuch", "known: glibc, jemalloc, mimalloc, tcmalloc"),
+        ("missing.c", "missing.c: needs an adapter.*missing.toml beside it"),
+        ("heap_4.c", "--heap freertos-heap4=heap_4.c"),
+        ("freertos-heap4=nowhere", "nowhere is missing"),
+        ("freertos-heap=.", "did you mean freertos-heap"),
+        ("tlsf=.", "tlsf.c is missing; github.com/mattconte/tlsf"),
+        ("text.so", "not a shared object"),
+        ("wrong.toml", 'unknown key "mallok"; did you mean malloc'),
+        ("wrong.c", "wrong.c: cannot be built: .*error"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    heap: str, says: str, run: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
+) -> None:
+    (tmp_path / "text.so").write_text("no ELF")
+    (tmp_path / "wrong.c").write_text("this is no C")
+    (tmp_path / "wrong.toml").write_text('style = "libc"\nmallok = "x"\n')
+    if heap == "wrong.c":
+        (tmp_path / "wrong.toml").write_text('style = "libc"\nsources = ["wrong.c"]\n')
+    done = run("replay", "three.parquet", "--heap", heap, "--word-size", "64")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.search(says, done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_other_commands_say_that_they_take_recipes_only(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
+    for heap in ("lib:glibc", "bump.c", "bump.toml", "kingsley+lib:glibc"):
+        done = run("generate", heap, "-o", "out")
+        assert done.returncode == 1
+        assert f"{heap}: no recipe but a foreign heap" in done.stderr
+
+
+# ---- adapters ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ('style = "arena"', 'needs "init"'),
+        ('style = "libc"\ninit = "x"', 'are for style "arena"'),
+        ('style = "arena"\narray = "pool"', "a define that sets its size"),
+        ('style = "libc"\nlibrary = "x"\nsources = ["y"]', "not both"),
+        ('style = "libc"\nalign = 12', '"align": must be a power of two, not 12'),
+        ('style = "arena"\ninit = "x"\nmin_arena = 9\nmax_arena = 8', '"min_arena" 9 is above'),
+        ('style = "arena"\ninit = "x"\n[headers]\n"../x.h" = ""', "is not the name of a header"),
+        ("style = ", "not TOML"),
+        ('extends = "nothing"', "no such adapter"),
+    ],
+)
+def test_a_wrong_adapter_says_what_is_wrong(toml: str, says: str) -> None:
+    with pytest.raises(HeapwrightError, match=f"^mine.toml: .*{says}|^nothing: {says}"):
+        Adapter.parse(toml, "mine.toml")
+
+
+def test_an_adapter_extends_a_ready_made_one() -> None:
+    mine = Adapter.parse('extends = "umm-malloc"\ndefines = { UMM_FIRST_FIT = 1 }\nalign = 8', "mine.toml")
+    assert (mine.defines, mine.align, mine.max_arena) == ({"UMM_FIRST_FIT": 1}, 8, 262136)
+    assert mine.headers == adapters.ready_made("umm-malloc").headers
+
+
+@pytest.mark.parametrize("name", adapters.names())
+def test_ready_made_adapters_are_complete(name: str, tmp_path: Path) -> None:
+    adapter = adapters.ready_made(name)
+    assert adapter.name == name
+    assert adapter.source
+    assert adapter.about
+    assert not any(Path(source).is_absolute() for source in adapter.sources)
+    for header, text in adapter.headers.items():
+        path = tmp_path / header
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for header in adapter.headers:
+        defines = [f"-D{key}={value}" for key, value in adapter.defines.items()]
+        command = ["cc", "-w", "-fsyntax-only", *defines, "-x", "c", str(tmp_path / header)]
+        subprocess.run([word.replace("{bytes}", "4096") for word in command], check=True)
+
+
+RTOS_HEAP = """
+#include <stdlib.h>
+#include "FreeRTOS.h"
+#include "task.h"
+#if (configAPPLICATION_ALLOCATED_HEAP == 1)
+extern uint8_t ucHeap[configTOTAL_HEAP_SIZE];
+#else
+PRIVILEGED_DATA static uint8_t ucHeap[configTOTAL_HEAP_SIZE];
+#endif
+static size_t used;
+void *pvPortMalloc(size_t xWantedSize)
+{
+    void *pvReturn = NULL;
+    vTaskSuspendAll();
+    xWantedSize = (xWantedSize + portBYTE_ALIGNMENT_MASK) & ~(size_t)portBYTE_ALIGNMENT_MASK;
+    if (xWantedSize <= configTOTAL_HEAP_SIZE - used) {
+        pvReturn = &ucHeap[used];
+        used += xWantedSize;
+    }
+    (void)xTaskResumeAll();
+    traceMALLOC(pvReturn, xWantedSize);
+    configASSERT(((size_t)pvReturn & portBYTE_ALIGNMENT_MASK) == 0);
+    return pvReturn;
+}
+void vPortFree(void *pv) { traceFREE(pv, 0); }
+"""
+
+
+def test_an_rtos_heap_builds_with_the_stub_headers(tmp_path: Path, word_size: WordSize) -> None:
+    (tmp_path / "heap_4.c").write_text(RTOS_HEAP)
+    for name in (f"freertos-heap4={tmp_path}/heap_4.c", f"freertos-heap4={tmp_path}"):
+        heap = heaps.resolve(name, word_size)
+        assert isinstance(heap, ForeignHeap)
+        assert foreign.replay(THREE, heap, fit=True)["smallest_arena_bytes"] == 64

@@ -1,0 +1,364 @@
+"""Measuring on the target: emulators and compilers against each other, known counts, the host against the target."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_programs import absent
+
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.recipes import Recipe
+from heapwright.target import compilers, feed, measure, qemu_backend, unicorn_backend
+from heapwright.target.compilers import find_compiler
+from heapwright.target.cpus import CPUS
+from heapwright.target.image import Heap, Workshop
+from heapwright.target.measure import Session, calls_by_kind, find_backend
+from heapwright.traces import FREE, MALLOC, REALLOC, Trace
+
+CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
+
+
+def tools(cpu: str, compiler: str | None = None, *backends: str) -> None:
+    try:
+        find_compiler(CPUS[cpu], compiler)
+        for backend in backends:
+            find_backend(CPUS[cpu], backend)
+    except HeapwrightError as error:
+        absent("a tool of heapwright measure", str(error))
+
+
+@pytest.fixture(scope="session")
+def random_trace() -> Trace:
+    """100,000 calls: objects of 8 to 600 bytes, some resized, that live for 1 to 400 calls."""
+    random = np.random.default_rng(4)
+    calls: list[tuple[int, int, int]] = []
+    ends: list[tuple[int, int]] = []
+    number = 0
+    while len(calls) < 100_000:
+        if ends and ends[0][0] <= len(calls):
+            calls.append((FREE, ends.pop(0)[1], 0))
+            continue
+        calls.append((MALLOC, number, int(random.integers(8, 600))))
+        ends.append((len(calls) + int(random.integers(1, 400)), number))
+        ends.sort()
+        if number % 50 == 0:
+            calls.append((REALLOC, number, int(random.integers(8, 900))))
+        number += 1
+    op, id, size = zip(*calls[:100_000], strict=True)
+    return Trace.from_columns(op=op, id=id, size=size, name="random")
+
+
+def both(heap: str, cpu: str, compiler: str, trace: Trace) -> tuple[feed.Run, feed.Run]:
+    with Workshop(Heap.resolve(heap), find_compiler(CPUS[cpu], compiler)) as workshop:
+        image = workshop.image()
+        given = feed.Input.of(trace, CPUS[cpu], 1 << 20, 4096)
+        return unicorn_backend.run(image, given), qemu_backend.run(image, given)
+
+
+@pytest.mark.parametrize(("cpu", "compiler"), CORES)
+def test_emulators_agree_on_every_call(cpu: str, compiler: str, random_trace: Trace) -> None:
+    tools(cpu, compiler, "unicorn", "qemu")
+    unicorn, qemu = both("tlsf", cpu, compiler, random_trace)
+    assert len(unicorn.performed) == len(random_trace)
+    for key in ("performed", "refused", "arena"):
+        np.testing.assert_array_equal(getattr(unicorn, key), getattr(qemu, key))
+    np.testing.assert_array_equal(unicorn.counts["instructions"], qemu.counts["instructions"])
+    assert [key for key, counts in qemu.counts.items() if counts is not None] == ["instructions"]
+
+
+def test_three_runs_are_identical(random_trace: Trace) -> None:
+    tools("cortex-m3", None, "unicorn")
+    first, *others = (Session(backend="unicorn").measure("victim-bins", [random_trace], ["Os"]) for _ in range(3))
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("name", ["tlsf", "victim-bins", "kingsley", "drr-proposed"])
+def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: Trace) -> None:
+    tools(cpu, None, "unicorn")
+    found = measure(name, random_trace, cpu_name=cpu, backend="unicorn")
+    told = found["prediction"]
+    assert told["metadata_equal"] and told["metadata_bytes"] > 100
+    assert 0.5 < told["ratio"] < 2.5
+    assert (found["note"] is None) == (cpu != "cortex-m0plus")
+
+
+def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None:
+    from heapwright.replay import replay
+
+    tools("cortex-m3", None, "unicorn")
+    arena = 40_000
+    found = measure("tlsf", random_trace, arena=arena)
+    assert found["failed"] == replay(random_trace, zoo.load("tlsf"), arena=arena)["failed"] > 0
+    assert found["prediction"]["metadata_equal"]
+
+
+KNOWN = {
+    ("newlib-nano", "m3_fifo_2000"): ((48.7, 111, 21.0), (46.5, 57, 21.1)),
+    ("newlib", "m3_fifo_2000"): ((87.2, 488, 36.1), (55.3, 84, 29.1)),
+    ("picolibc", "m3_fifo_2000"): ((2638, 6172, 672), (36.9, 80, 18.8)),
+    ("newlib-nano", "m3_mixed_100000"): ((180.6, 547, None), (158.3, 472, None)),
+    ("newlib", "m3_mixed_100000"): ((68.8, 645, None), (55.5, 95, None)),
+}
+"""Mean and maximum of instructions and mean accesses of malloc and free, with Debian 12's libraries."""
+
+
+@pytest.mark.parametrize(("library", "trace"), KNOWN)
+def test_known_counts_of_c_libraries(library: str, trace: str, shared_data: Path) -> None:
+    tools("cortex-m3", "gcc", "unicorn")
+    found = measure(f"lib:{library}", Trace.read(shared_data / "synthetic" / f"{trace}.parquet"))
+    for kind, (mean, maximum, accesses) in zip(("malloc", "free"), KNOWN[library, trace], strict=True):
+        calls = found["calls"][kind]
+        assert calls["instructions_mean"] == pytest.approx(mean, rel=0.01)
+        assert calls["instructions_max"] == pytest.approx(maximum, rel=0.01)
+        if accesses is not None:
+            assert calls["accesses_mean"] == pytest.approx(accesses, rel=0.01)
+
+
+HEAP_FILE = """
+#include <stddef.h>
+#include <stdint.h>
+static unsigned char *next, *end;
+int heap_init(void *arena, size_t bytes) { next = arena; end = next + bytes; return 1; }
+void *heap_malloc(size_t n)
+{
+    unsigned char *p = next;
+    if (n > (size_t)(end - next)) { return NULL; }
+    *(volatile uint32_t *)p = (uint32_t)n;
+    next += (n + 7u) & ~(size_t)7u;
+    return p;
+}
+void heap_free(void *p) { (void)p; }
+"""
+
+
+def test_a_heap_of_ones_own(tmp_path: Path) -> None:
+    tools("cortex-m3", "gcc", "unicorn")
+    source = tmp_path / "bump.c"
+    source.write_text(HEAP_FILE)
+    trace = Trace.from_columns(op=[0, 0, 2, 3], id=[1, 2, 2, 1], size=[16, 24, 99, 0], name="four")
+    found = measure(str(source), trace, compiler="gcc")
+    malloc, free = found["calls"]["malloc"], found["calls"]["free"]
+    assert (malloc["count"], malloc["arena_stores_mean"], malloc["arena_loads_mean"]) == (2, 1, 0)
+    assert (free["instructions_max"], free["accesses_max"], free["stack_bytes_max"]) == (1, 0, 0)
+    assert found["calls"]["realloc"]["refused"] == 1
+    assert found["prediction"] is None and found["footprint_bytes"] is None
+    assert 20 < found["code_bytes"]["malloc"] < 80 and 2 <= found["code_bytes"]["free"] <= 4
+
+
+def test_python_hooks_count_what_the_native_ones_do() -> None:
+    """An independent counter: Python hooks, lengths of instructions by the manual's rule."""
+    tools("cortex-m3", "gcc", "unicorn")
+    import unicorn
+
+    trace = Trace.from_columns(op=[0, 0, 3, 0, 3], id=[1, 2, 1, 3, 2], size=[40, 1500, 0, 40, 0])
+    with Workshop(Heap.resolve("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
+        machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536))
+    counted: list[list[int]] = []
+    begin, end = machine.counter.begin, machine.counter.end
+    inside = False
+
+    def block(core: unicorn.Uc, address: int, size: int, _: object) -> None:
+        nonlocal inside
+        if address in (begin, end):
+            inside = address == begin
+            if inside:
+                counted.append([0, 0, 0])
+        elif inside:
+            halves = np.frombuffer(core.mem_read(address, size), "<u2")
+            at = 0
+            while at < len(halves):
+                at += 2 if halves[at] >> 11 >= 0x1D else 1
+                counted[-1][0] += 1
+
+    def access(_: unicorn.Uc, kind: int, *__: object) -> None:
+        if inside:
+            counted[-1][1 if kind == unicorn.UC_MEM_READ else 2] += 1
+
+    machine.core.hook_add(unicorn.UC_HOOK_BLOCK, block)
+    machine.core.hook_add(unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE, access)
+    machine.emulate()
+    np.testing.assert_array_equal(machine.calls[:, :3], counted)
+    assert len(counted) == len(trace) + feed.STUBS
+
+
+def test_cycles_of_the_stub_are_the_manuals() -> None:
+    """bx lr: one cycle, and 1 to 3 for the pipeline; nine nops more are nine cycles."""
+    tools("cortex-m3", "gcc", "unicorn")
+    trace = Trace.from_columns(op=[0], id=[1], size=[40])
+    with Workshop(Heap.resolve("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
+        machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536))
+        machine.emulate()
+    assert machine.calls[:2, 6:].tolist() == [[2, 3, 4], [11, 12, 13]]
+
+
+def test_an_emulator_that_counts_wrongly_is_refused() -> None:
+    run = feed.Run(np.zeros(0, np.int64), np.zeros(0, bool), {}, (1, 10, 14), 0x5A, True, 0, np.zeros(0, np.uint8))
+    with pytest.raises(HeapwrightError, match=r"self-test failed.*pip install 'unicorn>=2.0.1,<2.1.4'"):
+        feed.check_stubs(run, CPUS["cortex-m3"], "unicorn 2.1.4", unicorn_backend.REMEDY)
+
+
+def test_missing_tools_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for compiler in (None, "gcc", "zig"):
+        with pytest.raises(HeapwrightError, match=r"pip install|apt-get install --no-install-recommends gcc-arm"):
+            find_compiler(CPUS["cortex-m3"], compiler)
+    for backend in (None, "unicorn", "qemu"):
+        with pytest.raises(HeapwrightError, match=r"pip install|apt-get install --no-install-recommends qemu"):
+            find_backend(CPUS["cortex-m3"], backend)
+
+
+def test_phases_are_told_apart() -> None:
+    tools("cortex-m3", None, "unicorn")
+    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 8, 0], phase=[0, 1, 1], phases=("boot", "steady"))
+    found = measure("tlsf", trace)
+    assert found["phases"]["boot"]["malloc"]["count"] == found["phases"]["steady"]["free"]["count"] == 1
+    assert found["phases"]["boot"]["free"]["instructions_mean"] is None
+
+
+def test_statistics_of_known_counts() -> None:
+    trace = Trace.from_columns(op=[0, 0, 0, 3], id=[1, 2, 3, 1], size=[8] * 4)
+    counts = dict.fromkeys(feed.COUNTS) | {"instructions": np.array([10, 30, 20, 5])}
+    run = feed.Run(np.arange(4), np.array([False, True, False, False]), counts, (), 0, True, 0, np.zeros(0, np.uint8))
+    malloc = calls_by_kind(run, trace)["malloc"]
+    assert (malloc["instructions_mean"], malloc["instructions_median"], malloc["instructions_p999"]) == (20, 20, 30)
+    assert (malloc["instructions_max"], malloc["instructions_max_call"], malloc["refused"]) == (30, 1, 1)
+    assert malloc["loads_mean"] is None and malloc["cycles"] is None
+    assert malloc["instructions_histogram"] == [[10, 1], [20, 1], [30, 1]]
+
+
+def test_command_prints_the_documented_json(tmp_path: Path) -> None:
+    tools("cortex-m3", None, "unicorn")
+    from heapwright.traces import Trace as Table
+
+    path = tmp_path / "small.parquet"
+    Table.from_columns(op=[0, 3], id=[1, 1], size=[100, 0], ts_us=[0, 1]).write(path)
+    command = [str(Path(sys.executable).with_name("heapwright")), "measure", "tlsf", str(path), "--json"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert {"cpu", "compiler", "backend", "code_bytes", "calls"} <= set(found)
+    assert {"malloc", "free", "realloc", "total", "O0", "O2", "O3"} <= set(found["code_bytes"])
+    keys = {"count", "instructions_mean", "instructions_p999", "instructions_max", "accesses_mean"}
+    assert keys <= set(found["calls"]["malloc"])
+    bad = subprocess.run([*command[:2], "lib:glibc", str(path)], capture_output=True, text=True)
+    assert bad.returncode == 1 and bad.stderr.count("\n") == 1 and "newlib-nano" in bad.stderr
+
+
+def test_recipe_objects_are_measured_as_files_are() -> None:
+    tools("cortex-m3", None, "unicorn")
+    trace = Trace.from_columns(op=[0, 3], id=[1, 1], size=[100, 0])
+    recipe = Recipe.parse('name = "x"\n[[pool]]\nkind = "general"\n', "x")
+    assert measure(recipe, trace)["heap"] == "x"
+
+
+@pytest.fixture
+def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three recipes are enough to be told apart; each takes a compile."""
+    monkeypatch.setattr("heapwright.zoo.names", lambda: ["kingsley", "tlsf", "victim-bins"])
+
+
+class NoSpace:
+    """Nothing beside the zoo."""
+
+    def recipes(self) -> list[Recipe]:
+        return []
+
+
+@pytest.fixture
+def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
+    from heapwright.explore import explore
+
+    path = tmp_path / "trace.parquet"
+    columns = {key: getattr(random_trace, key)[:4000] for key in ("op", "id", "size")}
+    Trace.from_columns(**columns, ts_us=np.arange(4000)).write(path)
+    explore([Trace.read(path)], NoSpace(), study_path=tmp_path / "study.duckdb")
+    return tmp_path / "study.duckdb"
+
+
+def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
+    tools("cortex-m3", None, "unicorn")
+    from heapwright.study import Study
+    from heapwright.target.front import measure_front
+
+    found = {one["heap"]: one for one in measure_front(small_study)}
+    with Study.open(small_study) as study:
+        front = study.front(("instructions_pair_mean", "footprint_bytes", "code_bytes"))
+        tlsf = study.candidate("tlsf")
+        details = study.measured()
+    assert {one.label for one in front} <= set(found) and front
+    calls = found["tlsf"]["calls"]
+    pair = calls["malloc"]["instructions_mean"] + calls["free"]["instructions_mean"]
+    assert tlsf.metrics["instructions_pair_mean"] == pytest.approx(pair)
+    assert tlsf.metrics["code_bytes"] == found["tlsf"]["code_bytes"]["total"]
+    assert [detail for *_, id, _, detail in details if id == tlsf.id] == [found["tlsf"]]
+    measure_front(small_study, level="O2")
+    with Study.open(small_study) as study:
+        assert len(study.measured()) == 2 * len(details)
+        assert study.candidate("tlsf").metrics["instructions_malloc_mean"] < tlsf.metrics["instructions_malloc_mean"]
+
+
+def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: Path) -> None:
+    tools("cortex-m3", None, "unicorn")
+    from heapwright.report import write_report
+    from heapwright.study import Study
+    from heapwright.target.front import measure_front
+
+    source = tmp_path / "bump.c"
+    source.write_text(HEAP_FILE)
+    found = {one["heap"]: one for one in measure_front(small_study, beside=[str(source)])}
+    with Study.open(small_study) as study:
+        assert study.combined.find(str(source)) is None
+    write_report(small_study, tmp_path / "report.html", plots=tmp_path / "plots")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    part = text[text.index("On the target: trace") :]
+    part = part[: part.index("</section>")]
+    for heap in ("tlsf", str(source)):
+        calls = found[heap]["calls"]["malloc"]
+        row = part[part.index(heap) :]
+        assert f"<td>{calls['instructions_max']:,}</td>" in row[: row.index("</tr>")]
+    assert "equals the host&#39;s byte for byte" in part
+    drawn = {path.name for path in (tmp_path / "plots").glob("*.svg")}
+    assert {"instructions-malloc-1-trace.svg", "instructions-free-1-trace.svg", "trade-off-target.svg"} <= drawn
+
+
+def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
+    tools("cortex-m3", "gcc")
+    from heapwright.explore import explore
+    from heapwright.study import Study
+
+    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
+    explore([trace], NoSpace(), "footprint_bytes,code_bytes", tmp_path / "study.duckdb")
+    with Study.open(tmp_path / "study.duckdb") as study:
+        sizes = {one.candidate.label: one.candidate.metrics["code_bytes"] for one in study.zoo_standings()}
+    assert sizes["tlsf"] == measure("tlsf", trace, compiler="gcc")["code_bytes"]["total"]
+    assert sizes["kingsley"] < sizes["victim-bins"]
+
+
+@pytest.mark.parametrize("name", ["binary-buddy", "variable-pool", "st-compact-memmgr", "contiki-mmem"])
+def test_other_kinds_of_pools_leave_the_hosts_metadata_too(name: str, random_trace: Trace) -> None:
+    tools("cortex-m3", None, "unicorn")
+    trace = Trace.from_columns(**{key: getattr(random_trace, key)[:1500] for key in ("op", "id", "size")})
+    found = Session(backend="unicorn").measure(name, [trace], ["Os"])[0]
+    assert found["prediction"]["metadata_equal"] and not found["failed"]
+    assert {"malloc", "realloc", "free"} == set(found["calls"])
+    assert found["code_bytes"]["malloc"] < found["code_bytes"]["total"]
+
+
+def test_kinds_of_calls_are_told_apart() -> None:
+    """A calloc counts as the malloc it starts with, and once more whole, with clearing."""
+    tools("cortex-m3", None, "unicorn")
+    op, size, align = [0, 1, 0, 2, 3], [400, 400, 400, 500, 0], [0, 0, 64, 0, 0]
+    trace = Trace.from_columns(op=op, id=[1, 2, 3, 1, 2], size=size, align=align)
+    found = Session(backend="unicorn").measure("tlsf", [trace], ["Os"])[0]
+    calls = found["calls"]
+    assert {kind: one["count"] for kind, one in calls.items()} == {
+        "malloc": 2, "calloc": 1, "aligned": 1, "realloc": 1, "free": 1
+    }  # fmt: skip
+    assert calls["calloc"]["stores_mean"] >= calls["malloc"]["stores_mean"] + 100
+    assert found["prediction"]["metadata_equal"]

@@ -1,0 +1,723 @@
+"""Buddy, partition and compact pools: behaviour worked out by hand, and what their papers say of them.
+
+Behaviour tables are as in tests/integration/test_core_layout.py: a call and the heap after it, as |offset:size:state|
+in order of address, headers included; offsets count from the end of the control data and the regions.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import SANITIZED, compile_c, write_heaps
+from numpy.typing import NDArray
+
+from heapwright.errors import HeapwrightError
+from heapwright.generate.emit import generated_files
+from heapwright.policy import policy
+from heapwright.recipes import Recipe
+from heapwright.replay import (
+    HEAP_MAP_STATES,
+    call_records,
+    fit,
+    handles_outside_bytes,
+    heap_map,
+    lower_bound,
+    metadata,
+    policy_struct,
+    replay,
+    timeline,
+)
+from heapwright.traces import FREE, MALLOC, REALLOC, Trace
+
+
+def recipe(*pools: dict[str, Any], **heap: Any) -> Recipe:
+    return Recipe.from_dict({**heap, "pool": list(pools)})
+
+
+def partitions(**keys: Any) -> Recipe:
+    return recipe({"kind": "partition", "size": 64, **keys})
+
+
+def buddy(**keys: Any) -> Recipe:
+    return recipe({"kind": "buddy", **keys})
+
+
+def random_trace(seed: int, calls: int = 3000, largest: int = 900) -> Trace:
+    """Objects come, grow, shrink and go; about 100 live at a time."""
+    rng = random.Random(seed)
+    rows: list[tuple[int, int, int]] = []
+    live: list[int] = []
+    for i in range(calls):
+        kind = rng.random()
+        if live and kind < 0.1:
+            rows.append((REALLOC, rng.choice(live), rng.randrange(largest)))
+        elif live and (kind < 0.5 or len(live) > 100):
+            rows.append((FREE, live.pop(rng.randrange(len(live))), 0))
+        else:
+            live.append(i)
+            rows.append((MALLOC, i, rng.randrange(largest) if rng.random() < 0.5 else 40))
+    op, id_, size = zip(*rows, strict=True)
+    return Trace.from_columns(op=op, id=id_, size=size, name=f"random-{seed}")
+
+
+def split_adds_up(found: dict[str, Any], control: int) -> bool:
+    """Whether what is left of the footprint without its other parts can have been requested at one time."""
+    parts = found["internal_bytes"] + found["external_bytes"] + found["header_bytes"] + control
+    return bool(0 < found["footprint_bytes"] - parts <= found["requested_peak_bytes"])
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_c(tmp_path_factory.mktemp("script") / "script", "script.c", flags=["-std=gnu11", *SANITIZED])
+
+
+def play(script: Path, folder: Path, heap: Recipe, table: str, room: int) -> None:
+    """Perform the table's calls in an arena with `room` bytes for blocks and compare the heap after each."""
+    path = write_heaps(folder / "heap", [(int(policy(heap)["fixed_end"]) + room, heap)])
+    lines = [line.strip() for line in table.strip().splitlines()]
+    calls = [line[: min(index for index in (line.find("|"), line.find("refused")) if index >= 0)] for line in lines]
+    done = subprocess.run([script, path], input="\n".join(calls) + "\n", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = [f"{call}{drawn}" for call, drawn in zip(calls, done.stdout.splitlines(), strict=True)]
+    assert "\n".join(found) == "\n".join(lines)
+
+
+# ---- partition ---------------------------------------------------------------------------------------------------
+
+
+GROUPS = """
+    malloc a 10     |0:64:a|
+    malloc b 130    |0:64:a|64:192:b|
+    malloc c 64     |0:64:a|64:192:b|256:64:c|
+    malloc d 65     |0:64:a|64:192:b|256:64:c|320:128:d|
+    free b          |0:64:a|64:192:.|256:64:c|320:128:d|
+    malloc e 100    |0:64:a|64:128:e|192:64:.|256:64:c|320:128:d|
+    free a          |0:64:.|64:128:e|192:64:.|256:64:c|320:128:d|
+    malloc f 64     |0:64:f|64:128:e|192:64:.|256:64:c|320:128:d|
+    free c          |0:64:f|64:128:e|192:128:.|320:128:d|
+    free f          |0:64:.|64:128:e|192:128:.|320:128:d|
+    free e          |0:320:.|320:128:d|
+    malloc g 65     |0:128:g|128:192:.|320:128:d|
+    realloc g 150   |0:192:g|192:128:.|320:128:d|
+    realloc g 400   refused |0:192:g|192:128:.|320:128:d|
+    realloc d 192   |0:192:g|192:128:.|320:192:d|
+    realloc d 193   refused |0:192:g|192:128:.|320:192:d|
+    realloc d 1     |0:192:g|192:128:.|320:64:d|
+    realloc g 64    |0:64:g|64:256:.|320:64:d|
+    free d          |0:64:g|
+    malloc h 448    |0:64:g|64:448:h|
+    malloc i 1      refused |0:64:g|64:448:h|
+"""
+"""Eight partitions of 64 bytes. f takes the hole that a left, the first by address, not the one at 192; freeing e joins
+what lies on both sides; freeing d gives it and the hole ahead of it back to the top."""
+
+
+def test_groups_of_partitions(script: Path, tmp_path: Path) -> None:
+    play(script, tmp_path, partitions(descriptor_bytes=16), GROUPS, room=8 * (64 + 16))
+
+
+def test_counted_partitions_do_the_same_in_a_region(script: Path, tmp_path: Path) -> None:
+    """Offsets count from the end of the region, whose data are its last 512 bytes; what lies behind is not touched."""
+    table = GROUPS
+    for offset in sorted(range(0, 512, 64), reverse=True):
+        table = table.replace(f"|{offset}:", f"|{offset - 512}:")
+    play(script, tmp_path, partitions(count=8), table, room=100)
+
+
+def test_orders_and_fits_of_free_groups(script: Path, tmp_path: Path) -> None:
+    """Holes of 3, 1 and 2 partitions, freed in this order; a request for one partition takes each order's own."""
+    holes = """
+        malloc a 192    |0:192:a|
+        malloc b 1      |0:192:a|192:64:b|
+        malloc c 64     |0:192:a|192:64:b|256:64:c|
+        malloc d 1      |0:192:a|192:64:b|256:64:c|320:64:d|
+        malloc e 128    |0:192:a|192:64:b|256:64:c|320:64:d|384:128:e|
+        malloc f 1      |0:192:a|192:64:b|256:64:c|320:64:d|384:128:e|512:64:f|
+        free a          |0:192:.|192:64:b|256:64:c|320:64:d|384:128:e|512:64:f|
+        free c          |0:192:.|192:64:b|256:64:.|320:64:d|384:128:e|512:64:f|
+        free e          |0:192:.|192:64:b|256:64:.|320:64:d|384:128:.|512:64:f|
+    """
+    cases = {
+        ("address", "first", 64): "|0:64:x|64:128:.|192:64:b|256:64:.|320:64:d|384:128:.|512:64:f|",
+        ("lifo", "first", 64): "|0:192:.|192:64:b|256:64:.|320:64:d|384:64:x|448:64:.|512:64:f|",
+        ("size", "first", 64): "|0:192:.|192:64:b|256:64:x|320:64:d|384:128:.|512:64:f|",
+        ("address", "best", 64): "|0:192:.|192:64:b|256:64:x|320:64:d|384:128:.|512:64:f|",
+        ("address", "best", 65): "|0:192:.|192:64:b|256:64:.|320:64:d|384:128:x|512:64:f|",
+        ("address", "first", 65): "|0:128:x|128:64:.|192:64:b|256:64:.|320:64:d|384:128:.|512:64:f|",
+    }
+    for (order, fits, size), drawn in cases.items():
+        table = f"{holes}    malloc x {size}     {drawn}\n"
+        play(script, tmp_path, partitions(order=order, fit=fits), table, room=2000)
+
+
+def test_groups_that_never_merge(script: Path, tmp_path: Path) -> None:
+    table = """
+        malloc a 128    |0:128:a|
+        malloc b 64     |0:128:a|128:64:b|
+        free a          |0:128:.|128:64:b|
+        free b          |0:128:.|128:64:.|
+        malloc c 192    |0:128:.|128:64:.|192:192:c|
+        malloc d 64     |0:64:d|64:64:.|128:64:.|192:192:c|
+    """
+    play(script, tmp_path, partitions(coalesce="never"), table, room=4 * 400)
+
+
+@pytest.mark.parametrize("count", ["grow", 1000])
+def test_descriptors_belong_to_the_footprint(count: Any) -> None:
+    """32 bytes for each partition that was ever covered are headers; free memory is what else is not in use."""
+    heap = partitions(count=count)
+    trace = Trace.from_columns(op=[0, 0, 0, 3, 0], id=[1, 2, 3, 2, 4], size=[64, 100, 1, 0, 64])
+    found = replay(trace, heap, check_invariants=True)
+    control = policy(heap)["control"]
+    assert found["header_bytes"] == 4 * 32
+    assert found["footprint_bytes"] == control + 4 * (64 + 32)
+    assert found["internal_bytes"] == 4 * 64 - 165
+    assert found["external_bytes"] == 0
+    assert found["requested_peak_bytes"] == 165
+
+
+def test_growing_partitions_need_no_more_than_their_high_water_mark() -> None:
+    for seed, order, fits in [(1, "address", "first"), (2, "lifo", "best"), (3, "size", "first")]:
+        heap = partitions(order=order, fit=fits)
+        trace = random_trace(seed)
+        found = replay(trace, heap, check_invariants=True)
+        assert fit(trace, heap) == found["footprint_bytes"]
+        assert split_adds_up(found, policy(heap)["fixed_end"])
+
+
+def test_the_map_shows_descriptors_on_either_side() -> None:
+    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[100, 10, 0])
+    drawn: dict[Any, list[tuple[int, str]]] = {}
+    for count in ("grow", 4):
+        found = heap_map(trace, partitions(count=count), columns=3)
+        last = found["blocks"][found["blocks"]["column"] == 2]
+        drawn[count] = [(int(run["size"]), HEAP_MAP_STATES[run["state"]]) for run in last]
+        assert sum(size for size, _ in drawn[count]) == found["footprint"]
+    groups = [(128, "free"), (64, "payload in use")]
+    assert drawn["grow"][1:] == [*groups, (96, "header")]
+    assert drawn[4][1:] == [(96, "header"), (32, "untouched"), *groups, (64, "untouched")]
+
+
+# ---- loss systems: Elsayed and Galal -------------------------------------------------------------------------------
+
+
+FIXED_POOL = recipe({"kind": "fixed", "sizes": [2048], "counts": [272]})
+VARIABLE_POOL = recipe({"kind": "partition", "count": 1024})
+
+
+def loss_system(rate: float, requests: int, least: int, most: int, seed: int) -> Trace:
+    """Poisson arrivals, sizes uniform from `least` to `most`, held for an exponential time with mean 1 (a second)."""
+    rng = np.random.default_rng(seed)
+    arrival = np.cumsum(rng.exponential(1 / rate, requests))
+    release = arrival + rng.exponential(1.0, requests)
+    times = np.concatenate([arrival, release])
+    order = np.argsort(times, kind="stable")
+    ids = np.tile(np.arange(requests), 2)
+    sizes: NDArray[np.int64] = np.concatenate([rng.integers(least, most + 1, requests), np.zeros(requests, np.int64)])
+    return Trace.from_columns(
+        op=np.repeat([MALLOC, FREE], requests)[order],
+        id=ids[order],
+        size=sizes[order],
+        ts_us=(times[order] * 1e6).astype(np.int64),
+    )
+
+
+def erlang_b(load: float, servers: int) -> float:
+    """Blocked share of the requests (Erlang 1917), by the recursion over servers."""
+    blocked = 1.0
+    for count in range(1, servers + 1):
+        blocked = load * blocked / (count + load * blocked)
+    return blocked
+
+
+def test_erlang_b_is_the_textbook_one() -> None:
+    assert erlang_b(2.0, 2) == pytest.approx(0.4)
+    assert erlang_b(500.0, 272) == pytest.approx(0.458, abs=0.001)
+
+
+@pytest.mark.parametrize("buffers", [20, 272])
+@pytest.mark.parametrize("crowding", [0.8, 1.0, 1.8])
+def test_a_fixed_pool_under_poisson_load_follows_erlang_b(buffers: int, crowding: float) -> None:
+    """Whether a request is refused depends on the number of buffers alone. Refusals come in runs of about one holding
+    time, so the standard error is that of so many independent runs."""
+    requests = 40_000
+    load = crowding * buffers
+    heap = recipe({"kind": "fixed", "sizes": [2048], "counts": [buffers]})
+    found = replay(loss_system(load, requests, 80, 2000, 1), heap)
+    refused = found["failed"]
+    expected = erlang_b(load, buffers)
+    assert refused is not None
+    deviation = (expected * (1 - expected) / requests * 2 * load) ** 0.5
+    assert refused / requests == pytest.approx(expected, abs=4 * deviation)
+
+
+def test_both_pools_have_the_same_memory() -> None:
+    """272 x 2048 bytes and 1024 x 512 with 32 bytes of descriptor each: what Elsayed and Galal compare."""
+    sizes = [int(policy(heap)["fixed_end"] - policy(heap)["control"]) for heap in (FIXED_POOL, VARIABLE_POOL)]
+    assert sizes == [272 * 2048, 1024 * (512 + 32)]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("interval", "fixed", "variable"), [(0.001, 0.272, 0.36), (0.002, 0.542, 0.75), (0.003, 0.804, 0.999)]
+)
+def test_a_variable_pool_admits_more_than_a_fixed_one(interval: float, fixed: float, variable: float) -> None:
+    """Their first experiment: 80 to 2000 bytes; expected values from an independent simulation of the same rules."""
+    trace = loss_system(1 / interval, 100_000, 80, 2000, 7)
+    admitted = [replay(trace, heap)["admitted_fraction"] for heap in (FIXED_POOL, VARIABLE_POOL)]
+    assert admitted == pytest.approx([fixed, variable], abs=0.015)
+
+
+# ---- buddy ---------------------------------------------------------------------------------------------------------
+
+
+def test_buddies(script: Path, tmp_path: Path) -> None:
+    """16-byte blocks hold 12 bytes. b needs 32 and goes to the next multiple of 32; the gap is a free block of 16,
+    which c takes. Freed buddies join; what ends at the top goes back to it."""
+    table = """
+        malloc a 12     |0:16:a|
+        malloc b 13     |0:16:a|16:16:.|32:32:b|
+        malloc c 1      |0:16:a|16:16:c|32:32:b|
+        malloc d 100    |0:16:a|16:16:c|32:32:b|64:64:.|128:128:d|
+        malloc e 20     |0:16:a|16:16:c|32:32:b|64:32:e|96:32:.|128:128:d|
+        free a          |0:16:.|16:16:c|32:32:b|64:32:e|96:32:.|128:128:d|
+        free b          |0:16:.|16:16:c|32:32:.|64:32:e|96:32:.|128:128:d|
+        malloc f 10     |0:16:f|16:16:c|32:32:.|64:32:e|96:32:.|128:128:d|
+        free c          |0:16:f|16:16:.|32:32:.|64:32:e|96:32:.|128:128:d|
+        free f          |0:64:.|64:32:e|96:32:.|128:128:d|
+        free e          |0:128:.|128:128:d|
+        malloc g 28     |0:32:g|32:32:.|64:64:.|128:128:d|
+        realloc g 60    |0:64:g|64:64:.|128:128:d|
+        realloc g 124   |0:128:g|128:128:d|
+        realloc g 12    |0:16:g|16:16:.|32:32:.|64:64:.|128:128:d|
+        free d          |0:16:g|
+        realloc g 250   |0:256:g|
+        realloc g 253   refused |0:256:g|
+        malloc h 300    refused |0:256:g|
+        free g          |
+    """
+    play(script, tmp_path, buddy(), table, room=500)
+
+
+def test_the_last_freed_buddy_is_taken_first_and_halves_go_low_first(script: Path, tmp_path: Path) -> None:
+    table = """
+        malloc a 60     |0:64:a|
+        malloc b 60     |0:64:a|64:64:b|
+        malloc c 60     |0:64:a|64:64:b|128:64:c|
+        malloc d 60     |0:64:a|64:64:b|128:64:c|192:64:d|
+        malloc e 60     |0:64:a|64:64:b|128:64:c|192:64:d|256:64:e|
+        free d          |0:64:a|64:64:b|128:64:c|192:64:.|256:64:e|
+        free a          |0:64:.|64:64:b|128:64:c|192:64:.|256:64:e|
+        malloc f 12     |0:16:f|16:16:.|32:32:.|64:64:b|128:64:c|192:64:.|256:64:e|
+        malloc g 28     |0:16:f|16:16:.|32:32:g|64:64:b|128:64:c|192:64:.|256:64:e|
+        free c          |0:16:f|16:16:.|32:32:g|64:64:b|128:128:.|256:64:e|
+        malloc h 124    |0:16:f|16:16:.|32:32:g|64:64:b|128:128:h|256:64:e|
+    """
+    play(script, tmp_path, buddy(), table, room=500)
+
+
+def test_buddies_of_the_largest_order_stay_apart(script: Path, tmp_path: Path) -> None:
+    table = """
+        malloc a 28     |0:32:a|
+        malloc b 28     |0:32:a|32:32:b|
+        malloc c 8      |0:32:a|32:32:b|64:16:c|
+        malloc d 29     refused |0:32:a|32:32:b|64:16:c|
+        free a          |0:32:.|32:32:b|64:16:c|
+        free b          |0:32:.|32:32:.|64:16:c|
+        free c          |
+    """
+    play(script, tmp_path, buddy(max_block=32), table, room=500)
+
+
+def test_a_buddy_heap_needs_no_more_than_its_high_water_mark() -> None:
+    for seed, keys in enumerate([{}, {"header": 1}, {"min_block": 64}, {"max_block": 1024}]):
+        heap = buddy(**keys)
+        trace = random_trace(seed)
+        found = replay(trace, heap, check_invariants=True)
+        assert found["failed"] == 0
+        assert fit(trace, heap) == found["footprint_bytes"]
+        assert split_adds_up(found, policy(heap)["fixed_end"])
+
+
+def test_requests_of_1500_bytes_take_2048() -> None:
+    trace = Trace.from_columns(op=[0], id=[1], size=[1500])
+    found = replay(trace, buddy())
+    assert (found["header_bytes"], found["internal_bytes"]) == (4, 2048 - 4 - 1500)
+
+
+@pytest.mark.parametrize(
+    ("below", "lists"),
+    [
+        ({"kind": "buddy"}, [(12, 12), (28, 1), (60, 60)]),
+        ({"kind": "partition", "size": 32}, [(32, 1), (64, 64), (96, 70)]),
+    ],
+)
+def test_quick_lists_hold_blocks_of_these_pools(below: dict[str, Any], lists: list[tuple[int, int]]) -> None:
+    """Sizes that get the same block share a list; a hit neither splits nor merges."""
+    capacities = [capacity for capacity, _ in lists]
+    by_list = recipe({"kind": "quick", "sizes": [size for _, size in lists]}, below).canonical()
+    if below["kind"] == "buddy":
+        assert by_list.pools[0].sizes == (12, 60)  # type: ignore[union-attr]
+    else:
+        assert by_list.pools[0].sizes == tuple(capacities)  # type: ignore[union-attr]
+    for front in ({"sizes": capacities}, {"up_to": 96}):
+        heap = recipe({"kind": "quick", **front}, below)
+        trace = Trace.from_columns(op=[0, 0, 3, 0, 3], id=[1, 2, 1, 3, 3], size=[60, 500, 0, 57, 0])
+        plain = replay(trace, recipe(below), check_invariants=True)
+        cached = replay(trace, heap, check_invariants=True)
+        assert cached["footprint_bytes"] == pytest.approx(plain["footprint_bytes"], abs=100), "the lists' heads"
+        assert cached != plain
+        replay(random_trace(3), heap, check_invariants=True)
+
+
+# ---- compact -------------------------------------------------------------------------------------------------------
+
+
+def compact(align: int = 4, link_bytes: int = 4, **keys: Any) -> Recipe:
+    return recipe({"kind": "compact", **keys}, align=align, link_bytes=link_bytes)
+
+
+MMEM = {"align": 1, "when": "eager", "header": 0}
+"""Contiki's managed memory: bytes back to back, 12-byte handles with the caller, holes closed at once."""
+
+EAGER = """
+    malloc a 10     |0:10:a|
+    malloc b 7      |0:10:a|10:7:b|
+    malloc c 20     |0:10:a|10:7:b|17:20:c|
+    free b          |0:10:a|10:20:c|
+    malloc d 70     |0:10:a|10:20:c|30:70:d|
+    malloc e 1      refused |0:10:a|10:20:c|30:70:d|
+    realloc a 4     |0:4:a|4:20:c|24:70:d|
+    malloc e 6      |0:4:a|4:20:c|24:70:d|94:6:e|
+    realloc c 21    refused |0:4:a|4:20:c|24:70:d|94:6:e|
+    free e          |0:4:a|4:20:c|24:70:d|
+    realloc c 26    |0:4:a|4:26:c|30:70:d|
+    free d          |0:4:a|4:26:c|
+    free a          |0:26:c|
+    free c          |
+"""
+
+LAZY = """
+    malloc a 8      |0:12:a|
+    malloc b 20     |0:12:a|12:24:b|
+    malloc c 4      |0:12:a|12:24:b|36:8:c|
+    free a          |0:12:.|12:24:b|36:8:c|
+    malloc d 50     |0:24:b|24:8:c|32:56:d|
+    free c          |0:24:b|24:8:.|32:56:d|
+    malloc e 4      |0:24:b|24:56:d|80:8:e|
+    free b          |0:24:.|24:56:d|80:8:e|
+    malloc f 12     |0:56:d|56:8:e|64:16:f|
+    malloc g 20     refused |0:56:d|56:8:e|64:16:f|
+    realloc d 20    |0:24:d|24:32:.|56:8:e|64:16:f|
+    realloc e 8     |0:24:d|24:32:.|56:12:e|68:16:f|
+    free f          |0:24:d|24:32:.|56:12:e|
+    malloc g 40     |0:24:d|24:12:e|36:44:g|
+    free e          |0:24:d|24:12:.|36:44:g|
+    free g          |0:24:d|24:12:.|
+    free d          |0:24:.|24:12:.|
+    malloc h 96     |0:100:h|
+"""
+"""4 bytes of header. d finds no room below the high-water mark, so what is live slides down first; e, f and g likewise.
+What d gives up becomes a hole at once, and e grows by moving f."""
+
+
+@pytest.mark.parametrize(("handles", "handle"), [("caller", 0), ("arena", 12)])
+def test_an_eager_heap_closes_holes_at_once(script: Path, tmp_path: Path, handles: str, handle: int) -> None:
+    play(script, tmp_path, compact(**MMEM, handles=handles), EAGER, room=100 + 4 * handle)
+
+
+@pytest.mark.parametrize(("handles", "handle"), [("caller", 0), ("arena", 4)])
+def test_a_lazy_heap_slides_before_it_grows(script: Path, tmp_path: Path, handles: str, handle: int) -> None:
+    play(script, tmp_path, compact(handles=handles), LAZY, room=100 + 3 * handle)
+
+
+KINDS_OF_HANDLES = [
+    {"when": when, "handles": handles, "header": header}
+    for when in ("lazy", "eager")
+    for handles in ("caller", "arena")
+    for header in (0, 4, 8)
+]
+
+
+@pytest.mark.parametrize("keys", KINDS_OF_HANDLES, ids=str)
+def test_compaction_leaves_no_external_fragmentation(keys: dict[str, Any]) -> None:
+    """At the peak all memory is objects in use with their headers and handles; the arena needs no more than that."""
+    for align, link_bytes, seed in [(1, 4, 1), (4, 2, 2), (8, 4, 3)]:
+        heap = compact(align, link_bytes, **keys)
+        trace = random_trace(seed)
+        found = replay(trace, heap, check_invariants=True)
+        arena = fit(trace, heap)
+        assert (found["failed"], found["external_bytes"]) == (0, 0)
+        assert arena is not None and arena == pytest.approx(found["footprint_bytes"], abs=align - 1)
+        assert split_adds_up(found, policy(heap)["fixed_end"])
+
+
+@pytest.mark.parametrize("when", ["lazy", "eager"])
+def test_a_heap_of_bare_bytes_needs_what_is_live_and_no_more(when: str) -> None:
+    heap = compact(**{**MMEM, "when": when})
+    trace = random_trace(4)
+    assert fit(trace, heap) == policy(heap)["control"] + lower_bound(trace, 1)
+
+
+def test_descriptors_of_das_et_al_table_1() -> None:
+    """ST_COMPACT_MEMMGR has 4 bytes for each allocation in the arena, mmem 12 bytes outside."""
+    trace = Trace.from_columns(op=[MALLOC] * 50, id=range(50), size=[100] * 50)
+    for keys, inside, outside in [({}, 4, 4), (MMEM, 0, 12), ({"handles": "arena"}, 8, 0)]:
+        heap = compact(**keys)
+        assert replay(trace, heap)["header_bytes"] == inside * 50
+        assert handles_outside_bytes(trace, heap) == outside * 50
+    assert handles_outside_bytes(trace, buddy()) == 0
+
+
+def test_lazy_compaction_moves_less_than_eager() -> None:
+    trace = random_trace(5)
+    moved = [replay(trace, compact(when=when))["moved_bytes"] for when in ("lazy", "eager")]
+    assert moved[0] is not None and moved[1] is not None
+    assert 0 < moved[0] < moved[1] / 2
+
+
+def test_moves_and_rewritten_references_are_accesses() -> None:
+    """Freeing the first of three objects copies 24 + 12 bytes, 9 words each way, and rewrites two references."""
+    sizes = [40, 20, 8]
+    kept = Trace.from_columns(op=[0, 0, 0], id=[1, 2, 3], size=sizes)
+    freed = Trace.from_columns(op=[0, 0, 0, 3], id=[1, 2, 3, 1], size=[*sizes, 0])
+    before, after = (replay(trace, compact(when="eager")) for trace in (kept, freed))
+    assert (before["moved_bytes"], after["moved_bytes"]) == (0, 36)
+    reads = after["reads"] - before["reads"]  # type: ignore[operator]
+    writes = after["writes"] - before["writes"]  # type: ignore[operator]
+    own = 1 + 1  # the reference, and the size in the header
+    assert reads == 9 + own + 2 + 2 * 2  # the top twice; size and reference of each block behind
+    assert writes == 9 + 1 + 2  # the top; the references
+
+
+def test_a_handle_that_cannot_be_told_is_refused() -> None:
+    """Half of a 4-byte header reaches 32,767 references; a replay keeps one for each object that is live at once."""
+    count = 33_000
+    trace = Trace.from_columns(op=[MALLOC] * count, id=range(count), size=[1] * count)
+    assert replay(trace, compact())["failed"] == count - 32_767
+    assert replay(trace, compact(header=8))["failed"] == 0
+    assert replay(trace, compact(header=6))["failed"] == 0
+
+
+def test_larger_alignments_are_refused_where_objects_move() -> None:
+    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 2], size=[10, 10, 0], align=[4, 8, 0])
+    assert replay(trace, compact(), check_invariants=True)["failed"] == 1
+
+
+def test_pictures_of_a_heap_that_moves() -> None:
+    trace = Trace.from_columns(op=[0, 0, 0, 3], id=[1, 2, 3, 1], size=[40, 20, 8, 0])
+    for keys, drawn in [
+        ({}, ["header", "free", "header", "payload in use", "header", "payload in use"]),
+        ({"when": "eager"}, ["header", "payload in use", "header", "payload in use", "untouched"]),
+        ({"when": "eager", "header": 0}, ["payload in use", "untouched"]),
+        ({"header": 0, "handles": "arena"}, ["free", "payload in use", "header"]),
+    ]:
+        found = heap_map(trace, compact(**keys), columns=4)
+        last = found["blocks"][found["blocks"]["column"] == 3]
+        assert [HEAP_MAP_STATES[state] for state in last["state"]][1:] == drawn
+        assert last["size"].sum() == found["footprint"]
+        over_time = timeline(trace, compact(**keys))
+        assert list(over_time["requested"]) == [40, 60, 68, 28]
+
+
+MOVING_DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app_heap.h"
+
+/* Replays calls with references in front of the arena and writes the arena; WORDS pointers for each reference. */
+int main(int argc, char **argv)
+{
+    const size_t bytes = strtoull(argv[argc - 2], NULL, 10), slots = strtoull(argv[argc - 1], NULL, 10);
+    const size_t front = (slots * WORDS * sizeof(void *) + 4095u) / 4096u * 4096u;
+    unsigned char *memory = aligned_alloc(4096, front + (bytes + 4095u) / 4096u * 4096u);
+    unsigned op, slot, size;
+    memset(memory, 0, front);
+    struct app_heap *heap = app_init(memory + front, bytes);
+    while (heap && scanf("%u %u %u", &op, &slot, &size) == 3) {
+        void **reference = (void **)(memory + front) - (slot + 1u) * WORDS;
+        if (op == 3u) {
+            app_handle_free(heap, reference);
+        } else if (op == 2u) {
+            app_handle_realloc(heap, reference, size);
+        } else {
+            app_handle_alloc(heap, reference, size);
+        }
+    }
+    fwrite(memory + front, 1, bytes, stdout);
+    const int broken = heap == NULL || app_check(heap) != 0;
+    free(memory);
+    return broken;
+}
+"""
+
+
+@pytest.mark.parametrize("keys", KINDS_OF_HANDLES[::3] + KINDS_OF_HANDLES[1::4], ids=str)
+def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str, Any]) -> None:
+    heap = compact(**keys)
+    trace = random_trace(6, calls=800)
+    arena = int(replay(trace, heap)["footprint_bytes"] or 0) // 4 * 4
+    content, marks = metadata(trace, heap, arena)
+    slots, calls = call_records(trace)
+    (tmp_path / "driver.c").write_text(MOVING_DRIVER)
+    for name, text in generated_files(heap).items():
+        (tmp_path / name).write_text(text)
+    words = heap.pools[0].reference_words  # type: ignore[union-attr]
+    flags = ["-std=gnu11", f"-DWORDS={words}", f"-I{tmp_path}", *SANITIZED]
+    program = compile_c(tmp_path / "driver", tmp_path / "driver.c", tmp_path / "app_heap.c", flags=flags)
+    lines = "".join(f"{op_and_slot >> 30} {op_and_slot & 0x3FFFFFFF} {size}\n" for op_and_slot, size, _ in calls)
+    done = subprocess.run([program, str(arena), str(slots)], input=lines.encode(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    found = np.frombuffer(done.stdout, np.uint8)[: len(content)]
+    assert marks.sum() >= policy(heap)["control"]
+    assert (found[marks] == content[marks]).all()
+
+
+# ---- every kind ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "heap", [partitions(), partitions(count=300), buddy(), compact(), compact(**MMEM)], ids=lambda heap: heap.summary()
+)
+def test_generated_code_has_no_trace_of_other_kinds(heap: Recipe) -> None:
+    text = generated_files(heap)["app_heap.c"]
+    others = {"buddy", "partition", "compact", "quick_", "general", "fixed_"} - {heap.pools[0].kind}
+    functions = " ".join(line for line in text.splitlines() if line.startswith("static inline"))
+    assert not [word for word in others if word in functions]
+
+
+def test_metadata_of_partitions_ends_with_the_arena() -> None:
+    """Growing descriptors lie at the arena's end; what no group covers is not metadata."""
+    heap = partitions()
+    trace = Trace.from_columns(op=[0, 0], id=[1, 2], size=[100, 10])
+    arena = int(policy_struct(heap).fixed_end) + 1000 & ~3
+    memory, marks = metadata(trace, heap, arena)
+    assert len(memory) == arena - 32 + 4
+    marked = np.flatnonzero(marks[policy(heap)["control"] :]) + policy(heap)["control"]
+    first, second, third = (arena - 32 * i for i in (1, 2, 3))
+    assert list(marked) == [*range(third, third + 8), *range(second + 4, second + 8), *range(first, first + 4)]
+
+
+# ---- recipes -------------------------------------------------------------------------------------------------------
+
+
+BUDDY: dict[str, Any] = {"kind": "buddy"}
+PARTITION: dict[str, Any] = {"kind": "partition"}
+COMPACT: dict[str, Any] = {"kind": "compact"}
+GENERAL = {"kind": "general"}
+
+
+@pytest.mark.parametrize(
+    ("pools", "message"),
+    [
+        ([{**BUDDY, "header": 0}], 'pool 1 (buddy): "header" 0: free reads the order of a block from its header'),
+        ([{**BUDDY, "min_block": 24}], 'pool 1 (buddy): "min_block" 24 is not valid; valid: a power of two'),
+        ([{**BUDDY, "max_block": 24}], '"max_block" 24 is not valid; valid: a power of two'),
+        ([{**BUDDY, "min_block": 8}], '"min_block" 8 cannot hold header and links; valid: 16 or a larger power of two'),
+        ([{**BUDDY, "header": 9}], '"min_block" 16 cannot hold header and links; valid: 32'),
+        ([{**BUDDY, "max_block": 8}], '"max_block" 8 is below "min_block" 16; valid: 0 (no bound), or more'),
+        (
+            [{**BUDDY, "max_block": 64, "min_size": 61}, GENERAL],
+            '"min_size" 61 is above what the largest block holds, 60',
+        ),
+        ([{**BUDDY, "region": 15}, GENERAL], '"region" 15 cannot hold a block'),
+        ([BUDDY, GENERAL], "pool 1 (buddy): shares the rest of the arena and must be the last pool"),
+        (
+            [{"kind": "fixed", "sizes": [8], "header": 8}, BUDDY],
+            "differs from the 4 of the buddy pool it shares the arena",
+        ),
+        ([{"kind": "quick", "sizes": [64]}, {**BUDDY, "max_block": 64}], "no pool below serves 64 bytes"),
+        (
+            [{**PARTITION, "descriptor_bytes": 12}],
+            '"descriptor_bytes" 12 cannot hold count, start and two links of 4 bytes',
+        ),
+        (
+            [PARTITION, GENERAL],
+            "pool 1 (partition): shares the rest of the arena and must be the last pool; move it there",
+        ),
+        ([{**PARTITION, "count": 0}], '"count": 0 is not valid; valid: grow, a whole number from 1'),
+        (
+            [{**PARTITION, "count": 2, "min_size": 1025}, GENERAL],
+            '"min_size" 1025 is above what all partitions hold, 1024',
+        ),
+        (
+            [{"kind": "quick", "up_to": 99}, {**PARTITION, "size": 96}],
+            "have 96 bytes; valid below a quick pool: powers of two",
+        ),
+        (
+            [{"kind": "quick", "up_to": 99}, {**PARTITION, "size": 1}],
+            '"size" 1 cannot hold the link of a quick pool above',
+        ),
+        ([{"kind": "fixed", "sizes": [8], "header": 8}, PARTITION], "would grow from the end of the arena"),
+        (
+            [COMPACT, GENERAL],
+            "pool 1 (compact): moves its blocks, which no other pool could follow; valid: a compact pool",
+        ),
+        (
+            [{**COMPACT, "header": 3}],
+            '"header" 3 cannot hold a size and a handle; valid: 0 (handles hold them), 4 to 16',
+        ),
+        ([{**COMPACT, "handle_bytes": 3}], '"handle_bytes" 3 cannot hold an address; valid: 0 (the least), 4 or more'),
+        (
+            [{**COMPACT, "header": 0, "handle_bytes": 4}],
+            "cannot hold an address, a size and a link; valid: 0 (the least), 12",
+        ),
+        ([{**COMPACT, "when": "never"}], '"when": "never" is not valid; valid: lazy, eager'),
+        ([{**COMPACT, "min_size": 262137}], '"min_size" 262137 is above what a header can tell, 262136'),
+    ],
+)
+def test_contradictions_of_these_pools_say_what_is_valid(pools: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(HeapwrightError) as refused:
+        recipe(*pools)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_narrow_links_number_fewer_partitions() -> None:
+    recipe({**PARTITION, "count": 32767, "descriptor_bytes": 8, "size": 4}, link_bytes=2)
+    with pytest.raises(HeapwrightError, match="valid: up to 32767"):
+        recipe({**PARTITION, "count": 32768}, link_bytes=2)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({**BUDDY, "max_block": 2**30}, BUDDY),
+        ({**BUDDY, "region": 1000, "max_block": 4096}, {**BUDDY, "region": 992}),
+        ({**BUDDY, "max_block": 256, "max_size": 252}, {**BUDDY, "max_block": 256}),
+        ({**PARTITION, "size": 509}, PARTITION),
+        ({**PARTITION, "order": "size", "fit": "best"}, {**PARTITION, "order": "size"}),
+        ({**PARTITION, "count": 4, "max_size": 2048}, {**PARTITION, "count": 4}),
+        ({**COMPACT, "handle_bytes": 4}, COMPACT),
+        ({**COMPACT, "header": 0, "handle_bytes": 12}, {**COMPACT, "header": 0}),
+        ({**COMPACT, "max_size": 300_000}, COMPACT),
+    ],
+)
+def test_recipes_of_these_pools_that_behave_alike_are_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert recipe(one).hash == recipe(other).hash
+    assert recipe(one).canonical() == recipe(other).canonical().canonical()
+    assert Recipe.parse(recipe(one).canonical().to_toml()).hash == recipe(other).hash
+
+
+def test_recipes_of_these_pools_that_differ_are_distinct() -> None:
+    buddies = [{}, {"min_block": 32}, {"max_block": 64}, {"header": 8}, {"region": 64}]
+    groups: list[dict[str, Any]] = [
+        {},
+        {"size": 64},
+        {"count": 9},
+        {"descriptor_bytes": 16},
+        {"order": "lifo"},
+        {"fit": "best"},
+    ]
+    groups.append({"coalesce": "never"})
+    objects: list[dict[str, Any]] = [{}, {"when": "eager"}, {"handles": "arena"}, {"handle_bytes": 8}, {"header": 0}]
+    found = [recipe({**COMPACT, **keys}) for keys in objects]
+    found += [recipe({**BUDDY, **keys}) for keys in buddies] + [recipe({**PARTITION, **keys}) for keys in groups]
+    assert len({one.hash for one in found}) == len(found)
+    assert len({one.summary() for one in found}) == len(found)

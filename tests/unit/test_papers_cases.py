@@ -1,0 +1,271 @@
+"""The case studies of the 2006 paper: pages of small networks, and the arithmetic behind their claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from test_papers import network
+
+from heapwright import zoo
+from heapwright.errors import HeapwrightError
+from heapwright.explore import explore
+from heapwright.papers import case_study, drr, easyport, held_out, packet_tables, techniques, url
+from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case, Run
+from heapwright.papers.page import Claim, Page
+from heapwright.recipes import Quick
+from heapwright.replay import replay
+from heapwright.space import FITS, Techniques, technique_grid
+from heapwright.traces import FREE, MALLOC, Trace
+
+CASES: dict[str, tuple[ModuleType, Case]] = {
+    "drr": (drr, drr.CASE),
+    "easyport": (easyport, easyport.CASE),
+    "url": (url, url.CASE),
+}
+
+
+RECIPES = 40
+
+
+def silent(line: str) -> None:
+    """Progress that nobody sees."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Five networks, one of them without IP."""
+    (tmp_path / "packets").mkdir()
+    for seed, name in enumerate(("air", "campus", "home", "office", "shop")):
+        table = network(seed, with_ip=name != "air")
+        table.frame_len[table.frame_len == 54] = 66
+        table.write(tmp_path / "packets" / f"{name}.parquet")
+    return tmp_path / "packets"
+
+
+def test_stand_ins_are_the_tables_with_most_sizes(folder: Path) -> None:
+    tables = packet_tables(folder)
+    assert list(tables) == ["air", "campus", "home", "office", "shop"]
+    assert len(case_study.stand_ins(tables, 12_000, 2)) == 2
+    assert "air" not in case_study.stand_ins(tables, 12_000, 5)
+    with pytest.raises(HeapwrightError, match="no packet table has 10,000 IP packets among its first 50,000"):
+        case_study.stand_ins({"air": tables["air"]}, 50_000, 2)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few packets, few recipes, and times that are not measured."""
+    monkeypatch.setattr(case_study, "Bench", StoppedClock)
+    for module, packets in ((drr, 12_000), (url, 12_000), (easyport, 1_000)):
+        monkeypatch.setattr(module, "PACKETS", packets)
+        monkeypatch.setattr(module, "TRACES", 1)
+    for module in (drr, url):
+        monkeypatch.setattr(module, "EXPLORED_PACKETS", 300)
+    for module in (held_out, easyport):
+        monkeypatch.setattr(module, "explore", partial(explore, limit=RECIPES))
+
+
+class StoppedClock:
+    """Stands in for the compiler and the clock: every call of every heap takes 10 ns."""
+
+    def __enter__(self) -> StoppedClock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def generated(self, recipe: object) -> object:
+        return recipe
+
+    def measure(self, programs: Mapping[str, object], trace: Trace, rounds: int, passes: int) -> dict[str, float]:
+        return dict.fromkeys(programs, 10.0)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.usefixtures("small")
+def test_a_page_has_both_tables_figures_and_claims(folder: Path, tmp_path: Path, name: str) -> None:
+    module, case = CASES[name]
+    page = module.page(folder, silent)
+    output = tmp_path / "out"
+    output.mkdir()
+    text = page.write(output)[0].read_text()
+    assert f"## Table {case.table}" in text
+    for heap, (wasted, times) in case.rows.items():
+        row = " | ".join([heap, *map(str, wasted), *(f"{time:.2f}" for time in times)])
+        assert f"| {row} |" in text
+    ours = text[text.index("| here |") :]
+    assert all(f"| {heap} |" in ours for heap in (*SYSTEMS, "Avg. Alloc.", PROPOSED, "kingsley"))
+    assert "not to be had" in text and "## The best of the full space on networks that it was not tuned on" in text
+    figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
+    assert len(figures) == {"drr": 2, "easyport": 1, "url": 0}[name]
+    files = [output / Path(figure).with_suffix(end) for figure in figures for end in (".png", ".svg")]
+    assert all(file.is_file() for file in files)
+    claims = {claim.claim: claim for claim in page.claims}
+    assert "on average the proposed allocator has the least fragmentation" in claims
+    assert any(claim.startswith("the proposed allocator is the most balanced") for claim in claims)
+    if name == "easyport":
+        assert_is_the_cloud((output / "easyport-cloud.svg").read_text(), claims)
+
+
+def assert_is_the_cloud(drawing: str, claims: Mapping[str, Claim]) -> None:
+    """Every recipe that was tried, the zoo with names."""
+    claim = claims["about 10,000 allocators can be explored"]
+    assert int(claim.our_value.replace(",", "")) == len(zoo.staying()) + RECIPES
+    assert not claim.holds
+    assert "easyport-proposed" in drawing and "kingsley" in drawing
+    dots = max(path.count("M") for path in drawing.split("<path"))
+    assert dots in (RECIPES - 1, RECIPES)  # but for those on the front
+
+
+def test_a_folder_without_the_frames_of_easyport_is_refused() -> None:
+    frames = network(1)
+    frames.frame_len[:] = 100
+    with pytest.raises(
+        HeapwrightError, match="no packet table has frames of 66 bytes and of 1514 bytes among its first 4,200"
+    ):
+        easyport.stand_ins({"campus": frames})
+
+
+# ---- claims ----------------------------------------------------------------------------------------------------------
+
+
+class Published(Run):
+    """A run with the numbers of the paper's own table."""
+
+    def fragmentation(self, heap: str) -> float:
+        return float(self.metrics[heap]["fragmentation"])
+
+    def milliseconds(self, heap: str) -> float:
+        return float(self.ns[heap])
+
+
+def published_runs(case: Case) -> Iterator[Run]:
+    trace = Trace.from_columns(op=[MALLOC, FREE], id=[1, 1], size=[8, 0])
+    heaps = (*SYSTEMS, PROPOSED)
+    for at, name in enumerate(case.columns, start=1):
+        metrics = {heap: {"fragmentation": case.rows[heap][0][at] / 100} for heap in heaps}
+        yield Published(name, trace, metrics, {heap: case.rows[heap][1][at] for heap in heaps})
+
+
+@pytest.mark.parametrize("case", [case for _, case in CASES.values()], ids=list(CASES))
+def test_reductions_are_computed_as_the_paper_computes_them(case: Case) -> None:
+    """The paper's own table gives the paper's own claims, up to the rounding of its numbers."""
+    page = Page("p", "t", "someone")
+    case_study.check(page, case, list(published_runs(case)))
+    found = {claim.claim: claim.our_value for claim in page.claims}
+    most = float(found["it reduces fragmentation by up to"].split()[0])
+    usual = float(found["it reduces fragmentation on average by"].split()[0])
+    assert most == pytest.approx(case.less_fragmentation[0], abs=0.5)
+    assert usual == pytest.approx(case.less_fragmentation[1], abs=1.0)
+    most = float(found["it reduces execution time by up to"].split()[0])
+    assert most == pytest.approx(case.less_time[0], abs=1.0)
+    best = next(claim for claim in page.claims if "least fragmentation" in claim.claim)
+    assert best.holds
+
+
+def test_every_column_of_the_paper_averages_to_its_average() -> None:
+    for _, case in CASES.values():
+        for name, (wasted, times) in case.rows.items():
+            assert wasted[0] == pytest.approx(np.mean(wasted[1:]), abs=1), (case.name, name)
+            assert times[0] == pytest.approx(np.mean(times[1:]), abs=0.02), (case.name, name)
+
+
+# ---- networks held out -----------------------------------------------------------------------------------------------
+
+
+def some_trace(blocks: int) -> Trace:
+    ids = np.arange(blocks)
+    op = np.repeat(np.array([MALLOC, FREE], np.uint8), blocks)
+    return Trace.from_columns(op=op, id=np.tile(ids, 2), size=np.concatenate([24 + 8 * (ids % 3), ids * 0]))
+
+
+def test_the_largest_network_and_every_sixth_after_it_are_explored() -> None:
+    short = {f"n{blocks}": some_trace(blocks) for blocks in (3, 90, 10, 50, 70, 5, 8)}
+    long = {name: some_trace(100) for name in short}
+    split = held_out.Split.of(short, long)
+    assert dict(split.explored) == {"n90": short["n90"], "n3": short["n3"]}
+    assert dict(split.held_out) == {name: long[name] for name in ("n10", "n50", "n70", "n5", "n8")}
+
+
+def test_the_papers_design_is_retuned_to_the_most_frequent_sizes() -> None:
+    recipe = held_out.retuned(zoo.load("drr-proposed"), [some_trace(100)])
+    assert isinstance(recipe.pools[0], Quick) and recipe.pools[0].sizes == (24, 32)
+    assert recipe.pools[1:] == zoo.load("drr-proposed").pools[1:]
+
+
+def test_what_beats_the_proposed_allocator_is_told_with_its_ratios() -> None:
+    page = Page("p", "t", "someone")
+    traces = {f"n{blocks}": some_trace(blocks) for blocks in (40, 50)}
+    heaps = {held_out.PUBLISHED: zoo.load("drr-proposed"), held_out.BALANCED: zoo.load("kingsley")}
+    held_out._compare(page, traces, heaps, "by hand")
+    (claim,) = page.claims
+    found = [[replay(trace, recipe) for trace in traces.values()] for recipe in heaps.values()]
+    ratios = [
+        [mine[key] / theirs[key] for theirs, mine in zip(*found, strict=True)]
+        for key in ("footprint_bytes", "accesses")
+    ]
+    memory, accesses = (float(np.exp(np.mean(np.log(some)))) for some in ratios)
+    assert f"{memory:.0%}".replace("%", " %") in claim.our_value
+    assert f"{accesses:.0%}".replace("%", " %") in claim.our_value
+    assert claim.holds == (memory * accesses >= 1)
+
+
+# ---- techniques ------------------------------------------------------------------------------------------------------
+
+
+def test_the_grid_knows_the_levels_of_its_recipes() -> None:
+    grid = technique_grid([some_trace(60)])
+    assert len(grid) == 10 * 10 * 10 * 4
+    proposed = grid[Techniques(freelists=2, fit=FITS.index({"fit": "first"}), split=0, coalesce=0)]
+    lists, general = proposed.pools
+    assert lists.sizes == (24, 32)
+    assert (general.fit, general.split, general.coalesce) == ("first", "always", "immediate")
+    none = grid[Techniques(freelists=0, fit=0, split=9, coalesce=9)].pools
+    assert len(none) == 1 and (none[0].split, none[0].coalesce) == ("never", "never")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"), [(0.0, "None"), (-0.009, "None"), (0.05, "+"), (-0.05, "-"), (0.4, "++"), (-0.2, "--")]
+)
+def test_signs(change: float, expected: str) -> None:
+    assert techniques.sign(change) == expected
+
+
+def grid_of(values: Callable[[Techniques], float]) -> techniques.Grid:
+    """A grid of 3 x 10 x 2 x 2 levels whose every column is `values` of the levels."""
+    levels = [Techniques(*at) for at in np.ndindex(3, len(FITS), 2, 2)]
+    column = np.array([values(at) for at in levels])
+    rows = {at: row for row, at in enumerate(levels)}
+    return techniques.Grid(rows, column, column, column, column, np.ones(len(rows), np.bool_), len(rows), 1.0)
+
+
+def test_a_change_is_the_geometric_mean_over_pairs_that_differ_in_one_technique() -> None:
+    grid = grid_of(lambda at: 1.25**at.freelists * 2.0 ** (at.split == 0) * (1 + at.coalesce) * 3.0**at.fit)
+    internal, external, performance = techniques._changes([grid, grid], "freelists", None)
+    assert internal == external == pytest.approx(1.25**2 - 1)
+    assert performance == pytest.approx(1.25**-2 - 1)
+    assert techniques._changes([grid], "split", None)[0] == pytest.approx(1.0)
+    assert techniques._changes([grid], "coalesce", techniques.PROPOSED)[0] == pytest.approx(-0.5)
+
+
+def test_recipes_that_refused_requests_form_no_pair() -> None:
+    grid = grid_of(lambda at: 1.0)
+    grid.served[:] = False
+    assert np.isnan(techniques._changes([grid], "split", None)).all()
+
+
+def test_the_page_of_the_techniques(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(techniques, "PACKETS", 60)
+    monkeypatch.setattr(techniques, "NETWORKS", 1)
+    monkeypatch.setattr(techniques, "WORKLOADS", {"drr": techniques.drr})
+    page = techniques.page(folder, silent)
+    text = page.write(tmp_path)[0].read_text()
+    assert "## Table 1" in text and "## Table 2" in text
+    assert (tmp_path / "techniques-drr.png").is_file()
+    assert len(page.claims) == 12
+    first = next(claim for claim in page.claims if claim.claim == "first fit performs better than best fit")
+    assert first.paper_value == "--" and first.holds
