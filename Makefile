@@ -35,14 +35,14 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*.c
+	$(BIN)/clang-format --dry-run -Werror csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*.c src/heapwright/target/driver/*.[ch]
 	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -ffreestanding -fsyntax-only -Icsrc tests/c/strict_compile.c
 	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -DHW_EXPLORE -fsyntax-only -Icsrc tests/c/strict_compile.c
 
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*.c
+	$(BIN)/clang-format -i csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*.c src/heapwright/target/driver/*.[ch]
 
 clean:
 	rm -rf build $(VENV) demo

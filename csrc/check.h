@@ -532,7 +532,11 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
         if (broken) {
             return broken;
         }
-        if (g->bins && load_link(&g->links, h, head) != 0 && check_bitmap(g, h, list) != 0) {
+        const uint32_t filled = load_link(&g->links, h, head);
+        if (g->bins && filled && check_bitmap(g, h, list) != 0) {
+            return HW_BROKEN_LIST;
+        }
+        if (g->bin_unmark && !filled && (load4(h, g->bitmap_at + list / 32u * 4u) >> list % 32u & 1u) != 0) {
             return HW_BROKEN_LIST;
         }
     }

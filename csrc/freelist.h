@@ -10,7 +10,8 @@
  * With bins there is one list for each bin. Bins hold one block size each up to a bound, then a fixed number of bins
  * share each octave; lists of the recipe "lea", "two-level", "half-fit" and the like differ only in these numbers.
  * Blocks may wait in a queue before they are filed: the next search passes it, oldest first (Lea's "unsorted" bin).
- * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty.
+ * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty, or at
+ * once where the time of a search has to be bounded.
  *
  * Sources: Knuth, TAOCP 1, 2.5 (fits, boundary tags); Wilson et al. 1995 (segregated fits); Masmano et al. 2004
  * (two-level bins); Ogasawara 1995 (half fit).
@@ -82,7 +83,7 @@ static inline void mark_bin(const struct hw_general *g, struct hw_heap *h, uint3
     }
 }
 
-/* Clears the mark of a bin that a search has found empty. */
+/* Clears the mark of an empty bin. */
 static inline void unmark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     const uint32_t at = g->bitmap_at + bin / 32u * 4u;
@@ -104,7 +105,8 @@ static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_he
     return summary ? lowest_bit(summary) * 32u : g->bins;
 }
 
-/* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(bins / 32) at worst, mostly O(1).
+/* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(1) where bins are unmarked when
+ * they become empty. Else O(bins) at worst, but each bin passed was emptied since, and paid with a store that it saved.
  */
 static inline uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
@@ -195,6 +197,9 @@ static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, ui
     }
     if (g->search_from == HW_FROM_TRIED && next && before != list_head(g, size)) {
         list_turn(g, h, list_head(g, size), before, next);
+    }
+    if (g->bin_unmark && next == 0 && before == list_head(g, size)) {
+        unmark_bin(g, h, bin_of(g, size));
     }
     if (g->fit == HW_NEXT && load4(h, g->rover_at) == node) {
         store4(h, g->rover_at, before);

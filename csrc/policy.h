@@ -111,6 +111,7 @@ struct hw_general {
     uint32_t bin_last;        /* 1: the last bin holds all larger blocks, too */
     uint32_t bin_less;        /* derived: bytes of a block that do not count when its bin is chosen */
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
+    uint32_t bin_unmark;      /* derived: 1: a bin is unmarked when it becomes empty; 0: when a search finds it so */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
     uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST */

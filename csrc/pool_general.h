@@ -311,6 +311,9 @@ static inline struct hw_found list_in_turn(const struct hw_general *g, struct hw
             found.before = head;
             return found;
         }
+        if (load_link(&g->links, h, node) == 0) {
+            return found; /* the only one: it is at the end */
+        }
         tried = node;
         list_unlink(g, h, word_size(g, word), head, node);
         list_append(g, h, head, node);

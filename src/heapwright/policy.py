@@ -15,6 +15,7 @@ from typing import Any
 from heapwright.errors import HeapwrightError
 from heapwright.recipes import (
     MAX_REACH,
+    ROUNDED_UP,
     Buddy,
     Compact,
     Fixed,
@@ -288,7 +289,8 @@ class _Layout:
             "end_word": int(tags and pool.top == "list"),
             "grow_least": _round_up(pool.grow_least, pool.unit),
             "resize": RESIZES[pool.resize],
-            "bin_round_up": int(pool.bins in ("two-level", "half-fit")),
+            "bin_round_up": int(pool.bins in ROUNDED_UP),
+            "bin_unmark": int(pool.bins in ROUNDED_UP or (pool.bins != "none" and pool.search_most > 0)),
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,
             "region": pool.region,

@@ -14,7 +14,7 @@ from heapwright.errors import HeapwrightError
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
 COMMANDS = {
     "record": "Record the heap calls of an unmodified program.",
-    "import": "Turn a packet capture or a heap log into a Parquet table.",
+    "import": "Turn a packet capture into a Parquet table.",
     "profile": "Characterise what a trace or a packet table asks of memory.",
     "workload": "Make a trace of what a network application asks of its heap.",
     "zoo": "List the named allocators, or print one.",
