@@ -146,6 +146,18 @@ static inline void store_link(const struct hw_links *links, struct hw_heap *h, u
     store_field(&links->field, h, at, node >> links->shift);
 }
 
+static inline void note_moved(struct hw_heap *h, uint32_t bytes)
+{
+#ifdef HW_EXPLORE
+    h->reads += (bytes + 3u) / 4u;
+    h->writes += (bytes + 3u) / 4u;
+    h->moved_bytes += bytes;
+#else
+    (void)h;
+    (void)bytes;
+#endif
+}
+
 /* Copies `bytes` payload bytes, counted as word accesses; the areas do not overlap, or `to` is below `from`. */
 static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
@@ -154,11 +166,7 @@ static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
     for (uint32_t i = 0; i < bytes; i++) {
         target[i] = source[i];
     }
-#ifdef HW_EXPLORE
-    h->reads += (bytes + 3u) / 4u;
-    h->writes += (bytes + 3u) / 4u;
-    h->moved_bytes += bytes;
-#endif
+    note_moved(h, bytes);
 }
 
 /* Moves `bytes` bytes of blocks to an area that may overlap, counted as word accesses. */
@@ -173,11 +181,7 @@ static inline void move_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
     for (uint32_t i = bytes; i-- > 0;) {
         target[i] = source[i];
     }
-#ifdef HW_EXPLORE
-    h->reads += (bytes + 3u) / 4u;
-    h->writes += (bytes + 3u) / 4u;
-    h->moved_bytes += bytes;
-#endif
+    note_moved(h, bytes);
 }
 
 /* ---- references in the caller's memory --------------------------------------------------------------------------- */

@@ -90,7 +90,7 @@ static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uin
 
 /* Where all memory is in blocks, the high-water mark is as far from the start as used blocks have reached, or from the
  * end where they are cut from there. */
-static inline void note_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+static inline void raise_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->top == HW_TOP_LIST) {
         raise_high(g, h, g->split_tail ? g->start + (load4(h, g->top_at) - b) : b + size);
@@ -513,7 +513,7 @@ static inline struct hw_found bins_search(const struct hw_general *g, struct hw_
 /* ---- handing out ----------------------------------------------------------------------------------------------- */
 
 /* With a queue, the remainder of a small request is kept in mind. */
-static inline void note_remainder(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+static inline void remember_remainder(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->unsorted && is_linear(g, size)) {
         store4(h, g->remainder_at, b);
@@ -542,7 +542,7 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
     write_used(g, h, found.b, size, found.word & HW_PREV_USED);
     clear_tag(g, h, remainder);
     write_free(g, h, remainder, rest, HW_PREV_USED);
-    note_remainder(g, h, remainder, size);
+    remember_remainder(g, h, remainder, size);
     if (g->boundary_tags && can_merge(g, size + rest) && !can_merge(g, rest)) {
         mark_before_used(g, h, remainder + rest);
     }
@@ -565,7 +565,7 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
     }
     clear_tag(g, h, used);
     write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
-    note_remainder(g, h, found.b, size);
+    remember_remainder(g, h, found.b, size);
     write_used(g, h, used, size, can_merge(g, rest) ? 0 : HW_PREV_USED);
     if (g->boundary_tags && can_merge(g, rest + size)) {
         mark_before_used(g, h, used + size);
@@ -598,14 +598,14 @@ static inline uint32_t take(const struct hw_general *g, struct hw_heap *h, struc
         const uint32_t rest = word_size(g, found.word) - size;
         if (rest >= g->split_least) {
             if (g->split_tail) {
-                note_reach(g, h, found.b + rest, size);
+                raise_reach(g, h, found.b + rest, size);
                 return split_from_tail(g, h, found, size, rest);
             }
-            note_reach(g, h, found.b, size);
+            raise_reach(g, h, found.b, size);
             return split_from_head(g, h, found, size, rest);
         }
     }
-    note_reach(g, h, found.b, word_size(g, found.word));
+    raise_reach(g, h, found.b, word_size(g, found.word));
     return take_whole(g, h, found);
 }
 
@@ -814,7 +814,7 @@ static inline uint32_t search_and_take(const struct hw_general *g, struct hw_hea
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
             if (found.b) {
-                note_reach(g, h, found.b, size);
+                raise_reach(g, h, found.b, size);
                 return take_whole(g, h, found);
             }
         }
@@ -1212,7 +1212,7 @@ static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap
         slide_down(g, h, b, all, ahead);
     }
     all += ahead;
-    note_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
+    raise_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
     general_trim(g, h, b - ahead, need);
     return b - ahead;
 }

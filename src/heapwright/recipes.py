@@ -273,6 +273,16 @@ Owner = General | Fixed | Buddy | Partition | Compact
 
 Pool = Quick | Owner
 
+KINDS: dict[str, type[_Table]] = {
+    "quick": Quick,
+    "general": General,
+    "fixed": Fixed,
+    "buddy": Buddy,
+    "partition": Partition,
+    "compact": Compact,
+}
+"""The model of each kind of pool."""
+
 
 class Recipe(_Table):
     """One allocator: heap-wide settings and pools tried in order.
@@ -1181,15 +1191,6 @@ def _range_summary(pool: Pool) -> str:
 
 # ---- Errors: one line that names the pool, the key and what would be valid -----------------------------------------
 
-_KINDS: dict[str, type[_Table]] = {
-    "quick": Quick,
-    "general": General,
-    "fixed": Fixed,
-    "buddy": Buddy,
-    "partition": Partition,
-    "compact": Compact,
-}
-
 
 def _one_line(error: ValidationError, data: Mapping[str, Any]) -> str:
     details = error.errors(include_url=False)
@@ -1208,7 +1209,7 @@ def _pool_name(index: int, data: Mapping[str, Any]) -> str:
     pools = data.get("pool", data.get("pools"))
     pool = pools[index] if isinstance(pools, list | tuple) else None
     kind = pool.get("kind") if isinstance(pool, Mapping) else getattr(pool, "kind", None)
-    return f"pool {index + 1}" + (f" ({kind})" if isinstance(kind, str) and kind in _KINDS else "")
+    return f"pool {index + 1}" + (f" ({kind})" if isinstance(kind, str) and kind in KINDS else "")
 
 
 def _explain(detail: ErrorDetails, data: Mapping[str, Any]) -> str:
@@ -1217,12 +1218,12 @@ def _explain(detail: ErrorDetails, data: Mapping[str, Any]) -> str:
         prefix = _pool_name(int(path[1]), data) + ": "
         if len(path) == 2:
             return prefix + _explain_pool(detail)
-        return prefix + _explain_key(detail, _KINDS[str(path[2])], str(path[3]))
+        return prefix + _explain_key(detail, KINDS[str(path[2])], str(path[3]))
     return prefix + _explain_key(detail, table, str(path[0]) if path else "")
 
 
 def _explain_pool(detail: ErrorDetails) -> str:
-    kinds = ", ".join(_KINDS)
+    kinds = ", ".join(KINDS)
     if detail["type"] == "union_tag_not_found":
         return f'"kind" is missing; valid: {kinds}'
     if detail["type"] == "union_tag_invalid":
@@ -1241,7 +1242,7 @@ def _explain_key(detail: ErrorDetails, table: type[_Table], key: str) -> str:
     if table is Buddy and key == "header" and detail["input"] == 0:
         return NO_ORDER
     if key == "pool":
-        return f"needs 1 to {MAX_POOLS} [[pool]] tables; valid kinds: {', '.join(_KINDS)}"
+        return f"needs 1 to {MAX_POOLS} [[pool]] tables; valid kinds: {', '.join(KINDS)}"
     if detail["type"] == "missing":
         return f'"{key}" is missing; valid: {_valid(names[key])}'
     return f'"{key}": {_quoted(detail["input"])} is not valid; valid: {_valid(names[key])}'

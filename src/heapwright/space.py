@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from heapwright.errors import HeapwrightError
 from heapwright.policy import BeyondReachError, policy
 from heapwright.recipes import (
+    KINDS,
     Buddy,
-    Compact,
     ContradictionError,
     Fixed,
     General,
@@ -455,14 +455,6 @@ def _implicit_family(levels: _Levels) -> Family:
 
 _HEAP_AXES = ("align", "link_bytes", "checks")
 _SWITCHES = ("include_zoo", "default")
-_POOLS: dict[str, type[Pool]] = {
-    "quick": Quick,
-    "general": General,
-    "fixed": Fixed,
-    "buddy": Buddy,
-    "partition": Partition,
-    "compact": Compact,
-}
 _LISTS = ("sizes", "counts")
 
 
@@ -542,10 +534,10 @@ def _most_frequent(count: Any, demand: Demand | None, align: Any, path: Path) ->
 
 def _kind(pool: Any, where: str) -> str:
     kind = pool.get("kind") if isinstance(pool, dict) else None
-    if not isinstance(kind, str) or kind not in _POOLS:
-        raise HeapwrightError(f'{where}: "kind": {kind!r} is not valid; valid: one of {", ".join(_POOLS)}')
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise HeapwrightError(f'{where}: "kind": {kind!r} is not valid; valid: one of {", ".join(KINDS)}')
     extra = ["most_frequent"] if kind == "quick" else []
-    _check_keys(pool, [*_POOLS[kind].model_fields, *extra], f"{where} ({kind})")
+    _check_keys(pool, [*KINDS[kind].model_fields, *extra], f"{where} ({kind})")
     return kind
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
 from heapwright.generate.emit import generated_files
+from heapwright.papers.pools import erlang_b
 from heapwright.policy import policy
 from heapwright.recipes import Recipe
 from heapwright.replay import (
@@ -225,14 +226,6 @@ def loss_system(rate: float, requests: int, least: int, most: int, seed: int) ->
         size=sizes[order],
         ts_us=(times[order] * 1e6).astype(np.int64),
     )
-
-
-def erlang_b(load: float, servers: int) -> float:
-    """Blocked share of the requests (Erlang 1917), by the recursion over servers."""
-    blocked = 1.0
-    for count in range(1, servers + 1):
-        blocked = load * blocked / (count + load * blocked)
-    return blocked
 
 
 def test_erlang_b_is_the_textbook_one() -> None:
@@ -525,39 +518,6 @@ def test_pictures_of_a_heap_that_moves() -> None:
         assert list(over_time["requested"]) == [40, 60, 68, 28]
 
 
-MOVING_DRIVER = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "app_heap.h"
-
-/* Replays calls with references in front of the arena and writes the arena; WORDS pointers for each reference. */
-int main(int argc, char **argv)
-{
-    const size_t bytes = strtoull(argv[argc - 2], NULL, 10), slots = strtoull(argv[argc - 1], NULL, 10);
-    const size_t front = (slots * WORDS * sizeof(void *) + 4095u) / 4096u * 4096u;
-    unsigned char *memory = aligned_alloc(4096, front + (bytes + 4095u) / 4096u * 4096u);
-    unsigned op, slot, size;
-    memset(memory, 0, front);
-    struct app_heap *heap = app_init(memory + front, bytes);
-    while (heap && scanf("%u %u %u", &op, &slot, &size) == 3) {
-        void **reference = (void **)(memory + front) - (slot + 1u) * WORDS;
-        if (op == 3u) {
-            app_handle_free(heap, reference);
-        } else if (op == 2u) {
-            app_handle_realloc(heap, reference, size);
-        } else {
-            app_handle_alloc(heap, reference, size);
-        }
-    }
-    fwrite(memory + front, 1, bytes, stdout);
-    const int broken = heap == NULL || app_check(heap) != 0;
-    free(memory);
-    return broken;
-}
-"""
-
-
 @pytest.mark.parametrize("keys", KINDS_OF_HANDLES[::3] + KINDS_OF_HANDLES[1::4], ids=str)
 def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str, Any]) -> None:
     heap = compact(**keys)
@@ -565,15 +525,15 @@ def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str,
     arena = int(replay(trace, heap)["footprint_bytes"] or 0) // 4 * 4
     content, marks = metadata(trace, heap, arena)
     slots, calls = call_records(trace)
-    (tmp_path / "driver.c").write_text(MOVING_DRIVER)
+    (tmp_path / "calls").write_bytes(np.array([len(trace), slots], np.uint32).tobytes() + calls.tobytes())
     for name, text in generated_files(heap).items():
         (tmp_path / name).write_text(text)
     words = heap.pools[0].reference_words  # type: ignore[union-attr]
-    flags = ["-std=gnu11", f"-DWORDS={words}", f"-I{tmp_path}", *SANITIZED]
-    program = compile_c(tmp_path / "driver", tmp_path / "driver.c", tmp_path / "app_heap.c", flags=flags)
-    lines = "".join(f"{op_and_slot >> 30} {op_and_slot & 0x3FFFFFFF} {size}\n" for op_and_slot, size, _ in calls)
-    done = subprocess.run([program, str(arena), str(slots)], input=lines.encode(), capture_output=True)
+    flags = ["-std=gnu11", f"-DHANDLE_WORDS={words}", f"-I{tmp_path}", *SANITIZED]
+    program = compile_c(tmp_path / "driver", "generated_driver.c", tmp_path / "app_heap.c", flags=flags)
+    done = subprocess.run([program, tmp_path / "calls", str(arena), str(arena)], capture_output=True)
     assert done.returncode == 0, done.stderr
+    assert done.stderr.split()[3:] == [b"0", b"0"]  # neither invariants nor payloads broken
     found = np.frombuffer(done.stdout, np.uint8)[: len(content)]
     assert marks.sum() >= policy(heap)["control"]
     assert (found[marks] == content[marks]).all()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from heapwright.cli.workload import command
 from heapwright.errors import HeapwrightError
 from heapwright.packets import PacketTable
+from heapwright.papers.pools import erlang_b
 from heapwright.recipes import Recipe
 from heapwright.replay import replay
 from heapwright.traces import FREE, MALLOC, Trace
@@ -343,14 +344,6 @@ def test_low_priority_is_refused_first_when_memory_runs_short() -> None:
 
 
 # --- Poisson ---------------------------------------------------------------------------------------------------------
-
-
-def erlang_b(load: float, servers: int) -> float:
-    """Share of requests that find all servers busy (Erlang 1917), by the usual recurrence."""
-    blocked = 1.0
-    for number in range(1, servers + 1):
-        blocked = load * blocked / (number + load * blocked)
-    return blocked
 
 
 @pytest.mark.parametrize("interarrival", [0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.0035])
