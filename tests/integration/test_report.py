@@ -177,7 +177,10 @@ def test_page_draws_everything_without_network_or_complaint(seen: Visit, made: M
     assert seen.attribute("ready") == "true"
     assert seen.console == []
     figures = packed(made.page)["figures"]
-    assert seen.dom.count("<canvas") == len(figures) >= 6
+    assert seen.dom.count("<canvas") == len(figures)
+    assert list(figures)[:4] == ["trade-off", "trade-off-close", "sizes-traffic", "histogram-traffic"]
+    # Here the balanced pick is the best of the zoo itself, so there is no other heap to draw beside it.
+    assert list(figures)[4:] == ["timeline-traffic-balanced-pick", "heap-map-traffic-balanced-pick"]
 
 
 def test_page_draws_every_recipe_that_stands_apart(seen: Visit, made: Made) -> None:
