@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _STYLE = """body{max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2630;line-height:1.5;
 font-family:system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif}
-table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}
+table{display:block;overflow-x:auto;border-collapse:collapse;margin:1rem 0;font-size:.9rem}
 th,td{padding:.25rem .7rem;border-bottom:1px solid #e8ebee;text-align:right}
 th:first-child,td:first-child{text-align:left}img{max-width:100%}"""
 
@@ -57,9 +57,12 @@ class Page:
         self._parts.append("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
 
     def figure(self, figure: Figure) -> None:
-        """Add a figure, with its title and note as words for those who do not see it."""
+        """Add a figure, with its title and note as words for those who do not see it.
+
+        The page shows the PNG: an SVG takes the viewer's fonts, and wider ones are cut off.
+        """
         self._figures.append(figure)
-        self._parts.append(f"![{figure.title}. {figure.note}]({figure.name}.svg)")
+        self._parts.append(f"![{figure.title}. {figure.note}]({figure.name}.png)")
 
     def claim(self, claim: str, paper_value: str, our_value: str, holds: bool) -> None:
         """Check one sentence of the paper."""
