@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from heapwright.errors import HeapwrightError
@@ -21,39 +21,12 @@ from heapwright.generate.program import (
     number,
     unary_value,
 )
-from heapwright.generate.syntax import GrammarError
+from heapwright.generate.syntax import GrammarError, Key, Specialisation
 from heapwright.generate.tidy import tidy
 
 MOST_ITERATIONS = 256
 
-Key = tuple[object, ...]
 Facts = dict[Key, dict[str, c.Expr]]
-
-
-@dataclass(eq=False)
-class Specialisation:
-    """A function of the core for given static arguments: what is left of it.
-
-    `parameters` are the run-time ones; `constant` is the result where it is static and nothing else happens. `pure`:
-    a call changes nothing. `name` is final only after naming.
-    """
-
-    function: c.Function
-    statics: dict[str, c.Expr]
-    parameters: list[c.Parameter]
-    entry: bool = False
-    facts: dict[str, c.Expr] = field(default_factory=dict)
-    key: Key = ()
-    body: list[c.Stmt] = field(default_factory=list)
-    constant: c.Expr | None = None
-    pure: bool = False
-    done: bool = False
-    name: str = ""
-
-    @property
-    def empty(self) -> bool:
-        """Whether a call does nothing at all."""
-        return self.done and not self.body and self.function.type == "void"
 
 
 @dataclass

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import Folder, Specialisation
+from heapwright.generate.fold import Folder
 from heapwright.generate.printer import Printer, commented_lines, declarator
 from heapwright.generate.program import ROOT, Program, number
+from heapwright.generate.syntax import Specialisation
 from heapwright.generate.tidy import reachable
 
 POOLS = "pools"

@@ -13,12 +13,11 @@ from functools import lru_cache
 
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
-from heapwright.generate.fold import Specialisation
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
 from heapwright.generate.program import PolicyValues, Program
-from heapwright.generate.syntax import GrammarError
+from heapwright.generate.syntax import GrammarError, Specialisation
 from heapwright.generate.tidy import reachable, settle, unused_in_entry
 from heapwright.generate.whole import fold_all
 

@@ -1,6 +1,7 @@
 """The part of C that the core is written in, as a tree: docs/core-grammar.md says what it holds.
 
-Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them.
+Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them,
+and keeps each with its static arguments in a `Specialisation`.
 """
 
 from __future__ import annotations
@@ -8,12 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heapwright.errors import HeapwrightError
-
-if TYPE_CHECKING:
-    from heapwright.generate.fold import Specialisation
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -562,3 +560,35 @@ class Source:
     file: str
     items: list[Item]
     includes: list[str]
+
+
+# ---- specialised functions ------------------------------------------------------------------------------------------
+
+Key = tuple[object, ...]
+"""What tells specialisations apart: the function's name and its static arguments."""
+
+
+@dataclass(eq=False)
+class Specialisation:
+    """A function of the core for given static arguments: what is left of it.
+
+    `parameters` are the run-time ones; `constant` is the result where it is static and nothing else happens. `pure`:
+    a call changes nothing. `name` is final only after naming.
+    """
+
+    function: Function
+    statics: dict[str, Expr]
+    parameters: list[Parameter]
+    entry: bool = False
+    facts: dict[str, Expr] = field(default_factory=dict)
+    key: Key = ()
+    body: list[Stmt] = field(default_factory=list)
+    constant: Expr | None = None
+    pure: bool = False
+    done: bool = False
+    name: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether a call does nothing at all."""
+        return self.done and not self.body and self.function.type == "void"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from heapwright.generate import syntax as c
 from heapwright.generate.program import Program, is_pure, negated
-
-if TYPE_CHECKING:
-    from heapwright.generate.fold import Specialisation
+from heapwright.generate.syntax import Specialisation
 
 
 def tidy(target: Specialisation, program: Program) -> bool:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import Facts, Folder, Key, Specialisation, assigned_in, expanded
+from heapwright.generate.fold import Facts, Folder, assigned_in, expanded
 from heapwright.generate.program import PolicyValues, Program, is_pure, number
+from heapwright.generate.syntax import Key, Specialisation
 from heapwright.generate.tidy import call_sites, reachable, settle, tidy
 
 MOST_ROUNDS = 8
