@@ -12,12 +12,6 @@ from heapwright import parquet
 if TYPE_CHECKING:
     from heapwright.report.figure import Figure
 
-_STYLE = """body{max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2630;line-height:1.5;
-font-family:system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif}
-table{display:block;overflow-x:auto;border-collapse:collapse;margin:1rem 0;font-size:.9rem}
-th,td{padding:.25rem .7rem;border-bottom:1px solid #e8ebee;text-align:right}
-th:first-child,td:first-child{text-align:left}img{max-width:100%}"""
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -51,10 +45,9 @@ class Page:
         """Add paragraphs or headings."""
         self._parts.append(markdown)
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Add a table; the first column names the rows."""
-        lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-        self._parts.append("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], words: int = 1) -> None:
+        """Add a table; the first columns, as many as `words`, hold words, the others numbers."""
+        self._parts.append(_table(header, rows, words))
 
     def figure(self, figure: Figure) -> None:
         """Add a figure, with its title and note as words for those who do not see it.
@@ -77,7 +70,7 @@ class Page:
             figure.save(folder)
         markdown = "\n\n".join([f"# {self.title}", *self._parts, *self._claims()]) + "\n"
         pages = [folder / f"{self.name}.md", folder / f"{self.name}.html"]
-        for page, content in zip(pages, (markdown, self._html(markdown)), strict=True):
+        for page, content in zip(pages, (markdown, _html(self.title, markdown)), strict=True):
             with parquet.replacing(page) as temporary:
                 temporary.write_text(content, encoding="utf-8")
         return pages
@@ -85,21 +78,28 @@ class Page:
     def _claims(self) -> list[str]:
         if not self.claims:
             return []
-        rows = [
-            f"| {claim.claim} | {claim.paper_value} | {claim.our_value} | {'yes' if claim.holds else 'no'} |"
-            for claim in self.claims
-        ]
-        table = "\n".join(["| claim | the paper | here | holds |", "| --- | --- | --- | --- |", *rows])
+        rows = [(one.claim, one.paper_value, one.our_value, "yes" if one.holds else "no") for one in self.claims]
+        table = _table(("claim", "the paper", "here", "holds"), rows, words=4)
         return ["## What the paper claims, and what holds on this traffic", table]
 
-    def _html(self, markdown: str) -> str:
-        from html import escape
 
-        from markdown_it import MarkdownIt
+def _table(header: Sequence[str], rows: Sequence[Sequence[object]], words: int) -> str:
+    lines = [header, ["---"] * words + ["---:"] * (len(header) - words), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
-        body = MarkdownIt("commonmark").enable("table").render(markdown)
-        head = f'<meta charset="utf-8"><title>{escape(self.title)}</title><style>{_STYLE}</style>'
-        return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}</body></html>\n'
+
+def _html(title: str, markdown: str) -> str:
+    import jinja2
+    from markdown_it import MarkdownIt
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("heapwright.papers", "template"),
+        autoescape=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    return environment.get_template("page.html.jinja").render(title=title, body=body)
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -54,12 +54,9 @@ _WHOLE = 120
 _INTRODUCTION = """\
 {paper} compare two allocators for microcontrollers with three others, on traces of axTLS, a Huffman coder, SimpleXML
 and random requests. None of the traces is to be had. These stand in, recorded by this project on 64-bit Linux
-(`examples/record_sensor.sh`; pointers inside their objects are 8 bytes wide, so a 32-bit build asks for less):
+(`examples/record_sensor.sh`; pointers inside their objects are 8 bytes wide, so a 32-bit build asks for less):"""
 
-| stand-in | for | what it does | calls | most live bytes | most live blocks | largest |
-| --- | --- | --- | ---: | ---: | ---: | ---: |
-{stand_ins}
-
+_BESIDES = """\
 The two random traces are synthetic: sizes even over a range, about {live} objects alive, each freed at random.
 
 heapLib's source could not be had; its recipe follows the paper's description. The paper's figures have no numbers in
@@ -191,8 +188,12 @@ def _introduce(page: Page, given: Mapping[str, Trace]) -> None:
     for name, trace in given.items():
         numbers = (len(trace), trace.peak_live_bytes, trace.peak_live_objects, int(trace.size.max()))
         told = (name, STAND_INS.get(name, "synthetic"), _WHAT.get(name, "random requests"))
-        rows.append("| " + " | ".join([*told, *(f"{number:,}" for number in numbers)]) + " |")
-    page.text(_INTRODUCTION.format(paper=PAPER, stand_ins="\n".join(rows), live=SYNTHETIC_LIVE))
+        rows.append([*told, *(f"{number:,}" for number in numbers)])
+    page.text(_INTRODUCTION.format(paper=PAPER))
+    page.table(
+        ("stand-in", "for", "what it does", "calls", "most live bytes", "most live blocks", "largest"), rows, words=3
+    )
+    page.text(_BESIDES.format(live=SYNTHETIC_LIVE))
 
 
 def _table_1(page: Page) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright.profile import FREQUENT_SHARE
+from heapwright.replay import HEAP_MAP_STATES
 from heapwright.report import raster
 from heapwright.report.figure import BLUE, INK, PALE, SI, VERMILLION, Figure, Row, inline, quantity
 
@@ -188,9 +189,9 @@ def heap_map(drawn: Mapping[str, Any], heap: str, calls: int, extent: int, name:
     """
     picture = raster.picture(drawn["blocks"], len(drawn["event"]), extent)
     url = "data:image/png;base64," + base64.b64encode(picture).decode("ascii")
-    present = set(np.unique(drawn["blocks"]["state"]).tolist())
-    states = [raster.STATES[state] for state in raster.LEGEND_ORDER if state in present]
-    scale = alt.Scale(domain=[state.words for state in states], range=[state.colour for state in states])
+    present = {HEAP_MAP_STATES[state] for state in np.unique(drawn["blocks"]["state"])}
+    states = [state for state in raster.COLOURS if state in present]
+    scale = alt.Scale(domain=states, range=[raster.COLOURS[state] for state in states])
     axes = {"x": _calls(calls), "y": _bytes("low", "address in the arena, B", alt.Scale(domain=[0, extent]))}
     image = inline([{"url": url, "event": 0, "last": calls, "low": 0, "high": extent}]).mark_image(aspect=False)
     # Squares that are there only for the legend: a picture has none.
@@ -201,7 +202,7 @@ def heap_map(drawn: Mapping[str, Any], heap: str, calls: int, extent: int, name:
         symbolStrokeWidth=0,
         columns=alt.expr("width < 420 ? 2 : 3"),
     )
-    key = inline([{"state": state.words, "event": 0, "low": 0} for state in states]).mark_point(opacity=0, filled=True)
+    key = inline([{"state": state, "event": 0, "low": 0} for state in states]).mark_point(opacity=0, filled=True)
     layers = [
         image.encode(**axes, x2="last:Q", y2="high:Q", url="url:N"),
         key.encode(**axes, color=alt.Color("state:N", scale=scale, legend=legend)),

@@ -1,33 +1,26 @@
-"""Heap maps as pictures: what each stretch of the arena held at each moment, address x time. And PNG files."""
+"""Heap maps as pictures: what each stretch of the arena held at each moment, address x time."""
 
 from __future__ import annotations
 
-import struct
-import zlib
-from typing import Any, NamedTuple
+import io
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image, ImageColor
 
+from heapwright.replay import HEAP_MAP_STATES
 
-class State(NamedTuple):
-    """What a byte of the arena can be: words for the legend, and a colour (Okabe and Ito where it carries meaning)."""
+COLOURS = {
+    "payload in use": "#0072B2",
+    "free": "#F2CB75",
+    "cached": "#009E73",
+    "header": "#1c2630",
+    "control data": "#CC79A7",
+    "untouched": "#eef1f3",
+}
+"""Of each of `replay.HEAP_MAP_STATES`, in the order of the legend; Okabe and Ito where they carry meaning."""
 
-    words: str
-    colour: str
-
-
-STATES = (
-    State("header", "#1c2630"),
-    State("in use", "#0072B2"),
-    State("free", "#F2CB75"),
-    State("cached in a quick list", "#009E73"),
-    State("control data", "#CC79A7"),
-    State("never touched", "#eef1f3"),
-)
-"""By the state number of `replay.heap_map`."""
-
-LEGEND_ORDER = (1, 2, 3, 0, 4, 5)
 ROWS = 240
 
 
@@ -37,7 +30,7 @@ def shares(blocks: npt.NDArray[Any], columns: int, extent: int, rows: int = ROWS
     `blocks`: structured array with fields column, offset, size, state, as `replay.heap_map` gives it; `extent`: bytes
     of arena that the rows divide evenly. What no block covers belongs to no state.
     """
-    cover = np.zeros((len(STATES), rows + 1, columns))
+    cover = np.zeros((len(HEAP_MAP_STATES), rows + 1, columns))
     edge = np.zeros_like(cover)
     state, column = blocks["state"].astype(np.intp), blocks["column"].astype(np.intp)
     start = blocks["offset"].astype(np.float64) * rows / extent
@@ -58,35 +51,10 @@ def picture(blocks: npt.NDArray[Any], columns: int, extent: int, rows: int = ROW
     than a cell still tint it. What no block covers is white.
     """
     parts = shares(blocks, columns, extent, rows)
-    colours = np.array([[int(state.colour[at : at + 2], 16) for at in (1, 3, 5)] for state in STATES], dtype=np.float64)
+    colours = np.array([ImageColor.getrgb(COLOURS[state]) for state in HEAP_MAP_STATES])
     mixed = np.einsum("src,sk->rck", parts, colours) + (1 - parts.sum(axis=0).clip(0, 1))[:, :, np.newaxis] * 255
     # Steps of 5 (of 255) are below what the eye tells apart here, and make the file a third smaller.
-    return png((mixed / 5).round().clip(0, 51).astype(np.uint8)[::-1] * np.uint8(5))
-
-
-def png(pixels: npt.NDArray[np.uint8]) -> bytes:
-    """An RGB picture, uint8 of shape (rows, columns, 3), as a PNG file (ISO/IEC 15948)."""
-    rows, columns, _ = pixels.shape
-    unfiltered = np.zeros((rows, 1 + columns * 3), dtype=np.uint8)
-    unfiltered[:, 1:] = pixels.reshape(rows, columns * 3)
-    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
-    return _file((b"IHDR", header), (b"IDAT", zlib.compress(unfiltered.tobytes(), 9)), (b"IEND", b""))
-
-
-def smaller(picture: bytes) -> bytes:
-    """The same PNG, with its pixels compressed as far as zlib can and nothing beside them."""
-    pieces: dict[bytes, bytes] = {}
-    at = 8
-    while at < len(picture):
-        (length,) = struct.unpack_from(">I", picture, at)
-        kind, data = picture[at + 4 : at + 8], picture[at + 8 : at + 8 + length]
-        pieces[kind] = pieces.get(kind, b"") + data
-        at += 12 + length
-    pixels = zlib.compress(zlib.decompress(pieces[b"IDAT"]), 9)
-    return _file((b"IHDR", pieces[b"IHDR"]), (b"IDAT", pixels), (b"IEND", b""))
-
-
-def _file(*chunks: tuple[bytes, bytes]) -> bytes:
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )
+    pixels = (mixed / 5).round().clip(0, 51).astype(np.uint8)[::-1] * np.uint8(5)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", optimize=True)
+    return file.getvalue()
