@@ -1,7 +1,6 @@
 """Buddy, partition and compact pools: behaviour worked out by hand, and what their papers say of them.
 
-Behaviour tables are as in tests/integration/test_core_layout.py: a call and the heap after it, as |offset:size:state|
-in order of address, headers included; offsets count from the end of the control data and the regions.
+Behaviour tables are as in tests/behaviour.py.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import SANITIZED, compile_c, write_heaps
+from behaviour import build_script, play
+from c_programs import SANITIZED, compile_c
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
@@ -74,18 +74,7 @@ def split_adds_up(found: dict[str, Any], control: int) -> bool:
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_c(tmp_path_factory.mktemp("script") / "script", "script.c", flags=["-std=gnu11", *SANITIZED])
-
-
-def play(script: Path, folder: Path, heap: Recipe, table: str, room: int) -> None:
-    """Perform the table's calls in an arena with `room` bytes for blocks and compare the heap after each."""
-    path = write_heaps(folder / "heap", [(int(policy(heap)["fixed_end"]) + room, heap)])
-    lines = [line.strip() for line in table.strip().splitlines()]
-    calls = [line[: min(index for index in (line.find("|"), line.find("refused")) if index >= 0)] for line in lines]
-    done = subprocess.run([script, path], input="\n".join(calls) + "\n", capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = [f"{call}{drawn}" for call, drawn in zip(calls, done.stdout.splitlines(), strict=True)]
-    assert "\n".join(found) == "\n".join(lines)
+    return build_script(tmp_path_factory.mktemp("script"))
 
 
 # ---- partition ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import needs_static
+from heapwright.generate.fold import assigned_in, needs_static
 from heapwright.generate.program import BUILTIN_VALUES, Program
 from heapwright.generate.syntax import GrammarError
 
@@ -67,19 +67,7 @@ class _Checker:
         self.found: list[GrammarError] = []
         self.returned: list[_Kind] = []
         self.names: dict[str, _Kind] = {}
-        self.assigned = self.assigned_names()
-
-    def assigned_names(self) -> set[str]:
-        names = set()
-        for expr in c.all_expressions(self.function.body or []):
-            match expr:
-                case c.Assign(target=c.Name(name=name)) | c.Update(operand=c.Name(name=name)):
-                    names.add(name)
-                case c.Unary(op="&", operand=c.Name(name=name)):
-                    names.add(name)
-                case _:
-                    pass
-        return names
+        self.assigned = assigned_in(function.body or [])
 
     def run(self) -> None:
         """Check the whole function."""

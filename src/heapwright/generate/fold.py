@@ -173,13 +173,7 @@ class _Body:
         """Fold a body in a scope of its own; statements that are never reached are left out."""
         scope = dict(self.names)
         out: list[c.Stmt] = []
-        blank = False
-        for stmt in body:
-            folded = self.statement(stmt)
-            blank |= stmt.blank
-            if folded:
-                folded[0].blank = blank and bool(out)
-                blank = False
+        for stmt, folded in c.each_changed(body, self.statement):
             try:
                 join(out, folded)
             except ValueError as problem:

@@ -434,6 +434,18 @@ def all_expressions(body: list[Stmt]) -> Iterator[Expr]:
                 yield from walk(expr)
 
 
+def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iterator[tuple[Stmt, list[Stmt]]]:
+    """Each statement with what it becomes, one by one; a blank line stays where what follows it goes."""
+    blank = started = False
+    for stmt in body:
+        left = change(stmt)
+        blank |= stmt.blank
+        if left:
+            left[0].blank = blank and started
+            blank, started = False, True
+        yield stmt, left
+
+
 def change_expressions(body: list[Stmt], change: Callable[[Expr], Expr]) -> None:
     """Replace, in place, every outermost expression of a body."""
     for stmt in all_statements(body):

@@ -69,15 +69,9 @@ class _Cleaner:
 
     def body(self, body: list[c.Stmt]) -> list[c.Stmt]:
         out: list[c.Stmt] = []
-        blank = False
-        for stmt in body:
-            kept = self.statement(stmt)
+        for stmt, kept in c.each_changed(body, self.statement):
             if len(kept) != 1 or kept[0] is not stmt:
                 self.changed = True
-            blank |= stmt.blank
-            if kept:
-                kept[0].blank = blank and bool(out)
-                blank = False
             out += kept
         while self.shortened(out):
             self.changed = True
@@ -265,16 +259,8 @@ class _Cleaner:
         return {loop.init.name for loop in loops if isinstance(loop.init, c.Declare)}
 
     def without(self, body: list[c.Stmt], unread: set[str]) -> list[c.Stmt]:
-        out: list[c.Stmt] = []
-        blank = False
-        for stmt in body:
-            kept = self.stripped(stmt, unread)
-            blank |= stmt.blank
-            if kept:
-                kept[0].blank = blank and bool(out)
-                blank = False
-                out += kept
-        return out
+        changed = c.each_changed(body, lambda stmt: self.stripped(stmt, unread))
+        return [kept for _, left in changed for kept in left]
 
     def stripped(self, stmt: c.Stmt, unread: set[str]) -> list[c.Stmt]:
         value: c.Expr | None = None

@@ -345,8 +345,7 @@ def _ticks(response: Response, among: NDArray[np.bool_]) -> float | None:
 
 
 def _total_ticks(response: Response, trace: Trace) -> float | None:
-    parts = [_ticks(response, trace.op == op) for op in (MALLOC, FREE)]
-    return None if parts[0] is None or parts[1] is None else parts[0] + parts[1]
+    return _sum(*(_ticks(response, trace.op == op) for op in (MALLOC, FREE)))
 
 
 def _swap_ticks(response: Response, trace: Trace) -> float | None:
@@ -356,8 +355,11 @@ def _swap_ticks(response: Response, trace: Trace) -> float | None:
 
 
 def _total_instructions(response: Response) -> float | None:
-    parts = [response.instructions(kind) for kind in ("malloc", "free")]
-    return None if parts[0] is None or parts[1] is None else parts[0] + parts[1]
+    return _sum(*(response.instructions(kind) for kind in ("malloc", "free")))
+
+
+def _sum(malloc: float | None, free: float | None) -> float | None:
+    return None if malloc is None or free is None else malloc + free
 
 
 def _swap_instructions(response: Response, trace: Trace) -> float | None:

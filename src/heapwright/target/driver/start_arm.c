@@ -1,32 +1,10 @@
-/* start_arm.c: reset, the measured call, stubs, and the way out on Cortex-M. */
+/* start_arm.c: vectors, the measured call, stubs, and the way out on Cortex-M. */
 #include <stdint.h>
 
-extern uint32_t hw_data_load[], hw_data_start[], hw_data_end[], hw_bss_start[], hw_bss_end[];
+#include "reset.h"
+
 extern unsigned char hw_stack_top[];
 uint32_t hw_ticks, hw_stack_pointer;
-
-void hw_main(void);
-void hw_exit(uint32_t status);
-
-__attribute__((noreturn)) void hw_reset(void)
-{
-    const uint32_t *from = hw_data_load;
-    for (volatile uint32_t *to = hw_data_start; to < hw_data_end; to++) {
-        *to = *from++;
-    }
-    for (volatile uint32_t *to = hw_bss_start; to < hw_bss_end; to++) {
-        *to = 0;
-    }
-    hw_main();
-    __builtin_unreachable();
-}
-
-void hw_fault(void)
-{
-    for (;;) {
-        hw_exit(3);
-    }
-}
 
 __attribute__((section(".vectors"), used)) const void *const hw_vectors[] = {
     hw_stack_top,           (const void *)hw_reset, (const void *)hw_fault, (const void *)hw_fault,
