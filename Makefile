@@ -5,7 +5,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+# An editable installation knows its modules by name: it is made anew when one is added, moved or removed.
+STAMP  := $(VENV)/.installed-$(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*.h native/* recorder/*)
 
@@ -35,14 +36,14 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*.c src/heapwright/target/driver/*.[ch]
+	$(BIN)/clang-format --dry-run -Werror csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*/*.c src/heapwright/target/driver/*.[ch]
 	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -ffreestanding -fsyntax-only -Icsrc tests/c/strict_compile.c
 	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -DHW_EXPLORE -fsyntax-only -Icsrc tests/c/strict_compile.c
 
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*.c src/heapwright/target/driver/*.[ch]
+	$(BIN)/clang-format -i csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*/*.c src/heapwright/target/driver/*.[ch]
 
 clean:
 	rm -rf build $(VENV) demo

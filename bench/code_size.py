@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from heapwright.generate import generate
-from heapwright.recipes import Recipe
+from heapwright.recipes.recipe import Recipe
 
 COMPILER = "arm-none-eabi-gcc"
 TARGET = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-std=c11", "-ffreestanding", "-ffunction-sections")

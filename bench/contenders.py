@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heapwright import zoo
-from heapwright.explore import explore
-from heapwright.host_timing import Bench, Program
-from heapwright.recipes import General, Recipe, capacity_for
-from heapwright.space import Demand, Space
-from heapwright.study import Study
-from heapwright.traces import Trace
+from heapwright.explore.families import Demand
+from heapwright.explore.search import explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
+from heapwright.host.timing import Bench, Program
+from heapwright.recipes.pools import General
+from heapwright.recipes.recipe import Recipe
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
 
 PRELOADED = {"mimalloc": "mimalloc", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal"}
 """Allocators that replace the C library's when preloaded, and the library each is in."""
@@ -101,7 +103,7 @@ def with_quick_lists(recipe: Recipe, trace: Trace) -> Recipe:
     assert isinstance(pool, General)
     sizes: dict[int, int] = {}
     for size, _ in Demand.of([trace]).sizes:
-        sizes.setdefault(capacity_for(size, pool, recipe.align, recipe.link_bytes), size)
+        sizes.setdefault(recipe.geometry.capacity_for(size, pool), size)
         if len(sizes) == QUICK_LISTS:
             break
     quick = {"kind": "quick", "sizes": list(sizes.values())}

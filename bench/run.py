@@ -19,12 +19,12 @@ from contenders import Contender, Pick, at_run_time, explored_pick, libraries, r
 from printing import print_results
 from results import Measured, aims, ratios
 
-from heapwright import zoo
 from heapwright.cli.output import print_json
 from heapwright.errors import HeapwrightError
-from heapwright.host_timing import Bench
-from heapwright.replay import fit
-from heapwright.traces import Trace
+from heapwright.host.timing import Bench
+from heapwright.replay.smallest import fit
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
 
 ROOT = Path(__file__).resolve().parent.parent
 PICKED_ON = ROOT / "examples" / "mosquitto_broker.parquet"

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heapwright import zoo
 from heapwright.target.compilers import find_compiler
 from heapwright.target.cpus import cpu
 from heapwright.target.objectives import code_bytes
+from heapwright.zoo import catalogue as zoo
 
 FILE = Path(zoo.__file__).with_name("code_bytes.csv")
 

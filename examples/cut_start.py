@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.traces import Trace
+from heapwright.traces.trace import Trace
 
 
 def cut_start(trace: Trace, pause: float) -> Trace:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from c_programs import SANITIZED, compile_c, write_heaps
 
-from heapwright.policy import policy
-from heapwright.recipes import Recipe
+from heapwright.recipes.policy import policy
+from heapwright.recipes.recipe import Recipe
 
 
 def build_script(folder: Path) -> Path:

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from heapwright._native import ffi
 
-from heapwright.recipes import Recipe
-from heapwright.replay import ffi, policy_struct
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 CSRC = ROOT / "csrc"

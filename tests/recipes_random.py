@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.policy import policy
-from heapwright.recipes import Recipe
+from heapwright.recipes.policy import policy
+from heapwright.recipes.recipe import Recipe
 
 SIZES = (1, 2, 4, 7, 8, 11, 16, 20, 33, 40, 64, 100, 128, 256, 512, 1024, 1500)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 
 def random_trace(rng: random.Random, calls: int, live: int = 200) -> Trace:

@@ -1,57 +1,129 @@
-"""Heaps of every origin: how a command line names one, and several of them run on a trace side by side."""
+"""Heaps of every origin: what a heap's name means, what every heap can do, and several of them side by side."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from heapwright import adapters, zoo
-from heapwright.adapters import Adapter, WordSize, is_foreign, is_supplement
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import METRICS, EnergyTable, Value, with_energy
-from heapwright.recipes import Pool, Recipe
+from heapwright.foreign import names as foreign_names
+from heapwright.foreign.adapter import Adapter, WordSize, is_adapter, ready_made
+from heapwright.foreign.heap import ForeignHeap, ForeignHeapError
+from heapwright.host.timing import Bench, Program
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.energy import EnergyTable, with_energy
+from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.replay import replay
+from heapwright.replay.smallest import fit
+from heapwright.zoo import catalogue
 
 if TYPE_CHECKING:
-    from heapwright.foreign import ForeignHeap
-    from heapwright.traces import Trace
+    from heapwright.target.image import Heap as TargetHeap
+    from heapwright.traces.trace import Trace
 
-Heap: TypeAlias = "Recipe | ForeignHeap"
+Kind = Literal["zoo", "recipe", "study", "library", "file", "adapter", "sources", "front"]
 
-LIBRARY = "lib:"
-_SHARED_OBJECT = re.compile(r"\.so(\.\d+)*$")
+_FILE = re.compile(r"\.c$|\.so(\.\d+)*$")
+
+
+class Heap(Protocol):
+    """Anything that can be replayed: a recipe, or somebody else's allocator with its adapter."""
+
+    def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
+        """Every metric of `heapwright.replay.metrics.METRICS`, None where unknown; see `heapwright.replay.replay`.
+
+        `arena` is in bytes, None for ample; `fit` also finds `smallest_arena_bytes`.
+        """
+
+    def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """Smallest arena in bytes, rounded up to a multiple of `step`, that serves the whole trace; None: none does."""
+
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+        """The program that is timed, for an arena of so many bytes; None is ample."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a heap did on a trace: its metrics, all of them None where it failed, and why it failed."""
+class RecipeHeap:
+    """The heap of a recipe: what is explored, and what ships."""
 
-    metrics: Mapping[str, Value]
-    error: str | None = None
+    recipe: Recipe
+
+    def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
+        """See `Heap.replay`."""
+        return replay(trace, self.recipe, arena=arena, fit=fit)
+
+    def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """See `Heap.fit`."""
+        return fit(trace, self.recipe, step=step)
+
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+        """The recipe's generated code; it takes the arena it needs."""
+        return bench.generated(self.recipe)
 
 
-def resolve_heap(text: str) -> Recipe:
-    """Find the recipe that a command line names: a zoo NAME, a RECIPE.toml, or STUDY:ID.
+# ---- names ---------------------------------------------------------------------------------------------------------
 
-    Raises HeapwrightError where nothing has that name.
+
+class Name(NamedTuple):
+    """A heap's name, taken apart.
+
+    `kind` says what the parts are: a zoo NAME; a RECIPE.toml; STUDY and its ID; the NAME of lib:NAME; a C file or
+    shared object; an ADAPTER.toml; the path of the sources and the ADAPTER of ADAPTER=PATH; or RECIPE and FOREIGN of
+    RECIPE+FOREIGN.
     """
-    if is_foreign(text):
-        raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")
+
+    kind: Kind
+    first: str
+    second: str = ""
+
+    @property
+    def is_recipe(self) -> bool:
+        """Whether it names a recipe, rather than somebody else's allocator."""
+        return self.kind in ("zoo", "recipe", "study")
+
+
+def parse(text: str) -> Name:
+    """Take a heap's name apart; whether anything has that name shows only when it is resolved."""
+    if text.startswith("lib:"):
+        return Name("library", text.removeprefix("lib:"))
+    if not Path(text).exists():
+        adapter, equals, place = text.partition("=")
+        front, plus, behind = text.partition("+")
+        if plus and len(front) < len(adapter) and not parse(behind).is_recipe:
+            return Name("front", front, behind)
+        if equals:
+            return Name("sources", place, adapter)
+    if _FILE.search(text):
+        return Name("file", text)
     if text.endswith(".toml"):
+        return Name("adapter" if is_adapter(Path(text)) else "recipe", text)
+    study, colon, identifier = text.rpartition(":")
+    return Name("study", study, identifier) if colon else Name("zoo", text)
+
+
+def resolve_recipe(text: str) -> Recipe:
+    """Find the recipe of that name: a zoo NAME, a RECIPE.toml, or STUDY:ID.
+
+    Raises HeapwrightError where no recipe has that name.
+    """
+    name = parse(text)
+    if name.kind == "zoo":
+        return catalogue.load(text)
+    if name.kind == "recipe":
         return Recipe.load(text)
-    path, separator, identifier = text.rpartition(":")
-    if separator:
-        from heapwright.study import Study
+    if name.kind == "study":
+        from heapwright.explore.study import Study
 
-        with Study.open(path) as study:
-            return study.recipe(identifier)
-    return zoo.load(text)
+        with Study.open(name.first) as study:
+            return study.recipe(name.second)
+    raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")
 
 
-def resolve(text: str, word_size: WordSize | None = None) -> Heap:
-    """Find the heap that a command line names.
+def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | ForeignHeap:
+    """Find the heap of that name.
 
     A zoo NAME, a RECIPE.toml or STUDY:ID is a recipe. `lib:NAME` is a library of this system, PATH.so any shared
     object, ADAPTER.toml an allocator as an adapter file describes it, PATH.c the same with the adapter beside it, and
@@ -61,113 +133,62 @@ def resolve(text: str, word_size: WordSize | None = None) -> Heap:
 
     Raises HeapwrightError where nothing has that name, or an adapter is wrong.
     """
-    if not is_foreign(text):
-        return resolve_heap(text)
-    if is_supplement(text) and not Path(text).exists():
-        front, _, behind = text.partition("+")
-        return _supplemented(resolve_heap(front), resolve(behind, word_size), text)
-    if text.startswith(LIBRARY):
-        return _library(text, word_size)
-    name, separator, place = text.partition("=")
-    if separator:
-        adapter = Adapter.load(name) if name.endswith(".toml") else adapters.ready_made(name)
-        return _at(adapter, Path(place), text, word_size)
-    path = Path(text)
-    if text.endswith(".toml"):
-        return _at(Adapter.load(path), path.parent, text, word_size)
-    return _at(_beside(path), path, text, word_size)
+    name = parse(text)
+    path = Path(name.first)
+    if name.kind == "library":
+        return foreign_names.library(name.first, text, word_size)
+    if name.kind == "file":
+        return foreign_names.at_place(foreign_names.beside(path), path, text, word_size)
+    if name.kind == "adapter":
+        return foreign_names.at_place(Adapter.load(path), path.parent, text, word_size)
+    if name.kind == "sources":
+        adapter = Adapter.load(name.second) if name.second.endswith(".toml") else ready_made(name.second)
+        return foreign_names.at_place(adapter, path, text, word_size)
+    if name.kind == "front":
+        behind = resolve(name.second, word_size)
+        assert not isinstance(behind, RecipeHeap), "what stands behind a recipe is a foreign heap"
+        return foreign_names.behind(resolve_recipe(name.first), behind, text)
+    return RecipeHeap(resolve_recipe(text))
 
 
-def _supplemented(front: Recipe, behind: Heap, text: str) -> ForeignHeap:
-    if isinstance(behind, Recipe) or behind.front is not None or behind.has_arena:
-        raise HeapwrightError(f"{text}: behind a recipe may stand a heap without an arena of its own, as lib:glibc")
-    grows = [pool for pool in front.pools if pool.kind != "quick" and _shares_the_rest(pool)]
-    if grows:
-        raise HeapwrightError(
-            f"{text}: the recipe has a {grows[0].kind} pool without bounds, so nothing would reach the heap behind it; "
-            'give fixed pools "counts" and general ones a "region"'
-        )
-    return replace(behind, front=front, label=text)
+def resolve_on_target(text: str) -> TargetHeap:
+    """Find what can be measured on a target: a zoo NAME, RECIPE.toml, STUDY:ID, lib:NAME of a C library, or FILE.c.
+
+    Raises HeapwrightError where nothing has that name.
+    """
+    from heapwright.target.image import Heap as TargetHeap
+
+    name = parse(text)
+    if name.kind == "library":
+        return TargetHeap.of_library(name.first)
+    if name.kind == "file" and text.endswith(".c"):
+        return TargetHeap.of_file(Path(text))
+    return TargetHeap(text, recipe=resolve_recipe(text))
 
 
-def _shares_the_rest(pool: Pool) -> bool:
-    growing = "grow" in (getattr(pool, "counts", ""), getattr(pool, "count", ""))
-    return growing or getattr(pool, "region", 1) == 0 or pool.kind == "compact"
+def tuning(text: str) -> tuple[str | None, dict[str, Value] | None]:
+    """What a heap named STUDY:ID was tuned for, in words, and its metrics; None and None for any other heap.
 
+    Raises HeapwrightError where there is no such study or id.
+    """
+    name = parse(text)
+    if name.kind != "study":
+        return None, None
+    from heapwright.explore.study import Study
 
-def _library(text: str, word_size: WordSize | None) -> ForeignHeap:
-    from heapwright.foreign import ForeignHeap
-
-    name = text.removeprefix(LIBRARY)
-    if name not in adapters.libraries():
-        raise HeapwrightError(f"{text}: no such library; known: {', '.join(adapters.libraries())} (or give a PATH.so)")
-    adapter = adapters.ready_made(name)
-    return ForeignHeap(adapter, Path(), text, (), adapter.library, word_size or adapter.word_size)
-
-
-def _beside(path: Path) -> Adapter:
-    """The adapter of the same stem; a shared object may do without one."""
-    stem = _SHARED_OBJECT.sub("", path.name) if _SHARED_OBJECT.search(path.name) else path.stem
-    beside = path.with_name(f"{stem}.toml")
-    if beside.is_file():
-        return Adapter.load(beside)
-    if path.suffix == ".c":
-        fitting = [name for name in adapters.names() if _names_file(adapters.ready_made(name), path.name)]
-        known = f"a ready-made one, as in --heap {fitting[0]}={path}" if fitting else "one of the ready-made ones"
-        raise HeapwrightError(f"{path}: needs an adapter that says how to call it: {beside.name} beside it, or {known}")
-    return Adapter(style="libc", realloc="realloc", align=1)
-
-
-def _names_file(adapter: Adapter, name: str) -> bool:
-    return any(Path(source).name == name for source in adapter.sources)
-
-
-def _at(adapter: Adapter, place: Path, label: str, word_size: WordSize | None) -> ForeignHeap:
-    """The heap of an adapter whose paths are relative to `place`, or which is that file."""
-    from heapwright.foreign import ForeignHeap
-
-    place = place.expanduser()
-    if not place.exists():
-        raise HeapwrightError(
-            f"{label}: {place} is missing; it would be the allocator's file or the folder of its sources"
-        )
-    place = place.resolve()
-    root = place if place.is_dir() else place.parent
-    if _SHARED_OBJECT.search(place.name):
-        return ForeignHeap(adapter, root, label, (), str(place), _elf_word_size(place))
-    library = _library_path(adapter, root)
-    if library:
-        return ForeignHeap(adapter, root, label, (), library, _elf_word_size(Path(library)))
-    sources = [root / source for source in adapter.sources]
-    if place.is_file():
-        sources = [place, *sources[1:]]
-    for source in sources:
-        if not source.is_file():
-            raise HeapwrightError(
-                f"{label}: {source} is missing; {adapter.source or 'the adapter lists it as a source'}"
-            )
-    return ForeignHeap(adapter, root, label, tuple(sources), adapter.library, word_size or adapter.word_size)
-
-
-def _library_path(adapter: Adapter, root: Path) -> str:
-    """The adapter's library where it is a path; empty for a soname, which the loader finds."""
-    if "/" not in adapter.library:
-        return ""
-    path = root / adapter.library
-    if not path.is_file():
-        raise HeapwrightError(f"{path}: the adapter's library is missing")
-    return str(path)
-
-
-def _elf_word_size(path: Path) -> WordSize:
-    with path.open("rb") as file:
-        start = file.read(5)
-    if start[:4] != b"\x7fELF" or start[4] not in (1, 2):
-        raise HeapwrightError(f"{path}: not a shared object of this system (no ELF file)")
-    return 32 if start[4] == 1 else 64
+    with Study.open(name.first) as study:
+        return study.tuned_for, study.candidate(name.second).metrics
 
 
 # ---- side by side --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a heap did on a trace: its metrics, all of them None where it failed, and why it failed."""
+
+    metrics: Mapping[str, Value]
+    error: str | None = None
 
 
 def replay_each(
@@ -185,52 +206,36 @@ def replay_each(
     A foreign heap that fails has the reason in its outcome. Raises HeapwrightError where a heap cannot be built or
     an arena cannot hold a recipe's control data.
     """
-    from heapwright import foreign
-    from heapwright.replay import replay
-
     outcomes: dict[str, Outcome] = {}
     for name, heap in heaps.items():
-        if isinstance(heap, Recipe):
-            outcomes[name] = Outcome(with_energy(replay(trace, heap, arena=arena, fit=fit), energy))
-            continue
         try:
-            outcomes[name] = Outcome(foreign.replay(trace, heap, arena=arena, fit=fit))
-        except foreign.ForeignHeapError as error:
+            outcomes[name] = Outcome(with_energy(heap.replay(trace, arena=arena, fit=fit), energy))
+        except ForeignHeapError as error:
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
         sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
-        for name, ns in _ns_per_event(trace, sound, arena).items():
-            found = outcomes[name]
-            outcomes[name] = Outcome({**found.metrics, "ns_per_event": ns}, found.error)
+        for name, ns in ns_per_event(trace, sound, arena).items():
+            outcomes[name] = Outcome({**outcomes[name].metrics, "ns_per_event": ns})
     return outcomes
 
 
-def _ns_per_event(trace: Trace, heaps: Mapping[str, Heap], arena: int | None) -> dict[str, float]:
-    from heapwright.host_timing import Bench
-
+def ns_per_event(trace: Trace, heaps: Mapping[str, Heap], arena: int | None = None) -> dict[str, float]:
+    """CPU nanoseconds a call of every heap on this host, measured in turn; raises as `heapwright.host.timing` does."""
     with Bench() as bench:
-        programs = {
-            name: bench.generated(heap) if isinstance(heap, Recipe) else heap.timed_program(trace, arena)
-            for name, heap in heaps.items()
-        }
-        return bench.measure(programs, trace)
+        return bench.measure({name: heap.timed_program(bench, trace, arena) for name, heap in heaps.items()}, trace)
 
 
 def fit_each(
     trace: Trace, heaps: Mapping[str, Heap], *, step: int | None = None
 ) -> dict[str, tuple[int | None, str | None]]:
-    """Smallest arena of every heap on the trace, as `heapwright.replay.fit` and `heapwright.foreign.fit` give it.
+    """Smallest arena of every heap on the trace, and None; a foreign heap that fails has None and the reason.
 
-    A foreign heap that fails has None and the reason. Raises as they do otherwise.
+    Raises HeapwrightError where a heap cannot be built.
     """
-    from heapwright import foreign
-    from heapwright.replay import fit
-
     found: dict[str, tuple[int | None, str | None]] = {}
     for name, heap in heaps.items():
         try:
-            size = fit(trace, heap, step=step) if isinstance(heap, Recipe) else foreign.fit(trace, heap, step=step)
-            found[name] = (size, None)
-        except foreign.ForeignHeapError as error:
+            found[name] = (heap.fit(trace, step=step), None)
+        except ForeignHeapError as error:
             found[name] = (None, str(error))
     return found

@@ -40,9 +40,9 @@ def test_measures_every_heap_on_the_shipped_trace(told: Any) -> None:
 
 
 def test_arenas_are_those_of_fit(told: Any) -> None:
-    from heapwright import zoo
-    from heapwright.replay import fit
-    from heapwright.traces import Trace
+    from heapwright.replay.smallest import fit
+    from heapwright.traces.trace import Trace
+    from heapwright.zoo import catalogue as zoo
 
     trace = Trace.read(BENCH.parent / "examples" / "mosquitto_broker.parquet")
     arenas = told["traces"][0]["arena_bytes"]

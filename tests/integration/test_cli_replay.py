@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from heapwright.metrics import METRICS
-from heapwright.traces import Trace
+from heapwright.replay.metrics import METRICS
+from heapwright.traces.trace import Trace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))

@@ -10,9 +10,9 @@ import pytest
 from c_programs import compile_c, compilers
 from recipes_random import random_recipes
 
-from heapwright import zoo
-from heapwright.policy import policy
-from heapwright.recipes import Recipe
+from heapwright.recipes.policy import policy
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
 
 
 def initialiser(value: Any) -> str:

@@ -13,9 +13,9 @@ import pytest
 from c_programs import SANITIZED, absent, compile_c, write_heaps
 from recipes_random import random_recipe, random_recipes, values_of
 
-from heapwright import zoo
-from heapwright.policy import policy
-from heapwright.recipes import Recipe
+from heapwright.recipes.policy import policy
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 """How many times the default number of recipes is fuzzed."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from behaviour import build_script, play
 
-from heapwright import zoo
+from heapwright.zoo import catalogue as zoo
 
 
 @pytest.fixture(scope="module")

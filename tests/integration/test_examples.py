@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
-from heapwright.traces import FREE, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE
+from heapwright.traffic.packets import PacketTable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRACES = ["lighttpd_server", "mosquitto_broker"]

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import heapwright.replay
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.explore import Exploration, Progress, explore
-from heapwright.metrics import EnergyTable, with_energy
-from heapwright.recipes import General, Quick, Recipe
-from heapwright.replay import replay
-from heapwright.space import Space
-from heapwright.study import Study
-from heapwright.traces import Trace
+from heapwright.explore.search import Exploration, Progress, explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
+from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.energy import EnergyTable, with_energy
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
@@ -195,7 +195,7 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
             raise HeapwrightError("engine: out of memory")
         return replay(*arguments, **options)
 
-    monkeypatch.setattr(heapwright.replay, "replay", fails_in_the_end)
+    monkeypatch.setattr("heapwright.replay.replay.replay", fails_in_the_end)
     with pytest.raises(HeapwrightError, match="out of memory"):
         explore([trace], FewRecipes(), study_path=path, jobs=1)
     with Study.open(path) as study:

@@ -7,19 +7,22 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from heapwright import adapters, foreign, heaps
-from heapwright.adapters import Adapter, WordSize
+from heapwright import heaps
 from heapwright.errors import HeapwrightError
-from heapwright.foreign import ForeignHeap, ForeignHeapError
+from heapwright.foreign import adapter as adapters
+from heapwright.foreign import heap as foreign
+from heapwright.foreign.adapter import Adapter, WordSize
+from heapwright.foreign.heap import ForeignHeap, ForeignHeapError
 from heapwright.generate import generate
-from heapwright.metrics import METRICS
-from heapwright.recipes import Recipe
-from heapwright.replay import fit, replay
-from heapwright.smallest import smallest_arena
-from heapwright.traces import Trace
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import METRICS
+from heapwright.replay.replay import replay
+from heapwright.replay.smallest import fit, smallest_arena
+from heapwright.traces.trace import Trace
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 
@@ -79,6 +82,14 @@ def make(tmp_path: Path) -> Make:
     return heap
 
 
+def replayed(calls: Trace, heap: ForeignHeap, *, time: bool = False, **options: Any) -> dict[str, Any]:
+    """The heap's metrics; with `time` the host's, too."""
+    metrics = heap.replay(calls, **options)
+    if time:
+        metrics["ns_per_event"] = heaps.ns_per_event(calls, {"heap": heap}, options.get("arena"))["heap"]
+    return metrics
+
+
 def trace(*calls: tuple[int, int, int], align: list[int] | None = None) -> Trace:
     """A trace of (operation, id, size)."""
     op, id, size = zip(*calls, strict=True)
@@ -94,7 +105,7 @@ THREE = trace((0, 1, 20), (0, 2, 8), (3, 1, 0), (1, 3, 30))
 
 def test_a_bump_allocator_measures_as_computed_by_hand(make: Make, word_size: WordSize) -> None:
     heap = make(word_size=word_size)
-    metrics = foreign.replay(THREE, heap, fit=True, time=True)
+    metrics = replayed(THREE, heap, fit=True, time=True)
     assert list(metrics) == list(METRICS)
     assert metrics["footprint_bytes"] == 24 + 8 + 32
     assert metrics["smallest_arena_bytes"] == 24 + 8 + 32
@@ -118,7 +129,7 @@ def test_addresses_are_offsets_from_the_start_of_the_arena(make: Make, word_size
 
 def test_refused_requests_are_counted_and_their_later_calls_skipped(make: Make) -> None:
     calls = trace((0, 1, 40), (0, 2, 40), (2, 2, 50), (3, 2, 0), (0, 3, 8))
-    metrics = foreign.replay(calls, make(), arena=64)
+    metrics = replayed(calls, make(), arena=64)
     assert metrics["failed"] == 1
     assert metrics["admitted_fraction"] == pytest.approx(48 / 88)
     assert metrics["utilisation"] == pytest.approx((40 * 4 + 48) / 5 / 64)
@@ -149,12 +160,12 @@ def test_generated_code_as_a_foreign_heap_equals_its_recipe(
     smallest = fit(calls, model)
     assert smallest is not None
     arena = None if share is None else int(smallest * share) // 16 * 16
-    theirs, ours = foreign.replay(calls, heap, arena=arena), replay(calls, model, arena=arena)
+    theirs, ours = replayed(calls, heap, arena=arena), replay(calls, model, arena=arena)
     compared = ["requested_peak_bytes", "failed", "admitted_fraction", "lower_bound_bytes"]
     assert {key: theirs[key] for key in compared} == {key: ours[key] for key in compared}
     assert (theirs["failed"] == 0) == (share is None)
     if share is None:
-        assert foreign.fit(calls, heap) == -(-smallest // 4) * 4
+        assert heap.fit(calls) == -(-smallest // 4) * 4
         assert theirs["footprint_bytes"] == pytest.approx(ours["footprint_bytes"], abs=16)
     else:
         assert theirs["utilisation"] == pytest.approx(ours["utilisation"])
@@ -168,15 +179,15 @@ def first_calls(whole: Trace, count: int) -> Trace:
 def test_what_lies_between_blocks_and_an_end_marker_is_not_footprint(make: Make) -> None:
     source = BUMP.replace("{ next = memory;", "{ next = memory; *(uint64_t *)(next + bytes - 8) = 7;")
     source = source.replace("end = next + bytes", "end = next + bytes - 8")
-    metrics = foreign.replay(THREE, make(source), fit=True)
+    metrics = replayed(THREE, make(source), fit=True)
     assert metrics["footprint_bytes"] == 64 + 8
     assert metrics["smallest_arena_bytes"] == 64 + 8
 
 
 def test_a_heap_that_clears_its_arena_says_so(make: Make) -> None:
     source = "#include <string.h>\n" + BUMP.replace("{ next = memory;", "{ next = memory; memset(memory, 0, bytes);")
-    assert foreign.replay(THREE, make(source, BUMP_TOML + "zeroed = true\n"))["footprint_bytes"] == 64
-    assert foreign.replay(THREE, make(source))["footprint_bytes"] == foreign.LEAST_AMPLE
+    assert replayed(THREE, make(source, BUMP_TOML + "zeroed = true\n"))["footprint_bytes"] == 64
+    assert replayed(THREE, make(source))["footprint_bytes"] == foreign.LEAST_AMPLE
 
 
 SIZED = BUMP.replace(
@@ -191,7 +202,7 @@ SIZED_TOML = (
 
 def test_a_heap_with_its_own_array_is_compiled_for_each_size(make: Make, word_size: WordSize) -> None:
     heap = make(SIZED, SIZED_TOML, word_size)
-    metrics = foreign.replay(THREE, heap, fit=True)
+    metrics = replayed(THREE, heap, fit=True)
     assert (metrics["footprint_bytes"], metrics["smallest_arena_bytes"]) == (64, 64)
     assert foreign.addresses(THREE, heap, 72).tolist() == [0, 24, -1, 32]
 
@@ -201,13 +212,13 @@ def test_each_timed_pass_starts_afresh(source: str, toml: str, make: Make, word_
     """A heap that never takes anything back, and ends the process where it is full, gets through several passes."""
     source = "void abort(void);\n" + source.replace("return 0;", "abort();")
     heap = make(source, toml, word_size)
-    metrics = foreign.replay(THREE, heap, arena=64, time=True)
+    metrics = replayed(THREE, heap, arena=64, time=True)
     assert metrics["ns_per_event"] is not None
 
 
 def test_realloc_is_emulated_where_the_heap_has_none(make: Make) -> None:
     calls = trace((0, 1, 16), (2, 1, 100), (2, 1, 4), (3, 1, 0))
-    metrics = foreign.replay(calls, make())
+    metrics = replayed(calls, make())
     assert metrics["footprint_bytes"] == 16 + 104 + 8
     assert metrics["failed"] == 0
 
@@ -225,14 +236,14 @@ def test_alignment_is_made_where_the_heap_gives_less(make: Make) -> None:
 
 def test_what_the_heap_calls_usable_is_used(make: Make) -> None:
     toml = BUMP_TOML + 'usable_size = "(void)pointer, 24"\n'
-    assert foreign.replay(trace((0, 1, 24), (0, 2, 20)), make(BUMP, toml))["failed"] == 0
+    assert replayed(trace((0, 1, 24), (0, 2, 20)), make(BUMP, toml))["failed"] == 0
     with pytest.raises(ForeignHeapError, match="corrupted an object"):
-        foreign.replay(trace((0, 1, 16), (0, 2, 20), (3, 1, 0)), make(BUMP, toml))
+        replayed(trace((0, 1, 16), (0, 2, 20), (3, 1, 0)), make(BUMP, toml))
 
 
 def test_calloc_is_only_called_where_the_adapter_names_it(make: Make) -> None:
     toml = BUMP_TOML + 'calloc = "bump_malloc(4 * size)"\n'
-    assert foreign.replay(trace((0, 1, 8), (1, 2, 8)), make())["footprint_bytes"] == 16
+    assert replayed(trace((0, 1, 8), (1, 2, 8)), make())["footprint_bytes"] == 16
     assert foreign.addresses(trace((1, 1, 8), (1, 2, 8)), make(BUMP, toml), 1024).tolist() == [0, 32]
 
 
@@ -304,33 +315,33 @@ BROKEN = {
 def test_a_heap_that_breaks_says_where(reason: str, make: Make) -> None:
     heap = make(BROKEN[reason], BUMP_TOML + "time_limit = 0.5\n")
     with pytest.raises(ForeignHeapError, match=re.escape(reason)):
-        foreign.replay(THREE, heap)
+        replayed(THREE, heap)
 
 
 def test_a_realloc_that_loses_the_content_is_found(make: Make) -> None:
     heap = make(BUMP, BUMP_TOML + 'realloc = "bump_malloc(size)"\n')
     with pytest.raises(ForeignHeapError, match=r"corrupted an object \(found in call 1 \(realloc of 100 bytes\)\)"):
-        foreign.replay(trace((0, 1, 16), (2, 1, 100)), heap)
+        replayed(trace((0, 1, 16), (2, 1, 100)), heap)
 
 
 def test_what_a_heap_says_last_is_repeated(make: Make) -> None:
     source = "#include <assert.h>\n" + BUMP.replace("size = (size", "assert(size != 8);\n    size = (size")
     with pytest.raises(ForeignHeapError, match=r"SIGABRT.*Assertion `size != 8' failed"):
-        foreign.replay(THREE, make(source))
+        replayed(THREE, make(source))
 
 
 def test_too_small_an_arena_may_crash_without_harm_to_the_search(make: Make) -> None:
     source = "void abort(void);\n" + BUMP.replace("return 0;", "abort();")
-    assert foreign.fit(THREE, make(source)) == 64
+    assert make(source).fit(THREE) == 64
     refusing = make(BUMP, BUMP_TOML.replace('"bump_init"', '"bump_init(memory, bytes); if (bytes < 80) heap = NULL"'))
-    assert foreign.fit(THREE, refusing) == 80
+    assert refusing.fit(THREE) == 80
     with pytest.raises(ForeignHeapError, match="refused an arena of 72 bytes"):
-        foreign.replay(THREE, refusing, arena=72)
+        replayed(THREE, refusing, arena=72)
 
 
 def test_a_heap_that_can_never_serve_has_no_smallest_arena(make: Make) -> None:
     source = BUMP.replace("return 0;", "return 0;\n    if (size == 8) return 0;")
-    metrics = foreign.replay(THREE, make(source, BUMP_TOML + "max_arena = 1048576\n"), fit=True)
+    metrics = replayed(THREE, make(source, BUMP_TOML + "max_arena = 1048576\n"), fit=True)
     assert (metrics["failed"], metrics["smallest_arena_bytes"]) == (1, None)
 
 
@@ -383,7 +394,7 @@ CHURN = trace(
 def test_a_shared_object_takes_the_place_of_malloc(tmp_path: Path) -> None:
     heap = heaps.resolve(str(shared_object(tmp_path, "")))
     assert isinstance(heap, ForeignHeap)
-    metrics = foreign.replay(CHURN, heap, fit=True, time=True, arena=10)
+    metrics = replayed(CHURN, heap, fit=True, time=True, arena=10)
     written = 200 * 1024 + 100 * 3024
     assert metrics["footprint_bytes"] == pytest.approx(written, abs=3 * 4096)
     assert (metrics["failed"], metrics["smallest_arena_bytes"]) == (0, None)
@@ -397,10 +408,10 @@ def test_a_shared_object_may_name_its_functions_in_an_adapter(tmp_path: Path) ->
     heap = write_and_resolve(
         library, 'style = "libc"\nmalloc = "my_malloc"\nfree = "my_free"\nrealloc = "my_realloc"\n'
     )
-    assert foreign.replay(CHURN, heap)["failed"] == 0
+    assert replayed(CHURN, heap)["failed"] == 0
     wrong = write_and_resolve(library, 'style = "libc"\nmalloc = "my_malloc"\nfree = "your_free"\n')
     with pytest.raises(HeapwrightError, match=r"cannot be built: .*your_free"):
-        foreign.replay(CHURN, wrong)
+        replayed(CHURN, wrong)
 
 
 def write_and_resolve(library: Path, toml: str) -> ForeignHeap:
@@ -413,7 +424,7 @@ def write_and_resolve(library: Path, toml: str) -> ForeignHeap:
 def test_the_c_library_is_measured() -> None:
     heap = heaps.resolve("lib:glibc")
     assert isinstance(heap, ForeignHeap)
-    metrics = foreign.replay(CHURN, heap, time=True)
+    metrics = replayed(CHURN, heap, time=True)
     assert isinstance(metrics["footprint_bytes"], int)
     assert 400_000 <= metrics["footprint_bytes"] < 2_000_000
     assert (metrics["requested_peak_bytes"], metrics["failed"]) == (400_000, 0)
@@ -424,7 +435,7 @@ def test_debians_allocators_are_measured(name: str) -> None:
     heap = heaps.resolve(f"lib:{name}")
     assert isinstance(heap, ForeignHeap)
     try:
-        metrics = foreign.replay(CHURN, heap, time=True)
+        metrics = replayed(CHURN, heap, time=True)
     except HeapwrightError as error:
         if os.environ.get("CI") or "is not installed" not in str(error):
             raise
@@ -437,7 +448,7 @@ def test_debians_allocators_are_measured(name: str) -> None:
 def test_a_missing_library_says_what_to_install(tmp_path: Path) -> None:
     adapter = Adapter(style="libc", library="libnosuchheap.so.7", package="libnosuchheap7", word_size=64)
     with pytest.raises(HeapwrightError, match=r"libnosuchheap.so.7 is not installed for 64-bit.*libnosuchheap7"):
-        foreign.replay(THREE, ForeignHeap(adapter, tmp_path, "lib:nosuch", (), adapter.library, 64))
+        replayed(THREE, ForeignHeap(adapter, tmp_path, "lib:nosuch", (), adapter.library, 64))
 
 
 # ---- a recipe in front ---------------------------------------------------------------------------------------------
@@ -451,14 +462,14 @@ def test_a_recipe_in_front_takes_what_it_can(tmp_path: Path) -> None:
     whole, behind = heaps.resolve(f"{tmp_path}/front.toml+{shared}"), heaps.resolve(str(shared))
     assert isinstance(whole, ForeignHeap)
     assert isinstance(behind, ForeignHeap)
-    with_front, without = foreign.replay(CHURN, whole, time=True), foreign.replay(CHURN, behind)
+    with_front, without = replayed(CHURN, whole, time=True), replayed(CHURN, behind)
     assert (with_front["failed"], without["failed"]) == (0, 0)
     assert isinstance(with_front["footprint_bytes"], int)
     assert isinstance(without["footprint_bytes"], int)
     saved = without["footprint_bytes"] - with_front["footprint_bytes"]
     assert saved == pytest.approx(50 * 24, abs=4 * 4096)  # what the shared object spends on a header
     small = trace((0, 1, 60), (0, 2, 50), (2, 1, 64), (3, 1, 0), (3, 2, 0))
-    in_front = foreign.replay(small, whole)["footprint_bytes"]
+    in_front = replayed(small, whole)["footprint_bytes"]
     assert in_front is not None
     assert in_front <= 2 * 4096
 
@@ -629,4 +640,4 @@ def test_an_rtos_heap_builds_with_the_stub_headers(tmp_path: Path, word_size: Wo
     for name in (f"freertos-heap4={tmp_path}/heap_4.c", f"freertos-heap4={tmp_path}"):
         heap = heaps.resolve(name, word_size)
         assert isinstance(heap, ForeignHeap)
-        assert foreign.replay(THREE, heap, fit=True)["smallest_arena_bytes"] == 64
+        assert replayed(THREE, heap, fit=True)["smallest_arena_bytes"] == 64

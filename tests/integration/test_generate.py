@@ -22,15 +22,18 @@ from c_programs import ROOT, SANITIZED, STRICT, absent, compilers
 from recipes_random import random_recipes
 from traces_random import random_trace
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
 from heapwright.generate import generate
 from heapwright.generate.emit import ALLOCATING, LOOKING, MOVING, core_sources, generated_files
 from heapwright.generate.specialise import specialise_parts
-from heapwright.policy import policy
-from heapwright.recipes import Compact, Recipe
-from heapwright.replay import call_records, metadata, replay
-from heapwright.traces import Trace
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import Compact
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.pictures import metadata
+from heapwright.replay.replay import replay
+from heapwright.traces.calls import call_records
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
 
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
@@ -147,7 +150,7 @@ def test_a_recipe_cannot_end_the_comment() -> None:
 
 
 def test_the_text_is_the_same_in_every_run() -> None:
-    script = "from heapwright import zoo\nfrom heapwright.generate.emit import generated_files\n"
+    script = "from heapwright.zoo import catalogue as zoo\nfrom heapwright.generate.emit import generated_files\n"
     script += "print(generated_files(zoo.load('victim-bins')), generated_files(zoo.load('wifi-special-pools')))"
     texts = set()
     for seed in ("1", "2"):

@@ -11,12 +11,13 @@ import pytest
 from c_programs import ROOT
 from traces_random import random_trace
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.host_timing import TICKS, Bench, Program, has_ticks, ns_per_event
-from heapwright.policy import policy
-from heapwright.replay import replay
-from heapwright.traces import Trace
+from heapwright.heaps import RecipeHeap, replay_each
+from heapwright.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event
+from heapwright.recipes.policy import policy
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
 
 PASSES = 2
 
@@ -72,7 +73,8 @@ def test_time_is_given_for_every_heap_and_nothing_is_left_behind(broker: Trace) 
 
 def test_a_replay_gives_its_time_on_request_only(broker: Trace) -> None:
     recipe = zoo.load("exact-bins")
-    timed, untimed = replay(broker, recipe, time=True), replay(broker, recipe)
+    heap = {"heap": RecipeHeap(recipe)}
+    timed, untimed = (replay_each(broker, heap, time=time)["heap"].metrics for time in (True, False))
     assert isinstance(timed["ns_per_event"], float)
     assert timed["ns_per_event"] > 0
     assert untimed["ns_per_event"] is None

@@ -37,9 +37,9 @@ from captures import (
 )
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
-from heapwright.profile import profile_packets
 from heapwright.traffic import FORMATS, import_packets, links
+from heapwright.traffic.packets import PacketTable
+from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.rows import Flows
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from heapwright.errors import HeapwrightError
-from heapwright.record import Recorded, Recording, record
-from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+from heapwright.traces.record import Recorded, Recording, record
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 

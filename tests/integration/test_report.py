@@ -21,16 +21,18 @@ import pytest
 import vl_convert
 from PIL import Image, ImageChops, ImageColor
 
-from heapwright import zoo
-from heapwright.explore import explore
-from heapwright.recipes import Recipe
-from heapwright.replay import HEAP_MAP_STATES, replay
+from heapwright.explore.search import explore
+from heapwright.explore.study import Measured, Study
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.pictures import HEAP_MAP_STATES
+from heapwright.replay.replay import replay
 from heapwright.report import raster, write_report
 from heapwright.report.figure import Figure, inline
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, place
 from heapwright.report.trade_off import close_up
-from heapwright.study import Measured, Study
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright.zoo import catalogue as zoo
 
 BROWSER_OPTIONS = [
     "--headless",

@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 from c_programs import absent
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.recipes import Recipe
+from heapwright.heaps import resolve_on_target
+from heapwright.recipes.recipe import Recipe
 from heapwright.target import compilers, feed, measure, qemu_backend, unicorn_backend
 from heapwright.target.compilers import find_compiler
 from heapwright.target.cpus import CPUS
-from heapwright.target.image import Heap, Workshop
+from heapwright.target.image import Workshop
 from heapwright.target.measure import Session, calls_by_kind, find_backend
-from heapwright.traces import FREE, MALLOC, REALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright.zoo import catalogue as zoo
 
 CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
 
@@ -55,7 +57,7 @@ def random_trace() -> Trace:
 
 
 def both(heap: str, cpu: str, compiler: str, trace: Trace) -> tuple[feed.Run, feed.Run]:
-    with Workshop(Heap.resolve(heap), find_compiler(CPUS[cpu], compiler)) as workshop:
+    with Workshop(resolve_on_target(heap), find_compiler(CPUS[cpu], compiler)) as workshop:
         image = workshop.image()
         given = feed.Input.of(trace, CPUS[cpu], 1 << 20, 4096)
         return unicorn_backend.run(image, given), qemu_backend.run(image, given)
@@ -74,7 +76,9 @@ def test_emulators_agree_on_every_call(cpu: str, compiler: str, random_trace: Tr
 
 def test_three_runs_are_identical(random_trace: Trace) -> None:
     tools("cortex-m3", None, "unicorn")
-    first, *others = (Session(backend="unicorn").measure("victim-bins", [random_trace], ["Os"]) for _ in range(3))
+    first, *others = (
+        Session(backend="unicorn").measure(resolve_on_target("victim-bins"), [random_trace], ["Os"]) for _ in range(3)
+    )
     assert all(other == first for other in others)
 
 
@@ -82,7 +86,7 @@ def test_three_runs_are_identical(random_trace: Trace) -> None:
 @pytest.mark.parametrize("name", ["tlsf", "victim-bins", "kingsley", "drr-proposed"])
 def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: Trace) -> None:
     tools(cpu, None, "unicorn")
-    found = measure(name, random_trace, cpu_name=cpu, backend="unicorn")
+    found = measure(resolve_on_target(name), random_trace, cpu_name=cpu, backend="unicorn")
     told = found["prediction"]
     assert told["metadata_equal"] and told["metadata_bytes"] > 100
     assert 0.5 < told["ratio"] < 2.5
@@ -90,11 +94,11 @@ def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: 
 
 
 def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None:
-    from heapwright.replay import replay
+    from heapwright.replay.replay import replay
 
     tools("cortex-m3", None, "unicorn")
     arena = 40_000
-    found = measure("tlsf", random_trace, arena=arena)
+    found = measure(resolve_on_target("tlsf"), random_trace, arena=arena)
     assert found["failed"] == replay(random_trace, zoo.load("tlsf"), arena=arena)["failed"] > 0
     assert found["prediction"]["metadata_equal"]
 
@@ -112,7 +116,7 @@ KNOWN = {
 @pytest.mark.parametrize(("library", "trace"), KNOWN)
 def test_known_counts_of_c_libraries(library: str, trace: str, shared_data: Path) -> None:
     tools("cortex-m3", "gcc", "unicorn")
-    found = measure(f"lib:{library}", Trace.read(shared_data / "synthetic" / f"{trace}.parquet"))
+    found = measure(resolve_on_target(f"lib:{library}"), Trace.read(shared_data / "synthetic" / f"{trace}.parquet"))
     for kind, (mean, maximum, accesses) in zip(("malloc", "free"), KNOWN[library, trace], strict=True):
         calls = found["calls"][kind]
         assert calls["instructions_mean"] == pytest.approx(mean, rel=0.01)
@@ -143,7 +147,7 @@ def test_a_heap_of_ones_own(tmp_path: Path) -> None:
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
     trace = Trace.from_columns(op=[0, 0, 2, 3], id=[1, 2, 2, 1], size=[16, 24, 99, 0], name="four")
-    found = measure(str(source), trace, compiler="gcc")
+    found = measure(resolve_on_target(str(source)), trace, compiler="gcc")
     malloc, free = found["calls"]["malloc"], found["calls"]["free"]
     assert (malloc["count"], malloc["arena_stores_mean"], malloc["arena_loads_mean"]) == (2, 1, 0)
     assert (free["instructions_max"], free["accesses_max"], free["stack_bytes_max"]) == (1, 0, 0)
@@ -158,7 +162,7 @@ def test_python_hooks_count_what_the_native_ones_do() -> None:
     import unicorn
 
     trace = Trace.from_columns(op=[0, 0, 3, 0, 3], id=[1, 2, 1, 3, 2], size=[40, 1500, 0, 40, 0])
-    with Workshop(Heap.resolve("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
+    with Workshop(resolve_on_target("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
         machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536))
     counted: list[list[int]] = []
     begin, end = machine.counter.begin, machine.counter.end
@@ -192,7 +196,7 @@ def test_cycles_of_the_stub_are_the_manuals() -> None:
     """bx lr: one cycle, and 1 to 3 for the pipeline; nine nops more are nine cycles."""
     tools("cortex-m3", "gcc", "unicorn")
     trace = Trace.from_columns(op=[0], id=[1], size=[40])
-    with Workshop(Heap.resolve("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
+    with Workshop(resolve_on_target("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
         machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536))
         machine.emulate()
     assert machine.calls[:2, 6:].tolist() == [[2, 3, 4], [11, 12, 13]]
@@ -218,7 +222,7 @@ def test_missing_tools_are_named_with_what_to_install(monkeypatch: pytest.Monkey
 def test_phases_are_told_apart() -> None:
     tools("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 8, 0], phase=[0, 1, 1], phases=("boot", "steady"))
-    found = measure("tlsf", trace)
+    found = measure(resolve_on_target("tlsf"), trace)
     assert found["phases"]["boot"]["malloc"]["count"] == found["phases"]["steady"]["free"]["count"] == 1
     assert found["phases"]["boot"]["free"]["instructions_mean"] is None
 
@@ -236,7 +240,7 @@ def test_statistics_of_known_counts() -> None:
 
 def test_command_prints_the_documented_json(tmp_path: Path) -> None:
     tools("cortex-m3", None, "unicorn")
-    from heapwright.traces import Trace as Table
+    from heapwright.traces.trace import Trace as Table
 
     path = tmp_path / "small.parquet"
     Table.from_columns(op=[0, 3], id=[1, 1], size=[100, 0], ts_us=[0, 1]).write(path)
@@ -260,7 +264,7 @@ def test_recipe_objects_are_measured_as_files_are() -> None:
 @pytest.fixture
 def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three recipes are enough to be told apart; each takes a compile."""
-    monkeypatch.setattr("heapwright.zoo.names", lambda: ["kingsley", "tlsf", "victim-bins"])
+    monkeypatch.setattr("heapwright.zoo.catalogue.names", lambda: ["kingsley", "tlsf", "victim-bins"])
 
 
 class NoSpace:
@@ -272,7 +276,7 @@ class NoSpace:
 
 @pytest.fixture
 def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
-    from heapwright.explore import explore
+    from heapwright.explore.search import explore
 
     path = tmp_path / "trace.parquet"
     columns = {key: getattr(random_trace, key)[:4000] for key in ("op", "id", "size")}
@@ -283,8 +287,8 @@ def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
 
 def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
     tools("cortex-m3", None, "unicorn")
-    from heapwright.study import Study
-    from heapwright.target.front import measure_front
+    from heapwright.explore.on_target import measure_front
+    from heapwright.explore.study import Study
 
     found = {one["heap"]: one for one in measure_front(small_study)}
     with Study.open(small_study) as study:
@@ -305,9 +309,9 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
 
 def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: Path) -> None:
     tools("cortex-m3", None, "unicorn")
+    from heapwright.explore.on_target import measure_front
+    from heapwright.explore.study import Study
     from heapwright.report import write_report
-    from heapwright.study import Study
-    from heapwright.target.front import measure_front
 
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
@@ -329,14 +333,14 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 
 def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     tools("cortex-m3", "gcc")
-    from heapwright.explore import explore
-    from heapwright.study import Study
+    from heapwright.explore.search import explore
+    from heapwright.explore.study import Study
 
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
     explore([trace], NoSpace(), "footprint_bytes,code_bytes", tmp_path / "study.duckdb")
     with Study.open(tmp_path / "study.duckdb") as study:
         sizes = {one.candidate.label: one.candidate.metrics["code_bytes"] for one in study.zoo_standings()}
-    assert sizes["tlsf"] == measure("tlsf", trace, compiler="gcc")["code_bytes"]["total"]
+    assert sizes["tlsf"] == measure(resolve_on_target("tlsf"), trace, compiler="gcc")["code_bytes"]["total"]
     assert sizes["kingsley"] < sizes["victim-bins"]
 
 
@@ -344,7 +348,7 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
 def test_other_kinds_of_pools_leave_the_hosts_metadata_too(name: str, random_trace: Trace) -> None:
     tools("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(**{key: getattr(random_trace, key)[:1500] for key in ("op", "id", "size")})
-    found = Session(backend="unicorn").measure(name, [trace], ["Os"])[0]
+    found = Session(backend="unicorn").measure(resolve_on_target(name), [trace], ["Os"])[0]
     assert found["prediction"]["metadata_equal"] and not found["failed"]
     assert {"malloc", "realloc", "free"} == set(found["calls"])
     assert found["code_bytes"]["malloc"] < found["code_bytes"]["total"]
@@ -355,7 +359,7 @@ def test_kinds_of_calls_are_told_apart() -> None:
     tools("cortex-m3", None, "unicorn")
     op, size, align = [0, 1, 0, 2, 3], [400, 400, 400, 500, 0], [0, 0, 64, 0, 0]
     trace = Trace.from_columns(op=op, id=[1, 2, 3, 1, 2], size=size, align=align)
-    found = Session(backend="unicorn").measure("tlsf", [trace], ["Os"])[0]
+    found = Session(backend="unicorn").measure(resolve_on_target("tlsf"), [trace], ["Os"])[0]
     calls = found["calls"]
     assert {kind: one["count"] for kind, one in calls.items()} == {
         "malloc": 2, "calloc": 1, "aligned": 1, "realloc": 1, "free": 1

@@ -19,21 +19,14 @@ from numpy.typing import NDArray
 from heapwright.errors import HeapwrightError
 from heapwright.generate.emit import generated_files
 from heapwright.papers.pools import erlang_b
-from heapwright.policy import policy
-from heapwright.recipes import Recipe
-from heapwright.replay import (
-    HEAP_MAP_STATES,
-    call_records,
-    fit,
-    handles_outside_bytes,
-    heap_map,
-    lower_bound,
-    metadata,
-    policy_struct,
-    replay,
-    timeline,
-)
-from heapwright.traces import FREE, MALLOC, REALLOC, Trace
+from heapwright.recipes.policy import policy, policy_struct
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
+from heapwright.replay.replay import handles_outside_bytes, replay
+from heapwright.replay.smallest import fit
+from heapwright.traces.calls import call_records
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 
 def recipe(*pools: dict[str, Any], **heap: Any) -> Recipe:
@@ -443,7 +436,7 @@ def test_compaction_leaves_no_external_fragmentation(keys: dict[str, Any]) -> No
 def test_a_heap_of_bare_bytes_needs_what_is_live_and_no_more(when: str) -> None:
     heap = compact(**{**MMEM, "when": when})
     trace = random_trace(4)
-    assert fit(trace, heap) == policy(heap)["control"] + lower_bound(trace, 1)
+    assert fit(trace, heap) == policy(heap)["control"] + trace.lower_bound(1)
 
 
 def test_descriptors_of_das_et_al_table_1() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from recipes_random import random_recipes
 
-from heapwright import zoo
-from heapwright.policy import MAX_REACH, policy
-from heapwright.recipes import Recipe
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import MAX_REACH
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
 
 RECIPES = zoo.recipes() + random_recipes(400, seed=3)
 

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from model_heap import Block, ModelHeap
 from recipes_random import random_general_recipe, random_recipe
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.policy import MAX_REQUEST, policy
-from heapwright.recipes import Recipe
-from heapwright.replay import fit, heap_map, replay, timeline
-from heapwright.traces import Trace
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import MAX_REQUEST
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.pictures import heap_map, timeline
+from heapwright.replay.replay import replay
+from heapwright.replay.smallest import fit
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
 
 MALLOC, CALLOC, REALLOC, FREE = range(4)
 

@@ -5,16 +5,8 @@ import numpy as np
 import pytest
 
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import (
-    METRICS,
-    EnergyTable,
-    combine,
-    combine_columns,
-    default_energy_table,
-    metric,
-    parse_objectives,
-    with_energy,
-)
+from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
+from heapwright.replay.metrics import METRICS, combine, combine_columns, metric, parse_objectives
 
 KEYS_OF_THE_DESIGN = """
 requested_peak_bytes allocated_peak_bytes fragmentation fragmentation_with_headers footprint_bytes internal_bytes

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from heapwright.cli.import_ import command
 from heapwright.errors import HeapwrightError
-from heapwright.packets import COLUMNS, PacketTable
 from heapwright.traffic.capture import import_capture
+from heapwright.traffic.packets import COLUMNS, PacketTable
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from heapwright.cli.reproduce import command
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
 from heapwright.papers import measuring, reproduce
 from heapwright.papers.page import Page
+from heapwright.traffic.packets import PacketTable
 
 
 def network(seed: int, with_ip: bool = True) -> PacketTable:

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from test_papers import network
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.explore import explore
+from heapwright.explore.families import FITS, Techniques, technique_grid
+from heapwright.explore.search import explore
 from heapwright.papers import case_study, drr, easyport, held_out, packet_tables, techniques, url
 from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case, Run
 from heapwright.papers.page import Claim, Page
-from heapwright.recipes import Quick
-from heapwright.replay import replay
-from heapwright.space import FITS, Techniques, technique_grid
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.recipes.pools import Quick
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright.zoo import catalogue as zoo
 
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),

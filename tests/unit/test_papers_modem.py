@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from heapwright.papers import measuring, modem
-from heapwright.traces import Trace
+from heapwright.traces.trace import Trace
 from heapwright.workloads.modem import modem as workload
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 
 def test_the_peak_is_split_as_the_blocks_lie() -> None:

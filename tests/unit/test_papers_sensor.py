@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heapwright import zoo
-from heapwright.host_timing import Bench, has_ticks
+from heapwright.host.timing import Bench, has_ticks
 from heapwright.papers import measuring, sensor
-from heapwright.traces import FREE
+from heapwright.traces.validation import FREE
+from heapwright.zoo import catalogue as zoo
 
 
 def test_descriptors_are_those_of_table_1() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from heapwright.papers import wifi
 from heapwright.papers.page import Page
-from heapwright.recipes import Fixed
-from heapwright.replay import replay
-from heapwright.traces import Trace
+from heapwright.recipes.pools import Fixed
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
 
 
 def test_the_example_of_figure_2() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from heapwright.pareto import balanced, dominated_by, front, ratios_to_best
+from heapwright.explore.pareto import balanced, dominated_by, front, ratios_to_best
 
 
 def front_by_definition(points: np.ndarray) -> np.ndarray:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from heapwright._native import ffi
 from recipes_random import random_recipes
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.policy import MAX_REACH, MAX_REQUEST, policy
-from heapwright.recipes import Recipe
-from heapwright.replay import ffi, policy_struct
+from heapwright.recipes.policy import policy, policy_struct
+from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
 
 
 def heap(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:

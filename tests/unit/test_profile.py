@@ -15,17 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
-from heapwright.profile import (
-    births_and_deaths,
-    locality_of_frees,
-    order_of_frees,
-    profile,
-    profile_file,
-    profile_packets,
-    sample_events,
-)
-from heapwright.traces import FREE, MALLOC, REALLOC, Trace
+from heapwright.traces.profile import births_and_deaths, locality_of_frees, order_of_frees, profile, sample_events
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright.traffic.packets import PacketTable
+from heapwright.traffic.profile import profile_file, profile_packets
 
 
 def trace_of(*calls: tuple[int, int, int], **columns: list[int]) -> Trace:

@@ -13,17 +13,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from heapwright.errors import HeapwrightError
-from heapwright.heaps import resolve_heap
-from heapwright.recipes import (
-    MAX_REQUEST,
-    ContradictionError,
-    General,
-    Pool,
-    Quick,
-    Recipe,
-    capacity_for,
-    json_schema,
-)
+from heapwright.heaps import resolve_recipe
+from heapwright.recipes.geometry import Geometry
+from heapwright.recipes.pools import MAX_REQUEST, General, Pool, Quick
+from heapwright.recipes.recipe import ContradictionError, Recipe, json_schema
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 GENERAL = {"kind": "general"}
@@ -206,7 +199,7 @@ def test_a_file_is_named_in_its_errors(tmp_path: Path) -> None:
         Recipe.load(path)
     path.write_text("[[pool]]\nkind = 'general'\nheader = 0")
     with pytest.raises(HeapwrightError, match=r'heap\.toml: pool 1 \(general\): "header" 0'):
-        resolve_heap(str(path))
+        resolve_recipe(str(path))
     with pytest.raises(FileNotFoundError):
         Recipe.load(tmp_path / "none.toml")
 
@@ -386,8 +379,8 @@ def test_narrow_links_make_smaller_blocks_and_reach_less() -> None:
 
 
 def test_capacity_is_what_a_block_holds() -> None:
-    assert [capacity_for(size, General()) for size in (1, 12, 13, 16, 17)] == [12, 12, 16, 16, 20]
-    assert capacity_for(MAX_REQUEST, General(unit=4096)) == MAX_REQUEST
+    assert [Geometry().capacity_for(size, General()) for size in (1, 12, 13, 16, 17)] == [12, 12, 16, 16, 20]
+    assert Geometry().capacity_for(MAX_REQUEST, General(unit=4096)) == MAX_REQUEST
 
 
 # ---- any recipe ----------------------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heapwright import record
-from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+from heapwright.traces import record
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 A, B = 0x1000, 0x2000
 

@@ -13,20 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.recipes import Recipe
-from heapwright.replay import (
-    HEAP_MAP_STATES,
-    call_records,
-    fit,
-    heap_map,
-    lower_bound,
-    metadata,
-    replay,
-    timeline,
-)
-from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
+from heapwright.replay.replay import replay
+from heapwright.replay.smallest import fit
+from heapwright.traces.calls import call_records
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright.zoo import catalogue as zoo
 
 Call = tuple[int, str, int]
 
@@ -171,9 +166,9 @@ def test_utilisation_weighs_time_where_there_is_one() -> None:
 
 def test_the_lower_bound_rounds_every_object() -> None:
     trace = trace_of((MALLOC, "a", 0), (MALLOC, "b", 5), (REALLOC, "b", 17), (FREE, "a", 0), (MALLOC, "c", 1))
-    assert lower_bound(trace, 1) == 1 + 17
-    assert lower_bound(trace, 4) == 4 + 20
-    assert lower_bound(trace, 16) == 16 + 32
+    assert trace.lower_bound(1) == 1 + 17
+    assert trace.lower_bound(4) == 4 + 20
+    assert trace.lower_bound(16) == 16 + 32
 
 
 # ---- refusals ------------------------------------------------------------------------------------------------------

@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.recipes import General, Quick, Recipe
-from heapwright.space import Demand, Space
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.explore.families import Demand
+from heapwright.explore.space import Space
+from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.recipe import Recipe
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright.zoo import catalogue as zoo
 
 SIZES = (16, 1476, 40, 576, 128, 256, 64, 512, 1024, 90, 200)
 

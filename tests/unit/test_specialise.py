@@ -19,9 +19,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heapwright import zoo
 from heapwright.errors import HeapwrightError
-from heapwright.generate.specialise import GrammarError, check_grammar, specialise, specialise_parts
+from heapwright.generate.specialise import check_grammar, specialise, specialise_parts
+from heapwright.generate.syntax import GrammarError
+from heapwright.zoo import catalogue as zoo
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffreestanding"]
 CORE = Path(__file__).resolve().parents[2] / "csrc"
@@ -1049,7 +1050,7 @@ def test_the_core_keeps_to_its_grammar() -> None:
 @needs_compiler
 @pytest.mark.parametrize("name", [recipe.name for recipe in zoo.staying()])
 def test_shipped_allocators_do_what_the_core_does(name: str, tmp_path: Path) -> None:
-    from heapwright.policy import policy as policy_of
+    from heapwright.recipes.policy import policy as policy_of
 
     chosen = policy_of(zoo.load(name))
     entries = [f"hw_{entry}" for entry in CORE_ENTRIES]

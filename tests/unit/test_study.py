@@ -10,10 +10,13 @@ import duckdb
 import pytest
 
 from heapwright.errors import HeapwrightError
-from heapwright.metrics import METRICS, EnergyTable, Value, combine, default_energy_table
-from heapwright.recipes import General, Recipe
-from heapwright.study import Candidate, Identity, Result, Study, TraceInfo, tuning
-from heapwright.traces import Trace
+from heapwright.explore.study import Candidate, Identity, Result, Study, TraceInfo
+from heapwright.heaps import tuning
+from heapwright.recipes.pools import General
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.energy import EnergyTable, default_energy_table
+from heapwright.replay.metrics import METRICS, Value, combine
+from heapwright.traces.trace import Trace
 
 OBJECTIVES = ("footprint_bytes", "accesses")
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heapwright.errors import HeapwrightError
-from heapwright.traces import CALLOC, FREE, MALLOC, REALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 HINT = "; --repair drops such calls"
 
@@ -244,7 +245,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
 import resource, sys
 import numpy as np
 from heapwright.errors import HeapwrightError
-from heapwright.traces import Trace
+from heapwright.traces.trace import Trace
 rng = np.random.default_rng(0)
 trace = Trace.from_columns(op=np.zeros(500_000, int), id=rng.permutation(500_000), size=rng.integers(0, 2**31, 500_000))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

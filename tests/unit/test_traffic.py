@@ -28,9 +28,9 @@ from click.testing import CliRunner
 
 from heapwright.cli.import_ import command
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
-from heapwright.profile import profile_packets
 from heapwright.traffic import find_format, import_packets, links, statistics
+from heapwright.traffic.packets import PacketTable
+from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.rows import Flows
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.tsh import RECORD

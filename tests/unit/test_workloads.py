@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from heapwright.cli.workload import command
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
 from heapwright.papers.pools import erlang_b
-from heapwright.recipes import Recipe
-from heapwright.replay import replay
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright.traffic.packets import PacketTable
 from heapwright.workloads import link
 from heapwright.workloads.drr import drr
 from heapwright.workloads.easyport import easyport
@@ -252,7 +253,7 @@ def test_a_timed_queue_drops_what_finds_it_full(limit: int) -> None:
 
 
 def test_special_pools_on_the_mix_of_the_paper_waste_8_to_10_percent() -> None:
-    from heapwright.zoo import load
+    from heapwright.zoo.catalogue import load
 
     draw = np.random.default_rng(7)
     rest = draw.integers(41, 1500, (18, 1000))

@@ -11,13 +11,17 @@ from pathlib import Path
 import pytest
 from c_programs import absent
 
-from heapwright import zoo
 from heapwright.cli import main
 from heapwright.errors import HeapwrightError
-from heapwright.heaps import resolve_heap
-from heapwright.policy import policy
-from heapwright.recipes import Fixed, General, Quick, Recipe, capacity_for
-from heapwright.traces import Trace
+from heapwright.explore.special_pools import special_pools
+from heapwright.heaps import resolve_recipe
+from heapwright.recipes.geometry import Geometry
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import Fixed, General, Quick
+from heapwright.recipes.recipe import Recipe
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
+from heapwright.zoo.facts import Facts, facts
 
 NAMES = [
     "best-fit-fast-free",
@@ -102,11 +106,11 @@ def test_an_unknown_name_is_answered_with_close_ones() -> None:
     with pytest.raises(HeapwrightError, match="did you mean tlsf"):
         zoo.load("tslf")
     with pytest.raises(HeapwrightError, match=r"valid: best-fit-fast-free, .* STUDY:ID"):
-        resolve_heap("?")
+        resolve_recipe("?")
 
 
 def test_a_heap_is_found_by_its_name() -> None:
-    assert resolve_heap("tlsf") == zoo.load("tlsf")
+    assert resolve_recipe("tlsf") == zoo.load("tlsf")
 
 
 def test_modem_allocators_differ_in_fit_and_tags_only() -> None:
@@ -167,7 +171,7 @@ def test_tlsf_has_the_layout_of_its_implementation() -> None:
     """mattconte/tlsf 3.1, 32 bits: 4 bytes overhead, smallest block 16, 32 lists an octave, 3188 bytes of control."""
     pool = general("tlsf")
     assert (pool.header, pool.min_block, pool.linear_up_to, pool.bins_per_octave) == (4, 16, 128, 32)
-    assert [capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
+    assert [Geometry().capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
     assert policy(zoo.load("tlsf"))["control"] == pytest.approx(3188, abs=8)
 
 
@@ -193,22 +197,22 @@ def test_no_page_is_left_over() -> None:
 @pytest.mark.parametrize(
     ("name", "cost"),
     [
-        ("tlsf", zoo.Facts((4,), 16, True, None)),
-        ("half-fit", zoo.Facts((16,), 32, True, None)),
-        ("zephyr-sys-heap", zoo.Facts((4,), 8, True, None)),
-        ("kingsley", zoo.Facts((4,), 8, True, None)),
-        ("sos", zoo.Facts((0,), 16, True, None)),
-        ("sos-kernel", zoo.Facts((4,), 8, False, None)),
-        ("lea-2.7.2", zoo.Facts((4,), 16, False, None)),
-        ("best-fit-fast-free", zoo.Facts((4,), 8, False, None)),
-        ("wifi-special-pools", zoo.Facts((8,), 20, False, None)),
-        ("variable-pool", zoo.Facts((32,), 512, False, None)),
-        ("binary-buddy", zoo.Facts((4,), 16, True, None)),
+        ("tlsf", Facts((4,), 16, True, None)),
+        ("half-fit", Facts((16,), 32, True, None)),
+        ("zephyr-sys-heap", Facts((4,), 8, True, None)),
+        ("kingsley", Facts((4,), 8, True, None)),
+        ("sos", Facts((0,), 16, True, None)),
+        ("sos-kernel", Facts((4,), 8, False, None)),
+        ("lea-2.7.2", Facts((4,), 16, False, None)),
+        ("best-fit-fast-free", Facts((4,), 8, False, None)),
+        ("wifi-special-pools", Facts((8,), 20, False, None)),
+        ("variable-pool", Facts((32,), 512, False, None)),
+        ("binary-buddy", Facts((4,), 16, True, None)),
     ],
 )
-def test_facts(name: str, cost: zoo.Facts) -> None:
+def test_facts(name: str, cost: Facts) -> None:
     """A free block of the first fit pool behind the special ones holds two links and a tag beside its header."""
-    assert zoo.facts(zoo.load(name))._replace(code_bytes=None) == cost
+    assert facts(zoo.load(name))._replace(code_bytes=None) == cost
 
 
 def trace_of(tmp_path: Path, sizes: list[int]) -> Path:
@@ -230,7 +234,7 @@ def trace_of(tmp_path: Path, sizes: list[int]) -> Path:
 )
 def test_special_pools_for_a_profile(tmp_path: Path, sizes: list[int], classes: tuple[int, ...]) -> None:
     """Mamagkakis et al. 2007, section 4, A; 66 and 68 bytes are one class at alignment 4."""
-    pool = zoo.special_pools(trace_of(tmp_path, sizes)).pools[0]
+    pool = special_pools(trace_of(tmp_path, sizes)).pools[0]
     assert isinstance(pool, Fixed)
     assert pool.sizes == classes
 
@@ -268,8 +272,8 @@ def test_json_holds_every_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert code == 0
     assert [one["name"] for one in listed] == zoo.names()
     for one in listed:
-        assert set(one) == {*Recipe.model_fields, *zoo.Facts._fields, "hash", "summary"}
-        assert one["code_bytes"] == zoo.facts(zoo.load(one["name"])).code_bytes
+        assert set(one) == {*Recipe.model_fields, *Facts._fields, "hash", "summary"}
+        assert one["code_bytes"] == facts(zoo.load(one["name"])).code_bytes
     _, out, _ = run(monkeypatch, capsys, "tlsf", "--json")
     assert json.loads(out) == [one for one in listed if one["name"] == "tlsf"]
 
@@ -299,9 +303,9 @@ def test_the_command_derives_special_pools(
 
 
 def test_every_allocator_has_a_measured_code_size() -> None:
-    sizes = {recipe.name: zoo.facts(recipe).code_bytes for recipe in zoo.recipes()}
+    sizes = {recipe.name: facts(recipe).code_bytes for recipe in zoo.recipes()}
     assert all(size is not None and 100 < size < 3000 for size in sizes.values()), sizes
-    assert zoo.facts(zoo.load("tlsf").model_copy(update={"align": 8})).code_bytes is None
+    assert facts(zoo.load("tlsf").model_copy(update={"align": 8})).code_bytes is None
 
 
 @pytest.mark.parametrize("name", ["kingsley", "tlsf", "variable-pool"])
@@ -316,5 +320,5 @@ def test_the_code_size_is_that_of_today(name: str) -> None:
     except HeapwrightError as error:
         absent("arm-none-eabi-gcc", str(error))
     written = (resources.files("heapwright.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
-    stored = zoo.facts(zoo.load(name)).code_bytes
+    stored = facts(zoo.load(name)).code_bytes
     assert code_bytes(zoo.load(name), compiler="gcc") == pytest.approx(stored, rel=0 if version in written else 0.1)

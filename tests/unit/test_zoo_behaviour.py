@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from behaviour import build_script, play
 
-from heapwright import zoo
-from heapwright.recipes import Compact, General, capacity_for
+from heapwright.recipes.pools import Compact, General
+from heapwright.zoo import catalogue as zoo
 
 
 @pytest.fixture(scope="module")
@@ -606,7 +606,7 @@ def test_sizes_of_blocks(name: str, blocks: dict[int, int]) -> None:
     pool = recipe.pools[-1]
     assert isinstance(pool, General)
     overhead = pool.header + pool.trailer
-    found = {size: capacity_for(size, pool, recipe.align, recipe.link_bytes) + overhead for size in blocks}
+    found = {size: recipe.geometry.capacity_for(size, pool) + overhead for size in blocks}
     assert found == blocks
 
 

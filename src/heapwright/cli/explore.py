@@ -23,7 +23,7 @@ from heapwright.cli.options import (
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from heapwright.explore import Progress
+    from heapwright.explore.search import Progress
 
 PLAIN_SECONDS = 10
 SHOWN_MEMBERS = 16
@@ -71,9 +71,9 @@ def command(
     Without --space the space is built from the traces. The zoo is always tried too. An exploration that was interrupted
     goes on where it stopped when the same command is given again.
     """
-    from heapwright.explore import DEFAULT_OBJECTIVES, explore
-    from heapwright.space import Space
-    from heapwright.study import Study
+    from heapwright.explore.search import DEFAULT_OBJECTIVES, explore
+    from heapwright.explore.space import Space
+    from heapwright.explore.study import Study
 
     read = read_traces(traces, repair)
     space = Space.load(space_path, read) if space_path else Space.default(read)

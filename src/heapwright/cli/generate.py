@@ -25,10 +25,9 @@ def command(heap: str, prefix: str, output: Path, as_json: bool) -> None:
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
     """
     from heapwright.generate import generate
-    from heapwright.heaps import resolve_heap
-    from heapwright.study import tuning
+    from heapwright.heaps import resolve_recipe, tuning
 
-    recipe = resolve_heap(heap)
+    recipe = resolve_recipe(heap)
     tuned_for, metrics = tuning(heap)
     files = generate(recipe, output, prefix, tuned_for, metrics)
     if as_json:

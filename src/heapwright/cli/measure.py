@@ -52,10 +52,17 @@ def command(
     if beside and not front:
         raise click.UsageError("--beside goes with --front: without it, give the other heap a command of its own")
     if front:
-        from heapwright.target.front import measure_front
+        from heapwright.explore.on_target import measure_front
+        from heapwright.heaps import resolve_on_target
 
         found = measure_front(
-            heap, traces, beside=beside, objectives=objectives, repair=repair, progress=_say, **options
+            heap,
+            traces,
+            beside=[resolve_on_target(name) for name in beside],
+            objectives=objectives,
+            repair=repair,
+            progress=_say,
+            **options,
         )
     else:
         found = _measure(heap, traces, repair, options)
@@ -69,11 +76,13 @@ def command(
 
 def _measure(heap: str, traces: tuple[Path, ...], repair: bool, options: dict[str, Any]) -> list[dict[str, Any]]:
     from heapwright.cli.options import read_traces
+    from heapwright.heaps import resolve_on_target
     from heapwright.target import measure
 
     if not traces:
         raise click.UsageError("Missing argument 'TRACE...': only --front takes the study's own traces.")
-    return [measure(heap, trace, **options) for trace in read_traces(traces, repair)]
+    found = resolve_on_target(heap)
+    return [measure(found, trace, **options) for trace in read_traces(traces, repair)]
 
 
 def _say(what: str) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from heapwright.adapters import WordSize
+    from heapwright.foreign.adapter import WordSize
     from heapwright.heaps import Heap
-    from heapwright.metrics import EnergyTable
-    from heapwright.traces import Trace
+    from heapwright.replay.energy import EnergyTable
+    from heapwright.traces.trace import Trace
 
 traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 repair_option = click.option(
@@ -72,7 +72,7 @@ def read_heaps(names: Sequence[str], word_size: str | None) -> dict[str, Heap]:
 
 def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:
     """Read traces, and say on stderr what was repaired."""
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
 
     traces = [Trace.read(path, repair=repair) for path in paths]
     for trace in traces:
@@ -83,6 +83,6 @@ def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:
 
 def read_energy_table(path: Path | None) -> EnergyTable | None:
     """The energy table that was asked for, if one was."""
-    from heapwright.metrics import EnergyTable
+    from heapwright.replay.energy import EnergyTable
 
     return None if path is None else EnergyTable.read(path)

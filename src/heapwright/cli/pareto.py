@@ -27,8 +27,8 @@ def command(
 
     --objectives ranks the study anew by any metrics. With --pick the recipe is printed as TOML after its metrics.
     """
-    from heapwright.metrics import parse_objectives
-    from heapwright.study import Study
+    from heapwright.explore.study import Study
+    from heapwright.replay.metrics import parse_objectives
 
     with Study.open(study_path) as study:
         keys = parse_objectives(objectives) if objectives is not None else study.objectives

@@ -28,7 +28,7 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
     Shows the sizes asked for and their shares (those of at least 10 % are marked), how long objects live, the curve of
     live bytes, and whether objects that are born together die together.
     """
-    from heapwright.profile import profile_file
+    from heapwright.traffic.profile import profile_file
 
     result = profile_file(table, repair)
     for repaired in result.get("repairs", ()):
@@ -101,7 +101,7 @@ def _show_trace(console: Console, result: dict[str, Any]) -> None:
 def _show_sizes(console: Console, result: dict[str, Any], unit: str) -> None:
     from rich.table import Table
 
-    from heapwright.profile import FREQUENT_SHARE
+    from heapwright.traces.profile import FREQUENT_SHARE
 
     console.print(f"\n{result['distinct_sizes']:,} distinct sizes; the two most frequent make up", end=" ")
     console.print(f"{result['top_two_share']:.1%}, {result['sizes_for_90_percent']:,} make up 90 %")

@@ -13,7 +13,7 @@ import click
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from heapwright.record import Recording
+    from heapwright.traces.record import Recording
 
 _SHOWN = 10
 
@@ -29,7 +29,7 @@ def command(output: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     name with .PID added. CMD's input and output pass through (with --json its output goes to stderr). Ctrl-C goes to
     CMD; what was recorded is kept.
     """
-    from heapwright.record import record
+    from heapwright.traces.record import record
 
     stdout = sys.stderr.fileno() if as_json else None
     recording = record(cmd, output, stdout=stdout, tell=lambda line: click.echo(f"heapwright: {line}", err=True))

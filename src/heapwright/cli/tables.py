@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from heapwright.metrics import Value
-    from heapwright.study import Candidate, Standing, Study
+    from heapwright.explore.study import Candidate, Standing, Study
+    from heapwright.replay.metrics import Value
 
 _UNBOUNDED = 10_000
 _REMARKS_BESIDE = 140
@@ -59,7 +59,7 @@ def _narrow() -> bool:
 
 def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
     """Print one column of metrics a heap, a row a metric, with units."""
-    from heapwright.metrics import METRICS
+    from heapwright.replay.metrics import METRICS
 
     rows = [
         [key, *(number(key, metrics.get(key)) for metrics in heaps.values()), metric.unit, metric.meaning]
@@ -125,7 +125,7 @@ def _remark(picks: Sequence[str], summary: str) -> str:
 
 def _picks(study: Study, objectives: Sequence[str]) -> dict[str, list[str]]:
     """Which picks a member is, by id."""
-    from heapwright.study import PICKS
+    from heapwright.explore.study import PICKS
 
     found: dict[str, list[str]] = {}
     for how in PICKS:
@@ -158,7 +158,7 @@ def _standing(standing: Standing) -> str:
 
 def _difference(key: str, ratio: float) -> str:
     """How far a value is from one that it is so many times worse than, with its sign."""
-    from heapwright.metrics import METRICS
+    from heapwright.replay.metrics import METRICS
 
     if ratio >= 10:
         return f"{ratio:,.0f} x worse"

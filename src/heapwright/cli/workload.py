@@ -10,7 +10,7 @@ import click
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -162,7 +162,7 @@ def poisson(output: str, as_json: bool, **options: Any) -> None:
 
 
 def _of_packets(workload: Callable[..., Trace], packets: str, options: dict[str, Any]) -> Trace:
-    from heapwright.packets import PacketTable
+    from heapwright.traffic.packets import PacketTable
 
     return workload(PacketTable.read(packets), **options)
 

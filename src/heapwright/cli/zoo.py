@@ -10,7 +10,7 @@ import click
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from heapwright.recipes import Recipe
+    from heapwright.recipes.recipe import Recipe
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
 
     The output is a recipe file: redirect it, change it, and give it to any command that takes a heap.
     """
-    from heapwright import zoo
+    from heapwright.zoo import catalogue as zoo
 
     if from_profile is not None:
         _print_derived(name, from_profile, as_json)
@@ -42,11 +42,11 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
 
 
 def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
-    from heapwright import zoo
+    from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
 
-    if name != zoo.SPECIAL_POOLS:
-        raise click.UsageError(f"--from-profile derives the sizes of {zoo.SPECIAL_POOLS}; give that name")
-    recipe = zoo.special_pools(trace)
+    if name != SPECIAL_POOLS:
+        raise click.UsageError(f"--from-profile derives the sizes of {SPECIAL_POOLS}; give that name")
+    recipe = special_pools(trace)
     if as_json:
         print_json([_data(recipe)])
     else:
@@ -55,20 +55,20 @@ def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
 
 def _data(recipe: Recipe) -> dict[str, Any]:
     """Every key of the recipe, its hash and its summary, and what its keys say about cost."""
-    from heapwright import zoo
+    from heapwright.zoo.facts import facts
 
-    cost = zoo.facts(recipe)._asdict()
+    cost = facts(recipe)._asdict()
     return {**recipe.model_dump(mode="json"), "hash": recipe.hash, "summary": recipe.summary(), **cost}
 
 
 def _show(recipes: list[Recipe]) -> None:
-    from heapwright import zoo
     from heapwright.cli.tables import print_table
+    from heapwright.zoo.facts import facts
 
     headings = ("name", "year", "overhead", "smallest", "align", "bounded", "code", "source")
     rows = []
     for recipe in recipes:
-        cost = zoo.facts(recipe)
+        cost = facts(recipe)
         overhead = "/".join(map(str, cost.overhead_bytes))
         rows.append(
             (

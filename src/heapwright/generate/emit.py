@@ -18,8 +18,8 @@ from heapwright import __version__
 from heapwright.errors import HeapwrightError
 
 if TYPE_CHECKING:
-    from heapwright.metrics import Value
-    from heapwright.recipes import Recipe
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.metrics import Value
 
 CORE_FILES = (
     "heapwright.h",
@@ -87,8 +87,8 @@ def generated_files(
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     from heapwright.generate.specialise import specialise_parts
-    from heapwright.policy import policy
-    from heapwright.recipes import Compact
+    from heapwright.recipes.policy import policy
+    from heapwright.recipes.pools import Compact
 
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise HeapwrightError(f"--prefix {prefix!r} cannot begin a C name; valid: letters, digits and _, as in app")

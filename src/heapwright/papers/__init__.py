@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
+from heapwright.traffic.packets import PacketTable
 
 PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 """What can be reproduced; each is a module of this package with a function `page`."""

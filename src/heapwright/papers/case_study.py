@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.host_timing import Bench
+from heapwright.host.timing import Bench
 from heapwright.papers.page import Page, percent
-from heapwright.recipes import Recipe
-from heapwright.replay import replay
-from heapwright.zoo import load
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
+from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
+    from heapwright.traffic.packets import PacketTable
 
 PAPER = "Mamagkakis et al. 2006"
 PROPOSED = "Proposed"

@@ -18,14 +18,14 @@ from heapwright.papers import packet_tables
 from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, Case, Run, add_tables, check, run_all, stand_ins
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
-from heapwright.profile import profile
-from heapwright.traces import FREE
+from heapwright.traces.profile import profile
+from heapwright.traces.validation import FREE
 from heapwright.workloads.drr import drr
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
+    from heapwright.traffic.packets import PacketTable
 
 PACKETS, TRACES = 50_000, 5
 EXPLORED_PACKETS = 8_000

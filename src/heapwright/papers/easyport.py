@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heapwright import pareto
 from heapwright.errors import HeapwrightError
-from heapwright.explore import explore
+from heapwright.explore import pareto
+from heapwright.explore.search import explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
 from heapwright.papers import packet_tables
 from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, UNSPLIT, Case, Run, add_tables, check, run_all
 from heapwright.papers.cloud import cloud
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
-from heapwright.recipes import General, Quick, Recipe
-from heapwright.space import Space
-from heapwright.study import Study
+from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.recipe import Recipe
 from heapwright.workloads.easyport import easyport
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
     from heapwright.report.figure import Figure
+    from heapwright.traffic.packets import PacketTable
 
 PACKETS, TRACES = 4_200, 3
 MODES = (66, 1514)

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from heapwright.explore import explore
+from heapwright.explore.families import Demand
+from heapwright.explore.search import explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
 from heapwright.papers.page import Page, percent
-from heapwright.recipes import Quick, Recipe
-from heapwright.replay import replay
-from heapwright.space import Demand, Space
-from heapwright.study import Study
+from heapwright.recipes.pools import Quick
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
+    from heapwright.traffic.packets import PacketTable
 
 Costs: TypeAlias = "tuple[float, float]"
 """Memory in bytes and accesses, or the ratios of both."""

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.host_timing import TICKS, Bench, has_ticks
+from heapwright.host.timing import TICKS, Bench, has_ticks
 
 if TYPE_CHECKING:
-    from heapwright.recipes import Recipe
+    from heapwright.recipes.recipe import Recipe
     from heapwright.target.measure import Session
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
 
 CPU = "Cortex-M3"
 
@@ -69,5 +69,5 @@ def code_sizes(
     from heapwright.target.compilers import find_compiler
     from heapwright.target.image import Heap, Workshop
 
-    with Workshop(Heap(recipe.name or recipe.hash, recipe=recipe), find_compiler(setting.cpu)) as workshop:
+    with Workshop(Heap.of_recipe(recipe), find_compiler(setting.cpu)) as workshop:
         return {level: workshop.size_of(entries, level) for level in levels}

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.host_timing import Bench
+from heapwright.host.timing import Bench
 from heapwright.papers import measuring
 from heapwright.papers.measuring import cell
 from heapwright.papers.page import Page, percent
-from heapwright.recipes import Recipe
-from heapwright.replay import HEAP_MAP_STATES, heap_map, replay
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
 from heapwright.workloads.modem import MEMORY, modem
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 PAPER = "Peintner, Bukhatwa and Patel"
 FOUR = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright import parquet
+from heapwright.files.writing import replacing
 
 if TYPE_CHECKING:
     from heapwright.report.figure import Figure
@@ -71,7 +71,7 @@ class Page:
         markdown = "\n\n".join([f"# {self.title}", *self._parts, *self._claims()]) + "\n"
         pages = [folder / f"{self.name}.md", folder / f"{self.name}.html"]
         for page, content in zip(pages, (markdown, _html(self.title, markdown)), strict=True):
-            with parquet.replacing(page) as temporary:
+            with replacing(page) as temporary:
                 temporary.write_text(content, encoding="utf-8")
         return pages
 

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.papers.page import Page, percent
-from heapwright.policy import policy
-from heapwright.recipes import Fixed, Partition, Recipe
-from heapwright.replay import replay
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import Fixed, Partition
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
 from heapwright.workloads.poisson import poisson
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 REQUESTS = 1_000_000
 LOADS = (0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.0035)

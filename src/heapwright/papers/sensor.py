@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.host_timing import Bench
+from heapwright.host.timing import Bench
 from heapwright.papers import measuring
 from heapwright.papers.measuring import cell
 from heapwright.papers.page import Page, percent
-from heapwright.recipes import Compact, Recipe
-from heapwright.replay import fit, handles_outside_bytes, replay
-from heapwright.traces import CALLOC, FREE, MALLOC, Trace
-from heapwright.zoo import load
+from heapwright.recipes.pools import Compact
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import handles_outside_bytes, replay
+from heapwright.replay.smallest import fit
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC
+from heapwright.zoo.catalogue import load
 
 PAPER = "Das et al."
 UNIT = 256

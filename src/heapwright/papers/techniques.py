@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heapwright.explore import explore
+from heapwright.explore.families import FITS, Techniques, technique_grid
+from heapwright.explore.search import explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
 from heapwright.papers import packet_tables
 from heapwright.papers.case_study import PAPER, SYSTEMS, stand_ins
 from heapwright.papers.page import Page
-from heapwright.space import FITS, Space, Techniques, technique_grid
-from heapwright.study import Study
 from heapwright.workloads.drr import drr
 from heapwright.workloads.easyport import easyport
 from heapwright.workloads.url import url
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from heapwright.report.figure import Figure
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
 
 PACKETS, NETWORKS = 3_000, 3
 LEAST_PACKETS_LOOKED_AT = 50_000

@@ -26,12 +26,12 @@ from heapwright.papers.case_study import (
 )
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
-from heapwright.replay import replay
+from heapwright.replay.replay import replay
 from heapwright.workloads.url import url
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
+    from heapwright.traffic.packets import PacketTable
 
 PACKETS, TRACES = 50_000, 4
 EXPLORED_PACKETS = 3_000

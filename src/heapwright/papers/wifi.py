@@ -12,20 +12,23 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from heapwright.host_timing import Bench
-from heapwright.packets import PacketTable
+from heapwright.explore.families import Demand
+from heapwright.host.timing import Bench
 from heapwright.papers import measuring, packet_tables
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest
 from heapwright.papers.measuring import cell
 from heapwright.papers.page import Page, percent
-from heapwright.profile import FREQUENT_SHARE, profile_packets
-from heapwright.recipes import Fixed, Recipe
-from heapwright.replay import replay
-from heapwright.space import Demand
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.recipes.pools import Fixed
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
+from heapwright.traces.profile import FREQUENT_SHARE
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright.traffic.packets import PacketTable
+from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.synthetic import synthesise
 from heapwright.workloads.queue import LIMIT, queue
-from heapwright.zoo import load
+from heapwright.zoo.catalogue import load
 
 PAPER = "Mamagkakis et al. 2007"
 FIXED, TUNED, PAGES, LEA = "wifi-special-pools", "special pools of the network", "linux-pow2-page", "lea-2.7.2"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError
-from heapwright.parquet import replacing
+from heapwright.files.writing import replacing
 
 if TYPE_CHECKING:
     from heapwright.report.page import Content
@@ -51,12 +51,12 @@ def _content(source: Path, heaps: Sequence[str]) -> Content:
         start = file.read(12)
     if start[:4] == PARQUET:
         from heapwright.report.trace_content import trace_content
-        from heapwright.traces import Trace
+        from heapwright.traces.trace import Trace
 
         return trace_content(Trace.read(source), heaps)
     if start[8:12] == DUCKDB:
+        from heapwright.explore.study import Study
         from heapwright.report.study_content import study_content
-        from heapwright.study import Study
 
         with Study.open(source) as study:
             return study_content(study, heaps)

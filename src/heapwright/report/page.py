@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heapwright.metrics import METRICS
+from heapwright.replay.metrics import METRICS
 from heapwright.report.figure import Figure
 
 TEMPLATE = Path(__file__).with_name("template")

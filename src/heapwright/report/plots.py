@@ -12,10 +12,10 @@ import altair as alt
 import numpy as np
 import numpy.typing as npt
 
-from heapwright.profile import FREQUENT_SHARE
-from heapwright.replay import HEAP_MAP_STATES
+from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.report import raster
 from heapwright.report.figure import BLUE, INK, PALE, SI, VERMILLION, Figure, Row, inline, quantity
+from heapwright.traces.profile import FREQUENT_SHARE
 
 TOP_SIZES = 12
 WIDTH, HEIGHT = 540, 250

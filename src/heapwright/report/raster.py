@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageColor
 
-from heapwright.replay import HEAP_MAP_STATES
+from heapwright.replay.pictures import HEAP_MAP_STATES
 
 COLOURS = {
     "payload in use": "#0072B2",

@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heapwright import __version__, pareto, zoo
-from heapwright.heaps import resolve_heap
-from heapwright.metrics import METRICS, TARGET_METRICS, Value
-from heapwright.profile import profile
-from heapwright.recipes import Recipe
+from heapwright import __version__
+from heapwright.explore import pareto
+from heapwright.explore.study import Candidate, Standing, Study, TraceInfo
+from heapwright.heaps import parse, resolve_recipe
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.report import trade_off
 from heapwright.report.figure import Figure, quantity, words
 from heapwright.report.page import Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section, slug
-from heapwright.study import Candidate, Standing, Study, TraceInfo
-from heapwright.traces import Trace
+from heapwright.traces.profile import profile
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
 
 TABLE_METRICS = (
     "footprint_bytes",
@@ -118,9 +120,9 @@ def _best_of_zoo(
 
 def _named_heap(study: Study, heap: str, balanced: str) -> NamedHeap:
     """A heap by an id or zoo name of the study, else as on the command line."""
-    elsewhere = heap.endswith(".toml") or ":" in heap or heap in set(zoo.names()) - set(study.combined.zoo_names)
+    elsewhere = parse(heap).kind != "zoo" or heap in set(zoo.names()) - set(study.combined.zoo_names)
     if elsewhere:
-        return NamedHeap(heap, resolve_heap(heap))
+        return NamedHeap(heap, resolve_recipe(heap))
     identifier = study.resolve(heap)
     recipe = study.recipe(identifier)
     name = "Balanced pick" if identifier == balanced else ""

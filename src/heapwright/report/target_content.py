@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heapwright.explore.study import Candidate, Study
 from heapwright.report import plots
 from heapwright.report.figure import BLUE, CLOUD, INK, VERMILLION, Figure
 from heapwright.report.page import Table, TargetSection
 from heapwright.report.trace_content import slug
-from heapwright.study import Candidate, Study
 
 KINDS = ("malloc", "free")
 COLOURS = {"front": BLUE, "zoo": VERMILLION, "cloud": CLOUD, "peer": INK}

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from heapwright import __version__
-from heapwright.heaps import resolve_heap
-from heapwright.profile import profile
-from heapwright.recipes import Recipe
+from heapwright.heaps import resolve_recipe
+from heapwright.recipes.recipe import Recipe
 from heapwright.report import plots
 from heapwright.report.figure import quantity
 from heapwright.report.page import Content, Fact, Heap, TraceSection
-from heapwright.traces import Trace
+from heapwright.traces.profile import profile
+from heapwright.traces.trace import Trace
 
 DEFAULT_HEAP = "victim-bins"
 """The heap that a trace's page draws where none is named: the best single allocator of the zoo."""
@@ -32,7 +32,7 @@ class NamedHeap:
 def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
     """The page of a trace, with the heaps named (as on the command line), `DEFAULT_HEAP` where there is none."""
     described = profile(trace)
-    named = [NamedHeap(heap, resolve_heap(heap)) for heap in heaps or [DEFAULT_HEAP]]
+    named = [NamedHeap(heap, resolve_recipe(heap)) for heap in heaps or [DEFAULT_HEAP]]
     seconds = "" if trace.seconds is None else f" in {trace.seconds:,.3g} s"
     threads = "one thread" if described["threads"] == 1 else f"{described['threads']} threads"
     locality = described["locality"][1]
@@ -78,10 +78,10 @@ def section(trace: Trace, described: Mapping[str, Any], heaps: Sequence[NamedHea
 
 
 def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
-    from heapwright import replay
+    from heapwright.replay.pictures import heap_map, timeline
 
-    timelines = [replay.timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
-    maps = [replay.heap_map(trace, heap.recipe, columns=MAP_COLUMNS) for heap in heaps]
+    timelines = [timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
+    maps = [heap_map(trace, heap.recipe, columns=MAP_COLUMNS) for heap in heaps]
     extent = max(int(samples["footprint"].max()) for samples in timelines)
     found = []
     for heap, samples, drawn in zip(heaps, timelines, maps, strict=True):

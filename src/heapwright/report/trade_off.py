@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from heapwright.metrics import METRICS
+from heapwright.replay.metrics import METRICS
 from heapwright.report.figure import (
     BLUE,
     CLOUD,

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.traces import CALLOC, MALLOC
+from heapwright.traces.validation import CALLOC, MALLOC
 
 if TYPE_CHECKING:
     from heapwright.target.cpus import Cpu, Memory
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
 
 SKIPPED, REFUSED = 1 << 31, 1 << 30
 """Flags of a call's ticks, as in driver/driver.c."""
@@ -88,7 +88,7 @@ class Input:
 
         Raises HeapwrightError for alignments above 4096.
         """
-        from heapwright.replay import call_records
+        from heapwright.traces.calls import call_records
 
         slots, records = call_records(trace)
         op, slot, align = records[:, 0] >> 30, records[:, 0] & 0x0FFFFFFF, records[:, 2]

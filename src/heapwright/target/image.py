@@ -14,7 +14,8 @@ from heapwright.errors import HeapwrightError
 from heapwright.target.compilers import LEVELS, Compiler
 
 if TYPE_CHECKING:
-    from heapwright.recipes import Compact, Recipe
+    from heapwright.recipes.pools import Compact
+    from heapwright.recipes.recipe import Recipe
 
 DRIVER = Path(__file__).with_name("driver")
 SPECS = {"newlib-nano": "nano.specs", "newlib": None, "picolibc": "picolibc.specs"}
@@ -37,28 +38,28 @@ class Heap:
     file: Path | None = None
 
     @classmethod
-    def resolve(cls, name: str) -> Heap:
-        """The heap that a command line names: zoo NAME, RECIPE.toml, STUDY:ID, lib:NAME or FILE.c.
+    def of_library(cls, library: str) -> Heap:
+        """The heap of a C library for the target. Raises HeapwrightError where it is none of `SPECS`."""
+        if library not in SPECS:
+            raise HeapwrightError(f"lib:{library}: no C library that can be measured; known: {', '.join(SPECS)}")
+        return cls(f"lib:{library}", library=library)
 
-        Raises HeapwrightError where nothing has that name.
-        """
-        if name.startswith("lib:"):
-            library = name.removeprefix("lib:")
-            if library not in SPECS:
-                raise HeapwrightError(f"{name}: no C library that can be measured; known: {', '.join(SPECS)}")
-            return cls(name, library=library)
-        if name.endswith(".c"):
-            if not Path(name).is_file():
-                raise HeapwrightError(f"{name}: no such file; a C heap defines heap_init, heap_malloc and heap_free")
-            return cls(name, file=Path(name))
-        from heapwright.heaps import resolve_heap
+    @classmethod
+    def of_file(cls, file: Path) -> Heap:
+        """The heap in a C file. Raises HeapwrightError where there is no such file."""
+        if not file.is_file():
+            raise HeapwrightError(f"{file}: no such file; a C heap defines heap_init, heap_malloc and heap_free")
+        return cls(str(file), file=file)
 
-        return cls(name, recipe=resolve_heap(name))
+    @classmethod
+    def of_recipe(cls, recipe: Recipe) -> Heap:
+        """The heap of a recipe, called by its name or hash."""
+        return cls(recipe.name or recipe.hash, recipe=recipe)
 
     @property
     def compact(self) -> Compact | None:
         """The pool of a recipe whose objects move; None for every other heap."""
-        from heapwright.recipes import Compact
+        from heapwright.recipes.pools import Compact
 
         pool = self.recipe.canonical().pools[0] if self.recipe else None
         return pool if isinstance(pool, Compact) else None

@@ -15,12 +15,12 @@ from heapwright.target.compilers import LEVELS, find_compiler
 from heapwright.target.cpus import Cpu, cpu
 from heapwright.target.feed import Input, Run
 from heapwright.target.image import Heap, Image, Workshop
-from heapwright.traces import CALLOC, FREE, REALLOC
+from heapwright.traces.validation import CALLOC, FREE, REALLOC
 
 if TYPE_CHECKING:
-    from heapwright.metrics import Value
-    from heapwright.recipes import Recipe
-    from heapwright.traces import Trace
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.metrics import Value
+    from heapwright.traces.trace import Trace
 
 BACKENDS = ("unicorn", "qemu")
 """In the order of preference: the first counts memory accesses, too."""
@@ -34,7 +34,7 @@ _ROUND = 1 << 16
 
 
 def measure(
-    heap: str | Recipe,
+    heap: Heap | Recipe,
     trace: Trace,
     *,
     cpu_name: str = DEFAULT_CPU,
@@ -46,8 +46,8 @@ def measure(
     """Replay a trace on a heap on an emulated processor and count what its calls do.
 
     Args:
-        heap: a recipe; or a zoo NAME, RECIPE.toml, STUDY:ID, lib:newlib-nano|newlib|picolibc, or a C file that defines
-            heap_init, heap_malloc and heap_free (docs/target.md).
+        heap: a recipe, the heap of a C library for the target, or a C file that defines heap_init, heap_malloc and
+            heap_free (docs/target.md).
         trace: the calls.
         cpu_name: a key of `cpus.CPUS`.
         backend: "unicorn" or "qemu"; None for the first that is installed.
@@ -90,9 +90,9 @@ class Session:
         """What numbers must share to be compared: processor, compiler, optimisation."""
         return f"{self.cpu_name}, {find_compiler(self.cpu, self.compiler).version} -{self.level}"
 
-    def measure(self, heap: str | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]) -> list[dict[str, Any]]:
+    def measure(self, heap: Heap | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]) -> list[dict[str, Any]]:
         """`measure` on several traces with one image; code sizes at these levels, the first of them unnested."""
-        resolved = Heap.resolve(heap) if isinstance(heap, str) else Heap(heap.name or heap.hash, recipe=heap)
+        resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
         with Workshop(resolved, find_compiler(self.cpu, self.compiler)) as workshop:
             image = workshop.image(self.level)
             code: dict[str, Any] = {**workshop.code_bytes(sizes_at[0])}
@@ -140,7 +140,8 @@ class _Host:
     def of(cls, heap: Heap, trace: Trace, arena: int) -> _Host | None:
         if heap.recipe is None:
             return None
-        from heapwright.replay import metadata, replay
+        from heapwright.replay.pictures import metadata
+        from heapwright.replay.replay import replay
 
         content, marks = metadata(trace, heap.recipe, arena)
         return cls(content, marks, replay(trace, heap.recipe, arena=arena))
@@ -197,12 +198,12 @@ def _run(backend: str, image: Image, given: Input, heap: Heap) -> Run:
 
 def _arena_bytes(heap: Heap, trace: Trace, target: Cpu) -> int:
     """The fast memory behind the driver's data, or what the trace needs, within a recipe's reach."""
-    from heapwright.replay import lower_bound, replay
+    from heapwright.replay.replay import replay
 
     room = target.memory.arena_bytes
     if heap.recipe is None:
-        return max(room, _rounded(2 * lower_bound(trace, 8)))
-    from heapwright.policy import policy
+        return max(room, _rounded(2 * trace.lower_bound(8)))
+    from heapwright.recipes.policy import policy
 
     needed = int(replay(trace, heap.recipe)["footprint_bytes"] or 0)
     return min(max(room, _rounded(needed)), int(policy(heap.recipe)["reach"]))

@@ -14,9 +14,9 @@ from heapwright.target.image import Heap, Workshop
 from heapwright.target.measure import DEFAULT_CPU, Session
 
 if TYPE_CHECKING:
-    from heapwright.metrics import Value
-    from heapwright.recipes import Recipe
-    from heapwright.traces import Trace
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.metrics import Value
+    from heapwright.traces.trace import Trace
 
 _sizes: dict[str, int] = {}
 _sizes_lock = threading.Lock()
@@ -54,7 +54,7 @@ def code_bytes(recipe: Recipe, cpu_name: str = DEFAULT_CPU, compiler: str | None
     code = re.sub(r"/\*.*?\*/", "", files["target_heap.c"], flags=re.DOTALL)
     key = hashlib.sha256(f"{found.version} {cpu_name} {code}".encode()).hexdigest()
     if key not in _sizes:
-        with Workshop(Heap(recipe.name or recipe.hash, recipe=recipe), found, files) as workshop:
+        with Workshop(Heap.of_recipe(recipe), found, files) as workshop:
             size = workshop.total_bytes()
         with _sizes_lock:
             _sizes[key] = size

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
 from heapwright.traffic.capture import import_capture, is_capture
+from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.synthetic import import_profile, is_profile
 from heapwright.traffic.text import import_csv, is_text_table
 from heapwright.traffic.tsh import import_tsh, is_tsh

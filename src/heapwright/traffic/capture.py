@@ -14,8 +14,8 @@ from dpkt import pcap, pcapng
 from dpkt.dpkt import UnpackError
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
 from heapwright.traffic import links
+from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.rows import DamageError, Flows, Rows
 
 # What libpcap accepts at most; a larger length in a file is damage, not a reason to ask for that much memory.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import COLUMNS, PacketTable
+from heapwright.traffic.packets import COLUMNS, PacketTable
 
 _VALUES = [column for column in COLUMNS if column != "ts_us"]
 

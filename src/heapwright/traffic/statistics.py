@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
+    from heapwright.traffic.packets import PacketTable
 
 Int64s = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
+from heapwright.traffic.packets import PacketTable
 
 _ETHERNET_HEADER, _ETHERNET_LEAST = 14, 60
 _MOST_PACKETS, _MOST_FLOWS = 1 << 24, 1 << 22
@@ -49,7 +49,7 @@ def import_profile(path: str | os.PathLike[str], packets: int | None = None, see
 def synthesise(
     profile: Mapping[str, Any], packets: int | None = None, seed: int = 1, where: str = "profile"
 ) -> PacketTable:
-    """Draw packets that follow `profile` (as `heapwright.profile.profile_packets` returns it).
+    """Draw packets that follow `profile` (as `heapwright.traffic.profile.profile_packets` returns it).
 
     Args:
         profile: sizes and shares, `seconds`, `flows` and, where there are any, burstiness, flow and protocol shares.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
+from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.rows import Flows, Rows
 
 TIMES = {

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.packets import PacketTable
+from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.rows import Flows, Rows
 
 RECORD = np.dtype(

@@ -13,8 +13,8 @@ import numpy as np
 from heapwright.workloads import link
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
+    from heapwright.traffic.packets import PacketTable
 
 QUANTUM = 9 * 1024
 """Bytes a queue may send more at each visit: 9 Kbytes, "used in most Cisco Routers" (2006, section 6)."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from heapwright.workloads import link
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
-    from heapwright.traces import Trace
+    from heapwright.traces.trace import Trace
+    from heapwright.traffic.packets import PacketTable
 
 
 def easyport(

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
-from heapwright.traces import FREE, MAX_SIZE, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MAX_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from heapwright.packets import PacketTable
+    from heapwright.traffic.packets import PacketTable
 
 Size = Literal["ip", "frame"]
 Int64s = NDArray[np.int64]

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
 
 UNITS: dict[str, tuple[int, ...]] = {
     "control": (128, 64),

@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
 
 MOST_REQUESTS = 1 << 30
 

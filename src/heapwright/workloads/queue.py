@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
 from heapwright.workloads import link
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
+    from heapwright.traffic.packets import PacketTable
 
 LIMIT = 1000
 """Packets the queue holds: the default of Linux 2.6 (2007, section 4)."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.traces import FREE, MALLOC, Trace
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
 from heapwright.workloads import link
 
 if TYPE_CHECKING:
-    from heapwright.packets import PacketTable
+    from heapwright.traffic.packets import PacketTable
 
 NODE, TEXT, HEADER = 8, 11, 20
 """The dominant blocks of the paper, in bytes: here a list node of two pointers, a short text with its final 0, and an

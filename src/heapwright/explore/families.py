@@ -1,0 +1,363 @@
+"""Families of recipes around the designs that measured best, scaled to what the traces ask for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from heapwright.errors import HeapwrightError
+from heapwright.recipes.geometry import Geometry
+from heapwright.recipes.pools import Buddy, Fixed, General, Partition, Pool, Quick
+from heapwright.recipes.recipe import Recipe
+
+if sys.version_info >= (3, 11):
+    pass
+else:
+    pass
+if TYPE_CHECKING:
+    from heapwright.traces.trace import Trace
+
+
+ORDINARY = 10_000
+"""Recipes that the default space has unless the traces ask for too few sizes."""
+
+FREELISTS = 9
+"""Most sizes that get a freelist of their own; with none there are ten levels."""
+
+SPECIAL_SHARE = 0.1
+"""Share of the requests from which a size gets fixed blocks of its own (Mamagkakis et al. 2007, section 4, A)."""
+
+REACH_MARGIN = 1.25
+"""Narrow links and headers are tried where they reach this much more than the most that is live."""
+
+Family = Iterable[tuple[Pool, ...]]
+
+
+class Demand(NamedTuple):
+    """What traces ask of a heap, as far as a space depends on it."""
+
+    sizes: tuple[tuple[int, float], ...]
+    """(bytes, share of the requests), most frequent first."""
+    largest: int
+    """Largest request in bytes."""
+    peak_live_bytes: int
+    """Most requested bytes that are live at once."""
+
+    @classmethod
+    def of(cls, traces: Sequence[Trace]) -> Demand:
+        """Sum up traces: requests are malloc, calloc and realloc, sizes of all traces count alike."""
+        import numpy as np
+
+        from heapwright.traces.validation import FREE
+
+        if not traces:
+            raise HeapwrightError("space: no traces to build a space from; valid: at least one")
+        asked = np.concatenate([trace.size[trace.op != FREE] for trace in traces])
+        sizes, counts = np.unique(np.maximum(asked, 1), return_counts=True)
+        order = np.lexsort((sizes, -counts))
+        shares = tuple((int(sizes[i]), float(counts[i] / len(asked))) for i in order)
+        return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces))
+
+
+class Levels:
+    """The levels of each technique, scaled to what the traces ask for."""
+
+    def __init__(self, demand: Demand, align: int) -> None:
+        self.demand, self.align = demand, align
+        self.frequent = frequent_capacities(demand, align)
+        counts = range(1, len(self.frequent) + 1)
+        self.freelists: list[tuple[Pool, ...]] = [(), *((Quick(sizes=tuple(self.frequent[:k])),) for k in counts)]
+        self.few_freelists = self.freelists[:4]
+        self.largest = max(demand.largest, 1024)
+        self.splits: list[Any] = ["always", *_thresholds(32, self.largest, 8), "never"]
+        self.few_splits: list[Any] = ["always", self.splits[4], "never"]
+        merge_from = _thresholds(64, self.largest // 2, 3)
+        self.coalescing: list[dict[str, Any]] = [
+            {"coalesce": "immediate"},
+            *({"coalesce": "immediate", "coalesce_from": size} for size in merge_from),
+            {"coalesce": "deferred"},
+            *({"coalesce": "deferred", "coalesce_from": size} for size in merge_from[::2]),
+            {"coalesce": "forward"},
+            {"coalesce": "forward", "coalesce_from": merge_from[1]},
+            {"coalesce": "never"},
+        ]
+        thresholds = [32, 64, 128, 256, 512, 1000, 2000]
+        self.victims = [size for size in thresholds if size < demand.largest] + [min(demand.largest, 4096)]
+        self.up_to = [size for size in (32, 64, 128, 256, 512, 1024, 2048) if size < 2 * demand.largest]
+
+    def reaches(self, recipe: Recipe) -> bool:
+        """Whether links and headers reach the arena that the traces will need."""
+        return recipe.reach is None or recipe.reach >= REACH_MARGIN * self.demand.peak_live_bytes
+
+
+def frequent_capacities(demand: Demand, align: int) -> list[int]:
+    """The most frequent sizes of blocks, as payload bytes: requests that get the same block count together."""
+    shares: dict[int, float] = {}
+    for size, share in demand.sizes:
+        capacity = Geometry(align).capacity_for(size, General())
+        shares[capacity] = shares.get(capacity, 0.0) + share
+    return sorted(shares, key=lambda capacity: (-shares[capacity], capacity))[:FREELISTS]
+
+
+def _thresholds(least: int, most: int, count: int) -> list[int]:
+    """Sizes in geometric progression, rounded up to 8 bytes."""
+    step = (most / least) ** (1 / (count - 1))
+    return [-(-round(least * step**i) // 8) * 8 for i in range(count)]
+
+
+def default_families(levels: Levels) -> Iterator[tuple[str, Iterable[Recipe]]]:
+    """The families of the default space, the cheap ones to replay first."""
+    families: list[tuple[str, Family]] = [
+        ("bins with a victim", _victim_family(levels)),
+        ("shapes and orders of bins", _bin_family(levels)),
+        ("limits and flushes of freelists", _quick_family(levels)),
+        ("fixed classes for frequent sizes", _fixed_family(levels)),
+        ("smallest blocks", _block_family(levels)),
+        ("buddies", _buddy_family(levels)),
+        ("groups of partitions", _partition_family(levels)),
+    ]
+    for title, family in families:
+        yield title, _heaps(family, levels.align)
+    yield "narrow headers and links", _narrow_family(levels)
+    families = [
+        ("freelists x fit x split x coalesce", _technique_grid(levels)),
+        ("orders of one list", _order_family(levels)),
+        ("worst fit", _worst_family(levels)),
+        ("splitting from the tail", _tail_family(levels)),
+        ("single lists and lists without tags", _single_family(levels)),
+        ("lazy coalescing", _lazy_family(levels)),
+        ("implicit lists", _implicit_family(levels)),
+    ]
+    for title, family in families:
+        yield title, _heaps(family, levels.align)
+
+
+def _heaps(family: Family, align: int) -> Iterator[Recipe]:
+    return (Recipe.unchecked(pools, align) for pools in family)
+
+
+MERGING: tuple[Literal["immediate", "deferred"], ...] = ("immediate", "deferred")
+
+LISTS: tuple[Literal["double", "single"], ...] = ("double", "single")
+
+SEARCHES: tuple[Literal["first", "next", "best"], ...] = ("first", "next", "best")
+
+EXACT_BEST: dict[str, Any] = {"bins": "exact", "fit": "best"}
+
+GOOD_FIT: dict[str, Any] = {"bins": "two-level"}
+
+FITS: list[dict[str, Any]] = [
+    EXACT_BEST,
+    GOOD_FIT,
+    {"bins": "power-of-two", "fit": "first"},
+    {"bins": "exact", "fit": "exact"},
+    {"fit": "first"},
+    {"fit": "next"},
+    {"fit": "best", "search_percent": 10},
+    {"fit": "best", "search_percent": 30},
+    {"fit": "best", "search_percent": 60},
+    {"fit": "best"},
+]
+"""Ten levels of fit: four over bins, six over one doubly linked list, last freed first. Worst fit is apart: it always
+searches the whole list, and splinters what it finds.
+"""
+
+
+def _technique_grid(levels: Levels) -> Family:
+    """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5)."""
+    for _, pools in _numbered_grid(levels):
+        yield pools
+
+
+def _numbered_grid(levels: Levels) -> Iterator[tuple[Techniques, tuple[Pool, ...]]]:
+    axes = (list(enumerate(axis)) for axis in (FITS, levels.coalescing, levels.splits, levels.freelists))
+    for (fit, searching), (merge, merging), (split, splitting), (lists, front) in product(*axes):
+        yield Techniques(lists, fit, split, merge), (*front, General(**searching, **merging, split=splitting))
+
+
+class Techniques(NamedTuple):
+    """The levels of a recipe of the grid: how often each of the four techniques of the 2006 paper is used."""
+
+    freelists: int
+    """How many of the most frequent sizes have a list."""
+    fit: int
+    """Index into `FITS`."""
+    split: int
+    """0 always, then thresholds that rise, the last level never."""
+    coalesce: int
+    """0 immediately, the last level never; between them from a size up, deferred, or forward only."""
+
+
+def technique_grid(traces: Sequence[Trace], align: int = 4) -> dict[Techniques, Recipe]:
+    """The part of the default space that crosses the techniques: every recipe by the levels it has.
+
+    Several levels may give the same recipe: then each of them has it. Raises HeapwrightError where there is no trace.
+    """
+    levels = Levels(Demand.of(traces), align)
+    return {key: Recipe.unchecked(pools, align) for key, pools in _numbered_grid(levels)}
+
+
+def _shapes(units: Sequence[int] = ()) -> list[dict[str, Any]]:
+    exact = [{**EXACT_BEST, "linear_up_to": size} for size in (512, 1024, 2048)]
+    exact += [{**EXACT_BEST, "linear_up_to": 2048, "unit": unit} for unit in units]
+    return [*exact, {"bins": "lea", "fit": "best"}, GOOD_FIT, {**GOOD_FIT, "bins_per_octave": 8}]
+
+
+def _victim_family(levels: Levels) -> Family:
+    """The largest single gain measured: its threshold belongs to the traffic, so all of them are tried."""
+    flushed = Quick(up_to=32, flush="before-growing", flush_share=1 / 128)
+    fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (flushed,)]
+    for shape, victim in product(_shapes((2 * levels.align,)), levels.victims):
+        for close_bins in (0, 4, 30) if shape["bins"] == "exact" else (0,):
+            general = General(**shape, victim_up_to=victim, close_bins=close_bins)
+            yield from ((*front, general) for front in fronts)
+
+
+def _bin_family(levels: Levels) -> Family:
+    shapes: list[dict[str, Any]] = [
+        {**EXACT_BEST, "linear_up_to": size, "bins_per_octave": steps}
+        for size, steps in product((2048, 1024, 512, 256), (1, 4, 8))
+    ]
+    shapes += [{**GOOD_FIT, "bins_per_octave": steps} for steps in (32, 16, 8, 4)]
+    shapes += [{"bins": bins, "fit": fit} for bins, fit in product(("lea", "power-of-two"), ("best", "first"))]
+    shapes += [{"bins": "half-fit"}]
+    orders: tuple[Literal["lifo", "fifo", "address", "size"], ...] = ("lifo", "fifo", "address", "size")
+    for shape, order, merge in product(shapes, orders, MERGING):
+        general = General(**shape, coalesce=merge, order=order)
+        yield from ((*front, general) for front in levels.few_freelists)
+
+
+def _bases(levels: Levels) -> list[General]:
+    """One pool of each promising design, to vary what is around it."""
+    victim = levels.victims[-1]
+    designs = [EXACT_BEST, {**EXACT_BEST, "victim_up_to": victim}, GOOD_FIT, {"fit": "first"}, {"fit": "best"}]
+    return [General(**design) for design in designs]
+
+
+def _quick_family(levels: Levels) -> Family:
+    flushes: list[dict[str, Any]] = [
+        {},
+        {"flush": "over-limit", "limit_blocks": 16},
+        *({"flush": "before-growing", "flush_share": share} for share in (0.0, 1 / 128, 1 / 32, 1 / 8)),
+    ]
+    limits: list[dict[str, Any]] = [
+        {"limit_blocks": blocks, "flush": flush}
+        for blocks, flush in product((4, 16, 64), ("never", "over-limit", "before-growing"))
+    ]
+    fronts = [Quick(up_to=size, **flush) for size, flush in product(levels.up_to, flushes)]
+    for count in (2, 3, 6):
+        if count <= len(levels.frequent):
+            fronts += [Quick(sizes=tuple(levels.frequent[:count]), **limit) for limit in [*limits, *flushes[2:]]]
+    return product(fronts, _bases(levels))
+
+
+def _fixed_family(levels: Levels) -> Family:
+    """Fixed classes in front of a general pool that serves what is larger."""
+    align = levels.align
+    special = {size for size, share in levels.demand.sizes if share >= SPECIAL_SHARE}
+    powers = {2**exponent for exponent in range(6, 12) if 2**exponent < 2 * levels.demand.largest}
+    kingsley = {2**exponent - 4 for exponent in range(4, 13) if 2**exponent < 4 * levels.demand.largest}
+    classes = [special | powers, kingsley, *(set(levels.frequent[:count]) for count in (3, 6, 9))]
+    growth: list[dict[str, Any]] = [{"header": 4, "page": page} for page in (0, 1024, 4096)]
+    growth += [{"header": 8, "find": "first-fit"}]
+    designs: list[dict[str, Any]] = [EXACT_BEST, GOOD_FIT, {"fit": "first"}]
+    for sizes, grow, design in product(classes, growth, designs):
+        aligned = {-(-size // align) * align for size in sizes}
+        if aligned:
+            yield Fixed(sizes=tuple(sorted(aligned)), **grow), General(**design, header=grow["header"])
+
+
+def _block_family(levels: Levels) -> Family:
+    for base, least, front in product(_bases(levels), (32, 64), levels.few_freelists):
+        yield *front, base.model_copy(update={"min_block": least})
+
+
+def _buddy_family(levels: Levels) -> Family:
+    """Few levels: a buddy pool has no fit, split or coalescing to choose."""
+    fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (Quick(up_to=128, flush="before-growing"),)]
+    if levels.frequent:
+        fronts.append((Fixed(sizes=tuple(sorted(levels.frequent[:3])), header=4),))
+    served = max(levels.frequent, default=0) + 4 <= Geometry(levels.align).largest_block(Buddy())
+    for min_block, front in product((16, 32, 64), fronts):
+        if served and min_block >= 2 * levels.align:
+            yield *front, Buddy(min_block=min_block)
+
+
+def _partition_family(levels: Levels) -> Family:
+    rules: list[dict[str, Any]] = [{}, {"fit": "best"}, {"order": "size"}, {"order": "lifo"}]
+    for size, descriptor, rule in product((32, 64, 128, 256, 512), (16, 32), rules):
+        pool = Partition(size=size, descriptor_bytes=descriptor, **rule)
+        yield (pool,)
+        yield from ((*front, pool) for front in levels.few_freelists[1:2] if not rule)
+
+
+def _narrow_family(levels: Levels) -> Iterator[Recipe]:
+    """2-byte links and 2- or 3-byte headers around the promising designs, where they reach far enough."""
+    shapes = [*_shapes(), {"fit": "first"}, {"fit": "best"}]
+    generals = [General(**shape) for shape in shapes]
+    generals += [
+        General(**shape, victim_up_to=victim)
+        for shape, victim in product(shapes, levels.victims[1::2])
+        if shape.get("bins") == "exact"
+    ]
+    for general, header, link_bytes in product(generals, (2, 3, 4), (2, 4)):
+        pool = general.model_copy(update={"header": header})
+        for front in levels.few_freelists:
+            recipe = Recipe.unchecked((*front, pool), levels.align, link_bytes)
+            if levels.reaches(recipe):
+                yield recipe
+
+
+def _order_family(levels: Levels) -> Family:
+    orders: tuple[Literal["fifo", "address", "size"], ...] = ("fifo", "address", "size")
+    fits: tuple[Literal["first", "best", "next", "worst"], ...] = ("first", "best", "next", "worst")
+    for order, fit, split, merge in product(orders, fits, levels.few_splits, MERGING):
+        general = General(order=order, fit=fit, split=split, coalesce=merge)
+        yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+def _worst_family(levels: Levels) -> Family:
+    for merging, split, front in product(levels.coalescing, levels.few_splits, levels.few_freelists):
+        yield *front, General(fit="worst", split=split, **merging)
+
+
+def _tail_family(levels: Levels) -> Family:
+    designs: list[dict[str, Any]] = [EXACT_BEST, GOOD_FIT, {"fit": "first"}, {"fit": "next"}, {"fit": "best"}]
+    designs += [{"fit": "first", "order": "address"}]
+    for design, merge, front in product(designs, MERGING, levels.few_freelists):
+        yield *front, General(**design, coalesce=merge, split_from="tail")
+
+
+def _single_family(levels: Levels) -> Family:
+    """Few, because taking a block out of a single list, or finding a neighbour without tags, is a walk."""
+    merging: list[dict[str, Any]] = [
+        {"boundary_tags": True},
+        {"boundary_tags": False},
+        {"coalesce": "deferred"},
+        {"coalesce": "never"},
+    ]
+    orders: tuple[Literal["lifo", "address"], ...] = ("lifo", "address")
+    for free_list, order, fit, merge in product(LISTS, orders, SEARCHES[::2], merging):
+        general = General(free_list=free_list, order=order, fit=fit, **merge)
+        yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+def _lazy_family(levels: Levels) -> Family:
+    for free_list, fit, split in product(LISTS, SEARCHES, levels.few_splits[:2]):
+        general = General(free_list=free_list, order="address", fit=fit, split=split, coalesce="lazy")
+        yield from ((*front, general) for front in levels.few_freelists[::2])
+
+
+def _implicit_family(levels: Levels) -> Family:
+    """Few, because a search walks every block of the heap."""
+    merging: list[dict[str, Any]] = [
+        {"boundary_tags": True},
+        {"boundary_tags": False},
+        {"coalesce": "lazy"},
+        {"coalesce": "deferred"},
+    ]
+    for fit, merge in product(SEARCHES, merging):
+        general = General(free_list="implicit", fit=fit, **merge)
+        yield from ((*front, general) for front in levels.few_freelists[::2])

@@ -1,0 +1,579 @@
+"""A study: the stored results of one exploration, in one DuckDB file.
+
+Every batch of results is one transaction, so a process that dies loses at most the batch it had not finished. One
+process writes at a time; many may read when none writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright import __version__
+from heapwright.errors import HeapwrightError
+from heapwright.explore import pareto
+from heapwright.replay.energy import EnergyTable
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, combine_columns, parse_objectives
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
+
+FORMAT = 2
+"""Version of the file's tables; a reader refuses any other."""
+
+Pick = Literal["balanced", "smallest", "fastest"]
+PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
+"""The ways to pick one member of a front; see `Study.pick`."""
+
+Floats = NDArray[np.float64]
+
+_TABLES = ("meta", "traces", "recipes", "results", "held_out")
+_SQL_TYPES = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """What a study knows of a trace: name, path ("" if it came from no file), content digest, number of calls."""
+
+    name: str
+    path: str
+    digest: str
+    events: int
+
+    @classmethod
+    def of(cls, trace: Trace) -> TraceInfo:
+        """Describe a trace. The digest covers calls, objects, sizes, times and alignments, not the file or its name."""
+        digest = hashlib.sha256()
+        for array in (trace.op, trace.id, trace.size, trace.ts_us, trace.align):
+            digest.update(np.ascontiguousarray(array, dtype=np.int64).data)
+        return cls(trace.name, str(trace.path or ""), digest.hexdigest(), len(trace))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What has to be equal for results to belong to one study: its traces, objectives, space and energy table."""
+
+    traces: tuple[TraceInfo, ...]
+    objectives: tuple[str, ...]
+    space: str
+    energy_table: str
+
+    @classmethod
+    def of(
+        cls, traces: Sequence[Trace], objectives: Sequence[str], recipe_ids: Sequence[str], energy: EnergyTable
+    ) -> Identity:
+        """The identity of an exploration: a space is told from others by the ids of its recipes."""
+        infos = tuple(TraceInfo.of(trace) for trace in traces)
+        space = hashlib.sha256("\n".join(sorted(recipe_ids)).encode()).hexdigest()
+        table = hashlib.sha256(repr((energy.sizes, energy.read_pj, energy.write_pj)).encode()).hexdigest()
+        return cls(infos, tuple(objectives), space, table)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The metrics of one recipe on one trace; ``id`` is the recipe's hash, ``trace`` the trace's name."""
+
+    id: str
+    recipe: Recipe
+    zoo_name: str | None
+    trace: str
+    metrics: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a recipe on a trace on a target CPU: its metrics, and all that was told."""
+
+    id: str
+    trace: str
+    metrics: Mapping[str, Value]
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recipe with its metrics over all traces: id, and the zoo's name where it is one of the zoo's."""
+
+    id: str
+    zoo_name: str | None
+    metrics: dict[str, Value]
+
+    @property
+    def label(self) -> str:
+        """The zoo's name, or the id."""
+        return self.zoo_name or self.id
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a zoo allocator stands against the front.
+
+    ``on_front``: it is a member. Otherwise ``dominated_by`` is the id of the member that beats it most and ``ratios``
+    how many times worse it is in each objective (all 1: equal). Both are unset for one that was not admitted
+    because it refused requests, or lacks an objective's value.
+    """
+
+    candidate: Candidate
+    on_front: bool
+    dominated_by: str | None
+    ratios: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Metrics of many recipes over all traces: sorted ids, zoo names, one float64[n] column a metric (NaN: None)."""
+
+    ids: list[str]
+    zoo_names: list[str | None]
+    columns: dict[str, Floats]
+
+    def candidate(self, row: int) -> Candidate:
+        """One recipe's row with plain numbers."""
+        metrics = {key: METRICS[key].plain(float(column[row])) for key, column in self.columns.items()}
+        return Candidate(self.ids[row], self.zoo_names[row], metrics)
+
+    def find(self, id: str) -> Candidate | None:
+        """The row of this full id, if there is one."""
+        row = bisect_left(self.ids, id)
+        return self.candidate(row) if row < len(self.ids) and self.ids[row] == id else None
+
+    def points(self, objectives: Sequence[str]) -> Floats:
+        """The objectives' columns as float64[n, k]."""
+        return np.stack([self.columns[key] for key in objectives], axis=1)
+
+    def front_rows(self, objectives: Sequence[str]) -> NDArray[np.intp]:
+        """Rows of the front, best in the first objective first.
+
+        Recipes that refused a request are left out unless ``admitted_fraction`` is an objective; so are those that
+        lack the value of an objective. Of equal recipes the one with the lower id is kept.
+        """
+        points = self.points(objectives)
+        eligible = ~np.isnan(points).any(axis=1)
+        if "admitted_fraction" not in objectives:
+            eligible &= self.columns["failed"] == 0
+        rows = np.flatnonzero(eligible)
+        rows = rows[pareto.front(points[rows], _directions(objectives))]
+        keys = [points[rows, i] * (1 if METRICS[key].direction == "min" else -1) for i, key in enumerate(objectives)]
+        return rows[np.lexsort(keys[::-1])]
+
+
+class Study:
+    """One study file, open. Use as a context manager, or `close` it."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        """Wrap an open, checked connection; see `open` and `create_or_resume`."""
+        self.path = path
+        self._connection = connection
+        self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
+
+    @classmethod
+    def open(cls, path: Path | str, *, write: bool = False) -> Study:
+        """Open a study for reading; with `write` also for `add_measured`.
+
+        Raises `HeapwrightError` where the file is missing, is no study, is damaged, is of another format version, or is
+        being written by another process.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise HeapwrightError(f"{path}: no such study; heapwright explore TRACE -o {path} makes one")
+        with _one_line(path):
+            connection = duckdb.connect(str(path), read_only=not write)
+        return _checked(path, connection)
+
+    @classmethod
+    def create_or_resume(cls, path: Path | str, identity: Identity) -> Study:
+        """Open a study for writing; a new file where there is none.
+
+        Raises `HeapwrightError` where the file cannot be written, is no study, is being used by another process, or
+        holds the results of other traces, objectives, recipes or energies.
+        """
+        path = Path(path)
+        if not path.absolute().parent.is_dir():
+            raise HeapwrightError(f"{path}: there is no folder {path.parent} to write the study to")
+        if path.is_file() and not path.stat().st_size:
+            path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
+        with _one_line(path):
+            connection = duckdb.connect(str(path), config={"threads": 1})  # the processors belong to the replays
+            fresh = not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall()
+            if fresh:
+                _create(connection, identity)
+        study = _checked(path, connection)
+        try:
+            study._require(identity)
+        except HeapwrightError:
+            study.close()
+            raise
+        return study
+
+    def close(self) -> None:
+        """Write everything to the file and let other processes at it."""
+        with _one_line(self.path):
+            self._connection.close()
+
+    def __enter__(self) -> Study:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """Format version, heapwright version, time of creation, objectives, digests of space and energy table."""
+        return {key: json.loads(value) for key, value in self._fetch("SELECT key, value FROM meta")}
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """The objectives that were explored for."""
+        return tuple(self.meta["objectives"])
+
+    @property
+    def tuned_for(self) -> str:
+        """The traces and the objectives, in words."""
+        traces = ", ".join(f"{trace.name} ({trace.events:,} calls)" for trace in self.traces())
+        return f"{traces}; objectives {', '.join(self.objectives)}"
+
+    def traces(self, held_out: bool = False) -> list[TraceInfo]:
+        """The traces explored on, or those held out, in the order they were given."""
+        rows = self._fetch(
+            "SELECT name, path, digest, events FROM traces WHERE held_out = ? ORDER BY position", [held_out]
+        )
+        return [TraceInfo(*row) for row in rows]
+
+    def add(self, results: Sequence[Result], held_out: bool = False) -> None:
+        """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
+        fresh = {one.id: one for one in results if one.id not in self._stored}
+        recipes = [[id, one.zoo_name, one.recipe.to_toml()] for id, one in fresh.items()]
+        rows = [[one.id, one.trace, *(one.metrics.get(key) for key in METRICS)] for one in results]
+        table = "held_out" if held_out else "results"
+        with _one_line(self.path):
+            self._connection.begin()
+            _insert(self._connection, "recipes", ["VARCHAR"] * 3, recipes)
+            _insert(self._connection, table, ["VARCHAR", "VARCHAR", *_SQL_TYPES.values()], rows)
+            self._connection.commit()
+        self._stored.update(fresh)
+        for outdated in ("combined", "combined_held_out"):
+            self.__dict__.pop(outdated, None)
+
+    def add_measured(self, setting: str, measured: Sequence[Measured]) -> None:
+        """Store what was measured on a target CPU, in place of what the same setting gave before.
+
+        ``setting`` names CPU, compiler and optimisation. Metrics of two settings are never ranked together: those of
+        the last one stand in the results, unless the study was explored for them; the table ``target`` keeps all.
+        """
+        explored_for = set(TARGET_METRICS) & set(self.objectives)
+        rows = [[setting, one.id, one.trace, json.dumps(one.detail)] for one in measured]
+        with _one_line(self.path):
+            connection = self._connection
+            connection.begin()
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS target "
+                "(setting VARCHAR, recipe VARCHAR, trace VARCHAR, detail VARCHAR, PRIMARY KEY (setting, recipe, trace))"
+            )
+            connection.executemany("INSERT OR REPLACE INTO target VALUES (?, ?, ?, ?)", rows)
+            if not explored_for:
+                self._replace_target_metrics(setting, measured)
+            connection.commit()
+        self.__dict__.pop("combined", None)
+        self.__dict__.pop("meta", None)
+
+    def _replace_target_metrics(self, setting: str, measured: Sequence[Measured]) -> None:
+        connection = self._connection
+        if self.meta.get("target") != setting:
+            cleared = ", ".join(f"{key} = NULL" for key in TARGET_METRICS)
+            connection.execute(f"UPDATE results SET {cleared}")
+            connection.execute("DELETE FROM meta WHERE key = 'target'")
+            _insert(connection, "meta", ["VARCHAR"] * 2, [["target", json.dumps(setting)]])
+        changed = ", ".join(f"{key} = ?" for key in TARGET_METRICS)
+        connection.executemany(
+            f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
+            [[*(one.metrics.get(key) for key in TARGET_METRICS), one.id, one.trace] for one in measured],
+        )
+
+    def measured(self) -> list[tuple[str, str, str, dict[str, Any]]]:
+        """Setting, recipe id, trace name and details of everything that was measured on a target CPU."""
+        if not self._fetch("SELECT 1 FROM information_schema.tables WHERE table_name = 'target'"):
+            return []
+        rows = self._fetch("SELECT setting, recipe, trace, detail FROM target ORDER BY ALL")
+        return [(setting, recipe, trace, json.loads(detail)) for setting, recipe, trace, detail in rows]
+
+    def hold_out(self, traces: Sequence[TraceInfo]) -> None:
+        """Set the traces held out, in place of any before; results of those that stay are kept.
+
+        Raises `HeapwrightError` where one is explored on as well, or has the name of one that is.
+        """
+        explored = {info.name for info in self.traces()} | {info.digest for info in self.traces()}
+        for info in traces:
+            if info.name in explored or info.digest in explored:
+                raise HeapwrightError(f"{info.name}: held out and explored on; give another trace to --held-out")
+        staying = [info.name for info in self.traces(held_out=True) if info in traces]
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute("DELETE FROM traces WHERE held_out")
+            self._connection.execute("DELETE FROM held_out WHERE trace NOT IN (SELECT unnest(?::VARCHAR[]))", [staying])
+            _insert_traces(self._connection, traces, held_out=True)
+            self._connection.commit()
+        self.__dict__.pop("combined_held_out", None)
+
+    def finished(self, held_out: bool = False) -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) that have a result."""
+        rows = self._fetch(f"SELECT recipe, trace FROM {'held_out' if held_out else 'results'}")
+        return {(recipe, trace) for recipe, trace in rows}
+
+    def recipe(self, id: str) -> Recipe:
+        """The recipe of this id, of a prefix that only one id has, or of a zoo name.
+
+        Raises `HeapwrightError` where no id or more than one begins so, or where the stored recipe means something else
+        to this version.
+        """
+        from heapwright.recipes.recipe import Recipe
+
+        full = self.resolve(id)
+        ((toml,),) = self._fetch("SELECT toml FROM recipes WHERE id = ?", [full])
+        recipe = Recipe.parse(toml, f"{self.path}:{full}")
+        if recipe.hash != full:
+            raise HeapwrightError(
+                f"{self.path}:{full}: heapwright {self.meta['heapwright']} wrote this recipe and {__version__} "
+                f"reads it as {recipe.hash}; use that version or explore again"
+            )
+        return recipe
+
+    def resolve(self, id: str) -> str:
+        """The full id for an id, a unique prefix of one, or a zoo name; errors as for `recipe`."""
+        rows = self._fetch("SELECT id FROM recipes WHERE starts_with(id, ?) OR name = ? ORDER BY id", [id.lower(), id])
+        ids = [row[0] for row in rows]
+        if len(ids) == 1:
+            return str(ids[0])
+        if not ids or not id:
+            raise HeapwrightError(f"{self.path}:{id}: the study has no such recipe; heapwright pareto lists its front")
+        raise HeapwrightError(f"{self.path}:{id}: {len(ids)} recipes begin so ({', '.join(ids[:3])}, ...); give more")
+
+    def results(self, held_out: bool = False) -> dict[str, NDArray[Any]]:
+        """All results, one row for a recipe and a trace, sorted by both: columns ``recipe``, ``trace``, every metric.
+
+        Names are object arrays, metrics float64 with NaN for None.
+        """
+        table = "held_out" if held_out else "results"
+        with _one_line(self.path):
+            columns = self._connection.execute(f"SELECT * FROM {table} ORDER BY recipe, trace").fetchnumpy()
+        names = {key: columns[key] for key in ("recipe", "trace")}
+        return names | {key: np.ma.filled(columns[key].astype(np.float64), np.nan) for key in METRICS}
+
+    @cached_property
+    def combined(self) -> Results:
+        """Metrics over all traces (see `metrics.combine`) of every recipe that has a result for each."""
+        return self._combine(held_out=False)
+
+    @cached_property
+    def combined_held_out(self) -> Results:
+        """The same over the traces held out."""
+        return self._combine(held_out=True)
+
+    def candidate(self, id: str) -> Candidate:
+        """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""
+        full = self.resolve(id)
+        found = self.combined.find(full)
+        if found is None:
+            raise HeapwrightError(f"{self.path}:{full}: not tried on every trace yet; finish the exploration")
+        return found
+
+    def per_trace(self, ids: Sequence[str]) -> dict[str, dict[str, dict[str, Value]]]:
+        """The metrics of some recipes on each trace: id -> trace name -> metrics; held-out traces included."""
+        found: dict[str, dict[str, dict[str, Value]]] = {id: {} for id in ids}
+        for table in ("results", "held_out"):
+            query = f"SELECT * FROM {table} WHERE recipe IN (SELECT unnest(?::VARCHAR[])) ORDER BY recipe, trace"
+            for recipe, trace, *values in self._fetch(query, [list(found)]):
+                found[recipe][trace] = dict(zip(METRICS, values, strict=True))
+        return found
+
+    def describe(self, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+        """The candidates as `heapwright pareto --json` gives them: id, recipe, metrics over all traces and for each."""
+        per_trace = self.per_trace([one.id for one in candidates])
+        return [
+            {
+                "id": one.id,
+                "recipe": self.recipe(one.id).to_dict(),
+                "metrics": one.metrics,
+                "traces": per_trace[one.id],
+            }
+            for one in candidates
+        ]
+
+    def front(self, objectives: str | Sequence[str] | None = None) -> list[Candidate]:
+        """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`.
+
+        ``objectives`` may be any metrics; default are the study's. Raises `HeapwrightError` for an unknown metric.
+        """
+        rows = self.combined.front_rows(self._objectives(objectives))
+        return [self.combined.candidate(int(row)) for row in rows]
+
+    def pick(self, how: Pick, objectives: str | Sequence[str] | None = None) -> Candidate:
+        """One member of the front.
+
+        ``balanced``: the smallest geometric mean, over the objectives, of value / best value on the front.
+        ``smallest``: the least footprint, of equals the fewest accesses; ``fastest``: the other way round. Ties go to
+        the first on the front. Raises `HeapwrightError` where the front is empty.
+        """
+        keys = self._objectives(objectives)
+        rows = self.combined.front_rows(keys)
+        if not len(rows):
+            raise HeapwrightError(f"{self.path}: the front is empty; no recipe tried serves every request")
+        if how == "balanced":
+            member = pareto.balanced(self.combined.points(keys)[rows], _directions(keys))
+            return self.combined.candidate(int(rows[member]))
+        first, second = ("footprint_bytes", "accesses") if how == "smallest" else ("accesses", "footprint_bytes")
+        columns = self.combined.columns
+        return self.combined.candidate(int(rows[np.lexsort((columns[second][rows], columns[first][rows]))[0]]))
+
+    def zoo_standings(self, objectives: str | Sequence[str] | None = None) -> list[Standing]:
+        """Every zoo allocator against the front, in the order of their names."""
+        keys = self._objectives(objectives)
+        combined = self.combined
+        rows = combined.front_rows(keys)
+        named = sorted((name, row) for row, name in enumerate(combined.zoo_names) if name)
+        return [self._standing(combined, row, rows, keys) for _, row in named]
+
+    def _standing(self, combined: Results, row: int, front: NDArray[np.intp], objectives: Sequence[str]) -> Standing:
+        candidate = combined.candidate(row)
+        if row in front:
+            return Standing(candidate, True, None, {})
+        points = combined.points(objectives)
+        refused = candidate.metrics["failed"] != 0 and "admitted_fraction" not in objectives
+        if refused or np.isnan(points[row]).any():
+            return Standing(candidate, False, None, {})
+        found = pareto.dominated_by(points[row], points[front], _directions(objectives))
+        assert found is not None, "an admitted recipe off the front is dominated by a member"
+        ratios = dict(zip(objectives, found.ratios, strict=True))
+        return Standing(candidate, False, combined.ids[front[found.member]], ratios)
+
+    def _objectives(self, objectives: str | Sequence[str] | None) -> tuple[str, ...]:
+        return self.objectives if objectives is None else parse_objectives(objectives)
+
+    def _combine(self, held_out: bool) -> Results:
+        columns = self.results(held_out)
+        trace_count = len(self.traces(held_out))
+        recipes, starts, counts = np.unique(columns["recipe"].astype(str), return_index=True, return_counts=True)
+        complete = (counts == trace_count) & (counts > 0)
+        rows = starts[complete][:, np.newaxis] + np.arange(trace_count)
+        names = dict(self._fetch("SELECT id, name FROM recipes"))
+        ids = [str(id) for id in recipes[complete]]
+        metrics = {key: columns[key][rows] for key in METRICS}
+        return Results(ids, [names[id] for id in ids], combine_columns(metrics) if ids else _no_rows())
+
+    def _require(self, identity: Identity) -> None:
+        """Check that a file to be resumed holds the same exploration."""
+        stored = self.traces()
+        if {(info.name, info.digest) for info in identity.traces} != {(info.name, info.digest) for info in stored}:
+            names = ", ".join(info.name for info in stored)
+            raise HeapwrightError(f"{self.path}: explored on other traces ({names}); give those, or another file to -o")
+        if identity.objectives != self.objectives:
+            raise HeapwrightError(
+                f"{self.path}: explored for {','.join(self.objectives)}; give the same --objectives, or another file "
+                "to -o (heapwright pareto --objectives ranks a study anew)"
+            )
+        for what, told in {"space": identity.space, "energy_table": identity.energy_table}.items():
+            if told != self.meta[what]:
+                raise HeapwrightError(
+                    f"{self.path}: explored with another {what.replace('_', ' ')} by heapwright "
+                    f"{self.meta['heapwright']}; give the same one, or another file to -o"
+                )
+
+    def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with _one_line(self.path):
+            return self._connection.execute(query, list(parameters)).fetchall()
+
+
+def _no_rows() -> dict[str, Floats]:
+    return {key: np.empty(0, dtype=np.float64) for key in METRICS}
+
+
+def _directions(objectives: Sequence[str]) -> list[Literal["min", "max"]]:
+    return [METRICS[key].direction for key in objectives]
+
+
+def _create(connection: duckdb.DuckDBPyConnection, identity: Identity) -> None:
+    columns = ", ".join(f'"{key}" {kind}' for key, kind in _SQL_TYPES.items())
+    meta = {
+        "format": FORMAT,
+        "heapwright": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "objectives": identity.objectives,
+        "space": identity.space,
+        "energy_table": identity.energy_table,
+    }
+    connection.begin()
+    connection.execute("CREATE TABLE meta (key VARCHAR, value VARCHAR)")
+    connection.execute(
+        "CREATE TABLE traces "
+        "(name VARCHAR, path VARCHAR, digest VARCHAR, events BIGINT, held_out BOOLEAN, position BIGINT)"
+    )
+    connection.execute("CREATE TABLE recipes (id VARCHAR, name VARCHAR, toml VARCHAR)")
+    connection.execute(f"CREATE TABLE results (recipe VARCHAR, trace VARCHAR, {columns})")
+    connection.execute(f"CREATE TABLE held_out (recipe VARCHAR, trace VARCHAR, {columns})")
+    _insert(connection, "meta", ["VARCHAR"] * 2, [[key, json.dumps(value)] for key, value in meta.items()])
+    _insert_traces(connection, identity.traces, held_out=False)
+    connection.commit()
+
+
+def _insert_traces(connection: duckdb.DuckDBPyConnection, traces: Sequence[TraceInfo], held_out: bool) -> None:
+    rows = [[info.name, info.path, info.digest, info.events, held_out, at] for at, info in enumerate(traces)]
+    _insert(connection, "traces", ["VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "BOOLEAN", "BIGINT"], rows)
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, types: list[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows through one list a column: some ten times faster than row by row."""
+    if rows:
+        values = ", ".join(f"unnest(?::{kind}[])" for kind in types)
+        connection.execute(f"INSERT INTO {table} SELECT {values}", [list(column) for column in zip(*rows, strict=True)])
+
+
+def _checked(path: Path, connection: duckdb.DuckDBPyConnection) -> Study:
+    """A study, if the connection is one to a study of this format; closes the connection otherwise."""
+    try:
+        with _one_line(path):
+            rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+        if not {row[0] for row in rows}.issuperset(_TABLES):
+            raise HeapwrightError(f"{path}: a DuckDB file, but no study; heapwright explore makes one")
+        study = Study(path, connection)
+        found = study.meta.get("format")
+        if found != FORMAT:
+            raise HeapwrightError(f"{path}: a study of format {found}; this version reads {FORMAT}; explore again")
+    except HeapwrightError:
+        connection.close()
+        raise
+    return study
+
+
+@contextmanager
+def _one_line(path: Path) -> Iterator[None]:
+    """Turn DuckDB's errors into one line that names the file and what can be done."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise HeapwrightError(f"{path}: {_explain(str(error))}") from None
+
+
+def _explain(message: str) -> str:
+    lower = message.lower()
+    if "lock" in lower and "conflicting" in lower:
+        return "another process is writing this study; wait until it ends"
+    if "different configuration" in lower:
+        return "this process is writing this study; close it first"
+    if "not a valid duckdb" in lower:
+        return "no study; heapwright explore makes one"
+    if any(sign in lower for sign in ("corrupt", "checksum", "could not read enough", "deserialize", "internal error")):
+        return "damaged; restore it, or explore again into another file"
+    reason = message.splitlines()[0].rsplit(": ", 1)[-1]
+    return f"{reason}; give a file that can be read and written"

@@ -1,0 +1,179 @@
+"""Recipes: complete descriptions of allocators, as TOML tables of pools that are tried in order.
+
+A recipe is read and validated here, brought into canonical form (recipes that behave alike become equal) and given a
+content hash. `docs/recipes.md` is the reference of every key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from heapwright.errors import HeapwrightError
+from heapwright.recipes.canonical import canonical_pools, without_resolved
+from heapwright.recipes.geometry import Geometry
+from heapwright.recipes.messages import one_line
+from heapwright.recipes.pools import MAX_POOLS, Pool, Table, whole
+from heapwright.recipes.rules import contradictions
+from heapwright.recipes.summary import pool_summary
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Alignment = Literal[1, 2, 4, 8, 16]
+LinkBytes = Literal[2, 4]
+
+
+class ContradictionError(HeapwrightError):
+    """Keys that are valid each for itself but not together."""
+
+
+class Recipe(Table):
+    """One allocator: heap-wide settings and pools tried in order.
+
+    `Recipe.load`, `parse` and `from_dict` raise a one-line `HeapwrightError` for input that cannot be used; calling
+    the class itself raises pydantic's `ValidationError` for the same reasons. Recipes are immutable and hashable.
+    """
+
+    name: str = Field(default="", description="what to call it")
+    year: int | None = Field(default=None, ge=1950, le=2100, description="when it was published or first used")
+    source: str = Field(default="", description="paper, section or program it follows")
+    about: str = Field(default="", description="what is documented and what was chosen")
+    align: Annotated[Alignment, BeforeValidator(whole)] = Field(default=4, description="alignment of payloads, bytes")
+    link_bytes: Annotated[LinkBytes, BeforeValidator(whole)] = Field(
+        default=4, description="width of a link in metadata, bytes; 2 counts in units of align"
+    )
+    checks: bool = Field(default=False, description="free and realloc ignore and count wrong pointers")
+    pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
+        validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Recipe:
+        for where, problem in contradictions(self.pools, self.geometry):
+            raise PydanticCustomError("contradiction", "{problem}", {"problem": problem, "pool": where})
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recipe:
+        """Read a TOML file. Raises HeapwrightError naming the file, pool and key; OSError where it cannot be read."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise HeapwrightError(f"{path}: not UTF-8 text ({error.reason}); a recipe is a TOML file") from None
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, text: str, where: str = "recipe") -> Recipe:
+        """Read TOML text; `where` names it in errors. Raises HeapwrightError."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise HeapwrightError(f"{where}: not valid TOML: {error}") from None
+        return cls.from_dict(data, where)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str = "recipe") -> Recipe:
+        """Build from the data of a TOML file or of `to_dict`; `where` names it in errors.
+
+        Raises HeapwrightError, and its subclass ContradictionError where every key is valid for itself.
+        """
+        try:
+            return cls.model_validate(dict(data))
+        except ValidationError as error:
+            problem = f"{where}: {one_line(error, data, cls)}"
+            if error.errors(include_url=False)[0]["type"] == "contradiction":
+                raise ContradictionError(problem) from None
+            raise HeapwrightError(problem) from None
+
+    @classmethod
+    def unchecked(cls, pools: tuple[Pool, ...], align: int = 4, link_bytes: int = 4, checks: bool = False) -> Recipe:
+        """Build from parts known to be valid together, several times faster; nothing is checked."""
+        return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
+
+    @property
+    def geometry(self) -> Geometry:
+        """What all blocks share."""
+        return Geometry(self.align, self.link_bytes)
+
+    def canonical(self) -> Recipe:
+        """Return the form that all recipes of the same behaviour share (name, year, source and about are kept).
+
+        Defaults that depend on other keys are filled in (`min_block`, `unit`, `linear_up_to`, `bins_per_octave`),
+        keys without effect are reset, sizes are those of the blocks handed out, in ascending order. Idempotent.
+        """
+        pools = canonical_pools(self.pools, self.geometry)
+        return self if pools == self.pools else self.model_copy(update={"pools": pools})
+
+    @property
+    def hash(self) -> str:
+        """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
+        pools = canonical_pools(self.pools, self.geometry)
+        heap = {"align": self.align, "link_bytes": self.link_bytes, "checks": self.checks}
+        keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _HEAP_DEFAULTS[key]]
+        content = ",".join([*sorted(keys), f'"pool":[{",".join(map(_pool_json, pools))}]'])
+        return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:12]
+
+    @property
+    def reach(self) -> int | None:
+        """Largest arena in bytes that the recipe's links and headers can address; None: none below 2^31 bytes."""
+        return self.geometry.reach(self.pools)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the TOML data: keys in the reference's order, without those whose absence means the same."""
+        heap = _non_default(self, skip={"pools"})
+        pools = [
+            {"kind": pool.kind, **_non_default(without_resolved(pool, self.geometry), skip={"kind"})}
+            for pool in self.pools
+        ]
+        return {**heap, "pool": pools}
+
+    def to_toml(self) -> str:
+        """Return the recipe as TOML; reading it back gives a recipe with the same hash."""
+        data = self.to_dict()
+        pools = data.pop("pool")
+        tables = ["[[pool]]\n" + "".join(f"{key} = {json.dumps(pool[key])}\n" for key in pool) for pool in pools]
+        return "\n".join([tomli_w.dumps(data, multiline_strings=True), *tables]).lstrip()
+
+    def summary(self) -> str:
+        """Return one short line for people: pools, then what differs from the defaults."""
+        heap = [f"align {self.align}"] if self.align != 4 else []
+        heap += ["2-byte links"] if self.link_bytes == 2 else []
+        heap += ["checks"] if self.checks else []
+        pools = " + ".join(pool_summary(without_resolved(pool, self.geometry)) for pool in self.pools)
+        return ", ".join([pools, *heap])
+
+
+_HEAP_DEFAULTS = {key: field.default for key, field in Recipe.model_fields.items()}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a recipe file, for editors."""
+    return Recipe.model_json_schema(by_alias=True, mode="validation")
+
+
+@lru_cache(maxsize=65536)
+def _pool_json(pool: Pool) -> str:
+    data = {"kind": pool.kind, **_non_default(pool, skip={"kind"})}
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+def _non_default(table: Table, skip: set[str]) -> dict[str, Any]:
+    """Keys whose value is not the default, in the order of declaration, lists for tuples."""
+    found = {}
+    for key, field in type(table).model_fields.items():
+        value = getattr(table, key)
+        if key not in skip and (field.is_required() or value != field.default):
+            found[key] = list(value) if isinstance(value, tuple) else value
+    return found

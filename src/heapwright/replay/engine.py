@@ -1,0 +1,108 @@
+"""The engine: one run of a trace on a fresh heap of a recipe, in the native code.
+
+It drives the C core with the recipe's policy at run time and counts every metadata access. The arena is address
+space of which only what is touched costs memory; its default size is what the recipe's links reach, so that one replay
+also tells the smallest arena. The native calls release the GIL: threads replay in parallel.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from heapwright._native import ffi, lib
+from heapwright.errors import HeapwrightError
+from heapwright.traces.calls import Calls, calls_of
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
+
+DEFAULT_ARENA = 1 << 31
+"""Bytes of the arena where none is asked for: the most that any recipe reaches."""
+
+CHECK_PAYLOAD, CHECK_INVARIANTS = 1, 2
+
+
+class CorruptHeapError(RuntimeError):
+    """A replay with checks found a broken payload or invariant: a defect of the core, never of the input."""
+
+
+class _Arena(threading.local):
+    """One stretch of address space a thread, kept for the next replay: its pages are already there."""
+
+    memory: Any = None
+    size = front = 0
+
+    def reserve(self, size: int, front: int) -> Any:
+        if self.size < size or self.front < front:
+            self.memory = None
+            memory = lib.hw_reserve(front, size)
+            if memory == ffi.NULL:
+                raise HeapwrightError(f"cannot reserve {size:,} bytes of address space; ask for a smaller --arena")
+            self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, front, size))
+            self.size, self.front = size, front
+        return self.memory
+
+
+_arena = _Arena()
+
+
+def memory_of(struct: Any, calls: Calls, size: int) -> Any:
+    """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
+    return _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
+
+
+def arena_bytes_of(struct: Any, arena: int | None) -> int:
+    """Bytes of the arena that is used: what is asked for, and no more than the policy reaches."""
+    return int(min(arena if arena is not None else DEFAULT_ARENA, struct.reach))
+
+
+def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
+    """Raise HeapwrightError where the engine's return code tells of a replay that could not begin."""
+    if code == -1:
+        raise HeapwrightError("out of memory while replaying; replay fewer traces at a time")
+    if code == -2:
+        raise HeapwrightError(
+            f"{recipe.name or recipe.hash}: control data and regions need {struct.fixed_end:,} bytes, "
+            f"the arena has {arena:,}; give it a larger --arena"
+        )
+
+
+def run(
+    trace: Trace,
+    recipe: Recipe,
+    struct: Any,
+    arena: int | None,
+    check: int = 0,
+    better: Sequence[tuple[int, int]] = (),
+) -> tuple[Any, int]:
+    """Replay once: what the engine counted (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
+    calls = calls_of(trace)
+    size = arena_bytes_of(struct, arena)
+    found = ffi.new("struct hw_metrics *")
+    control = control_bytes(struct) if better else 0
+    bounds = ffi.new("struct hw_bound[]", [(max(footprint - control, 0), accesses) for footprint, accesses in better])
+    memory = memory_of(struct, calls, size)
+    code = lib.hw_replay(struct, calls.struct, memory, size, check, bounds, len(better), ffi.NULL, found)
+    explain(code, recipe, struct, size)
+    if found.broken:
+        what = "payload" if found.broken == -1 else f"invariant {found.broken}"
+        raise CorruptHeapError(f"{trace.name}: {what} broken after call {found.broken_call} of {recipe.to_toml()}")
+    return found, size
+
+
+def control_bytes(struct: Any) -> int:
+    """Everything below the shared part that no block can cover: control data and gaps for alignment."""
+    regions = 0
+    for index in range(struct.pool_count):
+        pool = struct.pools[index]
+        regions += pool.general.region + pool.buddy.region
+        if pool.partition.partition and not pool.partition.grow:
+            regions += pool.partition.most * (pool.partition.partition + pool.partition.descriptor)
+        if pool.fixed.count and not pool.fixed.grow:
+            align, header = pool.fixed.align, pool.fixed.header
+            strides = [-(-(pool.fixed.sizes[i] + header) // align) * align for i in range(pool.fixed.count)]
+            regions += sum(stride * pool.fixed.counts[i] for i, stride in enumerate(strides))
+    return int(struct.fixed_end) - regions

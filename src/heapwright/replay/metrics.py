@@ -1,0 +1,153 @@
+"""What a replay measures: every metric's key, unit, meaning, better direction, and how several traces combine.
+
+The keys are the columns of a study and the JSON keys of every command. ``docs/metrics.md`` is the reference for people.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from heapwright.errors import HeapwrightError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Value = int | float | None
+"""A metric's value; None where it was not asked for or cannot be told."""
+
+Direction = Literal["min", "max"]
+Rule = Literal["largest", "smallest", "sum", "of-largest-footprint"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: its key, unit, one-line meaning, the better direction, and how several traces combine.
+
+    ``rule`` is the ``largest`` or ``smallest`` of the traces' values, their ``sum``, or the value of the trace
+    ``of-largest-footprint``.
+    """
+
+    key: str
+    unit: str
+    meaning: str
+    direction: Direction = "min"
+    rule: Rule = "largest"
+    integer: bool = True
+
+    def plain(self, number: float) -> Value:
+        """One value of a float64 column as a plain number: None for NaN, an int where the metric counts."""
+        if number != number:
+            return None
+        return int(number) if self.integer else float(number)
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.key: metric
+    for metric in (
+        Metric("requested_peak_bytes", "B", "largest sum of live requested bytes"),
+        Metric("allocated_peak_bytes", "B", "largest memory used for blocks, headers not counted"),
+        Metric("fragmentation", "ratio", "allocated_peak / requested_peak - 1", integer=False),
+        Metric("fragmentation_with_headers", "ratio", "the same with headers", integer=False),
+        Metric("footprint_bytes", "B", "all bytes of the arena ever covered by a block, plus control data"),
+        Metric("internal_bytes", "B", "rounding and unsplit rests inside blocks", rule="of-largest-footprint"),
+        Metric("external_bytes", "B", "free blocks between blocks in use", rule="of-largest-footprint"),
+        Metric("header_bytes", "B", "headers and boundary tags", rule="of-largest-footprint"),
+        Metric("accesses", "count", "metadata loads and stores over the whole trace", rule="sum"),
+        Metric("reads", "count", "metadata loads over the whole trace", rule="sum"),
+        Metric("writes", "count", "metadata stores over the whole trace", rule="sum"),
+        Metric("accesses_malloc_max", "count", "accesses of the worst single malloc, calloc or realloc"),
+        Metric("accesses_malloc_p999", "count", "99.9th percentile of the accesses of those calls"),
+        Metric("accesses_free_max", "count", "accesses of the worst single free"),
+        Metric("accesses_free_p999", "count", "99.9th percentile of the accesses of frees"),
+        Metric("energy_nJ", "nJ", "reads and writes in an SRAM of the footprint's size", "min", "sum", False),
+        Metric("moved_bytes", "B", "bytes copied by compaction and by realloc", rule="sum"),
+        Metric("failed", "count", "requests refused", rule="sum"),
+        Metric("admitted_fraction", "ratio", "bytes admitted / bytes requested", "max", "smallest", False),
+        Metric("utilisation", "ratio", "time-weighted requested bytes / all arena bytes", "max", "smallest", False),
+        Metric("pool_utilisation", "ratio", "the same / bytes usable for payload", "max", "smallest", False),
+        Metric("smallest_arena_bytes", "B", "smallest arena that serves the whole trace; on request"),
+        Metric("lower_bound_bytes", "B", "largest sum of live requested bytes rounded to the alignment"),
+        Metric("ns_per_event", "ns", "host time of a call; on request", integer=False),
+        Metric("instructions_malloc_mean", "count", "mean of a malloc on the target CPU; on request", integer=False),
+        Metric("instructions_malloc_max", "count", "dearest malloc on the target CPU; on request"),
+        Metric("instructions_free_mean", "count", "mean of a free on the target CPU; on request", integer=False),
+        Metric("instructions_free_max", "count", "dearest free on the target CPU; on request"),
+        Metric("instructions_pair_mean", "count", "a malloc and a free: the means added; on request", integer=False),
+        Metric("instructions_pair_max", "count", "a malloc and a free: the dearest of each added; on request"),
+        Metric("code_bytes", "B", "code and constants of malloc, free and realloc at -Os; on request"),
+    )
+}
+"""Every metric by its key, in the order of reports and of a study's columns."""
+
+TARGET_METRICS = tuple(key for key in METRICS if key.startswith("instructions_") or key == "code_bytes")
+"""Those measured on the target CPU, by `heapwright.target`."""
+
+
+def metric(key: str) -> Metric:
+    """The metric of this key. Raises `HeapwrightError` with the nearest known key where there is none."""
+    if key in METRICS:
+        return METRICS[key]
+    near = difflib.get_close_matches(key, METRICS, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "known: " + ", ".join(METRICS)
+    raise HeapwrightError(f"objectives: {key!r} is no metric; {hint}")
+
+
+def parse_objectives(text: str | Sequence[str]) -> tuple[str, ...]:
+    """Metric keys from ``"a,b"`` or a sequence, checked.
+
+    Raises `HeapwrightError` where a key is unknown or repeated, or where there is none.
+    """
+    parts = text.split(",") if isinstance(text, str) else text
+    keys = tuple(part.strip() for part in parts if part.strip())
+    if not keys:
+        raise HeapwrightError("objectives: none given; name at least one metric, as in footprint_bytes,accesses")
+    for key in keys:
+        metric(key)
+    if len(set(keys)) < len(keys):
+        raise HeapwrightError(f"objectives: {','.join(keys)} repeats a metric; name each once")
+    return keys
+
+
+def combine(measured: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    """Metrics over several traces from the metrics of each, by every metric's ``rule``.
+
+    Peaks and maxima take the largest, counts add up. Ratios take the worst trace's: a mean would let a good trace hide
+    a bad one. The split of the footprint comes from the trace with the largest footprint, so that it still adds up. A
+    percentile takes the largest, an upper bound of the percentile over all calls. Energies add up trace by
+    trace. A metric that is None for one trace is None for all together.
+    """
+    import numpy as np
+
+    if not measured:
+        raise ValueError("combine needs the metrics of at least one trace")
+    columns = {key: np.array([[as_float(one.get(key)) for one in measured]]) for key in METRICS}
+    return {key: METRICS[key].plain(float(column[0])) for key, column in combine_columns(columns).items()}
+
+
+def combine_columns(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    """`combine` for many recipes: columns float64[recipes, traces], NaN for None -> columns float64[recipes]."""
+    import numpy as np
+
+    footprints = columns["footprint_bytes"]
+    largest = np.argmax(np.where(np.isnan(footprints), -np.inf, footprints), axis=1)[:, np.newaxis]
+    combined = {}
+    for key, column in columns.items():
+        rule = METRICS[key].rule
+        if rule == "largest":
+            combined[key] = column.max(axis=1)
+        elif rule == "smallest":
+            combined[key] = column.min(axis=1)
+        elif rule == "of-largest-footprint":
+            combined[key] = np.take_along_axis(column, largest, axis=1)[:, 0]
+        else:
+            combined[key] = column.sum(axis=1)
+    return combined
+
+
+def as_float(value: Value) -> float:
+    """A metric as a column holds it: NaN for None."""
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,115 @@
+"""Pictures of a heap over time: bytes call by call, what every byte of the arena is, and its metadata."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._native import ffi, lib
+from heapwright.recipes.policy import policy_struct
+from heapwright.replay.engine import arena_bytes_of, control_bytes, explain, memory_of, run
+from heapwright.traces.calls import calls_of, pointer
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
+
+
+HEAP_MAP_STATES = ("header", "payload in use", "free", "cached", "control data", "untouched")
+"""What the numbers in the `state` of a heap map's blocks mean."""
+
+BLOCK_TYPE = np.dtype([("column", "u4"), ("offset", "u4"), ("size", "u4"), ("state", "u4")])
+
+
+def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDArray[np.int64]]:
+    """Bytes over time, thinned to about `points` calls so that peaks survive.
+
+    Returns int64 arrays of one length: `event` (index of the call), `ts_us` (-1 where unknown), `requested` (live
+    requested bytes), `allocated` (live blocks with their headers), `footprint` (control data and all bytes that
+    blocks have covered so far), each after that call.
+    """
+    struct = policy_struct(recipe)
+    calls = calls_of(trace)
+    size = arena_bytes_of(struct, None)
+    rows = np.empty((len(trace), 3), np.uint32)
+    found = ffi.new("struct hw_metrics *")
+    code = lib.hw_replay(
+        struct,
+        calls.struct,
+        memory_of(struct, calls, size),
+        size,
+        0,
+        ffi.NULL,
+        0,
+        pointer("uint32_t", rows) if len(trace) else ffi.NULL,
+        found,
+    )
+    explain(code, recipe, struct, size)
+    event = _thinned(rows[:, 0], points)
+    picked = rows[event].astype(np.int64)
+    return {
+        "event": event,
+        "ts_us": trace.ts_us[event].astype(np.int64),
+        "requested": picked[:, 0],
+        "allocated": picked[:, 1],
+        "footprint": picked[:, 2] + control_bytes(struct),
+    }
+
+
+def _thinned(values: NDArray[np.uint32], points: int) -> NDArray[np.int64]:
+    """Indices of the smallest and the largest value in each of points / 2 stretches, ascending."""
+    count = len(values)
+    if count <= points:
+        return np.arange(count, dtype=np.int64)
+    edges = np.linspace(0, count, points // 2 + 1).astype(np.int64)
+    picked = {0, count - 1}
+    for start, end in pairwise(edges):
+        stretch = values[start:end]
+        picked |= {int(start + stretch.argmin()), int(start + stretch.argmax())}
+    return np.array(sorted(picked), np.int64)
+
+
+def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]:
+    """What every byte of the smallest arena is, after each of about `columns` calls.
+
+    Returns `event` (int64, the calls), `footprint` (bytes described), and `blocks`, a structured array with the fields
+    `column` (index into `event`), `offset`, `size` (bytes) and `state` (index into HEAP_MAP_STATES): runs that cover
+    [0, footprint) in every column, in order. Raises HeapwrightError as `replay` does.
+    """
+    struct = policy_struct(recipe)
+    calls = calls_of(trace)
+    found, _ = run(trace, recipe, struct, None)
+    size = min(int(struct.fixed_end + found.shared), arena_bytes_of(struct, None))
+    event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.uint64))
+    room = 1 << 16
+    while True:
+        runs = np.empty(room, BLOCK_TYPE)
+        count = lib.hw_heap_map(
+            struct, calls.struct, memory_of(struct, calls, size), size, pointer("uint64_t", event), len(event),
+            ffi.cast("struct hw_run *", ffi.from_buffer(runs)), room,
+        )  # fmt: skip
+        if count < 0:
+            explain(int(count), recipe, struct, size)
+        if count <= room:
+            return {"event": event.astype(np.int64), "footprint": size, "blocks": runs[:count].copy()}
+        room = int(count)
+
+
+def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """The arena's bytes after the trace, and which of them are metadata; both end behind the last such byte.
+
+    Whoever runs the same recipe in the same arena, on whatever machine, has the same bytes there.
+    """
+    struct = policy_struct(recipe)
+    size = arena_bytes_of(struct, arena)
+    calls = calls_of(trace)
+    memory = memory_of(struct, calls, size)
+    marks = np.zeros(size, np.uint8)
+    end = lib.hw_metadata(struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks)))
+    if end < 0:
+        explain(int(end), recipe, struct, size)
+    content = np.frombuffer(ffi.buffer(memory, int(end)), np.uint8).copy()
+    return content, marks[: int(end)].astype(bool)

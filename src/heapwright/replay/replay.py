@@ -1,0 +1,113 @@
+"""Replays: trace x recipe -> metrics.
+
+A replay drives the C core with the recipe's policy at run time and counts every metadata access. The arena is address
+space of which only what is touched costs memory; its default size is what the recipe's links reach, so that one replay
+also tells the smallest arena. The native calls release the GIL: threads replay in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import Compact
+from heapwright.replay.energy import with_energy
+from heapwright.replay.engine import CHECK_INVARIANTS, CHECK_PAYLOAD, control_bytes, run
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.smallest import fit_from
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
+
+
+def replay(
+    trace: Trace,
+    recipe: Recipe,
+    *,
+    arena: int | None = None,
+    check_payload: bool = False,
+    check_invariants: bool = False,
+    fit: bool = False,
+    better: Sequence[tuple[int, int]] = (),
+) -> dict[str, Value]:
+    """Run the trace on a fresh heap of the recipe and return every metric of `heapwright.replay.metrics.METRICS`.
+
+    Args:
+        trace: the calls.
+        recipe: the allocator.
+        arena: bytes of the arena, None for as much as the recipe reaches.
+        check_payload: fill every object with a pattern and verify it before it is freed, moved, or resized.
+        check_invariants: run the core's checker after every call (slow), and check payloads.
+        fit: also find `smallest_arena_bytes`.
+        better: (footprint_bytes, accesses) of other recipes on this trace, footprints rising and accesses falling. A
+            replay that comes to need as much memory as one of them and more accesses is given up, because both only
+            ever grow: every metric is then None.
+
+    Refused requests are counted in `failed`. Deterministic. Raises HeapwrightError where the
+    arena cannot hold the heap's control data, CorruptHeapError where a check fails.
+    """
+    struct = policy_struct(recipe)
+    check = CHECK_INVARIANTS if check_invariants else CHECK_PAYLOAD if check_payload else 0
+    found, arena_bytes = run(trace, recipe, struct, arena, check, better)
+    if found.abandoned_call < len(trace):
+        return dict.fromkeys(METRICS)
+    metrics = _metrics(trace, recipe, struct, found, arena_bytes if arena is not None else None)
+    if fit:
+        metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, found, None)
+    return metrics
+
+
+def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int | None) -> dict[str, Value]:
+    control = control_bytes(struct)
+    footprint = control + found.covered
+    allocated = found.covered - found.peak_headers
+    requested = found.requested_peak
+
+    def ratio(value: float, whole: float) -> float | None:
+        return value / whole if whole else None
+
+    return with_energy(
+        {
+            "requested_peak_bytes": requested,
+            "allocated_peak_bytes": allocated,
+            "fragmentation": allocated / requested - 1 if requested else None,
+            "fragmentation_with_headers": found.covered / requested - 1 if requested else None,
+            "footprint_bytes": footprint,
+            "internal_bytes": found.peak_capacity - found.peak_requested,
+            "external_bytes": allocated - found.peak_capacity,
+            "header_bytes": found.peak_headers,
+            "accesses": found.reads + found.writes,
+            "reads": found.reads,
+            "writes": found.writes,
+            "accesses_malloc_max": found.malloc_max,
+            "accesses_malloc_p999": found.malloc_p999,
+            "accesses_free_max": found.free_max,
+            "accesses_free_p999": found.free_p999,
+            "energy_nJ": None,
+            "moved_bytes": found.moved,
+            "failed": found.failed,
+            "admitted_fraction": ratio(found.admitted_bytes, found.requested_bytes),
+            "utilisation": ratio(found.mean_requested, footprint if arena is None else arena),
+            "pool_utilisation": ratio(
+                found.mean_requested, allocated if arena is None else arena - control - found.peak_headers
+            ),
+            "smallest_arena_bytes": None,
+            "lower_bound_bytes": trace.lower_bound(recipe.align),
+            "ns_per_event": None,
+            **dict.fromkeys(TARGET_METRICS),
+        }
+    )
+
+
+def handles_outside_bytes(trace: Trace, recipe: Recipe) -> int:
+    """Bytes of the handles that a compacting heap's callers keep outside the arena when most objects are alive.
+
+    They belong to the program and are no part of the footprint, or of any other metric. On a 32-bit target a handle has
+    the recipe's `handle_bytes`: a pointer where blocks have headers, else 12 bytes or more. 0 for all other recipes.
+    """
+    pool = recipe.canonical().pools[0]
+    if isinstance(pool, Compact) and pool.handles == "caller":
+        return trace.peak_live_objects * pool.handle_bytes
+    return 0

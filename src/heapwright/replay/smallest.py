@@ -1,0 +1,115 @@
+"""The smallest arena: the search, for whatever can say whether an arena of some size serves a trace, and recipes'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from heapwright._native import lib
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import General
+from heapwright.replay.engine import explain, memory_of, run
+from heapwright.traces.calls import calls_of
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
+
+FINER = 16
+"""Each step that holds the first success is searched again in so many smaller ones."""
+
+
+def smallest_arena(
+    serves: Callable[[int], bool], low: int, guess: int, unit: int, enough: int | None = None, steps: int = 0
+) -> int:
+    """A multiple of `unit` that serves although its lower neighbour does not, near `guess` or below it.
+
+    Args:
+        serves: whether an arena of so many bytes serves the whole trace.
+        low: no arena smaller than this does.
+        guess: bytes that probably do.
+        unit: step in bytes.
+        enough: an arena that is known to do, None where `serves` holds from some size on.
+        steps: 0 where any arena larger than one that serves does so, too: a good guess then takes two probes, another
+            one bisection. Otherwise the search goes up from `low`, each step 1 / `steps` of the size, and again in
+            finer steps where it first succeeds; success on less than a step can be missed. O(`steps`) probes a
+            doubling.
+    """
+    high = -(-max(guess, low) // unit) * unit
+    failed = low // unit * unit - unit
+    step = unit
+    while not serves(high):
+        if not steps:
+            failed = high
+        high, step = high + step, 2 * step
+        if enough is not None and high >= enough:
+            high = -(-enough // unit) * unit
+            break
+    return _first(serves, failed, high, unit, steps) if steps else _bisected(serves, failed, high, unit)
+
+
+def _bisected(serves: Callable[[int], bool], failed: int, high: int, unit: int) -> int:
+    probe = high - unit
+    while high - failed > unit:
+        if serves(probe):
+            high = probe
+        else:
+            failed = probe
+        probe = (failed + high) // 2 // unit * unit
+        if probe <= failed:
+            break
+    return high
+
+
+def _first(serves: Callable[[int], bool], failed: int, high: int, unit: int, steps: int) -> int:
+    """The first success going up from `failed`, in ever finer steps; `high` is known to serve."""
+    finest = False
+    part = steps
+    while not finest:
+        step = max((failed + unit) // part // unit, 1) * unit
+        finest = step == unit
+        size = failed + unit if finest else failed + step
+        while size < high and not serves(size):
+            failed, size = size, size + max(step, size // part // unit * unit)
+        high = min(size, high)
+        part *= FINER
+    return high
+
+
+def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
+    """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
+
+    `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
+    needs exactly its high-water mark, which two replays prove. Where all memory is one free block from the start, what
+    goes where depends on the arena, and a larger one may fail where a smaller one does: the search then goes up from
+    the lower bound in steps of 1 / `fit_steps(trace)` of the size, and again in finer ones.
+    """
+    struct = policy_struct(recipe)
+    found, _ = run(trace, recipe, struct, None)
+    return fit_from(trace, recipe, struct, found, step)
+
+
+def fit_steps(trace: Trace) -> int:
+    """How fine the search for the smallest arena goes where the size of the arena decides what goes where."""
+    return 512 if len(trace) <= 20_000 else 128
+
+
+def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | None) -> int | None:
+    """`fit`, where a run in an ample arena has found this."""
+    if found.failed:
+        return None
+    unit = step or recipe.align
+    calls = calls_of(trace)
+
+    def serves(size: int) -> bool:
+        if size < struct.fixed_end:
+            return False
+        code = lib.hw_serves(struct, calls.struct, memory_of(struct, calls, size), size)
+        explain(min(code, 0), recipe, struct, size)
+        return bool(code)
+
+    exact = int(struct.fixed_end + found.shared)
+    low = max(int(struct.fixed_end), trace.lower_bound(recipe.align))
+    depends = any(isinstance(pool, General) and pool.top == "list" and not pool.region for pool in recipe.pools)
+    enough = smallest_arena(serves, low, exact, unit, steps=fit_steps(trace) if depends else 0)
+    return exact if step is None and enough - unit < exact < enough and serves(exact) else enough

@@ -1,0 +1,1 @@
+"""What a program asked of its heap: traces, how they are read, recorded and characterised."""

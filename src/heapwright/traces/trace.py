@@ -1,0 +1,309 @@
+"""Traces: the heap calls a program made, as numpy columns, read from and written to Parquet.
+
+The format is described in ``docs/traces.md``. One row is one call, rows are in the order the calls happened, and an
+object is named by ``id`` from its malloc or calloc to its free; afterwards the id may name another object.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heapwright.errors import HeapwrightError
+from heapwright.files import parquet
+from heapwright.traces.validation import (
+    CALLOC,
+    FREE,
+    REQUIRED,
+    Columns,
+    check_labels,
+    check_shapes,
+    order_by_id,
+    validated,
+)
+
+FORMAT_VERSION = "1"
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_LABELS = ("phase", "site")
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The calls of one program, valid by construction; make one with `read` or `from_columns`.
+
+    Every array has one entry a call and is read-only.
+
+    Attributes:
+        name: file stem, or the name given; what reports and studies call the trace.
+        path: the file it was read from, or None.
+        ts_us: int64, microseconds since the first call, never decreasing; -1 where unknown.
+        tid: uint16, thread, numbered from 0.
+        op: uint8, 0 malloc, 1 calloc, 2 realloc (same id, new size), 3 free.
+        id: uint32, the object.
+        size: uint32, bytes requested; without meaning for a free.
+        align: uint32, alignment asked for in bytes, a power of two; 0 is the allocator's default.
+        phase: uint16, index into `phases`; all 0 where the file names none.
+        site: uint32, index into `sites`; all 0 where the file names none.
+        phases: names of the phases; ``("",)`` where the file names none.
+        sites: names of the call sites; ``("",)`` where the file names none.
+        metadata: the file's key-value metadata, text to text.
+        repairs: what reading dropped or changed, in words; empty where nothing.
+    """
+
+    name: str
+    path: Path | None
+    ts_us: NDArray[np.int64]
+    tid: NDArray[np.uint16]
+    op: NDArray[np.uint8]
+    id: NDArray[np.uint32]
+    size: NDArray[np.uint32]
+    align: NDArray[np.uint32]
+    phase: NDArray[np.uint16]
+    site: NDArray[np.uint32]
+    phases: tuple[str, ...]
+    sites: tuple[str, ...]
+    metadata: dict[str, str] = field(default_factory=dict)
+    repairs: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], repair: bool = False) -> Trace:
+        """Read and validate a Parquet trace.
+
+        Args:
+            path: the file.
+            repair: drop the calls that make the trace invalid (times that go backwards are raised instead) and say
+                so in `repairs`, rather than raise.
+
+        Raises:
+            HeapwrightError: the file is missing, not Parquet, truncated or lacks a column; or, without `repair`, a
+                row is invalid (the message names the first such row, counted from 0).
+        """
+        path = Path(path)
+        columns, names, metadata = _read_parquet(path)
+        return cls._checked(columns, names, name=path.stem, path=path, metadata=metadata, repair=repair)
+
+    @classmethod
+    def from_columns(
+        cls,
+        *,
+        op: ArrayLike,
+        id: ArrayLike,
+        size: ArrayLike,
+        ts_us: ArrayLike | None = None,
+        tid: ArrayLike | None = None,
+        align: ArrayLike | None = None,
+        phase: ArrayLike | None = None,
+        phases: Sequence[str] = ("",),
+        site: ArrayLike | None = None,
+        sites: Sequence[str] = ("",),
+        name: str = "trace",
+        metadata: Mapping[str, str] | None = None,
+        repair: bool = False,
+    ) -> Trace:
+        """Make a trace of columns of equal length (any integer type) and validate it.
+
+        Columns left out mean: no times, one thread, default alignment, one unnamed phase and site.
+
+        Raises:
+            HeapwrightError: as for `read`, with `name` in place of the file.
+        """
+        given = {"ts_us": ts_us, "tid": tid, "op": op, "id": id, "size": size}
+        given |= {"align": align, "phase": phase, "site": site}
+        columns: Columns = {key: np.ma.asanyarray(values) for key, values in given.items() if values is not None}
+        columns.setdefault("ts_us", np.full(len(columns["op"]), -1, np.int64))
+        columns.setdefault("tid", np.zeros(len(columns["op"]), np.uint16))
+        check_shapes(columns, name)
+        names = {"phase": tuple(phases), "site": tuple(sites)}
+        return cls._checked(columns, names, name=name, path=None, metadata=dict(metadata or {}), repair=repair)
+
+    @classmethod
+    def _checked(
+        cls,
+        columns: Columns,
+        names: dict[str, tuple[str, ...]],
+        *,
+        name: str,
+        path: Path | None,
+        metadata: dict[str, str],
+        repair: bool,
+    ) -> Trace:
+        where = str(path or name)
+        version = metadata.setdefault("format_version", FORMAT_VERSION)
+        if version != FORMAT_VERSION:
+            raise HeapwrightError(f"{where}: trace format version {version}; this Heapwright reads {FORMAT_VERSION}")
+        check_labels(columns, names, where)
+        columns, repairs = validated(columns, where, repair)
+        if not len(columns["op"]):
+            raise HeapwrightError(f"{where}: no calls; a trace has at least one row")
+        for values in columns.values():
+            values.flags.writeable = False
+        return cls(
+            name=name,
+            path=path,
+            phases=names["phase"],
+            sites=names["site"],
+            metadata=metadata,
+            repairs=repairs,
+            **columns,
+        )
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace as Parquet (zstd), all of it or nothing: a file already there is replaced only at the end.
+
+        Raises:
+            HeapwrightError: the folder is missing or cannot be written, or the disk is full.
+        """
+        path = Path(path)
+        rows: Columns = {key: getattr(self, key) for key in REQUIRED}
+        if self.align.any():
+            rows["align"] = self.align
+        for key, names, index in (("phase", self.phases, self.phase), ("site", self.sites, self.site)):
+            if names != ("",):
+                rows[key] = np.array(names, dtype=object)[index]
+        parquet.write(path, rows, self.metadata)
+
+    def objects(self) -> tuple[NDArray[np.uint32], int]:
+        """Number the objects (lifetimes: malloc or calloc to free) from 0 in order of birth.
+
+        Returns:
+            The object's number for every call (uint32, one a row), and how many objects there are. An id that is
+            used again after its free gets another number.
+        """
+        return self._objects
+
+    @cached_property
+    def _objects(self) -> tuple[NDArray[np.uint32], int]:
+        born = self.op <= CALLOC
+        number = np.cumsum(born, dtype=np.uint32) - np.uint32(1)
+        order = self._by_object
+        lifetime = np.cumsum(born[order]) - 1
+        result = np.empty(len(self), np.uint32)
+        result[order] = number[order][born[order]][lifetime]
+        result.flags.writeable = False
+        return result, int(np.count_nonzero(born))
+
+    @cached_property
+    def _by_object(self) -> NDArray[np.intp]:
+        return order_by_id(self.id)
+
+    @cached_property
+    def live_bytes(self) -> NDArray[np.int64]:
+        """int64, one a call: requested bytes of all live objects after the call."""
+        order = self._by_object
+        size = np.where(self.op == FREE, 0, self.size).astype(np.int64)[order]
+        before = np.zeros_like(size)
+        before[1:] = size[:-1]
+        before[self.op[order] <= CALLOC] = 0
+        change = np.empty_like(size)
+        change[order] = size - before
+        live = np.cumsum(change)
+        live.flags.writeable = False
+        return live
+
+    @cached_property
+    def live_objects(self) -> NDArray[np.int64]:
+        """int64, one a call: live objects after the call."""
+        change = (self.op <= CALLOC).astype(np.int64) - (self.op == FREE)
+        live = np.cumsum(change)
+        live.flags.writeable = False
+        return live
+
+    @cached_property
+    def peak_live_bytes(self) -> int:
+        """Largest sum of live requested bytes: the metric ``requested_peak_bytes``."""
+        return int(self.live_bytes.max())
+
+    @cached_property
+    def peak_live_objects(self) -> int:
+        """Largest number of objects live at once."""
+        return int(self.live_objects.max())
+
+    def lower_bound(self, align: int) -> int:
+        """Largest sum of live requested bytes, each rounded up to `align`: no allocator needs less.
+
+        O(calls) once for an alignment.
+        """
+        if align not in self._lower_bounds:
+            self._lower_bounds[align] = self._largest_live_sum(align)
+        return self._lower_bounds[align]
+
+    @cached_property
+    def _lower_bounds(self) -> dict[int, int]:
+        return {}
+
+    def _largest_live_sum(self, align: int) -> int:
+        object_, objects = self.objects()
+        rounded = (np.maximum(self.size.astype(np.int64), 1) + align - 1) // align * align
+        rounded[self.op == FREE] = 0
+        order = np.argsort(object_, kind="stable")
+        before = np.zeros(len(self), np.int64)
+        same = object_[order][1:] == object_[order][:-1]
+        before[order[1:][same]] = rounded[order[:-1][same]]
+        return int(np.cumsum(rounded - before).max(initial=0)) if objects else 0
+
+    @cached_property
+    def seconds(self) -> float | None:
+        """Seconds from the first to the last known time, or None where no time is known."""
+        known = self.ts_us[self.ts_us >= 0]
+        return float(known[-1] - known[0]) / 1e6 if len(known) else None
+
+
+# Reading and writing Parquet
+
+
+def _read_parquet(path: Path) -> tuple[Columns, dict[str, tuple[str, ...]], dict[str, str]]:
+    """Read every column Heapwright knows; labels become indices into their names."""
+    if not path.is_file():
+        raise HeapwrightError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
+    with duckdb.connect() as database:
+        source = parquet.source(path)
+        try:
+            described = database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            _check_types({str(row[0]): str(row[1]) for row in described}, path)
+            present = [key for key in (*REQUIRED, "align") if any(row[0] == key for row in described)]
+            labels = [key for key in _LABELS if any(row[0] == key for row in described)]
+            names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(database, path, key) for key in labels}
+            codes = [f"enum_code(coalesce({key}::VARCHAR, '')::{key}_names) AS {key}" for key in labels]
+            columns = database.execute(f"SELECT {', '.join(present + codes)} FROM {source}").fetchnumpy()
+            metadata = parquet.metadata(database, path)
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
+            raise HeapwrightError(f"{path}: not a whole Parquet file ({reason}); record or import it again") from error
+    return columns, names, metadata
+
+
+def _label_names(database: Any, path: Path, key: str) -> tuple[str, ...]:
+    """Names of one label column in order of first appearance; leaves an enum type of them in the database."""
+    query = f"SELECT coalesce({key}::VARCHAR, '') AS name, min(file_row_number) AS first"
+    rows = parquet.source(path, ", file_row_number = true")
+    found = database.execute(f"{query} FROM {rows} GROUP BY name ORDER BY first").fetchall()
+    names = tuple(str(row[0]) for row in found) or ("",)
+    database.execute(f"CREATE TYPE {key}_names AS ENUM ({', '.join(map(parquet.quoted, names))})")
+    return names
+
+
+def _check_types(types: dict[str, str], path: Path) -> None:
+    missing = [key for key in REQUIRED if key not in types]
+    if missing and "frame_len" in types:
+        raise HeapwrightError(f"{path}: a packet table, not a trace; `heapwright workload` turns it into one")
+    if missing:
+        needs = ", ".join(REQUIRED)
+        raise HeapwrightError(f"{path}: no column {', '.join(missing)}; a trace has {needs}")
+    for key, dtype in {**REQUIRED, "align": np.uint32}.items():
+        if key in types and types[key] not in _INTEGERS:
+            raise HeapwrightError(f"{path}: column {key} is {types[key]}; must be {np.dtype(dtype).name}")
+
+
+# Validation
