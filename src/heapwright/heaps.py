@@ -12,7 +12,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.foreign import names as foreign_names
 from heapwright.foreign.adapter import Adapter, WordSize, is_adapter, ready_made
 from heapwright.foreign.heap import ForeignHeap, ForeignHeapError
-from heapwright.host.timing import Bench, Program
+from heapwright.host.timing import Bench, Program, Timed, time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.metrics import METRICS, Value
@@ -29,7 +29,7 @@ Kind = Literal["zoo", "recipe", "study", "library", "file", "adapter", "sources"
 _FILE = re.compile(r"\.c$|\.so(\.\d+)*$")
 
 
-class Heap(Protocol):
+class Heap(Timed, Protocol):
     """Anything that can be replayed: a recipe, or somebody else's allocator with its adapter."""
 
     def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
@@ -40,9 +40,6 @@ class Heap(Protocol):
 
     def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
         """Smallest arena in bytes, rounded up to a multiple of `step`, that serves the whole trace; None: none does."""
-
-    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
-        """The program that is timed, for an arena of so many bytes; None is ample."""
 
 
 @dataclass(frozen=True)
@@ -214,15 +211,9 @@ def replay_each(
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
         sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
-        for name, ns in ns_per_event(trace, sound, arena).items():
+        for name, ns in time_heaps(trace, sound, arena).items():
             outcomes[name] = Outcome({**outcomes[name].metrics, "ns_per_event": ns})
     return outcomes
-
-
-def ns_per_event(trace: Trace, heaps: Mapping[str, Heap], arena: int | None = None) -> dict[str, float]:
-    """CPU nanoseconds a call of every heap on this host, measured in turn; raises as `heapwright.host.timing` does."""
-    with Bench() as bench:
-        return bench.measure({name: heap.timed_program(bench, trace, arena) for name, heap in heaps.items()}, trace)
 
 
 def fit_each(

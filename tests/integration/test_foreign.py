@@ -18,6 +18,7 @@ from heapwright.foreign import heap as foreign
 from heapwright.foreign.adapter import Adapter, WordSize
 from heapwright.foreign.heap import ForeignHeap, ForeignHeapError
 from heapwright.generate import generate
+from heapwright.host.timing import time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import replay
@@ -86,7 +87,7 @@ def replayed(calls: Trace, heap: ForeignHeap, *, time: bool = False, **options: 
     """The heap's metrics; with `time` the host's, too."""
     metrics = heap.replay(calls, **options)
     if time:
-        metrics["ns_per_event"] = heaps.ns_per_event(calls, {"heap": heap}, options.get("arena"))["heap"]
+        metrics["ns_per_event"] = time_heaps(calls, {"heap": heap}, options.get("arena"))["heap"]
     return metrics
 
 

@@ -31,7 +31,6 @@ from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import metadata
 from heapwright.replay.replay import replay
-from heapwright.traces.calls import call_records
 from heapwright.traces.trace import Trace
 from heapwright.zoo import catalogue as zoo
 
@@ -288,7 +287,7 @@ def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPat
 
 
 def write_calls(trace: Trace, path: Path) -> Path:
-    slots, records = call_records(trace)
+    slots, records = trace.calls.slots, trace.calls.records()
     path.write_bytes(np.array([len(trace), slots], np.uint32).tobytes() + records.tobytes())
     return path
 

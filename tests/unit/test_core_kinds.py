@@ -24,7 +24,6 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import handles_outside_bytes, replay
 from heapwright.replay.smallest import fit
-from heapwright.traces.calls import call_records
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
@@ -506,7 +505,7 @@ def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str,
     trace = random_trace(6, calls=800)
     arena = int(replay(trace, heap)["footprint_bytes"] or 0) // 4 * 4
     content, marks = metadata(trace, heap, arena)
-    slots, calls = call_records(trace)
+    slots, calls = trace.calls.slots, trace.calls.records()
     (tmp_path / "calls").write_bytes(np.array([len(trace), slots], np.uint32).tobytes() + calls.tobytes())
     for name, text in generated_files(heap).items():
         (tmp_path / name).write_text(text)

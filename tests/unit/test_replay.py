@@ -18,7 +18,6 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import fit
-from heapwright.traces.calls import call_records
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 from heapwright.zoo import catalogue as zoo
@@ -351,7 +350,7 @@ def test_call_records_reuse_numbers_and_keep_alignments() -> None:
         size=[1, 2, 0, 3, 4],
         align=[64, 0, 0, 0, 0],
     )
-    slots, records = call_records(trace)
+    slots, records = trace.calls.slots, trace.calls.records()
     assert slots == 2
     assert records.dtype == np.uint32
     assert records.tolist() == [

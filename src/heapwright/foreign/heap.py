@@ -28,7 +28,6 @@ from heapwright.foreign.source import calls, interface
 from heapwright.host.timing import Bench, Program, find_compiler
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.smallest import fit_steps, smallest_arena
-from heapwright.traces.calls import call_records
 from heapwright.traces.validation import FREE, OP_NAMES
 
 if TYPE_CHECKING:
@@ -401,7 +400,7 @@ def _calls_file(trace: Trace) -> Path:
         handle, name = tempfile.mkstemp(prefix="heapwright-", suffix=".calls")
         path = _files[trace] = Path(name)
         weakref.finalize(trace, path.unlink, missing_ok=True)
-        slots, records = call_records(trace)
+        slots, records = trace.calls.slots, trace.calls.records()
         with os.fdopen(handle, "wb") as file:
             np.array([len(trace), slots], np.uint32).tofile(file)
             records.tofile(file)

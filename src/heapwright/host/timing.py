@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,9 +122,7 @@ class Bench:
 
     def calls(self, trace: Trace) -> Path:
         """The trace in the driver's format."""
-        from heapwright.traces.calls import call_records
-
-        slots, records = call_records(trace)
+        slots, records = trace.calls.slots, trace.calls.records()
         path = self.folder / f"{trace.name}-{len(trace)}.calls"
         with path.open("wb") as file:
             np.array([len(trace), slots], np.uint32).tofile(file)
@@ -174,6 +172,19 @@ class Bench:
         if done.returncode:
             raise HeapwrightError(f"the timing driver failed: {done.stderr.decode().strip() or done.returncode}")
         return done.stdout
+
+
+class Timed(Protocol):
+    """A heap that can be timed."""
+
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+        """The program for an arena of so many bytes; None is ample."""
+
+
+def time_heaps(trace: Trace, heaps: Mapping[str, Timed], arena: int | None = None) -> dict[str, float]:
+    """CPU nanoseconds a call of every heap on this host, measured in turn, the median of repeated passes."""
+    with Bench() as bench:
+        return bench.measure({name: heap.timed_program(bench, trace, arena) for name, heap in heaps.items()}, trace)
 
 
 def ns_per_event(trace: Trace, recipe: Recipe) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
-from heapwright.traces.calls import Calls, calls_of
+from heapwright.traces.calls import Calls
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -79,7 +79,7 @@ def run(
     better: Sequence[tuple[int, int]] = (),
 ) -> tuple[Any, int]:
     """Replay once: what the engine counted (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
-    calls = calls_of(trace)
+    calls = trace.calls
     size = arena_bytes_of(struct, arena)
     found = ffi.new("struct hw_metrics *")
     control = control_bytes(struct) if better else 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import arena_bytes_of, control_bytes, explain, memory_of, run
-from heapwright.traces.calls import calls_of, pointer
+from heapwright.traces.calls import pointer
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -32,7 +32,7 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     blocks have covered so far), each after that call.
     """
     struct = policy_struct(recipe)
-    calls = calls_of(trace)
+    calls = trace.calls
     size = arena_bytes_of(struct, None)
     rows = np.empty((len(trace), 3), np.uint32)
     found = ffi.new("struct hw_metrics *")
@@ -80,7 +80,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     [0, footprint) in every column, in order. Raises HeapwrightError as `replay` does.
     """
     struct = policy_struct(recipe)
-    calls = calls_of(trace)
+    calls = trace.calls
     found, _ = run(trace, recipe, struct, None)
     size = min(int(struct.fixed_end + found.shared), arena_bytes_of(struct, None))
     event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.uint64))
@@ -105,7 +105,7 @@ def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8
     """
     struct = policy_struct(recipe)
     size = arena_bytes_of(struct, arena)
-    calls = calls_of(trace)
+    calls = trace.calls
     memory = memory_of(struct, calls, size)
     marks = np.zeros(size, np.uint8)
     end = lib.hw_metadata(struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks)))

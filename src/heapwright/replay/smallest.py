@@ -9,7 +9,6 @@ from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import General
 from heapwright.replay.engine import explain, memory_of, run
-from heapwright.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -99,7 +98,7 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | 
     if found.failed:
         return None
     unit = step or recipe.align
-    calls = calls_of(trace)
+    calls = trace.calls
 
     def serves(size: int) -> bool:
         if size < struct.fixed_end:

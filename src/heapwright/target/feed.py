@@ -88,9 +88,7 @@ class Input:
 
         Raises HeapwrightError for alignments above 4096.
         """
-        from heapwright.traces.calls import call_records
-
-        slots, records = call_records(trace)
+        slots, records = trace.calls.slots, trace.calls.records()
         op, slot, align = records[:, 0] >> 30, records[:, 0] & 0x0FFFFFFF, records[:, 2]
         if slots > 1 << 28 or int(align.max(initial=0)) > 1 << MAX_ALIGN_LOG2:
             raise HeapwrightError(f"{trace.name}: cannot be measured; alignments go up to {1 << MAX_ALIGN_LOG2} bytes")

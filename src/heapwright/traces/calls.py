@@ -2,77 +2,73 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 
-if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
-
 
 @dataclass(frozen=True)
 class Calls:
-    """A trace as the engine wants it, and the arrays that keep its pointers alive."""
+    """The calls of a trace with objects numbered densely: a number is given to another object after a free.
+
+    Attributes:
+        struct: the calls as the engine takes them (`struct hw_calls *`).
+        op, slot, size, align, ts_us: the columns that it points to, one entry a call.
+    """
 
     struct: Any
-    arrays: tuple[NDArray[Any], ...]
+    op: NDArray[np.uint8]
+    slot: NDArray[np.uint32]
+    size: NDArray[np.uint32]
+    align: NDArray[np.uint32]
+    ts_us: NDArray[np.int64]
 
+    @classmethod
+    def of(
+        cls,
+        op: NDArray[np.uint8],
+        objects: tuple[NDArray[np.uint32], int],
+        size: NDArray[np.uint32],
+        align: NDArray[np.uint32],
+        ts_us: NDArray[np.int64],
+    ) -> Calls:
+        """Number the objects, given as `Trace.objects` has them, and hand out pointers. O(calls)."""
+        object_, count = objects
+        object_ = np.ascontiguousarray(object_, np.uint32)
+        op, ts_us = np.ascontiguousarray(op, np.uint8), np.ascontiguousarray(ts_us, np.int64)
+        size, align = np.ascontiguousarray(size, np.uint32), np.ascontiguousarray(align, np.uint32)
+        slot = np.empty(len(op), np.uint32)
+        scratch = np.empty(2 * max(count, 1), np.uint32)
+        struct = ffi.new("struct hw_calls *")
+        struct.count = len(op)
+        struct.op, struct.slot, struct.size = (
+            pointer("uint8_t", op),
+            pointer("uint32_t", slot),
+            pointer("uint32_t", size),
+        )
+        struct.slots = lib.hw_assign_slots(
+            struct.op, pointer("uint32_t", object_), len(op), count, pointer("uint32_t", scratch), struct.slot
+        )
+        struct.align = pointer("uint32_t", align) if align.any() else ffi.NULL
+        has_times = len(ts_us) > 0 and bool((ts_us >= 0).all()) and ts_us[-1] > ts_us[0]
+        struct.ts_us = pointer("int64_t", ts_us) if has_times else ffi.NULL
+        return cls(struct, op, slot, size, align, ts_us)
 
-_calls: weakref.WeakKeyDictionary[Trace, Calls] = weakref.WeakKeyDictionary()
+    @property
+    def slots(self) -> int:
+        """How many numbers there are: the most objects that are alive at once."""
+        return int(self.struct.slots)
 
-_calls_lock = threading.Lock()
+    def records(self) -> NDArray[np.uint32]:
+        """The calls as flat records, for programs that replay them without Python.
 
-
-def calls_of(trace: Trace) -> Calls:
-    """The trace as the engine wants it, made once. O(calls)."""
-    with _calls_lock:
-        found = _calls.get(trace)
-        if found is None:
-            found = _calls[trace] = _prepare(trace)
-        return found
-
-
-def _prepare(trace: Trace) -> Calls:
-    """Number the objects densely and hand out pointers. O(calls)."""
-    object_, objects = trace.objects()
-    object_ = np.ascontiguousarray(object_, np.uint32)
-    op = np.ascontiguousarray(trace.op, np.uint8)
-    size = np.ascontiguousarray(trace.size, np.uint32)
-    align = np.ascontiguousarray(trace.align, np.uint32)
-    ts_us = np.ascontiguousarray(trace.ts_us, np.int64)
-    slot = np.empty(len(trace), np.uint32)
-    scratch = np.empty(2 * max(objects, 1), np.uint32)
-    slots = lib.hw_assign_slots(
-        pointer("uint8_t", op), pointer("uint32_t", object_), len(trace), objects, pointer("uint32_t", scratch),
-        pointer("uint32_t", slot),
-    )  # fmt: skip
-    struct = ffi.new("struct hw_calls *")
-    struct.count, struct.slots = len(trace), slots
-    struct.op, struct.slot, struct.size = (
-        pointer("uint8_t", op),
-        pointer("uint32_t", slot),
-        pointer("uint32_t", size),
-    )
-    struct.align = pointer("uint32_t", align) if align.any() else ffi.NULL
-    has_times = len(ts_us) > 0 and bool((ts_us >= 0).all()) and ts_us[-1] > ts_us[0]
-    struct.ts_us = pointer("int64_t", ts_us) if has_times else ffi.NULL
-    return Calls(struct, (op, slot, size, align, ts_us))
-
-
-def call_records(trace: Trace) -> tuple[int, NDArray[np.uint32]]:
-    """The trace as flat records, for programs that replay it without Python.
-
-    Returns the number of slots and uint32[calls, 3]: operation << 30 | slot, size, alignment (0 is the heap's own).
-    """
-    calls = calls_of(trace)
-    op, slot, size, align, _ = calls.arrays
-    return int(calls.struct.slots), np.column_stack([op.astype(np.uint32) << np.uint32(30) | slot, size, align])
+        Returns uint32[calls, 3]: operation << 30 | slot, size, alignment (0 is the heap's own).
+        """
+        return np.column_stack([self.op.astype(np.uint32) << np.uint32(30) | self.slot, self.size, self.align])
 
 
 def pointer(type_: str, array: NDArray[Any]) -> Any:

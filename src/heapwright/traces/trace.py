@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
+from heapwright.traces.calls import Calls
 from heapwright.traces.validation import (
     CALLOC,
     FREE,
@@ -193,6 +194,11 @@ class Trace:
         result[order] = number[order][born[order]][lifetime]
         result.flags.writeable = False
         return result, int(np.count_nonzero(born))
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The trace as the native engine takes it, made once. O(calls)."""
+        return Calls.of(self.op, self.objects(), self.size, self.align, self.ts_us)
 
     @cached_property
     def _by_object(self) -> NDArray[np.intp]:

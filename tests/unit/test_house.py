@@ -1,0 +1,79 @@
+"""The house keeps its order: no import points up, no two files of a folder import each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import heapwright
+
+ROOT = Path(heapwright.__file__).parent
+
+ORDER = (
+    ("errors",),
+    ("files",),
+    ("traces", "recipes"),
+    ("traffic", "zoo"),
+    ("workloads", "replay"),
+    ("generate",),
+    ("host", "target"),
+    ("foreign", "explore"),
+    ("heaps",),
+    ("report",),
+    ("papers",),
+    ("cli",),
+)
+"""From the ground up. What stands on one line does not know of one another; `_native` and the version lie below all."""
+
+FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules of heapwright that a file names in any import, those for types and inside functions included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("heapwright"))
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "heapwright":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def test_every_room_has_its_floor() -> None:
+    rooms = {path.stem for path in ROOT.glob("*.py")} | {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert rooms - {"__init__", "__main__"} == set(FLOOR)
+
+
+def test_no_import_points_up() -> None:
+    wrong = []
+    for path in ROOT.rglob("*.py"):
+        here = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        for module in imported(path):
+            there = room_of(module)
+            if here in FLOOR and there in FLOOR and here != there and FLOOR[there] >= FLOOR[here]:
+                wrong.append(f"{path.relative_to(ROOT)} -> {module}")
+    assert wrong == []
+
+
+def test_no_circle_within_a_folder() -> None:
+    graph: dict[Path, set[Path]] = {}
+    for path in ROOT.rglob("*.py"):
+        targets = {ROOT.joinpath(*module.split(".")[1:depth]) for module in imported(path) for depth in (2, 3)}
+        found = {target.with_suffix(".py") for target in targets if target.with_suffix(".py").is_file()}
+        graph[path] = found - {path}
+    while free := [path for path, targets in graph.items() if not targets & graph.keys()]:
+        for path in free:
+            del graph[path]
+    assert sorted(str(path.relative_to(ROOT)) for path in graph) == []
+
+
+def test_every_folder_says_in_one_line_what_it_is() -> None:
+    for path in ROOT.glob("*/__init__.py"):
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        assert docstring, path
+        first = docstring.splitlines()[0]
+        assert first.endswith((".", ":")), path
