@@ -155,14 +155,16 @@ def _read_size(path: Path) -> Size:
 
 
 def _size(elf: Any) -> Size:
+    from elftools.elf.constants import SH_FLAGS
+
     text = data = bss = 0
     for section in elf.iter_sections():
         flags, bytes_ = section["sh_flags"], section["sh_size"]
-        if not flags & 2 or section.name == ".stack":  # SHF_ALLOC
+        if not flags & SH_FLAGS.SHF_ALLOC or section.name == ".stack":
             continue
         if section["sh_type"] == "SHT_NOBITS":
             bss += bytes_
-        elif flags & 1:  # SHF_WRITE
+        elif flags & SH_FLAGS.SHF_WRITE:
             data += bytes_
         else:
             text += bytes_
