@@ -8,7 +8,6 @@ import pytest
 
 from heapwright.papers import wifi
 from heapwright.papers.page import Page
-from heapwright.recipes.pools import Fixed
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 
@@ -34,18 +33,6 @@ def test_names_are_heaps() -> None:
     for heap in wifi.HEAPS:
         if heap != wifi.TUNED:
             assert wifi.recipe_of(heap).name == heap
-
-
-def special_sizes(sizes: list[dict[str, float]]) -> tuple[int, ...]:
-    pool = wifi.special_pools({"sizes": sizes}).pools[0]
-    assert isinstance(pool, Fixed)
-    return pool.sizes
-
-
-def test_special_pools_follow_the_rule_of_the_paper() -> None:
-    sizes = [{"size": 40, "share": 0.4}, {"size": 1500, "share": 0.25}, {"size": 90, "share": 0.09}]
-    assert special_sizes(sizes) == (40, 64, 128, 256, 512, 1024, 1500)
-    assert special_sizes([{"size": 70, "share": 1.0}]) == (64, 72)
 
 
 def test_the_papers_mix_gives_its_fragmentation_and_explains_its_baseline(tmp_path: Path) -> None:

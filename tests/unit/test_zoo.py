@@ -13,7 +13,6 @@ from c_programs import absent
 
 from heapwright.cli import main
 from heapwright.errors import HeapwrightError
-from heapwright.explore.special_pools import special_pools
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.policy import policy
@@ -220,23 +219,6 @@ def trace_of(tmp_path: Path, sizes: list[int]) -> Path:
     trace = Trace.from_columns(op=[0] * count, id=list(range(1, count + 1)), size=sizes, name="made")
     trace.write(tmp_path / "made.parquet")
     return tmp_path / "made.parquet"
-
-
-@pytest.mark.parametrize(
-    ("sizes", "classes"),
-    [
-        ([40] * 43 + [1500] * 26 + list(range(41, 1500, 47)), (40, 64, 128, 256, 512, 1024, 1500)),
-        ([100] * 5 + list(range(200, 300, 5)), (100, 128, 256, 512)),
-        ([7, 7, 7, 30], (7, 16, 30)),
-        ([64] * 9, (64,)),
-        ([66] * 5 + [68] * 5 + [10], (16, 32, 64, 66)),
-    ],
-)
-def test_special_pools_for_a_profile(tmp_path: Path, sizes: list[int], classes: tuple[int, ...]) -> None:
-    """Mamagkakis et al. 2007, section 4, A; 66 and 68 bytes are one class at alignment 4."""
-    pool = special_pools(trace_of(tmp_path, sizes)).pools[0]
-    assert isinstance(pool, Fixed)
-    assert pool.sizes == classes
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------

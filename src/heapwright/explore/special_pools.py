@@ -1,55 +1,52 @@
-"""Special pools: a recipe derived from a profile (Mamagkakis et al. 2007, section 4, A)."""
+"""Special pools made for what a program or a network asks for, as Mamagkakis et al. 2007 made theirs for 802.11b."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes.pools import MAX_CLASSES, Fixed
+from heapwright.recipes.pools import Fixed
 from heapwright.recipes.recipe import Recipe
+from heapwright.traces.profile import FREQUENT_SHARE
 from heapwright.zoo.catalogue import load
 
 SPECIAL_POOLS = "wifi-special-pools"
-"""The recipe that `special_pools` derives from what a program or a network really asks for."""
+"""The zoo's recipe, with the paper's own sizes."""
 
 
-def special_pools(path: Path) -> Recipe:
-    """Derive special pools from a trace or packet table (Mamagkakis et al. 2007, section 4, A).
+def special_pools(profile: Mapping[str, Any]) -> Recipe:
+    """Return `SPECIAL_POOLS` with pools for the sizes of a profile (section 4, A).
 
-    Every size with at least 10 % of the requests becomes a class; the others are powers of two, from the first that
-    holds the smallest request to the first that holds the largest. Raises HeapwrightError where the file cannot be
-    used.
+    Every size with at least `FREQUENT_SHARE` of the requests has a pool. The others share powers of two, from the
+    first that holds the smallest request, and above these a pool for the largest, which no block need exceed: the
+    paper's packets of 40 bytes to the MTU of 1500 give 64 to 1024 and 1500.
+
+    Args:
+        profile: `name` and `sizes` as a profile has them; of each size `size` and `share` are read.
+
+    Raises:
+        HeapwrightError: the profile has no sizes.
     """
-    from heapwright.traces.profile import FREQUENT_SHARE
-    from heapwright.traffic.profile import profile_file
-
-    profile = profile_file(path)
-    sizes = profile["sizes"]
+    sizes = [row["size"] for row in profile["sizes"]]
     if not sizes:
-        raise HeapwrightError(f"{path}: asks for no memory; valid: a trace or packet table with requests")
-    special = [entry["size"] for entry in sizes if entry["share"] >= FREQUENT_SHARE]
+        raise HeapwrightError(f"{profile['name']}: asks for no memory; a trace or packet table with requests is needed")
+    special = sorted(row["size"] for row in profile["sizes"] if row["share"] >= FREQUENT_SHARE)
     model = load(SPECIAL_POOLS)
-    classes = _classes(special, [entry["size"] for entry in sizes], model.align)
     pool = model.pools[0]
     assert isinstance(pool, Fixed)
-    listed = ", ".join(map(str, sorted(special))) or "none"
+    classes = _classes(special, min(sizes), max(sizes), model.align)
+    listed = ", ".join(map(str, special)) or "none"
     return model.model_copy(
         update={
             "about": f"Special pools for {profile['name']}: sizes with at least {FREQUENT_SHARE:.0%} of its requests "
-            f"({listed}),\nand powers of two up to the largest.",
+            f"({listed}),\npowers of two, and the largest.",
             "pools": (pool.model_copy(update={"sizes": classes}), *model.pools[1:]),
         }
     )
 
 
-def _classes(special: Sequence[int], sizes: Sequence[int], align: int) -> tuple[int, ...]:
-    """Special sizes and the powers of two around them, each class once when rounded up to the alignment."""
-    least, largest = max(min(sizes), align), max(sizes)
-    powers = [1 << bits for bits in range((least - 1).bit_length(), (largest - 1).bit_length() + 1)]
-    if largest in special:
-        powers = [power for power in powers if power < largest]
-    by_class: dict[int, int] = {}
-    for size in [*special, *powers]:
-        by_class.setdefault(-(-max(size, align) // align), max(size, align))
-    return tuple(sorted(by_class.values()))[:MAX_CLASSES]
+def _classes(special: Sequence[int], least: int, largest: int, align: int) -> tuple[int, ...]:
+    """The sizes of the pools, each as its blocks have it: rounded up to the alignment."""
+    powers = [1 << bits for bits in range((least - 1).bit_length(), (largest - 1).bit_length())]
+    return tuple(sorted({max(-(-size // align), 1) * align for size in (*special, *powers, largest)}))

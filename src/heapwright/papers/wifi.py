@@ -13,6 +13,7 @@ from statistics import mean
 from typing import Any
 
 from heapwright.explore.families import Demand
+from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.host.timing import Bench
 from heapwright.papers import measuring, packet_tables
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest
@@ -21,7 +22,6 @@ from heapwright.papers.page import Page, percent
 from heapwright.recipes.pools import Fixed
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
-from heapwright.traces.profile import FREQUENT_SHARE
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.packets import PacketTable
@@ -31,7 +31,7 @@ from heapwright.workloads.queue import LIMIT, queue
 from heapwright.zoo.catalogue import load
 
 PAPER = "Mamagkakis et al. 2007"
-FIXED, TUNED, PAGES, LEA = "wifi-special-pools", "special pools of the network", "linux-pow2-page", "lea-2.7.2"
+FIXED, TUNED, PAGES, LEA = SPECIAL_POOLS, "special pools of the network", "linux-pow2-page", "lea-2.7.2"
 LISTED = "wifi-special-pools with free lists"
 HEAPS = (FIXED, TUNED, LISTED, PAGES, LEA, "kingsley", "tlsf", "exact-bins")
 LEVELS = ("O0", "Os")
@@ -53,7 +53,7 @@ emptied once, with the first packets of the table.
 
 - **{FIXED}** is the paper's allocator as in the zoo: pools for 40, 64, 128, 256, 512, 1024 and 1500 bytes.
 - **{TUNED}** follows the paper's rule on each network: a special block for each size with at least 10 % of all
-  packets, powers of two up to the largest.
+  packets, powers of two from the first that holds the smallest packet, and a block of the largest.
 - **{LISTED}** finds a free block of a pool by a list, not by walking over the used ones: what the paper's pools would
   be without the first fit of its Figure 2.
 - **{PAGES}** is section 5's account of its Linux baseline: a 40-byte packet takes a block of 64 bytes and one of
@@ -80,18 +80,6 @@ class Network:
     def milliseconds(self, heap: str) -> float:
         """Host time of all calls."""
         return self.ns[heap] * len(self.trace) / 1e6
-
-
-def special_pools(profile: dict[str, Any]) -> Recipe:
-    """Pools by the paper's rule (section 4, A): a special block for each size with at least 10 % of the packets, and
-    powers of two from 64 bytes up to the largest packet.
-    """
-    frequent = {row["size"] for row in profile["sizes"] if row["share"] >= FREQUENT_SHARE}
-    largest = max(row["size"] for row in profile["sizes"])
-    powers = {64 << shift for shift in range(32) if 64 << shift < largest}
-    rounded = {-(-size // 4) * 4 for size in frequent | powers | {largest}}
-    pool = {"kind": "fixed", "sizes": sorted(rounded), "counts": "grow", "header": 8, "find": "first-fit"}
-    return Recipe.from_dict({"name": TUNED, "pool": [pool]})
 
 
 def recipe_of(heap: str) -> Recipe:
@@ -133,8 +121,7 @@ def _contest(page: Page, networks: list[Network], progress: Callable[[str], None
     split = Split.of(traces, traces)
     pools = load(FIXED)
     asked = [{"size": size, "share": share} for size, share in Demand.of(list(split.explored.values())).sizes]
-    special = special_pools({"sizes": asked}).pools[0]
-    tuned = pools.model_copy(update={"name": RETUNED, "pools": (special, *pools.pools[1:])})
+    tuned = special_pools({"name": "the networks explored", "sizes": asked}).model_copy(update={"name": RETUNED})
     packets = max(len(trace) for trace in traces.values()) // 2
     add_contest(
         page, split, (packets, packets), {PUBLISHED: pools, RETUNED: tuned}, progress, "no such claim; found by hand"

@@ -1,0 +1,58 @@
+"""Special pools for a profile: Mamagkakis et al. 2007, section 4, A."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from heapwright.errors import HeapwrightError
+from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
+from heapwright.recipes.pools import Fixed
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.zoo.catalogue import load
+
+
+def derived(sizes: list[int]) -> Recipe:
+    rows = [{"size": size, "share": count / len(sizes)} for size, count in Counter(sizes).items()]
+    return special_pools({"name": "made", "sizes": rows})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "classes"),
+    [
+        ([40] * 43 + [1500] * 26 + list(range(41, 1500, 47)), (40, 64, 128, 256, 512, 1024, 1500)),
+        ([100] * 5 + list(range(200, 300, 5)), (100, 128, 256, 296)),
+        ([40] * 9 + [90] * 3 + [700, 1500], (40, 64, 92, 128, 256, 512, 1024, 1500)),
+        ([7, 7, 7, 30], (8, 16, 32)),
+        ([70], (72,)),
+        ([64] * 9, (64,)),
+        ([66] * 5 + [68] * 5 + [10], (16, 32, 64, 68)),
+        ([1] * 20 + [2048, 2049], (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2052)),
+    ],
+)
+def test_pools_are_for_frequent_sizes_powers_of_two_and_the_largest(sizes: list[int], classes: tuple[int, ...]) -> None:
+    pool = derived(sizes).pools[0]
+    assert isinstance(pool, Fixed)
+    assert pool.sizes == classes
+
+
+def test_the_papers_own_sizes_are_those_of_the_zoo() -> None:
+    made = derived([40] * 43 + [1500] * 26 + list(range(41, 1500, 47)))
+    assert made.pools == load(SPECIAL_POOLS).pools
+    assert made.about.startswith("Special pools for made: sizes with at least 10% of its requests (40, 1500),")
+
+
+def test_every_request_of_the_profile_has_a_pool() -> None:
+    sizes = [*range(1, 700, 3), 699, 699]
+    trace = Trace.from_columns(op=[0] * len(sizes), id=list(range(len(sizes))), size=sizes, name="made")
+    recipe = derived(sizes)
+    pools = recipe.model_copy(update={"pools": recipe.pools[:1]})
+    assert replay(trace, pools)["failed"] == 0
+
+
+def test_no_requests_need_no_pools() -> None:
+    with pytest.raises(HeapwrightError, match="made: asks for no memory"):
+        special_pools({"name": "made", "sizes": []})
