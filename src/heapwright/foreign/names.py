@@ -95,8 +95,11 @@ def _library_path(adapter: Adapter, root: Path) -> str:
 
 
 def _elf_word_size(path: Path) -> WordSize:
-    with path.open("rb") as file:
-        start = file.read(5)
-    if start[:4] != b"\x7fELF" or start[4] not in (1, 2):
-        raise HeapwrightError(f"{path}: not a shared object of this system (no ELF file)")
-    return 32 if start[4] == 1 else 64
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with path.open("rb") as file:
+            return 64 if ELFFile(file).elfclass == 64 else 32
+    except ELFError:
+        raise HeapwrightError(f"{path}: not a shared object of this system (no ELF file)") from None

@@ -299,6 +299,9 @@ LEAST_FREE = 1 << 20
 
 def _why_nothing(program: str, folder: Path) -> str:
     """Say why a program ran without the recorder, as far as its file and the disk tell."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
     if shutil.disk_usage(folder).free < LEAST_FREE:
         return f"the disk that holds {folder.parent} is full; name a file on another one with -o"
     found = shutil.which(program)
@@ -307,27 +310,13 @@ def _why_nothing(program: str, folder: Path) -> str:
     mode = os.stat(found).st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID):
         return "it is setuid or setgid, for which Linux ignores LD_PRELOAD; run it as its owner from a plain copy"
-    head = b""
-    with contextlib.suppress(OSError), open(found, "rb") as file:
-        head = file.read(1 << 16)
-    if head[:4] == b"\x7fELF" and head[4] != (2 if sys.maxsize > 1 << 32 else 1):
-        return "it was built for another word size than the recorder"
-    if head[:4] == b"\x7fELF" and not _has_interpreter(head):
-        return "it is statically linked; link it dynamically (no -static)"
+    with contextlib.suppress(OSError, ELFError), open(found, "rb") as file:
+        executable = ELFFile(file)
+        if executable.elfclass != (64 if sys.maxsize > 1 << 32 else 32):
+            return "it was built for another word size than the recorder"
+        if not any(executable.iter_segments("PT_INTERP")):
+            return "it is statically linked; link it dynamically (no -static)"
     return "it made no call, or calls an allocator linked into it; link it with the C library's malloc"
-
-
-def _has_interpreter(head: bytes) -> bool:
-    """Tell whether an ELF file names a dynamic linker (a PT_INTERP program header)."""
-    wide = head[4] == 2
-    order = "little" if head[5] == 1 else "big"
-
-    def number(at: int, size: int) -> int:
-        return int.from_bytes(head[at : at + size], order)  # type: ignore[arg-type]
-
-    table = number(32, 8) if wide else number(28, 4)
-    size, count = (number(54, 2), number(56, 2)) if wide else (number(42, 2), number(44, 2))
-    return any(number(table + i * size, 4) == 3 for i in range(count))
 
 
 # From raw files to traces
