@@ -1,5 +1,30 @@
 """The errors a person can act on. A command turns each into one line on stderr and exit code 1."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class HeapwrightError(Exception):
     """Input that cannot be used: the message says what, where, and what would be valid, in one line."""
+
+
+def did_you_mean(name: str, known: Iterable[str], valid: str = "valid") -> str:
+    """Return "did you mean A or B?" where a known name is near, else "valid: " and all of them."""
+    from difflib import get_close_matches
+
+    known = list(known)
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"{valid}: {', '.join(known)}"
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return what is said of a key in a TOML table that nothing reads: the nearest known one, and all of them."""
+    from difflib import get_close_matches
+
+    known = list(known)
+    near = get_close_matches(key, known, n=1)
+    guess = f' did you mean "{near[0]}"?' if near else ""
+    return f'unknown key "{key}";{guess} valid: {", ".join(known)}'

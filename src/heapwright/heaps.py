@@ -32,6 +32,10 @@ _FILE = re.compile(r"\.c$|\.so(\.\d+)*$")
 class Heap(Timed, Protocol):
     """Anything that can be replayed: a recipe, or somebody else's allocator with its adapter."""
 
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+
     def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
         """Every metric of `heapwright.replay.metrics.METRICS`, None where unknown; see `heapwright.replay.replay`.
 
@@ -47,6 +51,11 @@ class RecipeHeap:
     """The heap of a recipe: what is explored, and what ships."""
 
     recipe: Recipe
+
+    @property
+    def label(self) -> str:
+        """The recipe's name or hash."""
+        return self.recipe.name or self.recipe.hash
 
     def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
         """See `Heap.replay`."""

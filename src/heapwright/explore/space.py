@@ -88,6 +88,9 @@ class Space:
         families = (f"  {count:6,} {title}" for title, count in self._sizes.items())
         return "\n".join([f"{len(self):,} recipes", *families, *self.notes])
 
+    def __repr__(self) -> str:
+        return f"<Space: {len(self):,} recipes>"
+
     def __len__(self) -> int:
         return len(self._recipes)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, unknown_key
 from heapwright.explore.families import FREELISTS, Demand, Levels, default_families, frequent_capacities
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import KINDS
@@ -119,9 +118,7 @@ def _kind(pool: Any, where: str) -> str:
 def _check_keys(table: Mapping[str, Any], valid: Sequence[str], where: str) -> None:
     for key in table:
         if key not in valid:
-            close = get_close_matches(key, valid, n=1)
-            guess = f'did you mean "{close[0]}"? ' if close else ""
-            raise HeapwrightError(f'{where}: unknown key "{key}"; {guess}valid: {", ".join(valid)}')
+            raise HeapwrightError(f"{where}: {unknown_key(key, valid)}")
 
 
 def _values(key: str, value: Any) -> list[Any]:

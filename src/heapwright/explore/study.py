@@ -28,6 +28,8 @@ from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, combine_columns, parse_objectives
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
@@ -171,16 +173,16 @@ class Results:
 
 
 class Study:
-    """One study file, open. Use as a context manager, or `close` it."""
+    """One study file. Use as a context manager, or `close` it; once closed it opens the file for each question."""
 
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         """Wrap an open, checked connection; see `open` and `create_or_resume`."""
         self.path = path
-        self._connection = connection
+        self._open: duckdb.DuckDBPyConnection | None = connection
         self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
 
     @classmethod
-    def open(cls, path: Path | str, *, write: bool = False) -> Study:
+    def open(cls, path: Path | str, *, write: bool = False) -> Self:
         """Open a study for reading; with `write` also for `add_measured`.
 
         Raises `HeapwrightError` where the file is missing, is no study, is damaged, is of another format version, or is
@@ -191,10 +193,10 @@ class Study:
             raise HeapwrightError(f"{path}: no such study; heapwright explore TRACE -o {path} makes one")
         with _one_line(path):
             connection = duckdb.connect(str(path), read_only=not write)
-        return _checked(path, connection)
+        return cls._checked(path, connection)
 
     @classmethod
-    def create_or_resume(cls, path: Path | str, identity: Identity) -> Study:
+    def create_or_resume(cls, path: Path | str, identity: Identity) -> Self:
         """Open a study for writing; a new file where there is none.
 
         Raises `HeapwrightError` where the file cannot be written, is no study, is being used by another process, or
@@ -210,7 +212,7 @@ class Study:
             fresh = not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall()
             if fresh:
                 _create(connection, identity)
-        study = _checked(path, connection)
+        study = cls._checked(path, connection)
         try:
             study._require(identity)
         except HeapwrightError:
@@ -218,10 +220,29 @@ class Study:
             raise
         return study
 
+    @classmethod
+    def _checked(cls, path: Path, connection: duckdb.DuckDBPyConnection) -> Self:
+        """A study, if the connection is one to a study of this format; closes the connection otherwise."""
+        try:
+            with _one_line(path):
+                rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+            if not {row[0] for row in rows}.issuperset(_TABLES):
+                raise HeapwrightError(f"{path}: a DuckDB file, but no study; heapwright explore makes one")
+            study = cls(path, connection)
+            found = study.meta.get("format")
+            if found != FORMAT:
+                raise HeapwrightError(f"{path}: a study of format {found}; this version reads {FORMAT}; explore again")
+        except HeapwrightError:
+            connection.close()
+            raise
+        return study
+
     def close(self) -> None:
         """Write everything to the file and let other processes at it."""
         with _one_line(self.path):
-            self._connection.close()
+            if self._open:
+                self._open.close()
+        self._open = None
 
     def __enter__(self) -> Study:
         return self
@@ -350,6 +371,10 @@ class Study:
             )
         return recipe
 
+    def recipe_texts(self) -> dict[str, str]:
+        """The TOML of every recipe by its id."""
+        return dict(self._fetch("SELECT id, toml FROM recipes"))
+
     def resolve(self, id: str) -> str:
         """The full id for an id, a unique prefix of one, or a zoo name; errors as for `recipe`."""
         rows = self._fetch("SELECT id FROM recipes WHERE starts_with(id, ?) OR name = ? ORDER BY id", [id.lower(), id])
@@ -366,8 +391,8 @@ class Study:
         Names are object arrays, metrics float64 with NaN for None.
         """
         table = "held_out" if held_out else "results"
-        with _one_line(self.path):
-            columns = self._connection.execute(f"SELECT * FROM {table} ORDER BY recipe, trace").fetchnumpy()
+        with self._reading() as connection:
+            columns = connection.execute(f"SELECT * FROM {table} ORDER BY recipe, trace").fetchnumpy()
         names = {key: columns[key] for key in ("recipe", "trace")}
         return names | {key: np.ma.filled(columns[key].astype(np.float64), np.nan) for key in METRICS}
 
@@ -491,8 +516,22 @@ class Study:
                 )
 
     def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._reading() as connection:
+            return connection.execute(query, list(parameters)).fetchall()
+
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        assert self._open, "a closed study is not written to"
+        return self._open
+
+    @contextmanager
+    def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with _one_line(self.path):
-            return self._connection.execute(query, list(parameters)).fetchall()
+            if self._open:
+                yield self._open
+                return
+            with duckdb.connect(str(self.path), read_only=True) as connection:
+                yield connection
 
 
 def _no_rows() -> dict[str, Floats]:
@@ -537,23 +576,6 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, types: list[str],
     if rows:
         values = ", ".join(f"unnest(?::{kind}[])" for kind in types)
         connection.execute(f"INSERT INTO {table} SELECT {values}", [list(column) for column in zip(*rows, strict=True)])
-
-
-def _checked(path: Path, connection: duckdb.DuckDBPyConnection) -> Study:
-    """A study, if the connection is one to a study of this format; closes the connection otherwise."""
-    try:
-        with _one_line(path):
-            rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
-        if not {row[0] for row in rows}.issuperset(_TABLES):
-            raise HeapwrightError(f"{path}: a DuckDB file, but no study; heapwright explore makes one")
-        study = Study(path, connection)
-        found = study.meta.get("format")
-        if found != FORMAT:
-            raise HeapwrightError(f"{path}: a study of format {found}; this version reads {FORMAT}; explore again")
-    except HeapwrightError:
-        connection.close()
-        raise
-    return study
 
 
 @contextmanager

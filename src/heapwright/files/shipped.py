@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, did_you_mean
 
 
 @cache
@@ -27,7 +26,5 @@ def toml_text(package: str, name: str, what: str, valid: str, instead: str) -> s
     """
     files = toml_files(package)
     if name not in files:
-        close = get_close_matches(name, files, n=3, cutoff=0.5)
-        guess = f"did you mean {' or '.join(close)}?" if close else f"{valid}: {', '.join(files)}"
-        raise HeapwrightError(f"{name}: {what}; {guess} (or give {instead})")
+        raise HeapwrightError(f"{name}: {what}; {did_you_mean(name, files, valid)} (or give {instead})")
     return files[name]

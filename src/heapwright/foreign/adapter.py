@@ -10,14 +10,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, unknown_key
 from heapwright.files.shipped import toml_files, toml_text
 
 if sys.version_info >= (3, 11):
@@ -188,9 +187,7 @@ def _one_line(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        close = get_close_matches(key, Adapter.model_fields, n=1)
-        valid = f"did you mean {close[0]}?" if close else f"valid: {', '.join(Adapter.model_fields)}"
-        return f'unknown key "{key}"; {valid}'
+        return unknown_key(key, Adapter.model_fields)
     message = first["msg"].removeprefix("Value error, ")
     return f'"{key}": {message}' if key else message
 

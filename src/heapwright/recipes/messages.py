@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from heapwright.errors import unknown_key
 from heapwright.recipes.pools import KINDS, MAX_CLASSES, MAX_POOLS, MAX_REQUEST, Buddy, General, Table
 
 NO_ORDER = (
@@ -67,9 +67,7 @@ def _explain_pool(detail: ErrorDetails) -> str:
 def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
     names = {"pool" if name == "pools" else name: field for name, field in table.model_fields.items()}
     if detail["type"] == "extra_forbidden":
-        close = get_close_matches(key, names, n=1)
-        guess = f'; did you mean "{close[0]}"?' if close else ";"
-        return f'unknown key "{key}"{guess} valid: {", ".join(names)}'
+        return unknown_key(key, names)
     if table is General and key == "header" and detail["input"] == 0:
         return NO_HEADER
     if table is Buddy and key == "header" and detail["input"] == 0:

@@ -146,6 +146,11 @@ class Recipe(Table):
         tables = ["[[pool]]\n" + "".join(f"{key} = {json.dumps(pool[key])}\n" for key in pool) for pool in pools]
         return "\n".join([tomli_w.dumps(data, multiline_strings=True), *tables]).lstrip()
 
+    def __repr__(self) -> str:
+        return f"<Recipe {self.name or self.hash}: {self.summary()}>"
+
+    __str__ = __repr__
+
     def summary(self) -> str:
         """Return one short line for people: pools, then what differs from the defaults."""
         heap = [f"align {self.align}"] if self.align != 4 else []

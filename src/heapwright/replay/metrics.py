@@ -5,12 +5,11 @@ The keys are the columns of a study and the JSON keys of every command. ``docs/m
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,9 +90,7 @@ def metric(key: str) -> Metric:
     """The metric of this key. Raises `HeapwrightError` with the nearest known key where there is none."""
     if key in METRICS:
         return METRICS[key]
-    near = difflib.get_close_matches(key, METRICS, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "known: " + ", ".join(METRICS)
-    raise HeapwrightError(f"objectives: {key!r} is no metric; {hint}")
+    raise HeapwrightError(f"objectives: {key!r} is no metric; {did_you_mean(key, METRICS, 'known')}")
 
 
 def parse_objectives(text: str | Sequence[str]) -> tuple[str, ...]:

@@ -59,9 +59,7 @@ class Figure:
         """
         import vl_convert
 
-        title = {"text": self.title, "subtitle": textwrap.wrap(self.note, self.width // 6)}
-        drawn = self._spec(self.width)
-        spec = json.dumps({**drawn, "title": title, "datasets": {**drawn.get("datasets", {}), **self.datasets}})
+        spec = json.dumps(self.whole_spec())
         png, svg = folder / f"{self.name}.png", folder / f"{self.name}.svg"
         try:
             picture, drawing = vl_convert.vegalite_to_png(spec, scale=2), vl_convert.vegalite_to_svg(spec)
@@ -71,6 +69,16 @@ class Figure:
         Image.open(io.BytesIO(picture)).convert("RGB").save(png, optimize=True)
         svg.write_text(drawing, encoding="utf-8")
         return [png, svg]
+
+    def whole_spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification with title, note and data, `width` pixels wide."""
+        title = {"text": self.title, "subtitle": textwrap.wrap(self.note, self.width // 6)}
+        drawn = self._spec(self.width)
+        return {**drawn, "title": title, "datasets": {**drawn.get("datasets", {}), **self.datasets}}
+
+    def standalone(self) -> alt.TopLevelMixin:
+        """The plot as an Altair chart that holds all its data: what a notebook shows."""
+        return alt.LayerChart.from_dict(self.whole_spec(), validate=False)
 
     def _spec(self, width: int | str) -> dict[str, Any]:
         spec: dict[str, Any] = self.chart.to_dict(validate=False)

@@ -82,6 +82,13 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
     )
 
 
+def overview(study: Study) -> Figure:
+    """Every recipe of the study by its first two objectives; the front, the zoo and the balanced pick stand out."""
+    front, balanced, standings = study.front(), study.pick("balanced"), study.zoo_standings()
+    recipes = _drawn_recipes(study, front, standings, balanced.id)
+    return _trade_offs(study.objectives, recipes, len(_admitted(study)))[0]
+
+
 def _admitted(study: Study) -> npt.NDArray[np.intp]:
     """Rows of the recipes that may be on a front; see `Results.front_rows`."""
     eligible = ~np.isnan(study.combined.points(study.objectives)).any(axis=1)
@@ -147,7 +154,7 @@ def _drawn_recipes(
     others = rows[~standing_out]
     near = others[(points[others] <= limits).all(axis=1)]
     shown = {*_spots(points, others).tolist(), *_spots(points, near).tolist(), *rows[standing_out].tolist()}
-    texts = dict(study._fetch("SELECT id, toml FROM recipes"))
+    texts = study.recipe_texts()
     candidates = [study.combined.candidate(row) for row in sorted(shown)]
     recipes = [_recipe(study, one, texts[one.id], kinds, balanced) for one in candidates]
     return sorted(recipes, key=lambda recipe: list(trade_off.KINDS).index(recipe["kind"]))

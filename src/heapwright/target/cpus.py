@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Literal
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, did_you_mean
 
 MIB = 1 << 20
 
@@ -123,6 +122,4 @@ def cpu(name: str) -> Cpu:
     """The processor of this name. Raises HeapwrightError with the nearest name where there is none."""
     if name in CPUS:
         return CPUS[name]
-    near = difflib.get_close_matches(name, CPUS, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "known: " + ", ".join(CPUS)
-    raise HeapwrightError(f"--cpu {name!r} is no processor that can be measured; {hint}")
+    raise HeapwrightError(f"--cpu {name!r} is no processor that can be measured; {did_you_mean(name, CPUS, 'known')}")

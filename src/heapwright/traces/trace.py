@@ -78,6 +78,9 @@ class Trace:
     def __len__(self) -> int:
         return len(self.op)
 
+    def __repr__(self) -> str:
+        return f"<Trace {self.name}: {len(self):,} calls, peak {self.peak_live_bytes:,} B live>"
+
     @classmethod
     def read(cls, path: str | os.PathLike[str], repair: bool = False) -> Trace:
         """Read and validate a Parquet trace.

@@ -60,6 +60,9 @@ class PacketTable:
     def __len__(self) -> int:
         return len(self.ts_us)
 
+    def __repr__(self) -> str:
+        return f"<PacketTable: {len(self):,} packets, {int(self.frame_len.sum()):,} B on the wire>"
+
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> PacketTable:
         """Read and validate a packet table.

@@ -1,0 +1,590 @@
+"""The Python API: what every command does, in one call each; `heapwright` hands these names on.
+
+A trace is a path or a `Trace`, packets a path or a `PacketTable`. A heap is a name as on the command line (a zoo NAME,
+RECIPE.toml, STUDY:ID, lib:NAME, ...), a path, a `Recipe`, or a member of a study (`study["ID"]`, `study.pick()`).
+What cannot be used raises `HeapwrightError` with one line that says what, where, and what would be valid.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
+
+from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.explore.search import DEFAULT_OBJECTIVES, Progress, Strategy
+from heapwright.explore.search import explore as _explore
+from heapwright.explore.study import Candidate, Pick
+from heapwright.explore.study import Study as _Study
+from heapwright.heaps import Heap, RecipeHeap, fit_each, replay_each, resolve, resolve_on_target, resolve_recipe, tuning
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.energy import EnergyTable
+from heapwright.replay.metrics import Value
+from heapwright.target.image import Heap as TargetHeap
+from heapwright.traces.record import Recording
+from heapwright.traces.record import record as _record
+from heapwright.traces.trace import Trace
+from heapwright.traffic.packets import PacketTable
+from heapwright.zoo import catalogue
+
+if TYPE_CHECKING:
+    import altair
+    import pyarrow
+
+    from heapwright.explore.space import Space
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+AnyTrace: TypeAlias = "Trace | PathLike"
+AnyHeap: TypeAlias = "PathLike | Recipe | Heap | Member"
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _one_line(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make the operating system's errors the one line that the command line prints."""
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise HeapwrightError(f"{where}{error.strerror or error}") from error
+
+    return call
+
+
+# ---- traces --------------------------------------------------------------------------------------------------------
+
+
+@_one_line
+def read_trace(path: PathLike, *, repair: bool = False) -> Trace:
+    """Read and validate a trace; `repair` drops its invalid calls and says so in `Trace.repairs`. See `Trace.read`."""
+    return Trace.read(path, repair=repair)
+
+
+@_one_line
+def record(command: Sequence[str], output: PathLike | None = None) -> Recording:
+    """Run a program and write every heap call it makes as a Parquet trace; Linux only.
+
+    Args:
+        command: the program and its arguments.
+        output: the trace; PROGRAM.parquet in the current folder if None. Processes that the program starts get traces
+            of their own beside it.
+
+    Returns the traces written (`files`, the largest first), `exit_status`, and what recording cost.
+
+    Raises HeapwrightError where there is no such program, nothing was recorded, or the output cannot be written.
+    """
+    return _record(command, output)
+
+
+@_one_line
+def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> dict[str, Any]:
+    """Characterise what a trace or a packet table asks of memory: plain Python values, ready for JSON.
+
+    See `heapwright.traces.profile.profile` and `heapwright.traffic.profile.profile_packets` for the keys, their units
+    and shapes. Raises HeapwrightError where the file is neither.
+    """
+    from heapwright.traces.profile import profile as of_trace
+    from heapwright.traffic.profile import profile_file, profile_packets
+
+    if isinstance(source, Trace):
+        return of_trace(source)
+    if isinstance(source, PacketTable):
+        return profile_packets(source, source.metadata.get("name", "packets"))
+    return profile_file(Path(source), repair)
+
+
+@_one_line
+def import_packets(
+    path: PathLike, *, format: str | None = None, packets: int | None = None, seed: int = 1
+) -> PacketTable:
+    """Read a file of packets (pcap, pcapng, TSH, CSV, or a profile to draw from); see `heapwright.traffic`.
+
+    `packets` and `seed` are for a profile: how many to draw, and from which state. `PacketTable.write` stores it.
+    Raises HeapwrightError where the format is not known or the file holds nothing of it.
+    """
+    from heapwright.traffic import import_packets as of_file
+
+    return of_file(path, format, packets, seed)
+
+
+@_one_line
+def workload(name: str, packets: PacketTable | PathLike | None = None, **options: Any) -> Trace:
+    """Make the trace of what a network application asks of its heap.
+
+    Args:
+        name: "drr", "easyport", "url" or "queue", which need `packets`; "modem" or "poisson", which need none.
+        packets: the traffic.
+        options: as of the function of that name in `heapwright.workloads`; docs/workloads.md has them with units.
+
+    Raises HeapwrightError for an unknown name or option, or packets that it cannot use.
+    """
+    from heapwright.workloads import NAMES, function
+
+    if name not in NAMES:
+        raise HeapwrightError(f"{name}: no such workload; {did_you_mean(name, NAMES)}")
+    make = function(name)
+    parameters = inspect.signature(make).parameters
+    if unknown := next((option for option in options if option not in parameters), None):
+        known = [option for option in parameters if option != "packets"]
+        raise HeapwrightError(f"{name}: no option {unknown}; {did_you_mean(unknown, known)}")
+    if "packets" not in parameters:
+        return make(**options)
+    if packets is None:
+        raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")
+    return make(packets if isinstance(packets, PacketTable) else PacketTable.read(packets), **options)
+
+
+# ---- heaps ---------------------------------------------------------------------------------------------------------
+
+
+@overload
+def zoo(name: str) -> Recipe: ...
+@overload
+def zoo(name: None = None) -> list[Recipe]: ...
+def zoo(name: str | None = None) -> Recipe | list[Recipe]:
+    """Return the named allocator, or all of them by name. Raises HeapwrightError where none has the name."""
+    return catalogue.recipes() if name is None else catalogue.load(name)
+
+
+@_one_line
+def read_recipe(path: PathLike) -> Recipe:
+    """Read and validate a RECIPE.toml. Raises HeapwrightError naming file, pool and key, and what would be valid."""
+    return Recipe.load(Path(path))
+
+
+def _heap(heap: AnyHeap) -> Heap:
+    if isinstance(heap, str | os.PathLike):
+        return resolve(os.fspath(heap))
+    if isinstance(heap, Recipe):
+        return RecipeHeap(heap)
+    return RecipeHeap(heap.recipe) if isinstance(heap, Member) else heap
+
+
+def _recipe(heap: AnyHeap) -> Recipe:
+    if isinstance(heap, str | os.PathLike):
+        return resolve_recipe(os.fspath(heap))
+    if isinstance(heap, Recipe):
+        return heap
+    if isinstance(heap, Member | RecipeHeap):
+        return heap.recipe
+    raise HeapwrightError(f"{_label(heap)}: no recipe but a foreign heap; replay and fit take those, this does not")
+
+
+def _label(heap: AnyHeap) -> str:
+    if isinstance(heap, str | os.PathLike):
+        return os.fspath(heap)
+    return heap.name or heap.hash if isinstance(heap, Recipe) else heap.label
+
+
+def _trace(trace: AnyTrace, repair: bool = False) -> Trace:
+    return trace if isinstance(trace, Trace) else Trace.read(trace, repair=repair)
+
+
+def _listed(given: Any) -> list[Any]:
+    """The items of a list or tuple, or the one thing given."""
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _named(heaps: AnyHeap | Sequence[AnyHeap]) -> dict[str, Heap]:
+    return {_label(heap): _heap(heap) for heap in _listed(heaps)}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a heap did on a trace.
+
+    Attributes:
+        trace: its name.
+        heap: its name, or the recipe's name or id.
+        metrics: every metric by its key; units in docs/metrics.md, None where unknown or not asked for.
+        error: why a foreign heap has no metrics; None for every other.
+    """
+
+    trace: str
+    heap: str
+    metrics: Mapping[str, Value]
+    error: str | None = None
+
+    def __repr__(self) -> str:
+        if self.error:
+            return f"<Replay of {self.trace} on {self.heap}: {self.error}>"
+        shown = ", ".join(f"{key} {_number(self.metrics[key])}" for key in (*DEFAULT_OBJECTIVES, "failed"))
+        return f"<Replay of {self.trace} on {self.heap}: {shown}>"
+
+
+@overload
+def replay(
+    traces: AnyTrace,
+    heaps: AnyHeap,
+    *,
+    arena: int | None = None,
+    time: bool = False,
+    fit: bool = False,
+    energy_table: EnergyTable | PathLike | None = None,
+    repair: bool = False,
+) -> Replay: ...
+@overload
+def replay(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    *,
+    arena: int | None = None,
+    time: bool = False,
+    fit: bool = False,
+    energy_table: EnergyTable | PathLike | None = None,
+    repair: bool = False,
+) -> Replay | list[Replay]: ...
+@_one_line
+def replay(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    *,
+    arena: int | None = None,
+    time: bool = False,
+    fit: bool = False,
+    energy_table: EnergyTable | PathLike | None = None,
+    repair: bool = False,
+) -> Replay | list[Replay]:
+    """Run traces on heaps. O(calls) and what the heaps' searches take.
+
+    Args:
+        traces, heaps: one of each, or lists of them.
+        arena: bytes of the arena; None is ample. Requests that a heap refuses are counted (`failed`).
+        time: measure `ns_per_event` on this host, too; all heaps of a trace in turn.
+        fit: find `smallest_arena_bytes`, too.
+        energy_table: energy of an access by the size of the SRAM (docs/metrics.md), in place of the 90 nm table.
+        repair: drop the invalid calls of traces that are read.
+
+    Returns one `Replay`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that
+    fails has its reason in `error`; alone it raises.
+
+    Raises HeapwrightError for input that cannot be used, or an arena that cannot hold a heap's control data.
+    """
+    named, table = _named(heaps), _energy_table(energy_table)
+    found = [
+        Replay(trace.name, name, outcome.metrics, outcome.error)
+        for trace in (_trace(one, repair) for one in _listed(traces))
+        for name, outcome in replay_each(trace, named, arena=arena, time=time, fit=fit, energy=table).items()
+    ]
+    return _alone(found, traces, heaps)
+
+
+def _energy_table(table: EnergyTable | PathLike | None) -> EnergyTable | None:
+    return table if table is None or isinstance(table, EnergyTable) else EnergyTable.read(Path(table))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The arena that a heap needs for a trace.
+
+    Attributes:
+        trace, heap: their names.
+        smallest_arena_bytes: the smallest arena that serves the whole trace, control data counted; None where none
+            does, or the heap lives in no arena.
+        error: why a foreign heap has no arena; None for every other.
+    """
+
+    trace: str
+    heap: str
+    smallest_arena_bytes: int | None
+    error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Fit of {self.heap} on {self.trace}: {self.error or _number(self.smallest_arena_bytes) + ' bytes'}>"
+
+
+@overload
+def fit(
+    traces: AnyTrace,
+    heaps: AnyHeap,
+    *,
+    step: int | None = None,
+    repair: bool = False,
+) -> Fit: ...
+@overload
+def fit(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    *,
+    step: int | None = None,
+    repair: bool = False,
+) -> Fit | list[Fit]: ...
+@_one_line
+def fit(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    *,
+    step: int | None = None,
+    repair: bool = False,
+) -> Fit | list[Fit]:
+    """Find the smallest arena that serves a whole trace.
+
+    Args:
+        traces, heaps: one of each, or lists of them.
+        step: bytes; the arena is a multiple of it. None is one alignment unit.
+        repair: drop the invalid calls of traces that are read.
+
+    Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
+    has its reason in `error`; alone it raises. Raises HeapwrightError for input that cannot be used.
+    """
+    named = _named(heaps)
+    found = [
+        Fit(trace.name, name, size, error)
+        for trace in (_trace(one, repair) for one in _listed(traces))
+        for name, (size, error) in fit_each(trace, named, step=step).items()
+    ]
+    return _alone(found, traces, heaps)
+
+
+_Row = TypeVar("_Row", Replay, Fit)
+
+
+def _alone(found: list[_Row], traces: object, heaps: object) -> _Row | list[_Row]:
+    """The list, or its one item where no list was given."""
+    if isinstance(traces, list | tuple) or isinstance(heaps, list | tuple):
+        return found
+    (one,) = found
+    if one.error:
+        raise HeapwrightError(one.error)
+    return one
+
+
+def _number(value: Value) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+# ---- exploration ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Member(Candidate):
+    """A recipe of a study with its metrics over all traces; it can stand wherever a heap is asked for.
+
+    Attributes:
+        id, zoo_name, metrics: as of a `Candidate`.
+        recipe: the allocator.
+        tuned_for: the study's traces and objectives, in words.
+    """
+
+    recipe: Recipe
+    tuned_for: str
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key} {_number(self.metrics[key])}" for key in DEFAULT_OBJECTIVES)
+        return f"<{self.label}: {shown}; {self.recipe.summary()}>"
+
+
+class Study(_Study):
+    """The stored results of one exploration. It is read anew for each question: others may write to it meanwhile."""
+
+    def __repr__(self) -> str:
+        traces = ", ".join(trace.name for trace in self.traces())
+        return f"<Study {self.path}: {len(self.combined.ids):,} recipes on {traces}, {len(self.front())} on the front>"
+
+    def __getitem__(self, id: str) -> Member:
+        """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""
+        return self._member(self.candidate(id))
+
+    def front(self, objectives: str | Sequence[str] | None = None) -> list[Member]:  # type: ignore[override]
+        """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`."""
+        return [self._member(candidate) for candidate in super().front(objectives)]
+
+    def pick(self, how: Pick = "balanced", objectives: str | Sequence[str] | None = None) -> Member:
+        """One member of the front: "balanced", "smallest" or "fastest"; raises HeapwrightError where it is empty."""
+        return self._member(super().pick(how, objectives))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Every recipe that was tried on all traces, a row each: id, name (the zoo's), front, every metric, recipe.
+
+        Metrics are float64, null where unknown, over all traces; recipe is TOML. Needs pyarrow; raises
+        HeapwrightError without it.
+        """
+        try:
+            import pyarrow
+        except ImportError:
+            raise HeapwrightError("to_arrow: pyarrow is missing; install heapwright[arrow]") from None
+        combined, front = self.combined, {member.id for member in super().front()}
+        texts = self.recipe_texts()
+        columns = {"id": combined.ids, "name": combined.zoo_names, "front": [id in front for id in combined.ids]}
+        columns |= {key: pyarrow.array(column, from_pandas=True) for key, column in combined.columns.items()}
+        return pyarrow.table({**columns, "recipe": [texts[id] for id in combined.ids]})
+
+    def plot(self) -> altair.TopLevelMixin:
+        """An Altair chart of every recipe by the first two objectives; a notebook shows it."""
+        from heapwright.report.study_content import overview
+
+        return overview(self).standalone()
+
+    def _member(self, candidate: Candidate) -> Member:
+        return Member(candidate.id, candidate.zoo_name, candidate.metrics, self.recipe(candidate.id), self.tuned_for)
+
+
+@_one_line
+def open_study(path: PathLike) -> Study:
+    """Open a study for reading. Raises HeapwrightError where the file is missing, damaged, or no study."""
+    study = Study.open(Path(path))
+    study.close()  # what is asked of it opens it again, for that question
+    return study
+
+
+@_one_line
+def explore(
+    traces: AnyTrace | Sequence[AnyTrace],
+    output: PathLike,
+    *,
+    space: Space | PathLike | None = None,
+    objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    jobs: int | None = None,
+    strategy: Strategy = "exhaustive",
+    limit: int | None = None,
+    seed: int = 0,
+    prune: bool = False,
+    energy_table: EnergyTable | PathLike | None = None,
+    repair: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Study:
+    """Try every recipe of a space, and the zoo, on traces; the metrics are kept as a study.
+
+    The same call goes on where an earlier one stopped, and repeats nothing that is stored.
+
+    Args:
+        traces: one or several, with different names.
+        output: the study file.
+        space: a `Space`, a SPACE.toml, or None for the default space made for the traces.
+        objectives: metric keys, as "a,b" or a list.
+        held_out: traces that the front and the zoo are replayed on afterwards, never ranked by.
+        jobs: threads; None is one for every processor.
+        strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them.
+        prune: give up replays that cannot reach the front.
+        energy_table, repair: as for `replay`.
+        progress: called about ten times a second.
+
+    Raises HeapwrightError as `heapwright.explore.search.explore` does.
+    """
+    from heapwright.explore.space import Space
+
+    read = [_trace(trace, repair) for trace in _listed(traces)]
+    if space is None:
+        space = Space.default(read)
+    elif not isinstance(space, Space):
+        space = Space.load(Path(space), read)
+    done = _explore(
+        read,
+        space,
+        objectives,
+        Path(output),
+        jobs,
+        held_out=[_trace(trace, repair) for trace in _listed(held_out)],
+        strategy=strategy,
+        limit=limit,
+        seed=seed,
+        energy_table=_energy_table(energy_table),
+        prune=prune,
+        progress=progress,
+    )
+    return open_study(done.study)
+
+
+# ---- what ships ----------------------------------------------------------------------------------------------------
+
+
+@_one_line
+def generate(heap: AnyHeap, folder: PathLike, *, prefix: str = "app") -> list[Path]:
+    """Write a heap as C11 for firmware: PREFIX_heap.c, PREFIX_heap.h and a test, freestanding.
+
+    Returns the files. Raises HeapwrightError for a heap that is no recipe or a prefix that is no C identifier.
+    """
+    from heapwright.generate import generate as write
+
+    tuned_for: tuple[str | None, Mapping[str, Value] | None] = (None, None)
+    if isinstance(heap, Member):
+        tuned_for = heap.tuned_for, heap.metrics
+    elif isinstance(heap, str):
+        tuned_for = tuning(heap)
+    return write(_recipe(heap), Path(folder), prefix, *tuned_for)
+
+
+@_one_line
+def measure(
+    heap: AnyHeap | TargetHeap,
+    trace: AnyTrace,
+    *,
+    cpu: str = "cortex-m3",
+    backend: str | None = None,
+    compiler: str | None = None,
+    level: str = "Os",
+    arena: int | None = None,
+    repair: bool = False,
+) -> dict[str, Any]:
+    """Replay a trace on a heap on an emulated processor: instructions, accesses and stack of its calls, code bytes.
+
+    Args:
+        heap: a recipe; or lib:newlib-nano, lib:newlib, lib:picolibc, or a C file that defines heap_init, heap_malloc
+            and heap_free (docs/target.md).
+        trace: the calls.
+        cpu: the processor; docs/target.md lists them.
+        backend: "unicorn" or "qemu"; None for the first that is installed.
+        compiler: "gcc" or "zig"; None for the first that is installed.
+        level: optimisation of the heap that runs: "Os" or "O2".
+        arena: bytes of the arena; None for 4 MB less 64 KiB, or more where the trace needs it.
+        repair: drop the invalid calls of a trace that is read.
+
+    Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool is missing (with
+    what to install) or fails, or the heap cannot be built.
+    """
+    from heapwright.target import measure as on_target
+
+    if isinstance(heap, TargetHeap):
+        found = heap
+    elif isinstance(heap, str | os.PathLike):
+        found = resolve_on_target(os.fspath(heap))
+    else:
+        found = TargetHeap.of_recipe(_recipe(heap))
+    return on_target(
+        found, _trace(trace, repair), cpu_name=cpu, backend=backend, compiler=compiler, level=level, arena=arena
+    )
+
+
+@_one_line
+def report(
+    source: _Study | AnyTrace, output: PathLike, *, heaps: str | Sequence[str] = (), plots: PathLike | None = None
+) -> list[Path]:
+    """Write one HTML page that shows a study or a trace.
+
+    Args:
+        source: the study or trace: a path, or the object (which must have come from a file).
+        output: the page.
+        heaps: names of the heaps that are drawn over time; for a study ids of it, too.
+        plots: a folder for every plot as PNG and SVG; None writes none.
+
+    Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
+    """
+    from heapwright.report import write_report
+
+    path = source.path if isinstance(source, _Study | Trace) else source
+    if path is None:
+        raise HeapwrightError("report: the trace came from no file; write it first")
+    return write_report(path, output, _listed(heaps) if isinstance(heaps, str) else heaps, plots)
+
+
+@_one_line
+def reproduce(
+    what: str, output: PathLike, *, packets: PathLike | None = None, progress: Callable[[str], None] | None = None
+) -> dict[str, Any]:
+    """Run the experiments of the source papers, theirs beside ours; see `heapwright.papers.reproduce`.
+
+    `what` is a paper's page or "all", `packets` a folder of packet tables, `output` the folder to write to. Raises
+    HeapwrightError for an unknown page or a folder without packet tables.
+    """
+    from heapwright.papers import reproduce as run
+
+    return run(what, None if packets is None else Path(packets), Path(output), progress or (lambda line: None))

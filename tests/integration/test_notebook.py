@@ -1,0 +1,33 @@
+"""The notebook in examples/ and the script in the README run as they stand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    shutil.copy(ROOT / "examples" / "mosquitto_broker.parquet", tmp_path)
+    notebook = nbformat.read(ROOT / "examples" / "tailor.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("vegaEmbed" in output.get("data", {}).get("text/html", "") for output in outputs), "the chart is drawn"
+    texts = [output["data"]["text/plain"] for output in outputs if "text/plain" in output.get("data", {})]
+    assert texts[0] == "<Trace mosquitto_broker: 12,620 calls, peak 105,953 B live>"
+    assert (tmp_path / "heap" / "broker_heap.c").is_file()
+
+
+def test_the_script_of_the_readme_runs(tmp_path: Path) -> None:
+    (script,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(script.strip().splitlines()) <= 15
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "app_heap: ok" in done.stdout

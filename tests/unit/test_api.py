@@ -1,0 +1,171 @@
+"""The Python API: every name, what it takes for a trace and a heap, and its errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import altair
+import pytest
+
+import heapwright as hw
+from heapwright.recipes.recipe import Recipe
+from heapwright.traces.trace import Trace
+
+BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
+PACKETS = BROKER.with_name("tcp_transfers.parquet")
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    whole = hw.read_trace(BROKER)
+    return Trace.from_columns(op=whole.op[:400], id=whole.id[:400], size=whole.size[:400], name="start")
+
+
+@pytest.fixture(scope="module")
+def study(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[hw.api.Study]:
+    yield hw.explore(trace, tmp_path_factory.mktemp("api") / "s.duckdb", strategy="random", limit=40, seed=1)
+
+
+def in_a_new_process(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_names_are_those_documented() -> None:
+    assert dir(hw) == hw.__all__ == sorted(hw.__all__, key=lambda name: (name[0].islower(), name))
+    reference = (BROKER.parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
+    for name in hw.__all__:
+        assert getattr(hw, name).__doc__ or name == "__version__"
+        assert f"`{name}" in reference or f"hw.{name}" in reference, f"docs/api.md does not tell of {name}"
+
+
+def test_nothing_heavy_is_imported_before_it_is_used() -> None:
+    heavy = "[m for m in ('numpy', 'duckdb', 'pydantic', 'altair', 'typing', 'heapwright.api') if m in sys.modules]"
+    assert in_a_new_process(f"import sys, heapwright; print({heavy})") == "[]"
+
+
+def test_functions_hold_against_the_folders_of_their_names() -> None:
+    code = (
+        "import heapwright, heapwright.replay.replay, heapwright.explore.search, heapwright.zoo.catalogue\n"
+        "print(heapwright.replay.__name__, heapwright.explore.__name__, heapwright.zoo.__name__)"
+    )
+    assert in_a_new_process(code) == "replay explore zoo"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'alloc'"):
+        hw.alloc  # noqa: B018
+
+
+@pytest.mark.parametrize("heap", ["tlsf", "path", "recipe", "member"])
+def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
+    heap: str, trace: Trace, study: hw.api.Study, tmp_path: Path
+) -> None:
+    recipe = hw.zoo("tlsf")
+    (tmp_path / "own.toml").write_text(recipe.to_toml(), encoding="utf-8")
+    given = {"tlsf": "tlsf", "path": tmp_path / "own.toml", "recipe": recipe, "member": study["tlsf"]}[heap]
+    found = hw.replay(trace, given)
+    assert found.metrics == hw.replay(trace, "tlsf").metrics
+    assert found.metrics["footprint_bytes"] == study["tlsf"].metrics["footprint_bytes"]
+    assert hw.fit(trace, given).smallest_arena_bytes == hw.fit(trace, "tlsf").smallest_arena_bytes
+
+
+def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
+    found = hw.replay([trace, BROKER], ["tlsf", "kingsley"])
+    assert [(one.trace, one.heap) for one in found] == [
+        ("start", "tlsf"),
+        ("start", "kingsley"),
+        ("mosquitto_broker", "tlsf"),
+        ("mosquitto_broker", "kingsley"),
+    ]
+    assert found[2].metrics["footprint_bytes"] == 136_376
+    assert [one.smallest_arena_bytes for one in hw.fit([BROKER], "tlsf")] == [125_924]
+
+
+def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(study: hw.api.Study, trace: Trace) -> None:
+    front = study.front()
+    assert [member.id for member in front] == [
+        member.id for member in hw.explore(trace, study.path, strategy="random", limit=40, seed=1).front()
+    ]
+    smallest = study.pick("smallest")
+    assert smallest.metrics["footprint_bytes"] == min(member.metrics["footprint_bytes"] for member in front)
+    assert study[smallest.id[:8]] == smallest
+    assert isinstance(smallest.recipe, Recipe)
+    assert smallest.recipe.hash == smallest.id
+    assert smallest.tuned_for == "start (400 calls); objectives footprint_bytes, accesses"
+
+
+def test_a_study_is_a_table_and_a_chart(study: hw.api.Study) -> None:
+    table = study.to_arrow()
+    assert table.num_rows == len(study.combined.ids)
+    front = [row["id"] for row in table.to_pylist() if row["front"]]
+    assert sorted(front) == sorted(member.id for member in study.front())
+    row = table.to_pylist()[0]
+    assert Recipe.parse(row["recipe"]).hash == row["id"]
+    assert row["smallest_arena_bytes"] is None
+    chart = study.plot()
+    assert isinstance(chart, altair.TopLevelMixin)
+    assert len(chart.to_dict(validate=False)["datasets"]["points"]) >= len(front)
+
+
+def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:
+    assert repr(trace) == f"<Trace start: 400 calls, peak {trace.peak_live_bytes:,} B live>"
+    assert repr(hw.replay(BROKER, "tlsf")).endswith(
+        "mosquitto_broker on tlsf: footprint_bytes 136,376, accesses 204,875, failed 0>"
+    )
+    assert repr(hw.fit(BROKER, "tlsf")) == "<Fit of tlsf on mosquitto_broker: 125,924 bytes>"
+    assert repr(hw.zoo("sos")) == f"<Recipe sos: {hw.zoo('sos').summary()}>"
+    assert repr(study).startswith(f"<Study {study.path}: ")
+    assert repr(study["tlsf"]).startswith("<tlsf: footprint_bytes ")
+
+
+def test_profiles_of_traces_and_packets(trace: Trace) -> None:
+    assert hw.profile(BROKER) == hw.profile(hw.read_trace(BROKER))
+    assert hw.profile(trace)["events"] == 400
+    assert hw.profile(PACKETS)["packets"] > 0
+
+
+def test_workloads() -> None:
+    made = hw.workload("drr", PACKETS)
+    assert len(made) > 100
+    assert len(hw.workload("poisson", requests=100, seed=3)) >= 100
+
+
+def test_generate_says_what_the_recipe_was_tuned_for(study: hw.api.Study, tmp_path: Path) -> None:
+    files = hw.generate(study.pick(), tmp_path / "heap", prefix="net")
+    assert [file.name for file in files] == ["net_heap.c", "net_heap.h", "net_heap_test.c"]
+    assert "Tuned for start (400 calls)" in files[1].read_text(encoding="utf-8")
+    assert "Tuned for" not in hw.generate("tlsf", tmp_path / "heap")[1].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: hw.read_trace("none.parquet"), "none.parquet: no such file"),
+        (lambda: hw.read_recipe("none.toml"), "none.toml: No such file or directory"),
+        (lambda: hw.zoo("tslf"), "tslf: the zoo has no such allocator; did you mean tlsf"),
+        (lambda: hw.replay(BROKER, "tslf"), "did you mean tlsf"),
+        (lambda: hw.replay(BROKER, "tlsf", arena=1), "the arena has 1"),
+        (lambda: hw.open_study("none.duckdb"), "none.duckdb: no such study"),
+        (lambda: hw.explore(BROKER, "no/such/folder/s.duckdb"), "there is no folder no/such/folder"),
+        (lambda: hw.workload("drx"), "drx: no such workload; did you mean drr"),
+        (lambda: hw.workload("drr"), "drr: needs packets"),
+        (lambda: hw.workload("poisson", requets=1), "poisson: no option requets; did you mean requests"),
+        (lambda: hw.generate("lib:glibc", "heap"), "no recipe but a foreign heap"),
+        (lambda: hw.generate("tlsf", "heap", prefix="a b"), "a b"),
+        (lambda: hw.record(["/no/such/program"]), "/no/such/program"),
+        (lambda: hw.report("none", "page.html"), "none: No such file or directory"),
+        (lambda: hw.measure("lib:none", BROKER), "lib:none: no C library that can be measured"),
+        (lambda: hw.reproduce("everything", "out"), "everything: cannot be reproduced"),
+        (lambda: hw.import_packets(BROKER), "not a packet capture"),
+    ],
+)
+def test_errors_are_one_line(call: object, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(hw.HeapwrightError) as caught:
+        call()  # type: ignore[operator]
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
