@@ -22,6 +22,7 @@ ORDER = (
     ("heaps",),
     ("report",),
     ("papers",),
+    ("api",),
     ("cli",),
 )
 """From the ground up. What stands on one line does not know of one another; `_native` and the version lie below all."""
