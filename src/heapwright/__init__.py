@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 
 from heapwright.errors import HeapwrightError
+from heapwright.version import __version__
 
 TYPE_CHECKING = False  # typing's own takes as long to import as all the rest
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
         workload,
         zoo,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "HeapwrightError",

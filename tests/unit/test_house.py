@@ -11,7 +11,7 @@ import heapwright
 ROOT = Path(heapwright.__file__).parent
 
 ORDER = (
-    ("errors",),
+    ("errors", "version"),
     ("files",),
     ("traces", "recipes"),
     ("traffic", "zoo"),
@@ -25,7 +25,7 @@ ORDER = (
     ("api",),
     ("cli",),
 )
-"""From the ground up. What stands on one line does not know of one another; `_native` and the version lie below all."""
+"""From the ground up. What stands on one line does not know of one another; `_native` lies below all."""
 
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 

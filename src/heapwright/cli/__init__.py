@@ -8,8 +8,8 @@ import sys
 
 import click
 
-from heapwright import __version__
 from heapwright.errors import HeapwrightError
+from heapwright.version import __version__
 
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
 COMMANDS = {

@@ -21,11 +21,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright import __version__
 from heapwright.errors import HeapwrightError
 from heapwright.explore import pareto
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, combine_columns, parse_objectives
+from heapwright.version import __version__
 
 if TYPE_CHECKING:
     from typing_extensions import Self

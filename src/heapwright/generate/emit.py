@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright import __version__
 from heapwright.errors import HeapwrightError
+from heapwright.version import __version__
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe

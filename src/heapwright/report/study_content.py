@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heapwright import __version__
 from heapwright.explore import pareto
 from heapwright.explore.study import Candidate, Standing, Study, TraceInfo
 from heapwright.heaps import parse, resolve_recipe
@@ -23,6 +22,7 @@ from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section, slug
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
+from heapwright.version import __version__
 from heapwright.zoo import catalogue as zoo
 
 TABLE_METRICS = (

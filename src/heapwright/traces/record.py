@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import heapwright
+from heapwright import _native
 from heapwright.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright.version import __version__
 
 _MAGIC = b"HWRAW01"
 _RECORDS_AT = 65536
@@ -180,9 +181,8 @@ def _raw_folder(output: Path) -> Iterator[Path]:
 
 def _recorder(folder: Path) -> Path:
     """Find the preload library; LD_PRELOAD splits at blanks and colons, so such a path gets a link without them."""
-    candidates = [Path(place) / "recorder.so" for place in heapwright.__path__]
-    library = next((path.absolute() for path in candidates if path.is_file()), None)
-    if library is None:
+    library = Path(_native.__file__).with_name("recorder.so").absolute()
+    if not library.is_file():
         raise HeapwrightError("recorder.so: not built; `pip install .` builds it on Linux")
     if not any(c in str(library) for c in " :"):
         return library
@@ -369,7 +369,7 @@ def _convert(image: _Image, output: Path, *, first: bool) -> Recorded:
         metadata={
             "program": Path(program).name,
             "pointer_bytes": str(int(image.header["pointer_bytes"])),
-            "recorder": f"heapwright {heapwright.__version__}",
+            "recorder": f"heapwright {__version__}",
             "recording_ns_per_call": f"{recording_ns / calls:.1f}",
         },
         repair=True,
