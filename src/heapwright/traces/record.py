@@ -6,6 +6,7 @@ The recorder (``recorder/recorder.c``) leaves one raw file a process image, laid
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import resource
 import shutil
@@ -24,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright import _native
 from heapwright.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
@@ -181,8 +181,9 @@ def _raw_folder(output: Path) -> Iterator[Path]:
 
 def _recorder(folder: Path) -> Path:
     """Find the preload library; LD_PRELOAD splits at blanks and colons, so such a path gets a link without them."""
-    library = Path(_native.__file__).with_name("recorder.so").absolute()
-    if not library.is_file():
+    native = importlib.util.find_spec("heapwright._native")
+    library = Path(native.origin).with_name("recorder.so").absolute() if native and native.origin else None
+    if library is None or not library.is_file():
         raise HeapwrightError("recorder.so: not built; `pip install .` builds it on Linux")
     if not any(c in str(library) for c in " :"):
         return library
