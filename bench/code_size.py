@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from heapwright.generate import generate
+import heapwright as hw
 from heapwright.recipes.recipe import Recipe
 
 COMPILER = "arm-none-eabi-gcc"
@@ -22,7 +22,7 @@ def malloc_and_free_bytes(recipe: Recipe) -> int | None:
         return None
     with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as name:
         folder = Path(name)
-        generate(recipe, folder, "app")
+        hw.generate(recipe, folder, prefix="app")
         linked = ["-nostdlib", "-Wl,--gc-sections,--entry=app_malloc,--undefined=app_free"]
         image = folder / "image"
         subprocess.run([compiler, *TARGET, *linked, str(folder / "app_heap.c"), "-o", str(image)], check=True)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ctypes.util
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from heapwright.explore.families import Demand
-from heapwright.explore.search import explore
-from heapwright.explore.space import Space
-from heapwright.explore.study import Study
+import heapwright as hw
 from heapwright.host.timing import Bench, Program
-from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 PRELOADED = {"mimalloc": "mimalloc", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal"}
 """Allocators that replace the C library's when preloaded, and the library each is in."""
@@ -68,11 +64,11 @@ class Pick:
 def explored_pick(trace: Trace, limit: int | None) -> Pick:
     """Explore the default space on a trace, or `limit` recipes of it drawn at random, and take the balanced pick."""
     with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as folder:
-        path = Path(folder) / "study.duckdb"
-        done = explore([trace], Space.default([trace]), study_path=path, strategy="random", limit=limit)
-        with Study.open(path) as study:
-            id = study.pick("balanced").id
-            return Pick(id, study.recipe(id), trace.name, done.evaluations, done.seconds)
+        start = time.perf_counter()
+        study = hw.explore(trace, Path(folder) / "study.duckdb", strategy="random", limit=limit)
+        seconds = time.perf_counter() - start
+        pick = study.pick("balanced")
+        return Pick(pick.id, pick.recipe, trace.name, len(study.combined.ids), seconds)
 
 
 def libraries() -> tuple[list[Contender], list[str]]:
@@ -86,9 +82,9 @@ def recipes(trace: Trace, pick: Pick) -> Iterator[Contender]:
     """Recipes as generated code; some depend on the trace's sizes."""
     yield Contender("broker pick", pick.recipe)
     for name in ZOO:
-        yield Contender(name, zoo.load(name))
+        yield Contender(name, hw.zoo(name))
     for name in WITH_QUICK_LISTS:
-        yield Contender(with_lists(name), with_quick_lists(zoo.load(name), trace))
+        yield Contender(with_lists(name), with_quick_lists(hw.zoo(name), trace))
 
 
 def at_run_time(contenders: list[Contender]) -> list[Contender]:
@@ -100,10 +96,10 @@ def at_run_time(contenders: list[Contender]) -> list[Contender]:
 def with_quick_lists(recipe: Recipe, trace: Trace) -> Recipe:
     """Put freelists for the trace's most frequent sizes of blocks in front of a recipe of one general pool."""
     (pool,) = recipe.pools
-    assert isinstance(pool, General)
+    assert pool.kind == "general"
     sizes: dict[int, int] = {}
-    for size, _ in Demand.of([trace]).sizes:
-        sizes.setdefault(recipe.geometry.capacity_for(size, pool), size)
+    for row in hw.profile(trace)["sizes"]:
+        sizes.setdefault(recipe.geometry.capacity_for(row["size"], pool), row["size"])
         if len(sizes) == QUICK_LISTS:
             break
     quick = {"kind": "quick", "sizes": list(sizes.values())}

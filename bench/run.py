@@ -19,12 +19,10 @@ from contenders import Contender, Pick, at_run_time, explored_pick, libraries, r
 from printing import print_results
 from results import Measured, aims, ratios
 
+import heapwright as hw
 from heapwright.cli.output import print_json
-from heapwright.errors import HeapwrightError
 from heapwright.host.timing import Bench
-from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 ROOT = Path(__file__).resolve().parent.parent
 PICKED_ON = ROOT / "examples" / "mosquitto_broker.parquet"
@@ -96,7 +94,7 @@ def measure(bench: Bench, name: str, trace: Trace, heaps: Sequence[Contender], p
         set=name,
         events=len(trace),
         peak_live_bytes=trace.peak_live_bytes,
-        arena_bytes={one.name: fit(trace, one.recipe) for one in generated if one.recipe},
+        arena_bytes={one.name: hw.fit(trace, one.recipe).smallest_arena_bytes for one in generated if one.recipe},
         ns=bench.measure(at_rest, trace, effort.rounds, effort.passes_on(trace)),
         ns_touched=bench.measure(touched, trace, effort.rounds, effort.passes_on(trace)),
     )
@@ -166,7 +164,7 @@ def main(quick: bool, folder: Path | None, as_json: bool) -> None:
         for name, trace in traces:
             click.echo(f"measuring on {trace.name}", err=True)
             measured.append(measure(bench, name, trace, heaps, pick, effort))
-    found = aims(measured, malloc_and_free_bytes(zoo.load("drr-proposed")))
+    found = aims(measured, malloc_and_free_bytes(hw.zoo("drr-proposed")))
     if as_json:
         every = {"traces": [asdict(one) for one in measured], "ratios": ratios(measured)}
         print_json(told | every | {"aims": [asdict(one) for one in found]})
@@ -177,5 +175,5 @@ def main(quick: bool, folder: Path | None, as_json: bool) -> None:
 if __name__ == "__main__":
     try:
         main()
-    except HeapwrightError as error:
+    except hw.HeapwrightError as error:
         sys.exit(f"bench: {error}")

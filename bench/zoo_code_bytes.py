@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import heapwright as hw
 from heapwright.target.compilers import find_compiler
 from heapwright.target.cpus import cpu
 from heapwright.target.objectives import code_bytes
-from heapwright.zoo import catalogue as zoo
 
-FILE = Path(zoo.__file__).with_name("code_bytes.csv")
+FILE = Path(hw.__path__[0], "zoo", "code_bytes.csv")
 
 
 def main() -> None:
     """Measure, and replace the file."""
     version = find_compiler(cpu("cortex-m3"), "gcc").version
     lines = [f"# cortex-m3, -Os, {version}", "name,hash,code_bytes"]
-    for recipe in zoo.recipes():
+    for recipe in hw.zoo():
         lines.append(f"{recipe.name},{recipe.hash},{code_bytes(recipe, compiler='gcc')}")
         print(lines[-1])
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
