@@ -8,7 +8,23 @@ if TYPE_CHECKING:
 
 
 class HeapwrightError(Exception):
-    """Input that cannot be used: the message says what, where, and what would be valid, in one line."""
+    """Input that cannot be used: the message says what, where, and what would be valid, in one line.
+
+    `parameter` names the parameter of the Python API whose value would help, if there is one; the command line adds
+    its flag.
+    """
+
+    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.parameter = parameter
+
+
+class ParameterError(HeapwrightError):
+    """A value of a parameter that no input makes valid; on the command line that is a wrong flag, exit code 2."""
+
+    def __str__(self) -> str:
+        return f"{self.parameter}: {self.message}"
 
 
 def did_you_mean(name: str, known: Iterable[str], valid: str = "valid") -> str:

@@ -19,6 +19,7 @@ from heapwright.explore.space import Space
 from heapwright.explore.study import Study
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay import replay as replaying
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
@@ -195,7 +196,7 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
             raise HeapwrightError("engine: out of memory")
         return replay(*arguments, **options)
 
-    monkeypatch.setattr("heapwright.replay.replay.replay", fails_in_the_end)
+    monkeypatch.setattr(replaying, "replay", fails_in_the_end)
     with pytest.raises(HeapwrightError, match="out of memory"):
         explore([trace], FewRecipes(), study_path=path, jobs=1)
     with Study.open(path) as study:
@@ -274,11 +275,13 @@ def test_pick_prints_a_recipe_that_can_be_kept(run: Run, files: Path) -> None:
 def test_wrong_flags_exit_2(run: Run) -> None:
     for words in (["explore"], [*EXPLORE, "--jobs", "0"], ["pareto", "s.duckdb", "--pick", "best"]):
         assert run(*words).returncode == 2
+    done = run(*EXPLORE, "--objectives", "acceses")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Invalid value for '--objectives': 'acceses' is no metric; did you mean accesses" in done.stderr
 
 
 def test_what_cannot_be_used_is_one_line(run: Run, files: Path) -> None:
     (files / "junk.duckdb").write_bytes(os.urandom(3000))
-    assert "did you mean accesses" in failure(run(*EXPLORE, "--objectives", "acceses"))
     assert "no such file" in failure(run("explore", "none.parquet", "-o", "s.duckdb"))
     assert "there is no folder" in failure(run(*EXPLORE[:-1], "no/s.duckdb"))
     assert "no study" in failure(run(*EXPLORE[:-1], "junk.duckdb"))
@@ -356,5 +359,5 @@ def test_pruning_keeps_the_front(names: list[str], tmp_path: Path) -> None:
 
 def test_pruning_by_other_objectives_is_refused(tmp_path: Path) -> None:
     trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
-    with pytest.raises(HeapwrightError, match="leave --prune out"):
+    with pytest.raises(HeapwrightError, match="prune: works for the objectives footprint_bytes,accesses only"):
         explore([trace], Space.default([trace]), "accesses", tmp_path / "s.duckdb", prune=True)

@@ -264,7 +264,7 @@ def test_recipe_objects_are_measured_as_files_are() -> None:
 @pytest.fixture
 def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three recipes are enough to be told apart; each takes a compile."""
-    monkeypatch.setattr("heapwright.zoo.catalogue.names", lambda: ["kingsley", "tlsf", "victim-bins"])
+    monkeypatch.setattr(zoo, "names", lambda: ["kingsley", "tlsf", "victim-bins"])
 
 
 class NoSpace:

@@ -309,5 +309,5 @@ def test_the_command_refuses_other_formats(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(pcap(FRAMES))
     result = CliRunner().invoke(command, [str(tmp_path / "a.pcap"), "--format", "mtrace", "-o", str(tmp_path / "out")])
     assert isinstance(result.exception, HeapwrightError)
-    assert str(result.exception) == "--format mtrace: not a format of packets; valid: capture, tsh, csv, profile"
+    assert str(result.exception) == "format: 'mtrace' is no format of packets; valid: capture, tsh, csv, profile"
     assert not (tmp_path / "out").exists()

@@ -59,7 +59,7 @@ def test_the_command_writes_pages_figures_and_claims(
 def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match="poker: cannot be reproduced; valid: drr, easyport, url, techniques, "):
         reproduce("poker", None, tmp_path)
-    with pytest.raises(HeapwrightError, match="name a folder of packet tables with --packets"):
+    with pytest.raises(HeapwrightError, match="name a folder of packet tables"):
         reproduce("wifi", None, tmp_path)
     with pytest.raises(HeapwrightError, match="no such folder"):
         reproduce("drr", tmp_path / "missing", tmp_path)

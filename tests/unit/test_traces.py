@@ -16,7 +16,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
-HINT = "; --repair drops such calls"
+HINT = "; repairing drops such calls"
 
 
 def trace_of(*rows: tuple[int, int, int], repair: bool = False, **columns: list[int]) -> Trace:
@@ -67,7 +67,7 @@ INVALID_ROWS = {
     "time back": (
         [(0, 1, 8), (0, 2, 8), (0, 3, 8)],
         {"ts_us": [5, -1, 4]},
-        "row 2: ts_us 4 after 5; times must not decrease, --repair raises such times",
+        "row 2: ts_us 4 after 5; times must not decrease, repairing raises such times",
     ),
     "first of several": (
         [(0, 1, 8), (3, 9, 0), (3, 1, 0), (3, 1, 0)],

@@ -391,9 +391,9 @@ def test_the_seed_decides(workload) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"load": 0}, "--load 0: must be more than 0"),
-        ({"rate": -5}, "--rate -5: a link sends"),
-        ({"rate": 1e-12}, "takes more than a century; give it a higher --rate"),
+        ({"load": 0}, "load: 0: must be more than 0"),
+        ({"rate": -5}, "rate: -5: a link sends"),
+        ({"rate": 1e-12}, "takes more than a century; give it a higher rate"),
     ],
 )
 def test_links_that_cannot_be(options: dict[str, float], says: str) -> None:
@@ -403,7 +403,7 @@ def test_links_that_cannot_be(options: dict[str, float], says: str) -> None:
 
 def test_packets_without_times_need_a_rate() -> None:
     packets = table([0, 0, 0], [60, 60, 60], [1, 2, 3])
-    with pytest.raises(HeapwrightError, match="no load can be told; give the link a --rate"):
+    with pytest.raises(HeapwrightError, match="no load can be told; give the link a rate"):
         drr(packets)
     assert len(drr(packets, rate=1e6)) == 12
     with pytest.raises(HeapwrightError, match="the packet table is empty"):

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from heapwright.cli.group import Group
 from heapwright.errors import HeapwrightError
 from heapwright.version import __version__
 
@@ -29,7 +30,7 @@ COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from heapwright.cli.group import Group
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _packets(default_size: str, load: float | None = 0.9) -> Callable[[Command],
     return decorate
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Make a trace of what a network application asks of its heap.
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.study import Identity, Result, Study, TraceInfo
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
@@ -130,9 +130,9 @@ def explore(
     keys = parse_objectives(objectives)
     _check_names([*traces, *held_out])
     if limit is not None and limit < 1:
-        raise HeapwrightError(f"limit: {limit} leaves no recipe to try; give 1 or more")
+        raise ParameterError(f"{limit}: leaves no recipe to try; give 1 or more", parameter="limit")
     if prune and sorted(keys) != sorted(DEFAULT_OBJECTIVES):
-        raise HeapwrightError(f"prune: works for the objectives {','.join(DEFAULT_OBJECTIVES)} only; leave --prune out")
+        raise ParameterError(f"works for the objectives {','.join(DEFAULT_OBJECTIVES)} only", parameter="prune")
     start = time.perf_counter()
     table = energy_table or default_energy_table()
     replay = _replay_for(keys, table)

@@ -190,7 +190,7 @@ class Study:
         """
         path = Path(path)
         if not path.exists():
-            raise HeapwrightError(f"{path}: no such study; heapwright explore TRACE -o {path} makes one")
+            raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
         with _one_line(path):
             connection = duckdb.connect(str(path), read_only=not write)
         return cls._checked(path, connection)
@@ -338,7 +338,9 @@ class Study:
         explored = {info.name for info in self.traces()} | {info.digest for info in self.traces()}
         for info in traces:
             if info.name in explored or info.digest in explored:
-                raise HeapwrightError(f"{info.name}: held out and explored on; give another trace to --held-out")
+                raise HeapwrightError(
+                    f"{info.name}: held out and explored on; hold out another trace", parameter="held_out"
+                )
         staying = [info.name for info in self.traces(held_out=True) if info in traces]
         with _one_line(self.path):
             self._connection.begin()
@@ -502,17 +504,21 @@ class Study:
         stored = self.traces()
         if {(info.name, info.digest) for info in identity.traces} != {(info.name, info.digest) for info in stored}:
             names = ", ".join(info.name for info in stored)
-            raise HeapwrightError(f"{self.path}: explored on other traces ({names}); give those, or another file to -o")
+            raise HeapwrightError(
+                f"{self.path}: explored on other traces ({names}); give those, or another file", parameter="output"
+            )
         if identity.objectives != self.objectives:
             raise HeapwrightError(
-                f"{self.path}: explored for {','.join(self.objectives)}; give the same --objectives, or another file "
-                "to -o (heapwright pareto --objectives ranks a study anew)"
+                f"{self.path}: explored for {','.join(self.objectives)}; give the same objectives, or another file "
+                "(heapwright pareto ranks a study anew)",
+                parameter="output",
             )
         for what, told in {"space": identity.space, "energy_table": identity.energy_table}.items():
             if told != self.meta[what]:
                 raise HeapwrightError(
                     f"{self.path}: explored with another {what.replace('_', ' ')} by heapwright "
-                    f"{self.meta['heapwright']}; give the same one, or another file to -o"
+                    f"{self.meta['heapwright']}; give the same one, or another file",
+                    parameter="output",
                 )
 
     def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -134,7 +134,8 @@ class ForeignHeap:
         if done.returncode:
             raise HeapwrightError(
                 f"{self.label}: {compiler[0]} cannot build {self.word_size}-bit programs here; "
-                + ("install gcc-multilib, or ask for --word-size 64" if self.word_size == 32 else "try --word-size 32")
+                + ("install gcc-multilib, or build for 64 bits" if self.word_size == 32 else "try 32"),
+                parameter="word_size",
             )
         return compiler
 

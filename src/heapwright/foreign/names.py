@@ -50,7 +50,7 @@ def beside(path: Path) -> Adapter:
         return Adapter.load(beside)
     if path.suffix == ".c":
         fitting = [name for name in adapters.names() if _names_file(adapters.ready_made(name), path.name)]
-        known = f"a ready-made one, as in --heap {fitting[0]}={path}" if fitting else "one of the ready-made ones"
+        known = f"a ready-made one, as in {fitting[0]}={path}" if fitting else "one of the ready-made ones"
         raise HeapwrightError(f"{path}: needs an adapter that says how to call it: {beside.name} beside it, or {known}")
     return Adapter(style="libc", realloc="realloc", align=1)
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.version import __version__
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def generated_files(
         tuned_for: what the recipe was chosen on, in words, for the comment at the top.
         metrics: what it measured there, for the same comment.
 
-    Raises HeapwrightError for a prefix that is no C identifier.
+    Raises ParameterError for a prefix that is no C identifier.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -91,7 +91,9 @@ def generated_files(
     from heapwright.recipes.pools import Compact
 
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
-        raise HeapwrightError(f"--prefix {prefix!r} cannot begin a C name; valid: letters, digits and _, as in app")
+        raise ParameterError(
+            f"{prefix!r} cannot begin a C name; valid: letters, digits and _, as in app", parameter="prefix"
+        )
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     entries = (MOVING if moving else ALLOCATING) + LOOKING
@@ -143,7 +145,7 @@ def generate(
     files = generated_files(recipe, prefix, tuned_for, metrics)
     directory = Path(directory)
     if directory.exists() and not directory.is_dir():
-        raise HeapwrightError(f"{directory}: is no folder; name one with --output")
+        raise HeapwrightError(f"{directory}: is no folder; name one", parameter="output")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix=f".{prefix}_heap.") as aside:

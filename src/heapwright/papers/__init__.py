@@ -50,7 +50,7 @@ def packet_tables(folder: Path | None) -> dict[str, PacketTable]:
         HeapwrightError: no folder was given, or there is no packet table in it, or one cannot be read.
     """
     if folder is None:
-        raise HeapwrightError("real traffic is needed; name a folder of packet tables with --packets")
+        raise HeapwrightError("real traffic is needed; name a folder of packet tables", parameter="packets")
     if not folder.is_dir():
         raise HeapwrightError(f"{folder}: no such folder; one with packet tables (Parquet) is needed")
     files = sorted(folder.glob("*.parquet"))

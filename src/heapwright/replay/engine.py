@@ -40,7 +40,9 @@ class _Arena(threading.local):
             self.memory = None
             memory = lib.hw_reserve(front, size)
             if memory == ffi.NULL:
-                raise HeapwrightError(f"cannot reserve {size:,} bytes of address space; ask for a smaller --arena")
+                raise HeapwrightError(
+                    f"cannot reserve {size:,} bytes of address space; ask for a smaller arena", parameter="arena"
+                )
             self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, front, size))
             self.size, self.front = size, front
         return self.memory
@@ -66,7 +68,8 @@ def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
     if code == -2:
         raise HeapwrightError(
             f"{recipe.name or recipe.hash}: control data and regions need {struct.fixed_end:,} bytes, "
-            f"the arena has {arena:,}; give it a larger --arena"
+            f"the arena has {arena:,}; give it a larger one",
+            parameter="arena",
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.errors import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,25 +87,27 @@ TARGET_METRICS = tuple(key for key in METRICS if key.startswith("instructions_")
 
 
 def metric(key: str) -> Metric:
-    """The metric of this key. Raises `HeapwrightError` with the nearest known key where there is none."""
+    """The metric of this key. Raises `ParameterError` with the nearest known key where there is none."""
     if key in METRICS:
         return METRICS[key]
-    raise HeapwrightError(f"objectives: {key!r} is no metric; {did_you_mean(key, METRICS, 'known')}")
+    raise ParameterError(f"{key!r} is no metric; {did_you_mean(key, METRICS, 'known')}", parameter="objectives")
 
 
 def parse_objectives(text: str | Sequence[str]) -> tuple[str, ...]:
     """Metric keys from ``"a,b"`` or a sequence, checked.
 
-    Raises `HeapwrightError` where a key is unknown or repeated, or where there is none.
+    Raises `ParameterError` where a key is unknown or repeated, or where there is none.
     """
     parts = text.split(",") if isinstance(text, str) else text
     keys = tuple(part.strip() for part in parts if part.strip())
     if not keys:
-        raise HeapwrightError("objectives: none given; name at least one metric, as in footprint_bytes,accesses")
+        raise ParameterError(
+            "none given; name at least one metric, as in footprint_bytes,accesses", parameter="objectives"
+        )
     for key in keys:
         metric(key)
     if len(set(keys)) < len(keys):
-        raise HeapwrightError(f"objectives: {','.join(keys)} repeats a metric; name each once")
+        raise ParameterError(f"{','.join(keys)} repeats a metric; name each once", parameter="objectives")
     return keys
 
 

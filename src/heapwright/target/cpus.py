@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.errors import ParameterError, did_you_mean
 
 MIB = 1 << 20
 
@@ -119,7 +119,8 @@ CPUS = {
 
 
 def cpu(name: str) -> Cpu:
-    """The processor of this name. Raises HeapwrightError with the nearest name where there is none."""
+    """The processor of this name. Raises ParameterError with the nearest name where there is none."""
     if name in CPUS:
         return CPUS[name]
-    raise HeapwrightError(f"--cpu {name!r} is no processor that can be measured; {did_you_mean(name, CPUS, 'known')}")
+    hint = did_you_mean(name, CPUS, "known")
+    raise ParameterError(f"{name!r} is no processor that can be measured; {hint}", parameter="cpu")

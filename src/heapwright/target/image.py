@@ -288,7 +288,7 @@ class Workshop:
         assert library is not None
         family = self.compiler.cpu.family
         if self.compiler.kind != "gcc":
-            raise HeapwrightError(f"lib:{library}: only gcc links Debian's C libraries; use --compiler gcc")
+            raise HeapwrightError(f"lib:{library}: only gcc links Debian's C libraries; use gcc", parameter="compiler")
         probe = SPECS[library] or "libc.a"
         if family == "riscv" and library != "picolibc":
             raise HeapwrightError(f"lib:{library}: Debian has no newlib for RISC-V; use lib:picolibc")

@@ -67,7 +67,8 @@ def run(image: Image, given: Input) -> Run:
     if needed > cpu.memory.slow_bytes:
         raise HeapwrightError(
             f"{version(cpu.qemu[0])}: the trace and its arena need {needed:,} bytes, the board has "
-            f"{cpu.memory.slow_bytes:,}; use --backend unicorn"
+            f"{cpu.memory.slow_bytes:,}; use unicorn",
+            parameter="backend",
         )
     with tempfile.TemporaryDirectory(prefix="heapwright-qemu-") as name:
         output = _emulate(image, given, Path(name))

@@ -189,7 +189,9 @@ def _recorder(folder: Path) -> Path:
         return library
     link = folder / "recorder.so"
     if any(c in str(link) for c in " :"):
-        raise HeapwrightError(f"{library}: LD_PRELOAD takes no path with a blank or colon; choose -o in another folder")
+        raise HeapwrightError(
+            f"{library}: LD_PRELOAD takes no path with a blank or colon; choose another folder", parameter="output"
+        )
     link.symlink_to(library)
     return link
 
@@ -304,7 +306,7 @@ def _why_nothing(program: str, folder: Path) -> str:
     from elftools.elf.elffile import ELFFile
 
     if shutil.disk_usage(folder).free < LEAST_FREE:
-        return f"the disk that holds {folder.parent} is full; name a file on another one with -o"
+        return f"the disk that holds {folder.parent} is full; name a file on another one"
     found = shutil.which(program)
     if found is None:
         return "it could not be read"

@@ -23,7 +23,7 @@ REQUIRED = {"ts_us": np.int64, "tid": np.uint16, "op": np.uint8, "id": np.uint32
 
 LABEL_TYPES = {"phase": np.uint16, "site": np.uint32}
 
-_HINT = "--repair drops such calls"
+_HINT = "repairing drops such calls"
 
 Columns = dict[str, NDArray[Any]]
 
@@ -65,7 +65,7 @@ def validated(columns: Columns, where: str, repair: bool) -> tuple[Columns, tupl
         if faults and not repair:
             first = min(faults, key=lambda fault: int(fault.rows[0]))
             row = int(first.rows[0])
-            raise HeapwrightError(f"{where}: row {row}: {first.says(row)}; {_HINT}")
+            raise HeapwrightError(f"{where}: row {row}: {first.says(row)}; {_HINT}", parameter="repair")
         if faults:
             columns = _without(columns, faults, repairs)
         if faults_of is _row_faults:
@@ -203,7 +203,8 @@ def _ordered_times(ts_us: NDArray[np.int64], where: str, repair: bool, repairs: 
         row = int(backwards[0])
         raise HeapwrightError(
             f"{where}: row {row}: ts_us {ts_us[row]} after {latest[row]}; times must not decrease, "
-            "--repair raises such times"
+            "repairing raises such times",
+            parameter="repair",
         )
     repairs.append(f"{len(backwards)} {'time' if len(backwards) == 1 else 'times'} raised: went backwards")
     return np.where(ts_us >= 0, latest, ts_us)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.traffic.capture import import_capture, is_capture
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.synthetic import import_profile, is_profile
@@ -35,7 +35,9 @@ def import_packets(
     if format_name is None:
         format_name = find_format(path)
     elif format_name not in FORMATS:
-        raise HeapwrightError(f"--format {format_name}: not a format of packets; valid: {', '.join(FORMATS)}")
+        raise ParameterError(
+            f"{format_name!r} is no format of packets; valid: {', '.join(FORMATS)}", parameter="format"
+        )
     if format_name == "capture":
         return import_capture(path)
     if format_name == "tsh":
@@ -61,5 +63,6 @@ def find_format(path: str | os.PathLike[str]) -> str:
             return format_name
     raise HeapwrightError(
         f"{name}: not a packet capture, nor TSH, CSV with a time and a length column, or a profile (compressed files "
-        "are not read); `heapwright import --format` names the formats"
+        f"are not read); formats: {', '.join(FORMATS)}",
+        parameter="format",
     )

@@ -40,9 +40,7 @@ def import_profile(path: str | os.PathLike[str], packets: int | None = None, see
     try:
         profile = json.loads(Path(name).read_bytes())
     except (ValueError, RecursionError) as error:
-        raise HeapwrightError(
-            f"{name}: not a profile: {error}; `heapwright profile PACKETS --json` prints one"
-        ) from error
+        raise HeapwrightError(f"{name}: not a profile: {error}; heapwright profile prints one as JSON") from error
     return synthesise(profile, packets, seed, where=name)
 
 
@@ -74,8 +72,7 @@ def synthesise(
         return _draw(profile, count, np.random.default_rng(seed), seed)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, IndexError, MemoryError) as error:
         raise HeapwrightError(
-            f"{where}: not a profile of packets: {' '.join(str(error).split())}; "
-            "`heapwright profile PACKETS --json` prints one"
+            f"{where}: not a profile of packets: {' '.join(str(error).split())}; heapwright profile prints one as JSON"
         ) from error
 
 

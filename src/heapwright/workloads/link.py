@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MAX_SIZE
 
@@ -57,7 +57,7 @@ def first_packets(packets: PacketTable, count: int | None) -> PacketTable:
     if count is None or count >= len(packets):
         count = len(packets)
     if not 0 < count <= MOST_PACKETS:
-        raise HeapwrightError(f"{count} packets; a workload takes 1 to {MOST_PACKETS}")
+        raise ParameterError(f"{count}: a workload takes 1 to {MOST_PACKETS} packets", parameter="count")
     columns = {
         name: getattr(packets, name)[:count] for name in ("ts_us", "frame_len", "ip_len", "proto", "flow", "dir")
     }
@@ -77,13 +77,15 @@ def bits_a_second(packets: PacketTable, load: float, rate: float | None) -> floa
     """
     if rate is not None:
         if not rate > 0:
-            raise HeapwrightError(f"--rate {rate:g}: a link sends more than 0 bits a second")
+            raise ParameterError(f"{rate:g}: a link sends more than 0 bits a second", parameter="rate")
         return rate
     if not load > 0:
-        raise HeapwrightError(f"--load {load:g}: must be more than 0; 1 is a link that is always busy")
+        raise ParameterError(f"{load:g}: must be more than 0; 1 is a link that is always busy", parameter="load")
     microseconds = int(packets.ts_us[-1])
     if microseconds <= 0:
-        raise HeapwrightError("the packets all come at one time, so no load can be told; give the link a --rate")
+        raise HeapwrightError(
+            "the packets all come at one time, so no load can be told; give the link a rate", parameter="rate"
+        )
     return float(packets.frame_len.sum(dtype=np.int64)) * 8e6 / microseconds / load
 
 
@@ -114,7 +116,9 @@ def serve(
     ns = packets.ts_us.astype(np.int64) * 1000
     service = np.maximum(np.rint(wire * (8e9 / rate)), 1)
     if not ns[-1] + service.sum() < 1 << 62:
-        raise HeapwrightError(f"a link of {rate:g} bits a second takes more than a century; give it a higher --rate")
+        raise HeapwrightError(
+            f"a link of {rate:g} bits a second takes more than a century; give it a higher rate", parameter="rate"
+        )
     service_ns = service.astype(np.int64)
     room = count * (4 if nodes else 2)
     times, objects, ops = np.empty(room, np.int64), np.empty(room, np.uint32), np.empty(room, np.uint8)
@@ -130,7 +134,7 @@ def serve(
         _pointer("uint8_t", ops),
     )
     if lib.hw_serve(arrivals, link, events):
-        raise HeapwrightError("out of memory; use fewer packets at a time (--packets)")
+        raise HeapwrightError("out of memory; use fewer packets at a time", parameter="count")
     found = int(events.count)
     return Events(times[:found], objects[:found], ops[:found], count, int(events.dropped))
 

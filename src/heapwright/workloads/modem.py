@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -105,18 +105,23 @@ def modem(
     The metadata counts the calls `connected`, `refused_low` and `refused_high`.
 
     Raises:
-        HeapwrightError: a value is out of range, or the memory does not hold the instances' control blocks.
+        ParameterError: a value is out of range, or the memory does not hold the instances' control blocks.
     """
-    for name, share in (("--retrain", retrain), ("--low-priority", low_priority), ("--reserve", reserve)):
+    for name, share in (("retrain", retrain), ("low_priority", low_priority), ("reserve", reserve)):
         if not 0 <= share <= 1:
-            raise HeapwrightError(f"{name} {share:g}: must be a share, 0 to 1")
-    if not 1 <= instances <= 1 << 16 or calls < 1 or not idle > 0 or not hold > 0:
-        raise HeapwrightError(
-            "--instances must be 1 to 65536, --calls at least 1, --idle and --hold more than 0 seconds"
-        )
+            raise ParameterError(f"{share:g}: must be a share, 0 to 1", parameter=name)
+    for name, seconds in (("idle", idle), ("hold", hold)):
+        if not seconds > 0:
+            raise ParameterError(f"{seconds:g}: must be more than 0 seconds", parameter=name)
+    if not 1 <= instances <= 1 << 16:
+        raise ParameterError(f"{instances}: 1 to 65536 is valid", parameter="instances")
+    if calls < 1:
+        raise ParameterError(f"{calls}: must be at least 1", parameter="calls")
     control = instances * _need(("control",))
     if memory < control:
-        raise HeapwrightError(f"--memory {memory}: {instances} instances need {control} bytes before any call")
+        raise ParameterError(
+            f"{memory}: {instances} instances need {control} bytes before any call", parameter="memory"
+        )
     random = np.random.default_rng(seed)
     board = _Board(random, idle, hold, retrain, memory, low_priority, reserve, committed=control)
     board.run(instances, calls)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -36,16 +36,17 @@ def poisson(
         seed: the same options and seed give the same trace.
 
     Raises:
-        HeapwrightError: a value is out of range.
+        ParameterError: a value is out of range.
     """
-    if not 0 < interarrival < 1e9 or not 0 < hold < 1e9:
-        raise HeapwrightError("--interarrival and --hold must be more than 0 seconds, and less than 10^9")
+    for name, seconds in (("interarrival", interarrival), ("hold", hold)):
+        if not 0 < seconds < 1e9:
+            raise ParameterError(f"{seconds:g}: must be more than 0 seconds, and less than 10^9", parameter=name)
     if not 0 <= min_size <= max_size <= 1 << 31:
-        raise HeapwrightError(f"--min-size {min_size} --max-size {max_size}: 0 <= min <= max <= 2^31 is valid")
+        raise ParameterError(f"sizes {min_size} to {max_size}: 0 <= min <= max <= 2^31 is valid", parameter="max_size")
     if not 0 < requests <= MOST_REQUESTS:
-        raise HeapwrightError(f"--requests {requests}: 1 to {MOST_REQUESTS} is valid")
+        raise ParameterError(f"{requests}: 1 to {MOST_REQUESTS} is valid", parameter="requests")
     if requests * interarrival >= 1e12:
-        raise HeapwrightError("--requests times --interarrival is more than 30,000 years; ask for less")
+        raise ParameterError(f"{requests} at {interarrival:g} s take more than 30,000 years", parameter="requests")
     random = np.random.default_rng(seed)
     born = np.rint(np.cumsum(random.exponential(interarrival, requests)) * 1e6).astype(np.int64)
     # A buffer is held for at least a microsecond: releases come first at equal times, but not before their request.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.workloads import link
@@ -53,11 +53,12 @@ def queue(
     Raises:
         HeapwrightError: no packets, a limit or burst below 1, or a link rate that cannot be used.
     """
-    if limit < 1 or (burst is not None and burst < 1) or (cycles is not None and cycles < 1):
-        raise HeapwrightError("--limit, --burst and --cycles must be at least 1")
+    for name, value in (("limit", limit), ("burst", burst), ("cycles", cycles)):
+        if value is not None and value < 1:
+            raise ParameterError(f"{value}: must be at least 1", parameter=name)
     packets = link.first_packets(packets, count)
     if load is not None or rate is not None:
-        return _timed(packets, size, limit, link.bits_a_second(packets, load or link.LOAD, rate))
+        return _timed(packets, size, limit, link.bits_a_second(packets, link.LOAD if load is None else load, rate))
     if burst is None:
         burst = limit
     used = len(packets) if cycles is None else min(len(packets), cycles * burst)

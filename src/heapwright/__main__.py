@@ -1,0 +1,5 @@
+"""`python -m heapwright`: the command line."""
+
+from heapwright.cli import main
+
+main()

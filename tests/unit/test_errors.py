@@ -1,0 +1,83 @@
+"""Errors: one line that a person can act on, which names a parameter of the library and no flag of the command line."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import heapwright
+from heapwright.cli import heapwright as command_line
+from heapwright.cli import main
+from heapwright.errors import HeapwrightError, ParameterError
+
+ROOT = Path(heapwright.__file__).parent
+
+
+def commands(group: click.Group) -> Iterator[click.Command]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield from commands(command) if isinstance(command, click.Group) else (command,)
+
+
+FLAGS = {flag for command in commands(command_line) for one in command.params for flag in one.opts if flag[:1] == "-"}
+
+
+def test_an_error_names_the_parameter_that_would_help() -> None:
+    plain, wrong = HeapwrightError("too small", parameter="arena"), ParameterError("-1: too small", parameter="arena")
+    assert (str(plain), plain.parameter) == ("too small", "arena")
+    assert (str(wrong), wrong.parameter) == ("arena: -1: too small", "arena")
+    assert HeapwrightError("no such file").parameter is None
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """Every text in the code but its docstrings."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+
+
+def test_the_library_names_no_flag_of_the_command_line() -> None:
+    """In messages: what stands alone is a word for a compiler, and pages of the papers quote commands."""
+    assert {"--arena", "--repair", "-o", "--held-out"} <= FLAGS
+    flag = re.compile("|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in sorted(FLAGS)))
+    wrong = []
+    for path in ROOT.rglob("*.py"):
+        place = path.relative_to(ROOT)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        raises = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+        for part in raises if place.parts[0] == "papers" else [tree] if place.parts[0] != "cli" else []:
+            wrong += [f"{place}: {text}" for text in texts(part) if " " in text and flag.search(text)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "says"),
+    [
+        (HeapwrightError("too small; give more", parameter="arena"), 1, "heapwright: too small; give more (--arena)\n"),
+        (HeapwrightError("no such trace", parameter="held_out"), 1, "heapwright: no such trace\n"),
+        (HeapwrightError("no such trace"), 1, "heapwright: no such trace\n"),
+        (ParameterError("-1: too small", parameter="arena"), 2, "Error: Invalid value for '--arena': -1: too small\n"),
+    ],
+)
+def test_the_command_line_adds_the_flag_that_the_command_has(
+    error: HeapwrightError,
+    exit_code: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("heapwright.traces.trace.Trace.read", fail)
+    monkeypatch.setattr("sys.argv", ["heapwright", "replay", "a.parquet", "--heap", "tlsf"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == exit_code
+    assert capsys.readouterr().err.endswith(says)
