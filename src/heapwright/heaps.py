@@ -110,6 +110,14 @@ def parse(text: str) -> Name:
     return Name("study", study, identifier) if colon else Name("zoo", text)
 
 
+def is_heap(text: str) -> bool:
+    """Whether the text reads as the name of a heap, and not as that of a file which is none."""
+    kind = parse(text).kind
+    if kind == "zoo":
+        return text in catalogue.names() and not Path(text).exists()
+    return kind in ("recipe", "adapter", "file") or not Path(text).exists()
+
+
 def resolve_recipe(text: str) -> Recipe:
     """Find the recipe of that name: a zoo NAME, a RECIPE.toml, or STUDY:ID.
 

@@ -59,16 +59,26 @@ def test_replay_gives_every_metric_for_each_trace_and_heap(run: Run) -> None:
     assert first["smallest_arena_bytes"] is None
 
 
-def test_several_heaps_may_follow_one_flag_before_or_after_the_traces(run: Run) -> None:
+def test_every_heap_has_its_flag_before_or_after_the_traces(run: Run) -> None:
     orders = [
-        ("a.parquet", "--heap", "tlsf", "kingsley", "--json"),
-        ("--heap", "tlsf", "kingsley", "--json", "a.parquet"),
-        ("--heap", "tlsf", "kingsley", "a.parquet", "--json"),
+        ("a.parquet", "--heap", "tlsf", "--heap", "kingsley", "--json"),
+        ("--heap", "tlsf", "--heap", "kingsley", "--json", "a.parquet"),
         ("--heap", "tlsf", "a.parquet", "--heap=kingsley", "--json"),
     ]
     outputs = [output(run("replay", *words)) for words in orders]
     assert [one["heap"] for one in outputs[0]] == ["tlsf", "kingsley"]
     assert all(found == outputs[0] for found in outputs)
+
+
+@pytest.mark.parametrize("heap", ["kingsley", "mine.toml", "lib:glibc", "s.duckdb:ab", "tlsf=sources", "no.c"])
+def test_a_heap_without_its_flag_is_told_from_a_trace(run: Run, heap: str) -> None:
+    for words in (("replay", "a.parquet"), ("fit", "a.parquet")):
+        done = run(*words, "--heap", "tlsf", heap)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert (
+            f"Error: {heap} is a heap and stands where a trace belongs; give every heap its own --heap" in done.stderr
+        )
+    assert "none: no such" in run("replay", "none", "--heap", "tlsf").stderr
 
 
 def test_replay_is_deterministic_and_measures_on_request(run: Run) -> None:
@@ -103,7 +113,7 @@ def test_an_energy_table_replaces_the_default(run: Run) -> None:
 
 
 def test_tables_name_metrics_and_heaps(run: Run) -> None:
-    table = run("replay", "a.parquet", "--heap", "tlsf", "mine.toml").stdout
+    table = run("replay", "a.parquet", "--heap", "tlsf", "--heap", "mine.toml").stdout
     assert all(name in table for name in ("Metrics on a", "tlsf", "mine.toml", *METRICS))
     assert "mine.toml" in run("fit", "a.parquet", "--heap", "mine.toml").stdout
 

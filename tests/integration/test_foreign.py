@@ -503,7 +503,7 @@ def run(tmp_path: Path, make: Make) -> Callable[..., "subprocess.CompletedProces
 
 
 def test_a_crash_costs_only_its_own_row(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    words = ("three.parquet", "--heap", "kingsley", "bad.c", "bump.toml", "--word-size", "64")
+    words = ("three.parquet", "--heap", "kingsley", "--heap", "bad.c", "--heap", "bump.toml", "--word-size", "64")
     done = run("replay", *words, "--fit", "--time", "--json")
     assert done.returncode == 0, done.stderr
     kingsley, bad, bump = json.loads(done.stdout)
@@ -520,7 +520,8 @@ def test_a_crash_costs_only_its_own_row(run: Callable[..., "subprocess.Completed
 
 
 def test_fit_takes_foreign_heaps(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    done = run("fit", "three.parquet", "--heap", "bump.c", "bad.c", "--word-size", "64", "--step", "48", "--json")
+    words = ("--heap", "bump.c", "--heap", "bad.c", "--word-size", "64", "--step", "48")
+    done = run("fit", "three.parquet", *words, "--json")
     assert done.returncode == 0, done.stderr
     bump, bad = json.loads(done.stdout)
     assert bump == {"trace": "three", "heap": "bump.c", "smallest_arena_bytes": 96}
@@ -533,7 +534,7 @@ def test_fit_takes_foreign_heaps(run: Callable[..., "subprocess.CompletedProcess
     [
         ("lib:nosuch", "known: glibc, jemalloc, mimalloc, tcmalloc"),
         ("missing.c", "missing.c: needs an adapter.*missing.toml beside it"),
-        ("heap_4.c", "--heap freertos-heap4=heap_4.c"),
+        ("heap_4.c", "as in freertos-heap4=heap_4.c"),
         ("freertos-heap4=nowhere", "nowhere is missing"),
         ("freertos-heap=.", "did you mean freertos-heap"),
         ("tlsf=.", "tlsf.c is missing; github.com/mattconte/tlsf"),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from heapwright.cli.options import (
-    ListOptionCommand,
     energy_option,
     objectives_option,
     read_energy_table,
@@ -29,7 +28,7 @@ PLAIN_SECONDS = 10
 SHOWN_MEMBERS = 16
 
 
-@click.command(cls=ListOptionCommand)
+@click.command()
 @traces_argument
 @click.option(
     "--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The recipes to try."
@@ -38,10 +37,10 @@ SHOWN_MEMBERS = 16
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @click.option(
     "--held-out",
-    metavar="TRACE...",
+    metavar="TRACE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Replay the front and the zoo on these traces too, without ranking by them.",
+    help="Replay the front and the zoo on this trace too, without ranking by it. Repeat the flag for more.",
 )
 @click.option("--strategy", type=click.Choice(["exhaustive", "random"]), default="exhaustive", show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Try at most so many recipes beside the zoo.")

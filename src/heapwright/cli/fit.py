@@ -7,19 +7,18 @@ from pathlib import Path
 import click
 
 from heapwright.cli.options import (
-    ListOptionCommand,
     heap_option,
     read_heaps,
     read_traces,
     repair_option,
-    traces_argument,
+    replayed_argument,
     word_size_option,
 )
 from heapwright.cli.output import json_option, print_json
 
 
-@click.command(cls=ListOptionCommand)
-@traces_argument
+@click.command()
+@replayed_argument
 @heap_option
 @click.option("--step", type=click.IntRange(min=1), metavar="BYTES", help="Precision; default one alignment unit.")
 @word_size_option

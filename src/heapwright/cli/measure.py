@@ -24,7 +24,9 @@ _CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
 )
 @click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample.")
 @click.option("--front", is_flag=True, help="HEAP is a study: measure its front and keep the results in it.")
-@click.option("--beside", multiple=True, metavar="HEAP", help="With --front: measure this heap too; may be repeated.")
+@click.option(
+    "--beside", multiple=True, metavar="HEAP", help="With --front: measure this heap too. Repeat the flag for more."
+)
 @objectives_option
 @repair_option
 @json_option

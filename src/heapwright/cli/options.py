@@ -14,18 +14,32 @@ if TYPE_CHECKING:
     from heapwright.replay.energy import EnergyTable
     from heapwright.traces.trace import Trace
 
+
+def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Tell a heap that lacks its flag from a trace that is missing."""
+    from heapwright.heaps import is_heap
+
+    for path in paths:
+        if path.suffix != ".parquet" and is_heap(str(path)):
+            raise click.UsageError(f"{path} is a heap and stands where a trace belongs; give every heap its own --heap")
+    return paths
+
+
 traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+replayed_argument = click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=_no_heaps
+)
 repair_option = click.option(
     "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
 )
 heap_option = click.option(
     "--heap",
     "heaps",
-    metavar="HEAP...",
+    metavar="HEAP",
     multiple=True,
     required=True,
-    help="A zoo NAME, a RECIPE.toml, STUDY:ID; several may follow one another. replay and fit also take foreign heaps: "
-    "lib:NAME, PATH.so, PATH.c, ADAPTER.toml, ADAPTER=PATH.",
+    help="A zoo NAME, RECIPE.toml or STUDY:ID, or a foreign heap: lib:NAME, PATH.so, PATH.c, ADAPTER.toml, "
+    "ADAPTER=PATH, RECIPE+FOREIGN. Repeat the flag for more.",
 )
 word_size_option = click.option(
     "--word-size",
@@ -39,27 +53,6 @@ energy_option = click.option(
     type=click.Path(path_type=Path),
     help="Energy of an access by SRAM size (size_bytes, read_pJ, write_pJ), in place of the 90 nm table.",
 )
-
-
-class ListOptionCommand(click.Command):
-    """A command with an option that takes all words up to the next option, and may be repeated.
-
-    A word that ends in .parquet ends a list of heaps: it is a trace.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat the option before every further word of its list, which is how click takes several."""
-        repeated: list[str] = []
-        option = ""
-        for word in args:
-            if word.startswith("-"):
-                option = word if word in ("--heap", "--held-out") else ""
-            elif option == "--heap" and word.endswith(".parquet"):
-                option = ""
-            elif option and repeated[-1] != option:
-                repeated.append(option)
-            repeated.append(word)
-        return super().parse_args(ctx, repeated)
 
 
 def read_heaps(names: Sequence[str], word_size: str | None) -> dict[str, Heap]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from heapwright.cli.options import (
-    ListOptionCommand,
     energy_option,
     heap_option,
     read_energy_table,
     read_heaps,
     read_traces,
     repair_option,
-    traces_argument,
+    replayed_argument,
     word_size_option,
 )
 from heapwright.cli.output import json_option, print_json
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from heapwright.heaps import Outcome
 
 
-@click.command(cls=ListOptionCommand)
-@traces_argument
+@click.command()
+@replayed_argument
 @heap_option
 @click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample.")
 @click.option("--time", "timed", is_flag=True, help="Measure host time too (ns_per_event).")

@@ -14,7 +14,7 @@ from heapwright.cli.output import json_option, print_json
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The page to write."
 )
-@click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap; may be repeated.")
+@click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap. Repeat the flag for more.")
 @click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Folder for PNG and SVG of each plot.")
 @click.option("--no-plots", is_flag=True, help="Write the page alone.")
 @json_option
