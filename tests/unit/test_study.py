@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -194,6 +194,52 @@ def test_a_trace_cannot_be_explored_on_and_held_out(study: Study) -> None:
             study.hold_out([TraceInfo.of(clash)])
 
 
+# Files from strangers
+
+SECRET = "SELECT content AS name, '' AS path, '' AS digest, 3 AS events, false AS held_out, 0 AS position"
+
+POISON = {
+    "holds a view 'traces'": f"DROP TABLE traces; CREATE VIEW traces AS {SECRET} FROM read_text('{{secret}}')",
+    "holds a macro 'starts_with'": "CREATE MACRO starts_with(a, b) AS true",
+    "holds a default or formula 'name'": "ALTER TABLE recipes ALTER name SET DEFAULT getvariable('x')",
+    "holds a check on the table 'meta'": "DROP TABLE meta; CREATE TABLE meta (key VARCHAR CHECK (key > ''), value INT)",
+    "its table 'meta'; explore again": "ALTER TABLE meta ALTER value TYPE BLOB",
+    "its table 'results'; explore again": "ALTER TABLE results ALTER accesses TYPE VARCHAR",
+    "its table 'recipes'; explore again": "ALTER TABLE recipes ADD COLUMN more VARCHAR",
+    "its table 'more'; explore again": "CREATE TABLE more (a INT)",
+    "a DuckDB file, but no study": "DROP TABLE recipes",
+    "a study of format None": "UPDATE meta SET value = repeat('[', 100000) || repeat(']', 100000) WHERE key = 'format'",
+    "damaged: its table 'meta'": "UPDATE meta SET value = '[\"nothing\"]' WHERE key = 'objectives'",
+    "damaged: its table 'meta';": "UPDATE meta SET value = '{}' WHERE key = 'heapwright'",
+    "damaged: its table 'meta'; restore": "DELETE FROM meta WHERE key = 'created'",
+    "damaged: no trace": "DELETE FROM results; DELETE FROM traces",
+    "damaged: a trace without a value": "UPDATE traces SET digest = NULL",
+    "damaged: two traces of one name": "INSERT INTO traces SELECT * FROM traces",
+    "damaged: a recipe without id or text": "UPDATE recipes SET toml = NULL",
+    "damaged: an id that is none": "UPDATE recipes SET id = '<b>' || id; UPDATE results SET recipe = '<b>' || recipe",
+    "damaged: two recipes of one id": "INSERT INTO recipes SELECT * FROM recipes LIMIT 1",
+    "damaged: results without a recipe": "UPDATE results SET recipe = '000000000000' WHERE accesses = 1000",
+    "damaged: results without a trace": "UPDATE results SET trace = NULL",
+    "damaged: results twice": "INSERT INTO results SELECT * FROM results LIMIT 1",
+    "damaged: results below 0": "UPDATE results SET footprint_bytes = -1",
+    "damaged: results that are no numbers": "UPDATE results SET fragmentation = 'nan'",
+    "damaged: held_out without a trace": "INSERT INTO held_out SELECT * FROM results",
+}
+
+
+@pytest.mark.parametrize("says", POISON)
+def test_a_file_that_is_not_as_we_write_it_is_refused(says: str, study: Study, path: Path, tmp_path: Path) -> None:
+    study.close()
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hunter2")
+    with duckdb.connect(str(path)) as database:
+        database.execute(POISON[says].format(secret=secret) if "{secret}" in POISON[says] else POISON[says])
+    for opener in (Study.open, lambda path: Study.create_or_resume(path, identity())):
+        message = one_line(path, opener)
+        assert says in message
+        assert "hunter2" not in message
+
+
 # Resuming
 
 
@@ -274,9 +320,9 @@ def test_a_study_being_written_is_one_line(path: Path) -> None:
 # Files that are no studies
 
 
-def one_line(path: Path) -> str:
+def one_line(path: Path, opener: Callable[[Path], Study] = Study.open) -> str:
     with pytest.raises(HeapwrightError) as caught:
-        Study.open(path)
+        opener(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert "\n" not in message
@@ -359,7 +405,8 @@ size = max(os.path.getsize({path!r} + suffix) for suffix in ("", ".wal"))
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 8192, resource.RLIM_INFINITY))
 try:
     for name in range(10_000):
-        study.add([result(1, metrics(1, 1), str(name)) for _ in range(20)])
+        ids = [f"{{name:06x}}{{number:06x}}" for number in range(20)]
+        study.add([Result(id, RECIPES[1], None, "busy", metrics(1, 1)) for id in ids])
 except HeapwrightError as error:
     print(error)
 """

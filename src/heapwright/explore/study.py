@@ -17,12 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore import pareto
+from heapwright.explore.stored import FORMAT, TABLES, TARGET, check, read_meta
+from heapwright.files import database
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, combine_columns, parse_objectives
 from heapwright.version import __version__
@@ -33,17 +34,11 @@ if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
-FORMAT = 2
-"""Version of the file's tables; a reader refuses any other."""
-
 Pick = Literal["balanced", "smallest", "fastest"]
 PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
 """The ways to pick one member of a front; see `Study.pick`."""
 
 Floats = NDArray[np.float64]
-
-_TABLES = ("meta", "traces", "recipes", "results", "held_out")
-_SQL_TYPES = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
 
 
 @dataclass(frozen=True)
@@ -175,10 +170,10 @@ class Results:
 class Study:
     """One study file. Use as a context manager, or `close` it; once closed it opens the file for each question."""
 
-    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, path: Path, connection: database.Connection) -> None:
         """Wrap an open, checked connection; see `open` and `create_or_resume`."""
         self.path = path
-        self._open: duckdb.DuckDBPyConnection | None = connection
+        self._open: database.Connection | None = connection
         self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
 
     @classmethod
@@ -192,7 +187,7 @@ class Study:
         if not path.exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
         with _one_line(path):
-            connection = duckdb.connect(str(path), read_only=not write)
+            connection = database.attached(path, read_only=not write)
         return cls._checked(path, connection)
 
     @classmethod
@@ -208,7 +203,7 @@ class Study:
         if path.is_file() and not path.stat().st_size:
             path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
         with _one_line(path):
-            connection = duckdb.connect(str(path), config={"threads": 1})  # the processors belong to the replays
+            connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
             fresh = not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall()
             if fresh:
                 _create(connection, identity)
@@ -221,21 +216,15 @@ class Study:
         return study
 
     @classmethod
-    def _checked(cls, path: Path, connection: duckdb.DuckDBPyConnection) -> Self:
+    def _checked(cls, path: Path, connection: database.Connection) -> Self:
         """A study, if the connection is one to a study of this format; closes the connection otherwise."""
         try:
             with _one_line(path):
-                rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
-            if not {row[0] for row in rows}.issuperset(_TABLES):
-                raise HeapwrightError(f"{path}: a DuckDB file, but no study; heapwright explore makes one")
-            study = cls(path, connection)
-            found = study.meta.get("format")
-            if found != FORMAT:
-                raise HeapwrightError(f"{path}: a study of format {found}; this version reads {FORMAT}; explore again")
+                check(connection, str(path))
+            return cls(path, connection)
         except HeapwrightError:
             connection.close()
             raise
-        return study
 
     def close(self) -> None:
         """Write everything to the file and let other processes at it."""
@@ -253,7 +242,8 @@ class Study:
     @cached_property
     def meta(self) -> dict[str, Any]:
         """Format version, heapwright version, time of creation, objectives, digests of space and energy table."""
-        return {key: json.loads(value) for key, value in self._fetch("SELECT key, value FROM meta")}
+        with self._reading() as connection:
+            return read_meta(connection, str(self.path))
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -281,8 +271,8 @@ class Study:
         table = "held_out" if held_out else "results"
         with _one_line(self.path):
             self._connection.begin()
-            _insert(self._connection, "recipes", ["VARCHAR"] * 3, recipes)
-            _insert(self._connection, table, ["VARCHAR", "VARCHAR", *_SQL_TYPES.values()], rows)
+            _insert(self._connection, "recipes", recipes)
+            _insert(self._connection, table, rows)
             self._connection.commit()
         self._stored.update(fresh)
         for outdated in ("combined", "combined_held_out"):
@@ -299,10 +289,8 @@ class Study:
         with _one_line(self.path):
             connection = self._connection
             connection.begin()
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS target "
-                "(setting VARCHAR, recipe VARCHAR, trace VARCHAR, detail VARCHAR, PRIMARY KEY (setting, recipe, trace))"
-            )
+            columns = f"{_declared(TARGET)}, PRIMARY KEY (setting, recipe, trace)"
+            connection.execute(f"CREATE TABLE IF NOT EXISTS target ({columns})")
             connection.executemany("INSERT OR REPLACE INTO target VALUES (?, ?, ?, ?)", rows)
             if not explored_for:
                 self._replace_target_metrics(setting, measured)
@@ -316,7 +304,7 @@ class Study:
             cleared = ", ".join(f"{key} = NULL" for key in TARGET_METRICS)
             connection.execute(f"UPDATE results SET {cleared}")
             connection.execute("DELETE FROM meta WHERE key = 'target'")
-            _insert(connection, "meta", ["VARCHAR"] * 2, [["target", json.dumps(setting)]])
+            _insert(connection, "meta", [["target", json.dumps(setting)]])
         changed = ", ".join(f"{key} = ?" for key in TARGET_METRICS)
         connection.executemany(
             f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
@@ -526,17 +514,17 @@ class Study:
             return connection.execute(query, list(parameters)).fetchall()
 
     @property
-    def _connection(self) -> duckdb.DuckDBPyConnection:
+    def _connection(self) -> database.Connection:
         assert self._open, "a closed study is not written to"
         return self._open
 
     @contextmanager
-    def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _reading(self) -> Iterator[database.Connection]:
         with _one_line(self.path):
             if self._open:
                 yield self._open
                 return
-            with duckdb.connect(str(self.path), read_only=True) as connection:
+            with database.attached(self.path, read_only=True) as connection:
                 yield connection
 
 
@@ -548,8 +536,7 @@ def _directions(objectives: Sequence[str]) -> list[Literal["min", "max"]]:
     return [METRICS[key].direction for key in objectives]
 
 
-def _create(connection: duckdb.DuckDBPyConnection, identity: Identity) -> None:
-    columns = ", ".join(f'"{key}" {kind}' for key, kind in _SQL_TYPES.items())
+def _create(connection: database.Connection, identity: Identity) -> None:
     meta = {
         "format": FORMAT,
         "heapwright": __version__,
@@ -559,37 +546,35 @@ def _create(connection: duckdb.DuckDBPyConnection, identity: Identity) -> None:
         "energy_table": identity.energy_table,
     }
     connection.begin()
-    connection.execute("CREATE TABLE meta (key VARCHAR, value VARCHAR)")
-    connection.execute(
-        "CREATE TABLE traces "
-        "(name VARCHAR, path VARCHAR, digest VARCHAR, events BIGINT, held_out BOOLEAN, position BIGINT)"
-    )
-    connection.execute("CREATE TABLE recipes (id VARCHAR, name VARCHAR, toml VARCHAR)")
-    connection.execute(f"CREATE TABLE results (recipe VARCHAR, trace VARCHAR, {columns})")
-    connection.execute(f"CREATE TABLE held_out (recipe VARCHAR, trace VARCHAR, {columns})")
-    _insert(connection, "meta", ["VARCHAR"] * 2, [[key, json.dumps(value)] for key, value in meta.items()])
+    for table, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {table} ({_declared(columns)})")
+    _insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
     _insert_traces(connection, identity.traces, held_out=False)
     connection.commit()
 
 
-def _insert_traces(connection: duckdb.DuckDBPyConnection, traces: Sequence[TraceInfo], held_out: bool) -> None:
+def _declared(columns: Mapping[str, str]) -> str:
+    return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+
+
+def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], held_out: bool) -> None:
     rows = [[info.name, info.path, info.digest, info.events, held_out, at] for at, info in enumerate(traces)]
-    _insert(connection, "traces", ["VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "BOOLEAN", "BIGINT"], rows)
+    _insert(connection, "traces", rows)
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, table: str, types: list[str], rows: Sequence[Sequence[Any]]) -> None:
+def _insert(connection: database.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows through one list a column: some ten times faster than row by row."""
     if rows:
-        values = ", ".join(f"unnest(?::{kind}[])" for kind in types)
+        values = ", ".join(f"unnest(?::{kind}[])" for kind in TABLES[table].values())
         connection.execute(f"INSERT INTO {table} SELECT {values}", [list(column) for column in zip(*rows, strict=True)])
 
 
 @contextmanager
 def _one_line(path: Path) -> Iterator[None]:
-    """Turn DuckDB's errors into one line that names the file and what can be done."""
+    """Turn what is wrong into one line that names the file and what can be done."""
     try:
         yield
-    except duckdb.Error as error:
+    except database.Error as error:
         raise HeapwrightError(f"{path}: {_explain(str(error))}") from None
 
 

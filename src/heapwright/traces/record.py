@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
+from heapwright.files import parquet
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 from heapwright.version import __version__
@@ -165,14 +166,8 @@ def record(
 @contextlib.contextmanager
 def _raw_folder(output: Path) -> Iterator[Path]:
     """Make a folder for raw files beside the output: room there is what the trace needs anyway, memory is not."""
-    if output.is_dir():
-        raise HeapwrightError(f"{output}: cannot be written: is a folder; name a file in it")
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".recording", dir=output.parent)).absolute()
-    except OSError as error:
-        raise HeapwrightError(
-            f"{output}: cannot be written: {error.strerror}; name a file in another folder"
-        ) from error
+    parquet.check_writable(output)
+    folder = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=output.parent)).absolute()
     try:
         yield folder
     finally:

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.files import parquet
+from heapwright.files import database, parquet
 from heapwright.traces.calls import Calls
 from heapwright.traces.validation import (
     CALLOC,
@@ -276,30 +274,30 @@ def _read_parquet(path: Path) -> tuple[Columns, dict[str, tuple[str, ...]], dict
     """Read every column Heapwright knows; labels become indices into their names."""
     if not path.is_file():
         raise HeapwrightError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
-    with duckdb.connect() as database:
+    with database.reaching(path) as connection:
         source = parquet.source(path)
         try:
-            described = database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
             _check_types({str(row[0]): str(row[1]) for row in described}, path)
             present = [key for key in (*REQUIRED, "align") if any(row[0] == key for row in described)]
             labels = [key for key in _LABELS if any(row[0] == key for row in described)]
-            names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(database, path, key) for key in labels}
+            names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(connection, path, key) for key in labels}
             codes = [f"enum_code(coalesce({key}::VARCHAR, '')::{key}_names) AS {key}" for key in labels]
-            columns = database.execute(f"SELECT {', '.join(present + codes)} FROM {source}").fetchnumpy()
-            metadata = parquet.metadata(database, path)
-        except duckdb.Error as error:
+            columns = connection.execute(f"SELECT {', '.join(present + codes)} FROM {source}").fetchnumpy()
+            metadata = parquet.metadata(connection, path)
+        except database.Error as error:
             reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
             raise HeapwrightError(f"{path}: not a whole Parquet file ({reason}); record or import it again") from error
     return columns, names, metadata
 
 
-def _label_names(database: Any, path: Path, key: str) -> tuple[str, ...]:
+def _label_names(connection: database.Connection, path: Path, key: str) -> tuple[str, ...]:
     """Names of one label column in order of first appearance; leaves an enum type of them in the database."""
     query = f"SELECT coalesce({key}::VARCHAR, '') AS name, min(file_row_number) AS first"
     rows = parquet.source(path, ", file_row_number = true")
-    found = database.execute(f"{query} FROM {rows} GROUP BY name ORDER BY first").fetchall()
+    found = connection.execute(f"{query} FROM {rows} GROUP BY name ORDER BY first").fetchall()
     names = tuple(str(row[0]) for row in found) or ("",)
-    database.execute(f"CREATE TYPE {key}_names AS ENUM ({', '.join(map(parquet.quoted, names))})")
+    connection.execute(f"CREATE TYPE {key}_names AS ENUM ({', '.join(map(database.quoted, names))})")
     return names
 
 

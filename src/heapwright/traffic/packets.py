@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.files import parquet
+from heapwright.files import database, parquet
 
 FORMAT_VERSION = "1"
 
@@ -70,17 +70,15 @@ class PacketTable:
         Raises:
             HeapwrightError: the file is missing, no Parquet, cut short, lacks a column, or holds values out of range.
         """
-        import duckdb
-
         name = os.fspath(path)
         if not os.path.isfile(name):
             raise HeapwrightError(f"{name}: no such file; a packet table (Parquet) is needed")
         columns = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
         try:
-            with duckdb.connect() as connection:
+            with database.reaching(Path(name)) as connection:
                 found = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
                 metadata = parquet.metadata(connection, Path(name))
-        except duckdb.Error as error:
+        except database.Error as error:
             raise HeapwrightError(
                 f"{name}: not a packet table: {str(error).splitlines()[0]}; "
                 f"Parquet with columns {', '.join(COLUMNS)} is needed"

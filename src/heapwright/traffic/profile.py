@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heapwright.errors import HeapwrightError
+from heapwright.files import database
 from heapwright.traces.profile import describe_sizes, profile
 from heapwright.traces.trace import Trace
 
@@ -64,14 +65,10 @@ def is_packet_table(path: Path) -> bool:
 
     Raises OSError where there is no such file, HeapwrightError where it is no readable Parquet file.
     """
-    import duckdb
-
     path.stat()
     try:
-        # DuckDB takes * ? [ in a name as a pattern; a bracketed character stands for itself.
-        literal = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
-        with duckdb.connect() as connection:
-            rows = connection.execute("SELECT name FROM parquet_schema(?)", [literal]).fetchall()
-    except duckdb.Error as error:
+        with database.reaching(path) as connection:
+            rows = connection.execute(f"SELECT name FROM parquet_schema({database.pattern(path)})").fetchall()
+    except database.Error as error:
         raise HeapwrightError(f"{path}: not a readable Parquet file; a trace or a packet table is one") from error
     return ("frame_len",) in rows

@@ -1,0 +1,114 @@
+"""What the file of a study may hold: its tables, and the checks that a file from a stranger has to pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from heapwright.errors import HeapwrightError
+from heapwright.files import database
+from heapwright.replay.metrics import METRICS, parse_objectives
+
+FORMAT = 2
+"""Version of the file's tables; a reader refuses any other."""
+
+_METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
+_RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS}
+
+TABLES = {
+    "meta": {"key": "VARCHAR", "value": "VARCHAR"},
+    "traces": {
+        "name": "VARCHAR",
+        "path": "VARCHAR",
+        "digest": "VARCHAR",
+        "events": "BIGINT",
+        "held_out": "BOOLEAN",
+        "position": "BIGINT",
+    },
+    "recipes": {"id": "VARCHAR", "name": "VARCHAR", "toml": "VARCHAR"},
+    "results": _RESULTS,
+    "held_out": _RESULTS,
+}
+"""Table -> column -> type of every study."""
+
+TARGET = {"setting": "VARCHAR", "recipe": "VARCHAR", "trace": "VARCHAR", "detail": "VARCHAR"}
+"""The columns of the table `target`, which a study has once something was measured on a target CPU."""
+
+
+class Meta(BaseModel):
+    """The table `meta`: digests of space and energy table, and the target CPU's setting where there is one."""
+
+    model_config = ConfigDict(strict=True)
+
+    format: int
+    heapwright: str
+    created: str
+    objectives: Annotated[list[str], AfterValidator(lambda keys: list(parse_objectives(keys)))]
+    space: str
+    energy_table: str
+    target: str | None = None
+
+
+def check(connection: database.Connection, where: str) -> None:
+    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format."""
+    types = database.column_types(connection, where)
+    if not types.keys() >= TABLES.keys():
+        raise HeapwrightError(f"{where}: a DuckDB file, but no study; heapwright explore makes one")
+    expected = {**TABLES, "target": TARGET}
+    strange = [table for table, columns in types.items() if [*columns.items()] != [*expected.get(table, {}).items()]]
+    if "meta" not in strange:
+        found = _decoded(connection).get("format")
+        if found != FORMAT:
+            raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
+    if strange:
+        raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {strange[0]!r}; explore again")
+    read_meta(connection, where)
+    for fault, question in _faults().items():
+        if connection.execute(f"SELECT 1 {question} LIMIT 1").fetchone():
+            raise HeapwrightError(f"{where}: damaged: {fault}; restore it, or explore again")
+
+
+def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
+    """The table `meta`; raises HeapwrightError where a value is missing or of another kind."""
+    try:
+        return Meta.model_validate(_decoded(connection)).model_dump(exclude_none=True)
+    except (ValidationError, HeapwrightError):
+        raise HeapwrightError(f"{where}: damaged: its table 'meta'; restore it, or explore again") from None
+
+
+def _decoded(connection: database.Connection) -> dict[str, Any]:
+    try:
+        return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
+    except (TypeError, ValueError, RecursionError):
+        return {}
+
+
+def _faults() -> dict[str, str]:
+    """What can be wrong with the rows -> the query that finds it."""
+    faults = {
+        "no trace": "WHERE NOT EXISTS (FROM traces WHERE NOT held_out)",
+        "a trace without a value": f"FROM traces WHERE {_any('{} IS NULL', TABLES['traces'])}",
+        "two traces of one name": "FROM traces GROUP BY name HAVING count(*) > 1",
+        "a recipe without id or text": "FROM recipes WHERE id IS NULL OR toml IS NULL",
+        "an id that is none": "FROM recipes WHERE NOT regexp_full_match(id, '[0-9a-f]{12}')",
+        "two recipes of one id": "FROM recipes GROUP BY id HAVING count(*) > 1",
+    }
+    counts = [key for key, kind in _METRICS.items() if kind == "BIGINT"]
+    ratios = [key for key, kind in _METRICS.items() if kind == "DOUBLE"]
+    for table, held_out in {"results": "NOT held_out", "held_out": "held_out"}.items():
+        known = {"recipe": "SELECT id FROM recipes", "trace": f"SELECT name FROM traces WHERE {held_out}"}
+        faults |= {
+            f"{table} without a {key}": f"FROM {table} WHERE {key} IS NULL OR {key} NOT IN ({ids})"
+            for key, ids in known.items()
+        }
+        faults[f"{table} twice"] = f"FROM {table} GROUP BY recipe, trace HAVING count(*) > 1"
+        faults[f"{table} below 0"] = f"FROM {table} WHERE {_any('{} < 0', counts)}"
+        faults[f"{table} that are no numbers"] = f"FROM {table} WHERE {_any('NOT isfinite({})', ratios)}"
+    return faults
+
+
+def _any(condition: str, columns: Iterable[str]) -> str:
+    return " OR ".join(condition.format(f'"{column}"') for column in columns)

@@ -1,0 +1,94 @@
+"""The one door to DuckDB: a database reaches the file it is opened for and nothing else.
+
+Whatever a file says, DuckDB opens no other file, looks for no extension and takes no name for an address; nothing it
+runs can change that.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+from duckdb import DuckDBPyConnection as Connection
+from duckdb import Error
+
+from heapwright.errors import HeapwrightError
+
+__all__ = ["Connection", "Error", "attached", "column_types", "literal", "local_name", "pattern", "quoted", "reaching"]
+
+_NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_LOCKED = {"enable_external_access": "false", "lock_configuration": "true"}
+
+
+def attached(path: Path, *, read_only: bool, threads: int | None = None) -> Connection:
+    """The database file at `path`; where there is none and it is not `read_only`, a new one.
+
+    Raises HeapwrightError for a name that DuckDB cannot take, Error where the file is none of DuckDB's.
+    """
+    name = local_name(path)
+    if strange := set(name) & set("?\\"):  # DuckDB takes what follows for options, or for a folder
+        raise HeapwrightError(f"{path}: DuckDB takes no {' and no '.join(sorted(strange))} in a name; rename it")
+    options = {} if threads is None else {"threads": str(threads)}
+    return duckdb.connect(name, read_only=read_only, config={**_NO_EXTENSIONS, **_LOCKED, **options})
+
+
+def reaching(path: Path) -> Connection:
+    """A database in memory that reads and writes the file at `path`; raises HeapwrightError as `attached`."""
+    allowed = f"{literal(path)}, {pattern(path)}"  # a pattern is checked, and then what it finds
+    connection = duckdb.connect(config=dict(_NO_EXTENSIONS))
+    connection.execute(f"SET allowed_paths = [{allowed}]")
+    for key, value in _LOCKED.items():
+        connection.execute(f"SET {key} = {value}")
+    return connection
+
+
+def local_name(path: Path) -> str:
+    """The absolute name, which nothing can take for an address; raises HeapwrightError as `attached`."""
+    name = str(path.absolute())
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise HeapwrightError(f"{path}: the name is not UTF-8; rename the file or its folder") from None
+    return name
+
+
+def literal(path: Path) -> str:
+    """The name of a local file as SQL text; raises HeapwrightError as `attached`."""
+    return quoted(local_name(path))
+
+
+def pattern(path: Path) -> str:
+    """The same where DuckDB takes a pattern: brackets and stars in the name stand for themselves."""
+    return quoted("".join(f"[{letter}]" if letter in "*?[" else letter for letter in local_name(path)))
+
+
+def quoted(text: str) -> str:
+    """Text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def column_types(connection: Connection, where: str) -> dict[str, dict[str, str]]:
+    """Table -> column -> type of all that a database holds.
+
+    Raises HeapwrightError, which `where` leads, unless that is rows of tables alone: the likes of a view, a macro or a
+    default run what their author wrote when one reads or writes.
+    """
+    # Macros first: they can stand in for the functions of the other questions.
+    for what, question in {
+        "a macro": "SELECT function_name FROM system.main.duckdb_functions() WHERE NOT internal",
+        "a view": "SELECT view_name FROM duckdb_views() WHERE NOT internal",
+        "a schema": "SELECT schema_name FROM duckdb_schemas() WHERE NOT internal AND schema_name <> 'main'",
+        "a type": "SELECT type_name FROM duckdb_types() WHERE NOT internal",
+        "a sequence": "SELECT sequence_name FROM duckdb_sequences()",
+        "an index": "SELECT index_name FROM duckdb_indexes()",
+        "a check on the table": "SELECT table_name FROM duckdb_tables() WHERE check_constraint_count > 0",
+        "a default or formula": "SELECT column_name FROM duckdb_columns() WHERE column_default IS NOT NULL",
+    }.items():
+        found = connection.execute(question).fetchone()
+        if found:
+            raise HeapwrightError(f"{where}: holds {what} {found[0]!r}; only plain tables are valid")
+    tables: dict[str, dict[str, str]] = {}
+    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal ORDER BY column_index"
+    for table, column, kind in connection.execute(columns).fetchall():
+        tables.setdefault(table, {})[column] = kind
+    return tables
