@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,14 @@ HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-class FewRecipes:
+def few_recipes(include_zoo: bool = True) -> Space:
     """A space small enough for a test."""
-
-    def recipes(self) -> Iterable[Recipe]:
-        for up_to in (16, 32, 64, 128):
-            for fit in ("first", "best", "worst"):
-                yield Recipe.unchecked((Quick(up_to=up_to), General(fit=fit)))  # type: ignore[arg-type]
+    recipes = [
+        Recipe.unchecked((Quick(up_to=up_to), General(fit=fit)))  # type: ignore[arg-type]
+        for up_to in (16, 32, 64, 128)
+        for fit in ("first", "best", "worst")
+    ]
+    return Space([recipes], include_zoo=include_zoo)
 
 
 SPACE_FILE = """
@@ -89,7 +90,7 @@ RECIPES = 12 + len(STAYING)
 
 
 def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
-    done = explore([trace, other], FewRecipes(), study_path=path)
+    done = explore([trace, other], few_recipes(), study_path=path)
     assert done == Exploration(path, RECIPES, 2 * RECIPES, done.seconds, done.front)
     with Study.open(path) as study:
         assert set(STAYING) <= {name for name in study.combined.zoo_names if name}
@@ -100,10 +101,20 @@ def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: 
                 assert one["traces"][replayed.name] == with_energy(replay(replayed, recipe))
 
 
+def test_without_the_zoo_none_of_it_is_tried(trace: Trace, other: Trace, path: Path) -> None:
+    done = explore([trace], few_recipes(include_zoo=False), study_path=path, held_out=[other])
+    assert done.recipes == 12
+    with Study.open(path) as study:
+        assert set(study.combined.zoo_names) == {None}
+        assert study.zoo_standings() == []
+        assert study.pick("balanced").id in done.front
+        assert set(study.combined_held_out.ids) == set(done.front)
+
+
 def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> None:
     columns = []
     for jobs in (1, 4):
-        explore([trace], FewRecipes(), study_path=tmp_path / f"{jobs}.duckdb", jobs=jobs)
+        explore([trace], few_recipes(), study_path=tmp_path / f"{jobs}.duckdb", jobs=jobs)
         with Study.open(tmp_path / f"{jobs}.duckdb") as study:
             columns.append(study.results())
     for key in columns[0]:
@@ -111,29 +122,29 @@ def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> Non
 
 
 def test_resuming_repeats_nothing(trace: Trace, path: Path) -> None:
-    first = explore([trace], FewRecipes(), study_path=path)
-    again = explore([trace], FewRecipes(), study_path=path)
+    first = explore([trace], few_recipes(), study_path=path)
+    again = explore([trace], few_recipes(), study_path=path)
     assert (again.evaluations, again.recipes, again.front) == (0, first.recipes, first.front)
 
 
 def test_a_limit_can_be_lifted_later(trace: Trace, path: Path) -> None:
-    some = explore([trace], FewRecipes(), study_path=path, strategy="random", limit=5, seed=3)
+    some = explore([trace], few_recipes(), study_path=path, strategy="random", limit=5, seed=3)
     assert some.recipes == some.evaluations == 5 + len(STAYING)
-    rest = explore([trace], FewRecipes(), study_path=path)
+    rest = explore([trace], few_recipes(), study_path=path)
     assert (rest.recipes, rest.evaluations) == (RECIPES, 7)
 
 
 def test_random_draws_follow_the_seed(trace: Trace, tmp_path: Path) -> None:
     drawn = []
     for name, seed in {"a": 1, "b": 1, "c": 2}.items():
-        explore([trace], FewRecipes(), study_path=tmp_path / name, strategy="random", limit=4, seed=seed)
+        explore([trace], few_recipes(), study_path=tmp_path / name, strategy="random", limit=4, seed=seed)
         with Study.open(tmp_path / name) as study:
             drawn.append(study.combined.ids)
     assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_objectives_on_request_are_measured(trace: Trace, path: Path) -> None:
-    explore([trace], FewRecipes(), "smallest_arena_bytes,accesses", path)
+    explore([trace], few_recipes(), "smallest_arena_bytes,accesses", path)
     with Study.open(path) as study:
         best = study.pick("smallest").metrics
         assert isinstance(best["smallest_arena_bytes"], int)
@@ -141,8 +152,8 @@ def test_objectives_on_request_are_measured(trace: Trace, path: Path) -> None:
 
 
 def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_path: Path) -> None:
-    alone = explore([trace], FewRecipes(), study_path=tmp_path / "alone")
-    done = explore([trace], FewRecipes(), study_path=path, held_out=[other])
+    alone = explore([trace], few_recipes(), study_path=tmp_path / "alone")
+    done = explore([trace], few_recipes(), study_path=path, held_out=[other])
     assert done.front == alone.front
     with Study.open(path) as study:
         apart = study.combined_held_out
@@ -155,7 +166,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
 
 def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
     table = EnergyTable((1, 2**30), (1000, 1000), (2000, 2000))
-    explore([trace], FewRecipes(), "energy_nJ", path, energy_table=table)
+    explore([trace], few_recipes(), "energy_nJ", path, energy_table=table)
     with Study.open(path) as study:
         metrics = study.front()[0].metrics
         assert metrics["energy_nJ"] == pytest.approx((metrics["reads"] or 0) + 2 * (metrics["writes"] or 0))
@@ -163,7 +174,7 @@ def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
 
 def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
-    explore([trace], FewRecipes(), study_path=path, progress=seen.append)
+    explore([trace], few_recipes(), study_path=path, progress=seen.append)
     assert seen[-1].finished == seen[-1].total == RECIPES
     assert seen[-1].rate > 0
     assert seen[-1].seconds_left == 0
@@ -182,7 +193,7 @@ def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
 )
 def test_what_cannot_be_explored_is_one_line(trace: Trace, path: Path, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(HeapwrightError, match=says):
-        explore(**{"traces": [trace], "space": FewRecipes(), "study_path": path, **changes})
+        explore(**{"traces": [trace], "space": few_recipes(), "study_path": path, **changes})
 
 
 def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
@@ -198,7 +209,7 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
 
     monkeypatch.setattr(replaying, "replay", fails_in_the_end)
     with pytest.raises(HeapwrightError, match="out of memory"):
-        explore([trace], FewRecipes(), study_path=path, jobs=1)
+        explore([trace], few_recipes(), study_path=path, jobs=1)
     with Study.open(path) as study:
         assert len(study.finished()) == 5
 
@@ -261,6 +272,20 @@ def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run) -> None:
     places = ("on the front", "dominated by", "equal to", "not ranked: refused")
     assert all(any(place in line for place in places) for line in last_of_each.values())
     assert run("pareto", "s.duckdb").stdout.splitlines()[2:] == done.stdout.splitlines()[2:-1]
+
+
+def test_a_space_without_the_zoo_is_explored_and_shown_without_it(run: Run, files: Path) -> None:
+    (files / "alone.toml").write_text("include_zoo = false\n" + SPACE_FILE)
+    explored = run("explore", "first.parquet", "--space", "alone.toml", "-o", "alone.duckdb", "--json")
+    assert json.loads(explored.stdout)["recipes"] == 6
+    shown = run("pareto", "alone.duckdb")
+    assert shown.returncode == 0
+    assert "zoo" not in shown.stdout
+    assert not set(shown.stdout.split()) & set(STAYING)
+    assert run("report", "alone.duckdb", "-o", "alone.html").returncode == 0
+    page = (files / "alone.html").read_text()
+    assert '<section id="zoo">' not in page
+    assert "allocators of the zoo" not in page
 
 
 def test_pick_prints_a_recipe_that_can_be_kept(run: Run, files: Path) -> None:

@@ -22,6 +22,7 @@ import vl_convert
 from PIL import Image, ImageChops, ImageColor
 
 from heapwright.explore.search import explore
+from heapwright.explore.space import Space
 from heapwright.explore.study import Measured, Study
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES
@@ -68,21 +69,18 @@ def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trac
     return Trace.from_columns(op=op, id=ids, size=sizes, name=name)
 
 
-class SmallSpace:
+def small_space() -> Space:
     """A few hundred recipes of one quick and one general pool."""
-
-    def recipes(self) -> list[Recipe]:
-        found = {}
-        for sizes in ([], [40], [40, 1500]):
-            for order in ("lifo", "address"):
-                for fit in ("first", "best", "worst"):
-                    for split in ("always", "never", 64):
-                        for coalesce in ("immediate", "never", "deferred"):
-                            general = {"kind": "general", "order": order, "fit": fit, "split": split}
-                            pools = [{"kind": "quick", "sizes": sizes}] if sizes else []
-                            recipe = Recipe.from_dict({"pool": [*pools, {**general, "coalesce": coalesce}]})
-                            found[recipe.hash] = recipe
-        return list(found.values())
+    found = []
+    for sizes in ([], [40], [40, 1500]):
+        for order in ("lifo", "address"):
+            for fit in ("first", "best", "worst"):
+                for split in ("always", "never", 64):
+                    for coalesce in ("immediate", "never", "deferred"):
+                        general = {"kind": "general", "order": order, "fit": fit, "split": split}
+                        pools = [{"kind": "quick", "sizes": sizes}] if sizes else []
+                        found.append(Recipe.from_dict({"pool": [*pools, {**general, "coalesce": coalesce}]}))
+    return Space([found])
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     small_trace().write(path)
     study, page = folder / "s.duckdb", folder / "report.html"
     held_out = small_trace("later", seed=2)
-    explore([Trace.read(path)], SmallSpace(), study_path=study, jobs=2, held_out=[held_out])
+    explore([Trace.read(path)], small_space(), study_path=study, jobs=2, held_out=[held_out])
     return Made(folder, study, page, write_report(study, page, plots=folder / "plots"))
 
 
@@ -407,7 +405,7 @@ def test_held_out_traces_have_a_table_and_the_zoo_says_by_how_much(made: Made) -
 def test_a_trace_that_is_gone_or_changed_is_said_so(made: Made, tmp_path: Path) -> None:
     path, study = tmp_path / "gone.parquet", tmp_path / "s.duckdb"
     small_trace("gone").write(path)
-    explore([Trace.read(path)], SmallSpace(), study_path=study, jobs=1, limit=5)
+    explore([Trace.read(path)], small_space(), study_path=study, jobs=1, limit=5)
     path.unlink()
     write_report(study, tmp_path / "gone.html")
     assert "not found, so there are no plots of it" in (tmp_path / "gone.html").read_text(encoding="utf-8")
@@ -420,7 +418,7 @@ def test_three_objectives_have_a_plot_for_each_pair(made: Made, tmp_path: Path) 
     study, page = tmp_path / "s.duckdb", tmp_path / "three.html"
     trace = Trace.read(made.folder / "traffic.parquet")
     objectives = "footprint_bytes,accesses,accesses_malloc_max"
-    explore([trace], SmallSpace(), objectives, study, jobs=2, limit=40)
+    explore([trace], small_space(), objectives, study, jobs=2, limit=40)
     write_report(study, page)
     pairs = {name for name in packed(page)["points"] if not name.endswith("-close")}
     assert pairs == {
@@ -433,7 +431,7 @@ def test_three_objectives_have_a_plot_for_each_pair(made: Made, tmp_path: Path) 
 def test_one_objective_is_plotted_against_what_it_costs(made: Made, tmp_path: Path) -> None:
     study, page = tmp_path / "s.duckdb", tmp_path / "one.html"
     trace = Trace.read(made.folder / "traffic.parquet")
-    explore([trace], SmallSpace(), "footprint_bytes", study, jobs=2, limit=40)
+    explore([trace], small_space(), "footprint_bytes", study, jobs=2, limit=40)
     write_report(study, page)
     assert "footprint against accesses" in page.read_text(encoding="utf-8")
 

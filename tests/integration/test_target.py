@@ -267,21 +267,15 @@ def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zoo, "names", lambda: ["kingsley", "tlsf", "victim-bins"])
 
 
-class NoSpace:
-    """Nothing beside the zoo."""
-
-    def recipes(self) -> list[Recipe]:
-        return []
-
-
 @pytest.fixture
 def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
     from heapwright.explore.search import explore
+    from heapwright.explore.space import Space
 
     path = tmp_path / "trace.parquet"
     columns = {key: getattr(random_trace, key)[:4000] for key in ("op", "id", "size")}
     Trace.from_columns(**columns, ts_us=np.arange(4000)).write(path)
-    explore([Trace.read(path)], NoSpace(), study_path=tmp_path / "study.duckdb")
+    explore([Trace.read(path)], Space([]), study_path=tmp_path / "study.duckdb")
     return tmp_path / "study.duckdb"
 
 
@@ -334,10 +328,11 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     tools("cortex-m3", "gcc")
     from heapwright.explore.search import explore
+    from heapwright.explore.space import Space
     from heapwright.explore.study import Study
 
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
-    explore([trace], NoSpace(), "footprint_bytes,code_bytes", tmp_path / "study.duckdb")
+    explore([trace], Space([]), "footprint_bytes,code_bytes", tmp_path / "study.duckdb")
     with Study.open(tmp_path / "study.duckdb") as study:
         sizes = {one.candidate.label: one.candidate.metrics["code_bytes"] for one in study.zoo_standings()}
     assert sizes["tlsf"] == measure(resolve_on_target("tlsf"), trace, compiler="gcc")["code_bytes"]["total"]

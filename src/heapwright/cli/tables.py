@@ -98,9 +98,9 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
     zoo = [row(standing.candidate, _standing(standing)) for standing in standings]
     traces = ", ".join(trace.name for trace in study.traces())
     size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
-    title = f"Front ({size}) and zoo: {len(study.combined.ids):,} recipes on {traces}\n"
-    headings = ["heap", *map(_heading, keys), *held_out.values(), "recipe; zoo: against the front"]
-    _print_with_remarks(title, headings, [members, zoo])
+    title = f"Front ({size}){' and zoo' if zoo else ''}: {len(study.combined.ids):,} recipes on {traces}\n"
+    headings = ["heap", *map(_heading, keys), *held_out.values(), "recipe; zoo: against the front" if zoo else "recipe"]
+    _print_with_remarks(title, headings, [members, zoo] if zoo else [members])
 
 
 def _print_with_remarks(title: str, headings: list[str], sections: list[list[list[str]]]) -> None:

@@ -107,31 +107,29 @@ def _thresholds(least: int, most: int, count: int) -> list[int]:
     return [-(-round(least * step**i) // 8) * 8 for i in range(count)]
 
 
-def default_families(levels: Levels) -> Iterator[tuple[str, Iterable[Recipe]]]:
-    """The families of the default space, the cheap ones to replay first."""
-    families: list[tuple[str, Family]] = [
-        ("bins with a victim", _victim_family(levels)),
-        ("shapes and orders of bins", _bin_family(levels)),
-        ("limits and flushes of freelists", _quick_family(levels)),
-        ("fixed classes for frequent sizes", _fixed_family(levels)),
-        ("smallest blocks", _block_family(levels)),
-        ("buddies", _buddy_family(levels)),
-        ("groups of partitions", _partition_family(levels)),
-    ]
-    for title, family in families:
-        yield title, _heaps(family, levels.align)
-    yield "narrow headers and links", _narrow_family(levels)
-    families = [
-        ("freelists x fit x split x coalesce", _technique_grid(levels)),
-        ("orders of one list", _order_family(levels)),
-        ("worst fit", _worst_family(levels)),
-        ("splitting from the tail", _tail_family(levels)),
-        ("single lists and lists without tags", _single_family(levels)),
-        ("lazy coalescing", _lazy_family(levels)),
-        ("implicit lists", _implicit_family(levels)),
-    ]
-    for title, family in families:
-        yield title, _heaps(family, levels.align)
+def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
+    """The families of the default space (docs/spaces.md), the cheap ones to replay first."""
+    for family in (
+        _victim_family,
+        _bin_family,
+        _quick_family,
+        _fixed_family,
+        _block_family,
+        _buddy_family,
+        _partition_family,
+    ):
+        yield _heaps(family(levels), levels.align)
+    yield _narrow_family(levels)
+    for family in (
+        _technique_grid,
+        _order_family,
+        _worst_family,
+        _tail_family,
+        _single_family,
+        _lazy_family,
+        _implicit_family,
+    ):
+        yield _heaps(family(levels), levels.align)
 
 
 def _heaps(family: Family, align: int) -> Iterator[Recipe]:

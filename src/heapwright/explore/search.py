@@ -1,4 +1,4 @@
-"""Exploration: every recipe of a space and of the zoo on every trace, the metrics stored as a study.
+"""Exploration: every recipe of a space on every trace, the metrics stored as a study.
 
 Replays run in threads, because the native engine releases the interpreter lock; the calling thread alone writes.
 """
@@ -12,11 +12,11 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.study import Identity, Result, Study, TraceInfo
@@ -24,6 +24,7 @@ from heapwright.replay.energy import EnergyTable, default_energy_table, with_ene
 from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
 
 if TYPE_CHECKING:
+    from heapwright.explore.space import Space
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
@@ -34,13 +35,6 @@ Strategy = Literal["exhaustive", "random"]
 _BATCH_RESULTS = 500
 _BATCH_SECONDS = 2.0
 _POLL_SECONDS = 0.1
-
-
-class Space(Protocol):
-    """Anything that enumerates recipes, such as `heapwright.explore.space.Space`."""
-
-    def recipes(self) -> Iterable[Recipe]:
-        """Yield every recipe once, in a fixed order."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +100,12 @@ def explore(
     prune: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
-    """Replay every recipe of the space and of the zoo on every trace and store the metrics as a study.
+    """Replay every recipe of the space on every trace and store the metrics as a study.
 
     Args:
         traces: at least one, with different names.
         space: the recipes to try. ``exhaustive`` takes them in the space's order, the first ``limit`` of them;
-            ``random`` takes ``limit`` of them drawn with ``seed``. The zoo always comes on top.
+            ``random`` takes ``limit`` of them drawn with ``seed``. The space's zoo comes on top of the limit.
         objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
             they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles.
         study_path: the file to write. Where it exists, what it holds is not repeated.
@@ -183,17 +177,14 @@ def _replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
 
 
 def _candidates(space: Space) -> dict[str, _Candidate]:
-    """The zoo's heaps that malloc can stand for, and the space, by id; a recipe in both keeps its zoo name."""
-    from heapwright.zoo import catalogue as zoo
+    """The recipes of the space by id; those of the zoo, if it belongs to the space, as the zoo has them and named."""
+    from heapwright.zoo import catalogue
 
-    found: dict[str, _Candidate] = {}
-    for recipe in zoo.staying():
-        id = recipe.hash
-        found.setdefault(id, _Candidate(id, recipe, recipe.name))
+    zoo = {recipe.hash: recipe for recipe in catalogue.staying()} if space.include_zoo else {}
+    found = {}
     for recipe in space.recipes():
-        id = recipe.hash
-        if id not in found:
-            found[id] = _Candidate(id, recipe, None)
+        named = zoo.get(recipe.hash)
+        found[recipe.hash] = _Candidate(recipe.hash, named or recipe, named.name if named else None)
     return found
 
 

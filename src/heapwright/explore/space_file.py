@@ -14,7 +14,6 @@ from heapwright.explore.families import FREELISTS, Demand, Levels, default_famil
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import KINDS
 from heapwright.recipes.recipe import ContradictionError, Recipe
-from heapwright.zoo import catalogue
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,8 +33,8 @@ _SWITCHES = ("include_zoo", "default")
 _LISTS = ("sizes", "counts")
 
 
-def read_space(path: Path, traces: Sequence[Trace]) -> tuple[list[tuple[str, Iterable[Recipe]]], list[str]]:
-    """The named families of a SPACE.toml, and what was left out of them in words; see `Space.load`."""
+def read_space(path: Path, traces: Sequence[Trace]) -> tuple[list[Iterable[Recipe]], list[str], bool]:
+    """The families of a SPACE.toml, what was left out of them in words, and whether the zoo joins; see `Space.load`."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -47,14 +46,13 @@ def read_space(path: Path, traces: Sequence[Trace]) -> tuple[list[tuple[str, Ite
             raise HeapwrightError(f'{path}: "{key}": {value!r} is not valid; valid: true, false')
     demand = Demand.of(traces) if traces else None
     made, dropped = _combinations(data, demand, path) if "pool" in data else ([], [])
-    families: list[tuple[str, Iterable[Recipe]]] = [("zoo", catalogue.staying())] if switches["include_zoo"] else []
-    families += [(path.name, made)]
+    families: list[Iterable[Recipe]] = [made]
     if switches["default"]:
         if demand is None:
             raise HeapwrightError(f'{path}: "default" true needs traces to build the default space from')
         families += default_families(Levels(demand, 4))
     notes = [f"{len(dropped):,} combinations left out as contradictions, the first: {dropped[0]}"] if dropped else []
-    return families, notes
+    return families, notes, switches["include_zoo"]
 
 
 def _combinations(data: Mapping[str, Any], demand: Demand | None, path: Path) -> tuple[list[Recipe], list[str]]:

@@ -115,7 +115,7 @@ class Grid:
         """Replay the whole grid, none of it given up early."""
         recipes = {levels: recipe.canonical() for levels, recipe in technique_grid([trace]).items()}
         with tempfile.TemporaryDirectory(prefix="heapwright-papers-") as folder:
-            space = Space([("grid", recipes.values())])
+            space = Space([recipes.values()])
             found = explore([trace], space, study_path=Path(folder) / "study.duckdb")
             with Study.open(found.study) as study:
                 results = study.combined

@@ -66,12 +66,14 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
         facts=[
             *(_fact(key, balanced, standings) for key in study.objectives),
             Fact("Recipes tried", f"{tried:,}", refused),
-            Fact("On the front", f"{len(front):,}", f"beside {len(standings)} allocators of the zoo"),
+            Fact(
+                "On the front", f"{len(front):,}", f"beside {len(standings)} allocators of the zoo" if standings else ""
+            ),
         ],
         traces=[_section(study, info, named) for info in infos],
         trade_offs=_trade_offs(study.objectives, recipes, admitted),
         front=_front(study, front, balanced.id),
-        zoo=_zoo(study, standings, balanced.id),
+        zoo=_zoo(study, standings, balanced.id) if standings else None,
         held_out=_held_out(study, balanced.id),
         target=target_sections(study, front, balanced.id),
         recipes=recipes,
