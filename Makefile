@@ -1,29 +1,41 @@
 # make demo   set up, explore a shipped trace, ship the winner as C, write the report
 # make test   set up, build, run every test
 # make bench  speed ratios, measured side by side
-# make lint   ruff, mypy, clang-format and a strict compile of the C core
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
+# make lint   ruff, mypy, clang-format and the C warnings
+# make docs   docs/ as a site in build/site
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
 # An editable installation knows its modules by name: it is made anew when one is added, moved or removed.
-STAMP  := $(VENV)/.installed-$(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
+PACKAGE := $(VENV)/.package-$(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
+TOOLS   := $(VENV)/.tools
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*.h native/* recorder/*)
+SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard csrc/*.h native/* recorder/*)
 
-.PHONY: setup demo test bench lint format clean
+.PHONY: setup demo test bench lint lint-c docs format clean
 
-setup: $(STAMP)
+setup: $(TOOLS)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Editable, so that Python sources are live; the C is rebuilt whenever it changed.
-$(STAMP): $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet -e '.[dev,target]'
+$(PACKAGE): $(BIN)/python $(SOURCES)
+	$(INSTALL) --editable .
+	rm -f $(VENV)/.package-*
 	touch $@
 
-demo: setup
+# The package is there: this adds the extras' requirements alone.
+$(TOOLS): $(PACKAGE)
+	$(INSTALL) 'heapwright[dev,target]'
+	touch $@
+
+$(VENV)/.docs: $(PACKAGE)
+	$(INSTALL) 'heapwright[docs]'
+	touch $@
+
+demo: $(PACKAGE)
 	$(BIN)/python examples/demo.py
 
 test: setup
@@ -32,18 +44,29 @@ test: setup
 bench: setup
 	$(BIN)/python bench/run.py
 
-lint: setup
+C_FILES    = $(shell find csrc native recorder src tests examples -name '*.[ch]' -not -path '*/templates/*')
+C_WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -Icsrc
+
+lint: setup lint-c
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*/*.c src/heapwright/target/driver/*.[ch]
-	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -ffreestanding -fsyntax-only -Icsrc tests/c/strict_compile.c
-	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -DHW_EXPLORE -fsyntax-only -Icsrc tests/c/strict_compile.c
+	$(BIN)/clang-format --dry-run -Werror $(C_FILES)
+
+lint-c:
+	$(CC) $(C_WARNINGS) -ffreestanding tests/c/strict_compile.c
+	$(CC) $(C_WARNINGS) -DHW_EXPLORE tests/c/strict_compile.c
+	$(CC) $(C_WARNINGS) -DHW_EXPLORE -Inative native/*.c recorder/*.c
+
+docs: $(VENV)/.docs
+	rm -rf build/pages && mkdir -p build/pages
+	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md examples/README.md build/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i csrc/*.h native/*.[ch] recorder/*.[ch] tests/c/*.[ch] src/heapwright/*/*.c src/heapwright/target/driver/*.[ch]
+	$(BIN)/clang-format -i $(C_FILES)
 
 clean:
 	rm -rf build $(VENV) demo

@@ -2,10 +2,10 @@
  *
  *     driver CALLS ARENA_BYTES METADATA_BYTES > first METADATA_BYTES of the arena
  *
- * CALLS is what heapwright.traces.calls.call_records gives, behind the numbers of calls and of slots. Refused objects are
- * skipped, as a replay does. Every object is filled with a pattern that must be there when it is resized or freed. With
- * -DHANDLE_WORDS=N objects move, and references to them, N pointers each, lie ahead of the arena.
- * On stderr: peak, requests refused, blocks in use, the checker's answer, and the number of broken objects.
+ * CALLS is what heapwright.traces.calls.call_records gives, behind the numbers of calls and of slots. Refused objects
+ * are skipped, as a replay does. Every object is filled with a pattern that must be there when it is resized or freed.
+ * With -DHANDLE_WORDS=N objects move, and references to them, N pointers each, lie ahead of the arena. On stderr: peak,
+ * requests refused, blocks in use, the checker's answer, and the number of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def can_build_32_bit(tmp_path: Path) -> bool:
 def word_size(request: pytest.FixtureRequest, tmp_path: Path) -> WordSize:
     if request.param == 32 and not can_build_32_bit(tmp_path):
         message = "the C compiler builds no 32-bit programs: install gcc-multilib"
-        if os.environ.get("CI"):
+        if os.environ.get("CI") and platform.machine() == "x86_64":
             pytest.fail(message)
         pytest.skip(message)
     return 32 if request.param == 32 else 64

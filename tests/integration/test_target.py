@@ -204,7 +204,7 @@ def test_cycles_of_the_stub_are_the_manuals() -> None:
 
 def test_an_emulator_that_counts_wrongly_is_refused() -> None:
     run = feed.Run(np.zeros(0, np.int64), np.zeros(0, bool), {}, (1, 10, 14), 0x5A, True, 0, np.zeros(0, np.uint8))
-    with pytest.raises(HeapwrightError, match=r"self-test failed.*pip install 'unicorn>=2.0.1,<2.1.4'"):
+    with pytest.raises(HeapwrightError, match=r"self-test failed.*pip install 'unicorn>=2.1.3,<2.1.4'"):
         feed.check_stubs(run, CPUS["cortex-m3"], "unicorn 2.1.4", unicorn_backend.REMEDY)
 
 

@@ -20,7 +20,7 @@ from heapwright.target.feed import COUNTS, FEED, STUBS, Input, Run, check_stubs,
 if TYPE_CHECKING:
     from heapwright.target.image import Image
 
-REQUIREMENT = "unicorn>=2.0.1,<2.1.4"
+REQUIREMENT = "unicorn>=2.1.3,<2.1.4"
 REMEDY = f"install one that counts rightly: pip install '{REQUIREMENT}'"
 PAGE = 1 << 16
 _HOOK_MEMORY, _HOOK_BLOCK = (1 << 10) | (1 << 11), 1 << 3
