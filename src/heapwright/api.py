@@ -387,7 +387,7 @@ class Study(_Study):
 
     def __repr__(self) -> str:
         traces = ", ".join(trace.name for trace in self.traces())
-        return f"<Study {self.path}: {len(self.combined.ids):,} recipes on {traces}, {len(self.front())} on the front>"
+        return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
 
     def __getitem__(self, id: str) -> Member:
         """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""

@@ -91,7 +91,7 @@ RECIPES = 12 + len(STAYING)
 
 def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
     done = explore([trace, other], few_recipes(), study_path=path)
-    assert done == Exploration(path, RECIPES, 2 * RECIPES, done.seconds, done.front)
+    assert done == Exploration(path, RECIPES, 2 * RECIPES, done.seconds, True, done.front)
     with Study.open(path) as study:
         assert set(STAYING) <= {name for name in study.combined.zoo_names if name}
         assert [member.id for member in study.front()] == done.front
@@ -130,8 +130,9 @@ def test_resuming_repeats_nothing(trace: Trace, path: Path) -> None:
 def test_a_limit_can_be_lifted_later(trace: Trace, path: Path) -> None:
     some = explore([trace], few_recipes(), study_path=path, strategy="random", limit=5, seed=3)
     assert some.recipes == some.evaluations == 5 + len(STAYING)
+    assert not some.complete
     rest = explore([trace], few_recipes(), study_path=path)
-    assert (rest.recipes, rest.evaluations) == (RECIPES, 7)
+    assert (rest.recipes, rest.evaluations, rest.complete) == (RECIPES, 7, True)
 
 
 def test_random_draws_follow_the_seed(trace: Trace, tmp_path: Path) -> None:
@@ -250,7 +251,7 @@ EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "-o", "s.duckdb"
 
 def test_explore_then_pareto_then_replay(run: Run) -> None:
     explored = json.loads(run(*EXPLORE, "--json").stdout)
-    assert list(explored) == ["study", "recipes", "evaluations", "seconds", "front"]
+    assert list(explored) == ["study", "recipes", "evaluations", "seconds", "complete", "front"]
     assert explored["recipes"] == explored["evaluations"] == 6 + len(STAYING)
     front = json.loads(run("pareto", "s.duckdb", "--json").stdout)
     assert [one["id"] for one in front] == explored["front"]
@@ -272,6 +273,31 @@ def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run) -> None:
     places = ("on the front", "dominated by", "equal to", "not ranked: refused")
     assert all(any(place in line for place in places) for line in last_of_each.values())
     assert run("pareto", "s.duckdb").stdout.splitlines()[2:] == done.stdout.splitlines()[2:-1]
+
+
+def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
+    told = f"{2 + len(STAYING)} of {6 + len(STAYING)} recipes"
+    line = f"heapwright: s.duckdb: partial: {told} were tried; the others may be better\n"
+    explored = run(*EXPLORE, "--limit", "2", "--json")
+    assert explored.stderr.endswith(line)
+    answer = json.loads(explored.stdout)
+    assert answer["complete"] is False
+    heap = f"s.duckdb:{answer['front'][0]}"
+    for words in (["pareto", "s.duckdb"], ["report", "s.duckdb", "-o", "r.html"], ["generate", heap, "-o", "out"]):
+        done = run(*words)
+        assert (done.returncode, done.stderr) == (0, line), words
+    assert f"{told} on first" in run("pareto", "s.duckdb").stdout
+    page = (files / "r.html").read_text()
+    assert f"The exploration is not finished: {told} of its space were tried." in page
+    assert told.replace("recipes", "allocators tried on first") in page
+    assert f"{told} tried" in (files / "out/app_heap.h").read_text()
+    assert run("measure", "s.duckdb", "--front", "none.parquet").stderr.startswith(line)
+
+    whole = run(*EXPLORE, "--json")
+    assert json.loads(whole.stdout)["complete"] is True
+    assert "partial" not in whole.stderr + run("pareto", "s.duckdb").stderr
+    run("report", "s.duckdb", "-o", "r.html")
+    assert "not finished" not in (files / "r.html").read_text()
 
 
 def test_a_space_without_the_zoo_is_explored_and_shown_without_it(run: Run, files: Path) -> None:

@@ -166,10 +166,26 @@ def test_describe_is_the_json_of_pareto(study: Study) -> None:
     assert one["metrics"] == one["traces"]["busy"] == metrics(100, 1000)
 
 
+def test_a_study_tells_whether_it_is_complete(study: Study, path: Path) -> None:
+    assert study.complete is False
+    assert study.tried == "5 of 8"
+    assert study.tuned_for.endswith("; 5 of 8 recipes tried")
+    study.add([result(number, metrics(9, 9)) for number in (5, 6, 7)])
+    assert study.complete is True
+    assert study.tried == "8"
+    study.close()
+    with duckdb.connect(str(path)) as database:
+        database.execute("DELETE FROM meta WHERE key = 'recipes'")
+    with Study.open(path) as older:
+        assert older.complete is None
+        assert older.tried == "8"
+        assert "recipes tried" not in older.tuned_for
+
+
 def test_tuning_of_a_study_heap(study: Study, path: Path) -> None:
     study.close()
     words, measured = tuning(f"{path}:{IDS[0][:6]}")
-    assert words == "busy (3 calls); objectives footprint_bytes, accesses"
+    assert words == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
     assert measured == metrics(100, 1000)
     assert tuning("tlsf") == (None, None)
 

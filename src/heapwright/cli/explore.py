@@ -19,7 +19,7 @@ from heapwright.cli.options import (
     repair_option,
     traces_argument,
 )
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, note_partial, print_json
 
 if TYPE_CHECKING:
     from heapwright.explore.search import Progress
@@ -93,6 +93,8 @@ def command(
             prune=prune,
             progress=show,
         )
+    with Study.open(done.study) as study:
+        note_partial(study)
     if as_json:
         print_json(
             {
@@ -100,6 +102,7 @@ def command(
                 "recipes": done.recipes,
                 "evaluations": done.evaluations,
                 "seconds": round(done.seconds, 3),
+                "complete": done.complete,
                 "front": done.front,
             }
         )

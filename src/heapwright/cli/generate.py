@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, note_partial, print_json
 
 
 @click.command()
@@ -24,10 +24,15 @@ def command(heap: str, prefix: str, output: Path, as_json: bool) -> None:
 
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
     """
+    from heapwright.explore.study import Study
     from heapwright.generate import generate
-    from heapwright.heaps import resolve_recipe, tuning
+    from heapwright.heaps import parse, resolve_recipe, tuning
 
     recipe = resolve_recipe(heap)
+    name = parse(heap)
+    if name.kind == "study":
+        with Study.open(name.first) as study:
+            note_partial(study)
     tuned_for, metrics = tuning(heap)
     files = generate(recipe, output, prefix, tuned_for, metrics)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from heapwright.cli.options import objectives_option, repair_option
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, note_partial, print_json
 
 _CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
 
@@ -55,8 +55,11 @@ def command(
         raise click.UsageError("--beside goes with --front: without it, give the other heap a command of its own")
     if front:
         from heapwright.explore.on_target import measure_front
+        from heapwright.explore.study import Study
         from heapwright.heaps import resolve_on_target
 
+        with Study.open(heap) as study:
+            note_partial(study)
         found = measure_front(
             heap,
             traces,

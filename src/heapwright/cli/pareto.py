@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from heapwright.cli.options import objectives_option
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, note_partial, print_json
 
 
 @click.command()
@@ -33,6 +33,7 @@ def command(
     with Study.open(study_path) as study:
         keys = parse_objectives(objectives) if objectives is not None else study.objectives
         chosen = [study.pick(pick, keys)] if pick else study.front(keys)
+        note_partial(study)
         if as_json:
             print_json(study.describe(chosen))
         elif pick:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, note_partial, print_json
 
 
 @click.command()
@@ -31,8 +31,12 @@ def command(
     """
     if plots and no_plots:
         raise click.UsageError("--plots and --no-plots exclude each other")
-    from heapwright.report import write_report
+    from heapwright.explore.study import Study
+    from heapwright.report import is_study, write_report
 
+    if is_study(source):
+        with Study.open(source) as study:
+            note_partial(study)
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
     page, *drawn = write_report(source, output, heaps, folder)
     if as_json:

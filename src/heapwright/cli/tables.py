@@ -98,7 +98,7 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
     zoo = [row(standing.candidate, _standing(standing)) for standing in standings]
     traces = ", ".join(trace.name for trace in study.traces())
     size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
-    title = f"Front ({size}){' and zoo' if zoo else ''}: {len(study.combined.ids):,} recipes on {traces}\n"
+    title = f"Front ({size}){' and zoo' if zoo else ''}: {study.tried} recipes on {traces}\n"
     headings = ["heap", *map(_heading, keys), *held_out.values(), "recipe; zoo: against the front" if zoo else "recipe"]
     _print_with_remarks(title, headings, [members, zoo] if zoo else [members])
 

@@ -63,12 +63,14 @@ class Exploration:
     """What an exploration did: the study's file, the recipes it holds for all traces, replays, time, the front's ids.
 
     ``evaluations`` and ``seconds`` are this run's alone; a resumed exploration repeats nothing that is stored.
+    ``complete`` says whether these are all recipes of the space.
     """
 
     study: Path
     recipes: int
     evaluations: int
     seconds: float
+    complete: bool
     front: list[str]
 
 
@@ -142,7 +144,8 @@ def explore(
             zoo = [candidate.id for candidate in chosen if candidate.zoo_name]
             run.evaluate([candidates[id] for id in dict.fromkeys(front + zoo)], held_out, held_out=True)
         seconds = time.perf_counter() - start
-        return Exploration(study.path, len(study.combined.ids), run.evaluated, seconds, front)
+        recipes = len(study.combined.ids)
+        return Exploration(study.path, recipes, run.evaluated, seconds, recipes == len(candidates), front)
 
 
 def _check_names(traces: Sequence[Trace]) -> None:

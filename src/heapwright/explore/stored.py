@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from heapwright.errors import HeapwrightError
 from heapwright.files import database
@@ -39,7 +39,9 @@ TARGET = {"setting": "VARCHAR", "recipe": "VARCHAR", "trace": "VARCHAR", "detail
 
 
 class Meta(BaseModel):
-    """The table `meta`: digests of space and energy table, and the target CPU's setting where there is one."""
+    """The table `meta`: digests of space and energy table, the target CPU's setting where there is one, and how many
+    recipes the space has, which older files do not tell.
+    """
 
     model_config = ConfigDict(strict=True)
 
@@ -49,6 +51,7 @@ class Meta(BaseModel):
     objectives: Annotated[list[str], AfterValidator(lambda keys: list(parse_objectives(keys)))]
     space: str
     energy_table: str
+    recipes: Annotated[int, Field(ge=1)] | None = None
     target: str | None = None
 
 

@@ -61,11 +61,15 @@ class TraceInfo:
 
 @dataclass(frozen=True)
 class Identity:
-    """What has to be equal for results to belong to one study: its traces, objectives, space and energy table."""
+    """What has to be equal for results to belong to one study: its traces, objectives, space and energy table.
+
+    ``recipes`` is how many the space has.
+    """
 
     traces: tuple[TraceInfo, ...]
     objectives: tuple[str, ...]
     space: str
+    recipes: int
     energy_table: str
 
     @classmethod
@@ -76,7 +80,7 @@ class Identity:
         infos = tuple(TraceInfo.of(trace) for trace in traces)
         space = hashlib.sha256("\n".join(sorted(recipe_ids)).encode()).hexdigest()
         table = hashlib.sha256(repr((energy.sizes, energy.read_pj, energy.write_pj)).encode()).hexdigest()
-        return cls(infos, tuple(objectives), space, table)
+        return cls(infos, tuple(objectives), space, len(recipe_ids), table)
 
 
 @dataclass(frozen=True)
@@ -241,7 +245,7 @@ class Study:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """Format version, heapwright version, time of creation, objectives, digests of space and energy table."""
+        """Format version, heapwright version, time of creation, objectives, the space's digest and size, and more."""
         with self._reading() as connection:
             return read_meta(connection, str(self.path))
 
@@ -251,10 +255,22 @@ class Study:
         return tuple(self.meta["objectives"])
 
     @property
+    def complete(self) -> bool | None:
+        """Whether every recipe of the space has been tried on every trace; None where an older file does not tell."""
+        return len(self.combined.ids) == self.meta["recipes"] if "recipes" in self.meta else None
+
+    @property
+    def tried(self) -> str:
+        """How many recipes have been tried on every trace, and of how many if some are left: "662 of 12,280"."""
+        count = f"{len(self.combined.ids):,}"
+        return f"{count} of {self.meta['recipes']:,}" if self.complete is False else count
+
+    @property
     def tuned_for(self) -> str:
-        """The traces and the objectives, in words."""
+        """The traces and the objectives, in words, and how many recipes were tried if some are left."""
         traces = ", ".join(f"{trace.name} ({trace.events:,} calls)" for trace in self.traces())
-        return f"{traces}; objectives {', '.join(self.objectives)}"
+        left = f"; {self.tried} recipes tried" if self.complete is False else ""
+        return f"{traces}; objectives {', '.join(self.objectives)}{left}"
 
     def traces(self, held_out: bool = False) -> list[TraceInfo]:
         """The traces explored on, or those held out, in the order they were given."""
@@ -543,6 +559,7 @@ def _create(connection: database.Connection, identity: Identity) -> None:
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "objectives": identity.objectives,
         "space": identity.space,
+        "recipes": identity.recipes,
         "energy_table": identity.energy_table,
     }
     connection.begin()

@@ -46,20 +46,28 @@ def write_report(
     return [output, *written]
 
 
-def _content(source: Path, heaps: Sequence[str]) -> Content:
-    with source.open("rb") as file:
-        start = file.read(12)
-    if start[:4] == PARQUET:
-        from heapwright.report.trace_content import trace_content
-        from heapwright.traces.trace import Trace
+def is_study(path: Path) -> bool:
+    """Whether the file begins as a study does. Raises OSError where it cannot be read."""
+    return _start(path)[8:12] == DUCKDB
 
-        return trace_content(Trace.read(source), heaps)
-    if start[8:12] == DUCKDB:
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(12)
+
+
+def _content(source: Path, heaps: Sequence[str]) -> Content:
+    if is_study(source):
         from heapwright.explore.study import Study
         from heapwright.report.study_content import study_content
 
         with Study.open(source) as study:
             return study_content(study, heaps)
+    if _start(source)[:4] == PARQUET:
+        from heapwright.report.trace_content import trace_content
+        from heapwright.traces.trace import Trace
+
+        return trace_content(Trace.read(source), heaps)
     raise HeapwrightError(
         f"{source}: neither a study nor a trace; heapwright explore makes one, heapwright record the other"
     )

@@ -61,11 +61,11 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
         refused = f"{given_up:,} given up: they could not reach the front"
     return Content(
         title=names,
-        lead=f"{tried:,} allocators tried on {names}, judged by {_listed(list(map(words, study.objectives)))}. "
+        lead=f"{study.tried} allocators tried on {names}, judged by {_listed(list(map(words, study.objectives)))}. "
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
             *(_fact(key, balanced, standings) for key in study.objectives),
-            Fact("Recipes tried", f"{tried:,}", refused),
+            Fact("Recipes tried", study.tried, refused),
             Fact(
                 "On the front", f"{len(front):,}", f"beside {len(standings)} allocators of the zoo" if standings else ""
             ),
@@ -337,6 +337,8 @@ def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
         f"Page by Heapwright {__version__}. Traces: {traces}.",
         "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes.",
     ]
+    if study.complete is False:
+        lines.append(f"The exploration is not finished: {study.tried} recipes of its space were tried.")
     if drawn < admitted:
         lines.append(f"{drawn:,} of {admitted:,} recipes are drawn: of those that would cover each other, one.")
     return lines
