@@ -20,7 +20,17 @@ from heapwright.explore.search import DEFAULT_OBJECTIVES, Progress, Strategy
 from heapwright.explore.search import explore as _explore
 from heapwright.explore.study import Candidate, Pick
 from heapwright.explore.study import Study as _Study
-from heapwright.heaps import Heap, RecipeHeap, fit_each, replay_each, resolve, resolve_on_target, resolve_recipe, tuning
+from heapwright.heaps import (
+    Arenas,
+    Heap,
+    RecipeHeap,
+    fit_each,
+    replay_each,
+    resolve,
+    resolve_on_target,
+    resolve_recipe,
+    tuning,
+)
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
@@ -289,16 +299,30 @@ class Fit:
         trace, heap: their names.
         smallest_arena_bytes: the smallest arena that serves the whole trace, control data counted; None where none
             does, or the heap lives in no arena.
+        safe_arena_bytes: the least arena such that it and every larger one serve it.
+        safe_proved: whether that is proved; else `safe_tried` larger arenas were tried, and all served.
+        reach_bytes: the largest arena that the heap can use; None where nothing bounds it.
         error: why a foreign heap has no arena; None for every other.
     """
 
     trace: str
     heap: str
     smallest_arena_bytes: int | None
+    safe_arena_bytes: int | None
+    safe_tried: int | None
+    safe_proved: bool | None
+    reach_bytes: int | None
     error: str | None = None
 
+    @classmethod
+    def of(cls, trace: str, heap: str, found: Arenas) -> Fit:
+        """Name what `heapwright.heaps.fit_each` found."""
+        size, tried, proved = found.safe if found.safe else (None, None, None)
+        return cls(trace, heap, found.smallest, size, tried, proved, found.reach, found.error)
+
     def __repr__(self) -> str:
-        return f"<Fit of {self.heap} on {self.trace}: {self.error or _number(self.smallest_arena_bytes) + ' bytes'}>"
+        arenas = f"smallest {_number(self.smallest_arena_bytes)}, safe {_number(self.safe_arena_bytes)} bytes"
+        return f"<Fit of {self.heap} on {self.trace}: {self.error or arenas}>"
 
 
 @overload
@@ -325,7 +349,7 @@ def fit(
     step: int | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]:
-    """Find the smallest arena that serves a whole trace.
+    """Find the smallest and the safe arena for a whole trace.
 
     Args:
         traces, heaps: one of each, or lists of them.
@@ -337,9 +361,9 @@ def fit(
     """
     named = _named(heaps)
     found = [
-        Fit(trace.name, name, size, error)
+        Fit.of(trace.name, name, arenas)
         for trace in (_trace(one, repair) for one in _listed(traces))
-        for name, (size, error) in fit_each(trace, named, step=step).items()
+        for name, arenas in fit_each(trace, named, step=step).items()
     ]
     return _alone(found, traces, heaps)
 

@@ -17,6 +17,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.replay import replay
+from heapwright.replay.safe import SafeArena, safe_arena
 from heapwright.replay.smallest import fit
 from heapwright.zoo import catalogue
 
@@ -45,6 +46,13 @@ class Heap(Timed, Protocol):
     def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
         """Smallest arena in bytes, rounded up to a multiple of `step`, that serves the whole trace; None: none does."""
 
+    def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """The least arena such that it and every larger one serve the whole trace; None: none does."""
+
+    @property
+    def reach_bytes(self) -> int | None:
+        """Largest arena that the heap can use; None where nothing bounds it, or nobody knows."""
+
 
 @dataclass(frozen=True)
 class RecipeHeap:
@@ -64,6 +72,15 @@ class RecipeHeap:
     def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
         """See `Heap.fit`."""
         return fit(trace, self.recipe, step=step)
+
+    def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """See `heapwright.replay.safe.safe_arena`."""
+        return safe_arena(trace, self.recipe, step=step)
+
+    @property
+    def reach_bytes(self) -> int | None:
+        """See `Heap.reach_bytes`."""
+        return self.recipe.reach
 
     def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
         """The recipe's generated code; it takes the arena it needs."""
@@ -233,17 +250,25 @@ def replay_each(
     return outcomes
 
 
-def fit_each(
-    trace: Trace, heaps: Mapping[str, Heap], *, step: int | None = None
-) -> dict[str, tuple[int | None, str | None]]:
-    """Smallest arena of every heap on the trace, and None; a foreign heap that fails has None and the reason.
+@dataclass(frozen=True)
+class Arenas:
+    """The arenas of a heap for a trace, in bytes; all None where it failed, and why it failed."""
+
+    smallest: int | None
+    safe: SafeArena | None
+    reach: int | None
+    error: str | None = None
+
+
+def fit_each(trace: Trace, heaps: Mapping[str, Heap], *, step: int | None = None) -> dict[str, Arenas]:
+    """Smallest and safe arena of every heap on the trace; a foreign heap that fails has the reason.
 
     Raises HeapwrightError where a heap cannot be built.
     """
-    found: dict[str, tuple[int | None, str | None]] = {}
+    found: dict[str, Arenas] = {}
     for name, heap in heaps.items():
         try:
-            found[name] = (heap.fit(trace, step=step), None)
+            found[name] = Arenas(heap.fit(trace, step=step), heap.safe_arena(trace, step=step), heap.reach_bytes)
         except ForeignHeapError as error:
-            found[name] = (None, str(error))
+            found[name] = Arenas(None, None, None, str(error))
     return found

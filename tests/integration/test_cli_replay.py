@@ -87,7 +87,8 @@ def test_replay_is_deterministic_and_measures_on_request(run: Run) -> None:
     metrics = output(run(*plain, "--time", "--fit"))[0]["metrics"]
     assert metrics["ns_per_event"] > 0
     (fitted,) = output(run("fit", "a.parquet", "--heap", "tlsf", "--json"))
-    assert fitted == {"trace": "a", "heap": "tlsf", "smallest_arena_bytes": metrics["smallest_arena_bytes"]}
+    assert fitted["smallest_arena_bytes"] == metrics["smallest_arena_bytes"] <= fitted["safe_arena_bytes"]
+    assert (fitted["safe_tried"], fitted["safe_proved"], fitted["reach_bytes"]) == (1000, False, 1 << 30)
 
 
 def test_a_fitted_arena_serves_and_less_does_not(run: Run) -> None:

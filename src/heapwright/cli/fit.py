@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +17,9 @@ from heapwright.cli.options import (
     word_size_option,
 )
 from heapwright.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from heapwright.api import Fit
 
 
 @click.command()
@@ -32,20 +37,44 @@ def command(
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Find the smallest arena that serves a whole trace, control data counted."""
+    """Find the arena to reserve: the smallest that serves a whole trace, and the least from which on every one does.
+
+    Both count control data. Where nothing proves that larger arenas serve, many are tried.
+    """
+    from heapwright import api
     from heapwright.heaps import fit_each
 
     named = read_heaps(heaps, word_size)
-    found = {trace.name: fit_each(trace, named, step=step) for trace in read_traces(traces, repair)}
-    rows = [(trace, heap, *fitted) for trace, sizes in found.items() for heap, fitted in sizes.items()]
+    found = [
+        api.Fit.of(trace.name, heap, arenas)
+        for trace in read_traces(traces, repair)
+        for heap, arenas in fit_each(trace, named, step=step).items()
+    ]
     if as_json:
-        keys = ("trace", "heap", "smallest_arena_bytes", "error")
-        print_json([dict(zip(keys, row if row[-1] else row[:-1], strict=False)) for row in rows])
+        rows = [dataclasses.asdict(fit) for fit in found]
+        print_json([row if row["error"] else {key: row[key] for key in row if key != "error"} for row in rows])
         return
     from heapwright.cli.tables import number, print_table
 
-    cells = [[trace, heap, number("smallest_arena_bytes", size)] for trace, heap, size, _ in rows]
-    print_table("Smallest arenas", ["trace", "heap", "bytes"], [cells], left=("trace", "heap"))
-    for *_, error in rows:
-        if error:
-            click.echo(f"No arena: {error}")
+    cells = [
+        [
+            fit.trace,
+            fit.heap,
+            number("smallest_arena_bytes", fit.smallest_arena_bytes),
+            number("safe_arena_bytes", fit.safe_arena_bytes),
+            _how_sure(fit),
+            "-" if fit.reach_bytes is None else f"{fit.reach_bytes:,}",
+        ]
+        for fit in found
+    ]
+    headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reach"]
+    print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
+    for fit in found:
+        if fit.error:
+            click.echo(f"No arena: {fit.error}")
+
+
+def _how_sure(fit: Fit) -> str:
+    if fit.safe_arena_bytes is None:
+        return "-"
+    return "proved" if fit.safe_proved else f"{fit.safe_tried:,} larger ones tried"

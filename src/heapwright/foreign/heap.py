@@ -13,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from heapwright.foreign.adapter import BYTES, Adapter, WordSize
 from heapwright.foreign.source import calls, interface
 from heapwright.host.timing import Bench, Program, find_compiler
 from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.safe import SafeArena, search
 from heapwright.replay.smallest import fit_steps, smallest_arena
 from heapwright.traces.validation import FREE, OP_NAMES
 
@@ -41,6 +42,7 @@ DRIVER = Path(__file__).with_name("driver.c")
 LEAST_AMPLE = 1 << 16
 COMPILED_STEPS = 32
 """Fineness of the search for the smallest arena of a heap that is compiled anew for each size, see `smallest_arena`."""
+SAFE_TRIES, COMPILED_SAFE_TRIES = 64, 16
 SECONDS, SECONDS_A_CALL = 60.0, 1e-4
 """How long a replay may take by default: so much, and so much more for each call."""
 
@@ -297,15 +299,18 @@ class ForeignHeap:
         if not self.has_arena or ample.failed or ample.arena is None:
             return None
 
+        low = max(trace.lower_bound(self.align), self.adapter.min_arena)
+        steps = COMPILED_STEPS if self.adapter.array else fit_steps(trace)
+        return smallest_arena(self._serves(trace), low, ample.footprint or low, step or self.unit, ample.arena, steps)
+
+    def _serves(self, trace: Trace) -> Callable[[int], bool]:
         def serves(size: int) -> bool:
             try:
                 return not self.run(trace, size, mode="serves").failed
             except ForeignHeapError:
                 return False
 
-        low = max(trace.lower_bound(self.align), self.adapter.min_arena)
-        steps = COMPILED_STEPS if self.adapter.array else fit_steps(trace)
-        return smallest_arena(serves, low, ample.footprint or low, step or self.unit, ample.arena, steps)
+        return serves
 
     # ---- what a caller asks for ------------------------------------------------------------------------------------
 
@@ -333,6 +338,23 @@ class ForeignHeap:
         Raises ForeignHeapError where the heap fails even in an ample arena, HeapwrightError where it cannot be built.
         """
         return self.smallest_arena(trace, self.ample_run(trace), step)
+
+    def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """The least arena such that it and every larger one tried serve the whole trace; None as for `fit`.
+
+        Each arena is a run of a process, or even a compile, so `SAFE_TRIES` or `COMPILED_SAFE_TRIES` are tried.
+        """
+        ample = self.ample_run(trace)
+        smallest = self.smallest_arena(trace, ample, step)
+        if smallest is None:
+            return None
+        tries = COMPILED_SAFE_TRIES if self.adapter.is_sized else SAFE_TRIES
+        return search(self._serves(trace), smallest, step or self.unit, self.adapter.max_arena, tries)
+
+    @property
+    def reach_bytes(self) -> int | None:
+        """None: nobody knows how far somebody else's headers and links reach."""
+        return None
 
     def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
         """The program that `bench` times, in an arena of so many bytes; None is ample.

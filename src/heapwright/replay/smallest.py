@@ -98,6 +98,16 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | 
     if found.failed:
         return None
     unit = step or recipe.align
+    serves = server(trace, recipe, struct)
+    exact = high_water_mark(struct, found)
+    low = max(int(struct.fixed_end), trace.lower_bound(recipe.align))
+    steps = fit_steps(trace) if depends_on_arena(recipe) else 0
+    enough = smallest_arena(serves, low, exact, unit, steps=steps)
+    return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
+
+
+def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
+    """Whether an arena of so many bytes serves the whole trace; a run ends at the first refusal."""
     calls = trace.calls
 
     def serves(size: int) -> bool:
@@ -107,8 +117,18 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | 
         explain(min(code, 0), recipe, struct, size)
         return bool(code)
 
-    exact = int(struct.fixed_end + found.shared)
-    low = max(int(struct.fixed_end), trace.lower_bound(recipe.align))
-    depends = any(isinstance(pool, General) and pool.top == "list" and not pool.region for pool in recipe.pools)
-    enough = smallest_arena(serves, low, exact, unit, steps=fit_steps(trace) if depends else 0)
-    return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
+    return serves
+
+
+def high_water_mark(struct: Any, found: Any) -> int:
+    """Bytes of the arena that a run in an ample one has used."""
+    return int(struct.fixed_end + found.shared)
+
+
+def depends_on_arena(recipe: Recipe) -> bool:
+    """Whether what goes where depends on the arena's size although no request was refused.
+
+    So it is where all memory is one free block from the start: searches meet that block, and its size. Every other heap
+    meets the end of the arena only where it would grow beyond it, and does the same in all arenas that are larger.
+    """
+    return any(isinstance(pool, General) and pool.top == "list" and not pool.region for pool in recipe.pools)

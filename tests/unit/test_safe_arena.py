@@ -1,0 +1,143 @@
+"""The safe arena: every larger one serves, and the search says what it has seen."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from recipes_random import random_recipes
+
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import run
+from heapwright.replay.safe import LEAST_TRIES, SafeArena, safe_arena, search
+from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, server
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def broker() -> Trace:
+    whole = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
+    return Trace.from_columns(op=whole.op[:4000], id=whole.id[:4000], size=whole.size[:4000], name="broker")
+
+
+def refusing(trace: Trace, recipe: Recipe, start: int, count: int) -> list[int]:
+    """Those of `count` arenas from `start` to twice that refuse a request of the trace."""
+    serves = server(trace, recipe, policy_struct(recipe))
+    draw = random.Random(99)
+    sizes = {start + draw.randrange(start) // recipe.align * recipe.align for _ in range(count)}
+    return sorted(size for size in {start, *sizes} if not serves(size))
+
+
+def churn(sizes: list[int], share: float) -> Trace:
+    """1,200 calls that draw their sizes from a list; `share` of them free an object drawn from the live ones."""
+    draw = random.Random(5)
+    op, id, size, live = [], [], [], []
+    for _ in range(1200):
+        if live and draw.random() < share:
+            op.append(3)
+            id.append(live.pop(draw.randrange(len(live))))
+            size.append(0)
+        else:
+            op.append(0)
+            id.append(len(op))
+            size.append(draw.choice(sizes))
+            live.append(len(op))
+    return Trace.from_columns(op=op, id=id, size=size, name="churn")
+
+
+def test_a_lucky_arena_is_not_safe() -> None:
+    """TLSF's fresh memory is a free block among others: what goes where depends on how large it is."""
+    trace, tlsf = churn([24, 40, 56, 120, 200, 333, 700, 2000], 0.49), catalogue.load("tlsf")
+    smallest, found = fit(trace, tlsf), safe_arena(trace, tlsf)
+    assert found == SafeArena(28_472, 1000, proved=False)
+    assert smallest == 25_320
+    assert refusing(trace, tlsf, smallest, 100) != []
+    assert refusing(trace, tlsf, found.bytes, 1000) == []
+
+
+@pytest.mark.parametrize("name", ["victim-bins", "lea-2.7.2", "drr-proposed", "kingsley", "binary-buddy"])
+def test_fresh_memory_taken_last_proves_it(broker: Trace, name: str) -> None:
+    recipe = catalogue.load(name)
+    found = safe_arena(broker, recipe)
+    assert found is not None
+    assert found.proved
+    assert refusing(broker, recipe, found.bytes, 40) == []
+    serves = server(broker, recipe, policy_struct(recipe))
+    assert not serves(found.bytes - recipe.align), "the next smaller one does not serve"
+
+
+def test_random_heaps_do_the_same_in_every_arena_above_their_high_water_mark() -> None:
+    whole = Trace.read(EXAMPLES / "lighttpd_server.parquet")
+    trace = Trace.from_columns(op=whole.op[:1500], id=whole.id[:1500], size=whole.size[:1500])
+    tried = 0
+    for recipe in random_recipes(130, seed=3):
+        struct = policy_struct(recipe)
+        found, _ = run(trace, recipe, struct, None)
+        if found.failed or depends_on_arena(recipe):
+            continue
+        safe = safe_arena(trace, recipe)
+        assert safe is not None
+        assert safe.bytes <= high_water_mark(struct, found) + recipe.align
+        assert refusing(trace, recipe, safe.bytes, 40) == [], recipe
+        tried += 1
+    assert tried > 30
+
+
+def test_a_lucky_arena_below_the_mark_is_not_taken_for_safe() -> None:
+    """Quick lists that are flushed before growing may save a heap near its end, in one arena and not in the next."""
+    trace = churn([24, 40, 56, 120, 200, 333, 700], 0.48)
+    recipe = Recipe.parse(
+        """
+        [[pool]]
+        kind = "quick"
+        sizes = [24, 40, 56, 120]
+        flush = "before-growing"
+        flush_share = 0.5
+        [[pool]]
+        kind = "general"
+        bins = "exact"
+        fit = "best"
+        coalesce = "deferred"
+        """
+    )
+    safe = safe_arena(trace, recipe)
+    smallest = fit(trace, recipe)
+    assert safe is not None and smallest is not None
+    assert smallest <= safe.bytes
+    assert refusing(trace, recipe, safe.bytes, 300) == []
+
+
+def test_what_no_arena_serves_has_none(broker: Trace) -> None:
+    assert safe_arena(broker, catalogue.load("fixed-pool")) is None
+
+
+def test_the_step_is_a_multiple(broker: Trace) -> None:
+    found = safe_arena(broker, catalogue.load("victim-bins"), step=256)
+    assert found is not None
+    assert found.bytes % 256 == 0
+    plain = safe_arena(broker, catalogue.load("victim-bins"))
+    assert plain is not None
+    assert found.bytes - 256 < plain.bytes <= found.bytes
+
+
+def test_search_goes_above_the_last_failure_it_meets() -> None:
+    failing = {1_040, 1_200, *range(1_504, 1_600, 8)}
+    seen = []
+
+    def serves(size: int) -> bool:
+        seen.append(size)
+        return size not in failing
+
+    assert search(serves, 1_000, 8, 1 << 20, tries=400) == SafeArena(1_600, 400, proved=False)
+    assert max(seen) <= 2 * 1_600
+
+
+def test_search_stays_within_reach() -> None:
+    seen = []
+    assert search(lambda size: seen.append(size) is None, 1_000, 8, 1_400, tries=LEAST_TRIES).bytes == 1_000
+    assert max(seen) < 1_400
