@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from heapwright.api import (
+        copies,
+        cut,
         explore,
         fit,
         generate,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = [
     "HeapwrightError",
     "__version__",
+    "copies",
+    "cut",
     "explore",
     "fit",
     "generate",

@@ -12,6 +12,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -35,6 +36,9 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.target.image import Heap as TargetHeap
+from heapwright.traces.copies import Kind as CopyKind
+from heapwright.traces.copies import copies as _copies
+from heapwright.traces.cut import cut as _cut
 from heapwright.traces.record import Recording
 from heapwright.traces.record import record as _record
 from heapwright.traces.trace import Trace
@@ -150,6 +154,43 @@ def workload(name: str, packets: PacketTable | PathLike | None = None, **options
     if packets is None:
         raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")
     return make(packets if isinstance(packets, PacketTable) else PacketTable.read(packets), **options)
+
+
+@_one_line
+def copies(
+    trace: AnyTrace,
+    count: int = 10,
+    *,
+    kinds: Sequence[str | CopyKind] | None = None,
+    seed: int = 0,
+    repair: bool = False,
+) -> list[Trace]:
+    """Make perturbed copies of a trace: what the same program might have asked on another day.
+
+    Args:
+        trace: the original.
+        count: copies in all, the kinds in turn.
+        kinds: "sizes", "lifetimes", "streams", "blocks", "load", or instances of the classes of
+            `heapwright.traces.copies` with parameters of your own; None is all.
+        seed: another seed, other copies.
+        repair: drop the invalid calls of a trace that is read.
+
+    See `heapwright.traces.copies.copies` for their names and metadata, docs/traces.md for what each keeps.
+    """
+    return _copies(_trace(trace, repair), count, kinds=kinds, seed=seed)
+
+
+@_one_line
+def cut(
+    trace: AnyTrace,
+    *,
+    first: int | timedelta | None = None,
+    last: int | timedelta | None = None,
+    close: bool = True,
+    repair: bool = False,
+) -> Trace:
+    """Return the first or last calls of a trace, or those of a time; see `heapwright.traces.cut.cut`."""
+    return _cut(_trace(trace, repair), first=first, last=last, close=close)
 
 
 # ---- heaps ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from heapwright.version import __version__
 COMMANDS = {
     "record": "Record the heap calls of an unmodified program.",
     "import": "Turn a packet capture into a Parquet table.",
+    "trace": "Look at a trace, cut it, or make perturbed copies of it.",
     "profile": "Characterise what a trace or a packet table asks of memory.",
     "workload": "Make a trace of what a network application asks of its heap.",
     "zoo": "List the named allocators, or print one.",

@@ -1,0 +1,162 @@
+"""`heapwright trace`: look at a trace, cut it, or make perturbed copies of it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heapwright.cli.group import Group
+from heapwright.cli.options import read_traces, repair_option
+from heapwright.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from heapwright.traces.trace import Trace
+
+KINDS = ("sizes", "lifetimes", "streams", "blocks", "load")
+
+_trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
+
+
+class _Length(click.ParamType[Any]):
+    """A number of calls, or with "s" behind it a number of seconds."""
+
+    name = "length"
+
+    def convert(
+        self, value: str | int | timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | timedelta:
+        """See `click.ParamType.convert`."""
+        if not isinstance(value, str):
+            return value
+        if re.fullmatch(r"\d+", value):
+            return int(value)
+        if not re.fullmatch(r"\d+(\.\d+)?s", value):
+            self.fail(f"{value}: give calls, as 5000, or seconds, as 2.5s", param, ctx)
+        return timedelta(seconds=float(value[:-1]))
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Look at a trace, cut it, or make perturbed copies of it."""
+
+
+@command.command()
+@click.argument("paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@repair_option
+@json_option
+def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
+    """Print what is in TRACE: calls, threads, peaks, phases, metadata. `heapwright profile` tells more of one."""
+    found = [_facts(trace) for trace in read_traces(paths, repair)]
+    if as_json:
+        print_json(found)
+        return
+    for facts in found:
+        seconds = "no times" if facts["seconds"] is None else f"{facts['seconds']:,.1f} s"
+        labels = "".join(f", {len(facts[key])} {key}" for key in ("phases", "sites") if facts[key])
+        click.echo(f"{facts['trace']}: {facts['calls']:,} calls, {seconds}, threads: {facts['threads']}{labels}")
+        click.echo(f"  peak {facts['requested_peak_bytes']:,} B live, {facts['live_objects_peak']:,} objects")
+        for key, value in facts["metadata"].items():
+            click.echo(f"  {key}: {value}")
+
+
+def _facts(trace: Trace) -> dict[str, Any]:
+    return {
+        "trace": trace.name,
+        "calls": len(trace),
+        "seconds": trace.seconds,
+        "threads": len(set(trace.tid.tolist())),
+        "requested_peak_bytes": trace.peak_live_bytes,
+        "live_objects_peak": trace.peak_live_objects,
+        "phases": [name for name in trace.phases if name],
+        "sites": [name for name in trace.sites if name],
+        "metadata": trace.metadata,
+    }
+
+
+@command.command()
+@_trace_argument
+@click.option("--first", type=_Length(), metavar="LENGTH", help="Keep the first LENGTH: calls, as 5000, or 2.5s.")
+@click.option("--last", type=_Length(), metavar="LENGTH", help="Keep the last LENGTH.")
+@click.option("--leave-live", is_flag=True, help="Leave live what is live at the end, rather than free it there.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The Parquet trace to write.")
+@repair_option
+@json_option
+def cut(
+    path: Path,
+    first: int | timedelta | None,
+    last: int | timedelta | None,
+    leave_live: bool,
+    output: Path,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Write the first or last calls of TRACE, or those of its first or last seconds.
+
+    Calls on objects born before the part are left out: it begins with an empty heap.
+    """
+    from heapwright.traces.cut import cut as cut_trace
+
+    if (first is None) == (last is None):
+        raise click.UsageError("Give either --first or --last.")
+    (trace,) = read_traces([path], repair)
+    part = cut_trace(trace, first=first, last=last, close=not leave_live)
+    part.write(output)
+    _tell([(part, output)], as_json)
+
+
+@command.command()
+@_trace_argument
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(KINDS),
+    multiple=True,
+    help="Only copies of this kind; may be repeated. Default: all kinds in turn.",
+)
+@click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Copies in all.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed, other copies.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="The folder to write to, made if missing."
+)
+@repair_option
+@json_option
+def copies(
+    path: Path, kinds: tuple[str, ...], count: int, seed: int, output: Path, repair: bool, as_json: bool
+) -> None:
+    """Write perturbed copies of TRACE: what the same program might have asked on another day.
+
+    What each kind changes and keeps: docs/traces.md.
+    """
+    from heapwright.traces.copies import copies as copies_of
+
+    (trace,) = read_traces([path], repair)
+    output.mkdir(parents=True, exist_ok=True)
+    written = []
+    for copy in copies_of(trace, count, kinds=kinds or None, seed=seed):
+        written.append((copy, output / f"{copy.name}.parquet"))
+        copy.write(written[-1][1])
+    _tell(written, as_json)
+
+
+def _tell(written: list[tuple[Trace, Path]], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {
+                    "output": str(path),
+                    "calls": len(trace),
+                    "requested_peak_bytes": trace.peak_live_bytes,
+                    "live_objects_peak": trace.peak_live_objects,
+                    "metadata": trace.metadata,
+                }
+                for trace, path in written
+            ]
+        )
+        return
+    for trace, path in written:
+        peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
+        click.echo(f"{path}: {len(trace):,} calls, {peak}")

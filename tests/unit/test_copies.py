@@ -1,0 +1,287 @@
+"""Perturbed copies: what every kind keeps, that they are drawn from the seed alone, and parts of a trace."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from traces_random import random_trace
+
+import heapwright as hw
+from heapwright.cli.trace import KINDS as CHOICES
+from heapwright.traces.copies import KINDS, STANDARD, Blocks, Kind, Lifetimes, Load, Sizes, Streams, copies
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, REALLOC
+
+BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
+
+shares = st.floats(0.01, 0.99)
+kinds = st.one_of(
+    st.builds(Sizes, shares),
+    st.builds(Lifetimes, shares, st.floats(0.01, 20)),
+    st.builds(Streams, shares),
+    st.builds(Blocks, st.integers(2, 60), st.integers(1, 8)),
+    st.builds(Load, st.integers(2, 4), shares),
+)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Random traces with every kind of call, reused ids, threads, sites, phases, and times or none."""
+    rng = random.Random(draw(st.integers(0, 10_000)))
+    plain = random_trace(rng, draw(st.integers(1, 300)), live=draw(st.sampled_from((2, 20, 200))))
+    calls = len(plain)
+    reused = plain.calls.slot
+    times = np.sort([rng.randrange(10**6) for _ in range(calls)]) if draw(st.booleans()) else None
+    phase = np.sort([rng.randrange(3) for _ in range(calls)])
+    site = [rng.randrange(4) for _ in range(calls)]
+    return Trace.from_columns(
+        op=plain.op,
+        id=reused,
+        size=plain.size,
+        align=plain.align,
+        ts_us=times,
+        tid=[rng.randrange(2) for _ in range(calls)],
+        phase=phase,
+        phases=("start", "work", "end"),
+        site=site,
+        sites=("a", "b", "c", "d"),
+        name="app",
+        metadata={"pointer_bytes": "4"},
+    )
+
+
+def one_copy(trace: Trace, kind: Kind, seed: int = 0) -> Trace:
+    (copy,) = copies(trace, 1, kinds=[kind], seed=seed)
+    return copy
+
+
+def lives(trace: Trace) -> list[tuple[tuple[int, ...], ...]]:
+    """Every object's calls in order, as operation, size and alignment; the objects sorted."""
+    objects, count = trace.objects()
+    found: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
+    for object_, op, size, align in zip(objects, trace.op, trace.size, trace.align, strict=True):
+        found[object_].append((int(op), 0 if op == FREE else int(size), int(align)))
+    return sorted(tuple(one) for one in found)
+
+
+def operations(trace: Trace) -> list[tuple[int, ...]]:
+    return sorted(tuple(call[0] for call in one) for one in lives(trace))
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces(), kinds, st.integers(0, 99))
+def test_every_copy_is_valid_and_says_what_it_is(trace: Trace, kind: Kind, seed: int) -> None:
+    copy = one_copy(trace, kind, seed)
+    assert copy.name == f"app~{kind.name}-1"
+    assert copy.metadata["copy_of"] == "app"
+    assert copy.metadata["copy_kind"] == kind.name
+    assert copy.metadata["copy_seed"] == str(seed)
+    assert copy.metadata["pointer_bytes"] == "4"
+    assert (copy.phases, copy.sites) == (trace.phases, trace.sites)
+    assert (copy.ts_us.min() >= 0) == (trace.ts_us.min() >= 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), kinds, st.integers(0, 99))
+def test_every_object_lives_as_one_of_the_original(trace: Trace, kind: Kind, seed: int) -> None:
+    copy = one_copy(trace, kind, seed)
+    if isinstance(kind, Sizes):
+        assert operations(copy) == operations(trace)
+    elif isinstance(kind, Blocks):
+        assert set(lives(copy)) <= set(lives(trace))
+    else:
+        times = kind.times if isinstance(kind, Load) else 1
+        assert lives(copy) == sorted(lives(trace) * times)
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), shares, st.integers(0, 99))
+def test_sizes_move_class_by_class_within_the_spread(trace: Trace, spread: float, seed: int) -> None:
+    copy = one_copy(trace, Sizes(spread), seed)
+    assert np.array_equal(copy.op, trace.op)
+    assert np.array_equal(copy.objects()[0], trace.objects()[0])
+    assert np.array_equal(copy.ts_us, trace.ts_us)
+    asked = trace.op != FREE
+    moved = dict(zip(trace.size[asked].tolist(), copy.size[asked].tolist(), strict=True))
+    assert [moved[size] for size in trace.size[asked].tolist()] == copy.size[asked].tolist()
+    for size, new in moved.items():
+        assert abs(new - size) <= max(size * spread + 0.5, 1)
+        assert (new == 0) == (size == 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), shares, st.floats(0.01, 20), st.integers(0, 99))
+def test_lifetimes_keep_the_requests_and_delay_frees(trace: Trace, share: float, stretch: float, seed: int) -> None:
+    copy = one_copy(trace, Lifetimes(share, stretch), seed)
+    for column in ("op", "size", "align", "tid", "site"):
+        asked, kept = (getattr(one, column)[one.op != FREE] for one in (trace, copy))
+        assert np.array_equal(asked, kept)
+    assert copy.peak_live_bytes >= trace.peak_live_bytes
+    assert copy.live_bytes[-1] == trace.live_bytes[-1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), st.integers(2, 4), shares, st.integers(0, 99))
+def test_load_raises_the_peak_by_its_factor_at_most(trace: Trace, times: int, shift: float, seed: int) -> None:
+    copy = one_copy(trace, Load(times, shift), seed)
+    assert len(copy) == times * len(trace)
+    assert trace.peak_live_bytes <= copy.peak_live_bytes <= times * trace.peak_live_bytes
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), shares, st.integers(0, 99))
+def test_streams_keep_their_order(trace: Trace, shift: float, seed: int) -> None:
+    copy = one_copy(trace, Streams(shift), seed)
+
+    def streams(one: Trace) -> dict[tuple[int, ...], list[int]]:
+        """The operations of every stream's births and resizings in order."""
+        objects, _ = one.objects()
+        born = one.op <= CALLOC
+        of = dict(zip(objects[born], zip(one.tid[born], one.site[born], one.size[born], strict=True), strict=True))
+        found: dict[tuple[int, ...], list[int]] = {}
+        for object_, op, size in zip(objects, one.op, one.size, strict=True):
+            found.setdefault(of[object_], []).append(int(size) if op == REALLOC else -int(op))
+        return found
+
+    assert streams(copy) == streams(trace)
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), st.integers(2, 60), st.integers(1, 8), st.integers(0, 99))
+def test_blocks_keep_what_outlives_them(trace: Trace, blocks: int, reach: int, seed: int) -> None:
+    copy = one_copy(trace, Blocks(blocks, reach), seed)
+    never = [one for one in lives(trace) if one[-1][0] != FREE]
+    length = -(-len(trace) // blocks)
+    births = np.flatnonzero(trace.op <= CALLOC)
+    deaths = np.full(len(births), len(trace) * 2)
+    deaths[trace.objects()[0][trace.op == FREE]] = np.flatnonzero(trace.op == FREE)
+    assert int((deaths - births > length).sum()) <= copy.objects()[1]
+    assert [one for one in lives(copy) if one[-1][0] != FREE] == never
+
+
+@given(st.integers(0, 99))
+@settings(max_examples=10, deadline=None)
+def test_a_copy_depends_on_seed_kind_and_number_alone(seed: int) -> None:
+    trace = random_trace(random.Random(seed), 200)
+    many = {copy.name: copy for copy in copies(trace, 12, seed=seed)}
+    for copy in copies(trace, 3, kinds=["streams"], seed=seed):
+        if copy.name in many:
+            assert same(copy, many[copy.name])
+    assert [copy.name for copy in copies(trace, 7, seed=seed)] == list(many)[:7]
+    first, second = copies(trace, 2, kinds=["sizes"], seed=seed)
+    assert not same(first, second)
+    assert not same(first, copies(trace, 1, kinds=["sizes"], seed=seed + 1)[0])
+
+
+def same(one: Trace, other: Trace) -> bool:
+    columns = ("op", "id", "size", "align", "ts_us", "tid", "phase", "site")
+    return all(np.array_equal(getattr(one, column), getattr(other, column)) for column in columns)
+
+
+def test_blocks_of_a_phase_are_drawn_from_that_phase() -> None:
+    """Two phases that ask for different sizes: no object of one turns up among those of the other."""
+    calls = np.arange(400)
+    trace = Trace.from_columns(
+        op=np.where(calls % 2, FREE, 0),
+        id=calls // 2,
+        size=np.where(calls < 200, 16, 100),
+        phase=np.where(calls < 200, 0, 1),
+        phases=("start", "work"),
+    )
+    copy = one_copy(trace, Blocks(20, 20))
+    assert np.array_equal(copy.size == 16, copy.phase == 0)
+    assert (np.diff(copy.phase.astype(int)) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: Sizes(1.0), r"sizes.spread: 1.0; must be above 0 and below 1"),
+        (lambda: Lifetimes(0.0), r"lifetimes.share: 0.0; must be above 0 and at most 1"),
+        (lambda: Lifetimes(0.5, 0.0), r"lifetimes.stretch: 0.0; must be above 0"),
+        (lambda: Streams(2), r"streams.shift: 2; must be above 0 and at most 1"),
+        (lambda: Blocks(1), r"blocks.blocks: 1; must be 2 or more"),
+        (lambda: Blocks(8, 0), r"blocks.reach: 0; must be 1 or more"),
+        (lambda: Load(1), r"load.times: 1; must be 2 to 1000"),
+        (lambda: hw.copies(BROKER, 0), r"count: 0; must be 1 or more"),
+        (lambda: hw.copies(BROKER, seed=-1), r"seed: -1; must be 0 or more"),
+        (lambda: hw.copies(BROKER, kinds=["size"]), r"kinds: size: no such kind of copy; did you mean sizes"),
+        (lambda: hw.copies(BROKER, kinds=[]), r"kinds: none given; valid: sizes, lifetimes"),
+    ],
+)
+def test_what_cannot_be_used_is_said(wrong: object, says: str) -> None:
+    with pytest.raises(hw.HeapwrightError, match=says):
+        wrong()  # type: ignore[operator]
+
+
+def test_the_command_line_offers_all_kinds() -> None:
+    assert CHOICES == KINDS == tuple(kind.name for kind in STANDARD)
+
+
+def test_copies_of_a_shipped_trace_survive_a_file(tmp_path: Path) -> None:
+    found = hw.copies(BROKER, 5)
+    assert [copy.name.split("~")[1] for copy in found] == [f"{kind}-1" for kind in KINDS]
+    for copy in found:
+        copy.write(tmp_path / f"{copy.name}.parquet")
+        again = hw.read_trace(tmp_path / f"{copy.name}.parquet")
+        assert again.name == copy.name
+        assert again.metadata["copy_parameters"] == copy.metadata["copy_parameters"]
+        assert again.peak_live_bytes == copy.peak_live_bytes
+
+
+# ---- parts ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), st.integers(1, 300), st.booleans())
+def test_a_first_part_is_the_trace_up_to_there(trace: Trace, calls: int, close: bool) -> None:
+    part = hw.cut(trace, first=calls, close=close)
+    kept = min(calls, len(trace))
+    assert part.name == "app~first"
+    assert np.array_equal(part.op[:kept], trace.op[:kept])
+    assert np.array_equal(part.size[:kept], trace.size[:kept])
+    assert np.array_equal(part.live_bytes[:kept], trace.live_bytes[:kept])
+    assert len(part) == (kept + int(trace.live_objects[kept - 1]) if close else kept)
+    assert not close or part.live_bytes[-1] == 0
+
+
+def test_a_last_part_leaves_out_objects_born_before() -> None:
+    trace = Trace.from_columns(
+        op=[0, 0, 3, 2, 0, 3], id=[1, 2, 1, 2, 1, 2], size=[8, 16, 0, 32, 24, 0], ts_us=[0, 5, 6, 7, 9, 12], name="app"
+    )
+    part = hw.cut(trace, last=4)
+    assert part.op.tolist() == [0, FREE]
+    assert part.size[0] == 24
+    assert part.ts_us.tolist() == [0, 0]
+    assert part.metadata["cut_calls"] == "2-5"
+    assert len(hw.cut(trace, last=4, close=False)) == 1
+
+
+def test_a_part_may_be_a_time() -> None:
+    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 8, 0], ts_us=[0, 100, 2_000_000], name="app")
+    assert len(hw.cut(trace, first=timedelta(seconds=1), close=False)) == 2
+    assert len(hw.cut(trace, first=timedelta(seconds=2), close=False)) == 3
+    with pytest.raises(hw.HeapwrightError, match="calls 2 to 2 are all on objects born before"):
+        hw.cut(trace, last=timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("length", "says"),
+    [
+        ({}, "give either first or last"),
+        ({"first": 1, "last": 1}, "give either first or last"),
+        ({"first": 0}, "first: 0 calls; must be 1 or more"),
+        ({"last": timedelta(seconds=-1)}, "last: -1 s; must be 0 or more"),
+        ({"last": timedelta(seconds=1)}, "some calls have no time; give a number of calls"),
+    ],
+)
+def test_a_part_that_cannot_be_is_said(length: dict[str, int | timedelta], says: str) -> None:
+    trace = Trace.from_columns(op=[0], id=[1], size=[8], name="app")
+    with pytest.raises(hw.HeapwrightError, match=says):
+        hw.cut(trace, **length)  # type: ignore[arg-type]
