@@ -32,9 +32,10 @@ def command(
     if plots and no_plots:
         raise click.UsageError("--plots and --no-plots exclude each other")
     from heapwright.explore.study import Study
-    from heapwright.report import is_study, write_report
+    from heapwright.files.kinds import kind_of
+    from heapwright.report import write_report
 
-    if is_study(source):
+    if kind_of(source) == "study":
         with Study.open(source) as study:
             note_partial(study)
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.kinds import kind_of
 from heapwright.files.writing import replacing
 
 if TYPE_CHECKING:
     from heapwright.report.page import Content
-
-PARQUET, DUCKDB = b"PAR1", b"DUCK"
 
 
 def write_report(
@@ -46,24 +45,15 @@ def write_report(
     return [output, *written]
 
 
-def is_study(path: Path) -> bool:
-    """Whether the file begins as a study does. Raises OSError where it cannot be read."""
-    return _start(path)[8:12] == DUCKDB
-
-
-def _start(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(12)
-
-
 def _content(source: Path, heaps: Sequence[str]) -> Content:
-    if is_study(source):
+    kind = kind_of(source)
+    if kind == "study":
         from heapwright.explore.study import Study
         from heapwright.report.study_content import study_content
 
         with Study.open(source) as study:
             return study_content(study, heaps)
-    if _start(source)[:4] == PARQUET:
+    if kind == "trace":
         from heapwright.report.trace_content import trace_content
         from heapwright.traces.trace import Trace
 

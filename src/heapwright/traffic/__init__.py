@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.kinds import first_bytes
 from heapwright.traffic.capture import import_capture, is_capture
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.synthetic import import_profile, is_profile
@@ -53,8 +54,7 @@ def find_format(path: str | os.PathLike[str]) -> str:
     Raises:
         HeapwrightError: the file is empty, or of no format of FORMATS.
     """
-    with Path(path).open("rb") as stream:
-        start = stream.read(_START)
+    start = first_bytes(Path(path), _START)
     name = os.fspath(path)
     if not start:
         raise HeapwrightError(f"{name}: the file is empty; pcap, pcapng, TSH or CSV is needed")

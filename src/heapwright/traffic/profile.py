@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.files import database
+from heapwright.files.kinds import kind_of
 from heapwright.traces.profile import describe_sizes, profile
 from heapwright.traces.trace import Trace
-
-if TYPE_CHECKING:
-    from heapwright.traffic.packets import PacketTable
+from heapwright.traffic.packets import PacketTable
 
 
 def profile_packets(packets: PacketTable, name: str) -> dict[str, Any]:
@@ -53,22 +51,9 @@ def profile_file(path: Path, repair: bool = False) -> dict[str, Any]:
 
     Raises HeapwrightError where it is neither, or cannot be read.
     """
-    if is_packet_table(path):
-        from heapwright.traffic.packets import PacketTable
-
+    kind = kind_of(path)
+    if kind == "packets":
         return profile_packets(PacketTable.read(path), path.stem)
-    return profile(Trace.read(path, repair=repair))
-
-
-def is_packet_table(path: Path) -> bool:
-    """Whether the Parquet file has the columns of a packet table.
-
-    Raises OSError where there is no such file, HeapwrightError where it is no readable Parquet file.
-    """
-    path.stat()
-    try:
-        with database.reaching(path) as connection:
-            rows = connection.execute(f"SELECT name FROM parquet_schema({database.pattern(path)})").fetchall()
-    except database.Error as error:
-        raise HeapwrightError(f"{path}: not a readable Parquet file; a trace or a packet table is one") from error
-    return ("frame_len",) in rows
+    if kind == "trace":
+        return profile(Trace.read(path, repair=repair))
+    raise HeapwrightError(f"{path}: not a readable Parquet file; a trace or a packet table is one")
