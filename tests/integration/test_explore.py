@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -331,6 +332,21 @@ def test_wrong_flags_exit_2(run: Run) -> None:
     assert "Invalid value for '--objectives': 'acceses' is no metric; did you mean accesses" in done.stderr
 
 
+def test_requests_that_no_heap_serves_are_refused_and_counted(run: Run, files: Path) -> None:
+    sizes = [40, 2**31 - 1, 100, 0, 2**31, 0]
+    Trace.from_columns(op=[0, 0, 0, 3, 2, 3], id=[1, 2, 3, 1, 3, 2], size=sizes).write(files / "huge.parquet")
+    explored = ("explore", "huge.parquet", "--limit", "50", "--objectives", "footprint_bytes,admitted_fraction")
+    assert run(*explored, "-o", "huge.duckdb").returncode == 0
+    picked = json.loads(run("pareto", "huge.duckdb", "--pick", "smallest", "--json").stdout)
+    assert picked[0]["metrics"]["failed"] == 2
+    for command in (("profile", "huge.parquet"), ("fit", "huge.parquet", "--heap", "tlsf")):
+        assert run(*command, "--json").returncode == 0
+    for source in ("huge.parquet", "huge.duckdb"):
+        assert run("report", source, "-o", "huge.html", "--no-plots").returncode == 0
+    assert run("explore", "huge.parquet", "--space", "space.toml", "-o", "empty.duckdb").returncode == 0
+    assert "no recipe tried serves every request" in failure(run("report", "empty.duckdb", "-o", "empty.html"))
+
+
 def test_what_cannot_be_used_is_one_line(run: Run, files: Path) -> None:
     (files / "junk.duckdb").write_bytes(os.urandom(3000))
     assert "no such file" in failure(run("explore", "none.parquet", "-o", "s.duckdb"))
@@ -376,6 +392,49 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subproce
     assert stderr.endswith("the same command goes on from there\n")
     with Study.open(files / "l.duckdb") as study:
         assert f"interrupted with {len(study.finished()):,} of 3,0" in stderr
+
+
+EARLY = """
+import importlib, os, signal
+from heapwright.cli import main
+
+module = importlib.import_module("heapwright.{module}")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+inner = module.{function}
+
+def interrupted(*arguments, **named):
+    os.kill(os.getpid(), signal.SIGINT)
+    return inner(*arguments, **named)
+
+module.{function} = interrupted
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        ("cli.options", "read_energy_table"),
+        ("traces.trace", "_check_types"),
+        ("explore.space", "Space.load"),
+        ("explore.search", "_candidates"),
+        ("explore.study", "_create"),
+        ("explore.study", "check"),
+    ],
+)
+def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str, str], run: Run, files: Path) -> None:
+    module, function = moment
+    code = EARLY.format(module=module, function=function)
+    line = [sys.executable, "-c", code, *EXPLORE]
+    done = subprocess.run(line, cwd=files, capture_output=True, text=True, check=False)
+    created = module == "explore.study"
+    stored = (
+        rf"s.duckdb: interrupted with \d+ of {6 + len(STAYING)} replays stored; the same command goes on from there"
+    )
+    says = stored if created else "interrupted; what was finished is kept"
+    assert re.fullmatch(f"heapwright: {says}\n", failure(done))
+    assert [path.name for path in files.glob("s.duckdb*")] == (["s.duckdb"] if created else [])
+    assert run(*EXPLORE).returncode == 0
 
 
 def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: Run, files: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 from heapwright.errors import HeapwrightError
 from heapwright.explore.families import Demand
 from heapwright.explore.space import Space
-from heapwright.recipes.pools import General, Quick
+from heapwright.explore.special_pools import special_pools
+from heapwright.recipes.pools import MAX_REQUEST, General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
@@ -132,6 +133,25 @@ def test_it_is_the_same_every_time_and_quick_to_build(space: Space) -> None:
     again = Space.tailored(demand())
     assert time.process_time() - start < 5
     assert [recipe.hash for recipe in again.recipes()] == [recipe.hash for recipe in space.recipes()]
+
+
+@pytest.mark.parametrize("largest", [MAX_REQUEST, MAX_REQUEST + 1, 2**31 - 1, 2**31])
+def test_requests_beyond_every_heap_make_no_levels(largest: int) -> None:
+    trace = Trace.from_columns(op=[MALLOC] * 4, id=[1, 2, 3, 4], size=[40, 40, largest, 100])
+    demand = Demand.of([trace])
+    served = largest <= MAX_REQUEST
+    assert demand.sizes == ((40, 0.5), (100, 0.25), *([(largest, 0.25)] if served else []))
+    assert demand.largest == (largest if served else 100)
+    for recipe in Space.default([trace]).recipes():
+        Recipe.from_dict(recipe.to_dict())
+
+
+def test_a_trace_may_ask_for_nothing_that_a_heap_serves() -> None:
+    trace = Trace.from_columns(op=[MALLOC, FREE], id=[1, 1], size=[2**31, 0])
+    assert Demand.of([trace]) == Demand((), 1, 2**31)
+    assert len(Space.default([trace])) > len(zoo.staying())
+    with pytest.raises(HeapwrightError, match="asks for no memory that a heap serves"):
+        special_pools({"name": "huge", "sizes": [{"size": 2**31, "share": 1.0}]})
 
 
 def test_demand_counts_requests_of_all_traces() -> None:

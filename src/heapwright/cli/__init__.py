@@ -42,6 +42,16 @@ class _Commands(Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None  # click itself would begin an empty line first
+        except RuntimeError as error:
+            if str(error) == "Query interrupted":  # Ctrl-C as DuckDB hands it on
+                raise click.Abort from None
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.geometry import Geometry
-from heapwright.recipes.pools import Buddy, Fixed, General, Partition, Pool, Quick
+from heapwright.recipes.pools import MAX_REQUEST, Buddy, Fixed, General, Partition, Pool, Quick
 from heapwright.recipes.recipe import Recipe
 
 if sys.version_info >= (3, 11):
@@ -39,9 +39,9 @@ class Demand(NamedTuple):
     """What traces ask of a heap, as far as a space depends on it."""
 
     sizes: tuple[tuple[int, float], ...]
-    """(bytes, share of the requests), most frequent first."""
+    """(bytes, share of the requests), most frequent first; none above `MAX_REQUEST`, which every heap refuses."""
     largest: int
-    """Largest request in bytes."""
+    """Largest of these requests in bytes."""
     peak_live_bytes: int
     """Most requested bytes that are live at once."""
 
@@ -55,7 +55,7 @@ class Demand(NamedTuple):
         if not traces:
             raise HeapwrightError("space: no traces to build a space from; valid: at least one")
         asked = np.concatenate([trace.size[trace.op != FREE] for trace in traces])
-        sizes, counts = np.unique(np.maximum(asked, 1), return_counts=True)
+        sizes, counts = np.unique(np.maximum(asked[asked <= MAX_REQUEST], 1), return_counts=True)
         order = np.lexsort((sizes, -counts))
         shares = tuple((int(sizes[i]), float(counts[i] / len(asked))) for i in order)
         return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces))

@@ -134,7 +134,7 @@ def explore(
     replay = _replay_for(keys, table)
     candidates = _candidates(space)
     identity = Identity.of(traces, keys, list(candidates), table)
-    with Study.create_or_resume(study_path, identity) as study, _Interrupt() as interrupt:
+    with _Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
         run = _Run(study, replay, jobs or _processors(), interrupt, progress)
         run.evaluate(chosen, traces, held_out=False, finished=_Finished(study, len(traces)) if prune else None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes.pools import Fixed
+from heapwright.recipes.pools import MAX_REQUEST, Fixed
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.profile import FREQUENT_SHARE
 from heapwright.zoo.catalogue import load
@@ -26,12 +26,15 @@ def special_pools(profile: Mapping[str, Any]) -> Recipe:
         profile: `name` and `sizes` as a profile has them; of each size `size` and `share` are read.
 
     Raises:
-        HeapwrightError: the profile has no sizes.
+        HeapwrightError: the profile has no sizes that a heap can serve.
     """
-    sizes = [row["size"] for row in profile["sizes"]]
+    rows = [row for row in profile["sizes"] if row["size"] <= MAX_REQUEST]
+    sizes = [row["size"] for row in rows]
     if not sizes:
-        raise HeapwrightError(f"{profile['name']}: asks for no memory; a trace or packet table with requests is needed")
-    special = sorted(row["size"] for row in profile["sizes"] if row["share"] >= FREQUENT_SHARE)
+        raise HeapwrightError(
+            f"{profile['name']}: asks for no memory that a heap serves; a trace or packet table with requests is needed"
+        )
+    special = sorted(row["size"] for row in rows if row["share"] >= FREQUENT_SHARE)
     model = load(SPECIAL_POOLS)
     pool = model.pools[0]
     assert isinstance(pool, Fixed)

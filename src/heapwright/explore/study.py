@@ -206,11 +206,17 @@ class Study:
             raise HeapwrightError(f"{path}: there is no folder {path.parent} to write the study to")
         if path.is_file() and not path.stat().st_size:
             path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
+        new = not path.exists()
         with _one_line(path):
             connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
-            fresh = not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall()
-            if fresh:
-                _create(connection, identity)
+            try:
+                if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
+                    _create(connection, identity)
+            except BaseException:
+                connection.close()
+                if new:
+                    path.unlink(missing_ok=True)
+                raise
         study = cls._checked(path, connection)
         try:
             study._require(identity)
@@ -460,7 +466,9 @@ class Study:
         keys = self._objectives(objectives)
         rows = self.combined.front_rows(keys)
         if not len(rows):
-            raise HeapwrightError(f"{self.path}: the front is empty; no recipe tried serves every request")
+            raise HeapwrightError(
+                f"{self.path}: the front is empty: no recipe tried serves every request; explore for admitted_fraction"
+            )
         if how == "balanced":
             member = pareto.balanced(self.combined.points(keys)[rows], _directions(keys))
             return self.combined.candidate(int(rows[member]))
