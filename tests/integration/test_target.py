@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,11 @@ from heapwright.target.compilers import find_compiler
 from heapwright.target.cpus import CPUS
 from heapwright.target.image import Workshop
 from heapwright.target.measure import Session, calls_by_kind, find_backend
+from heapwright.target.objectives import code_bytes
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 from heapwright.zoo import catalogue as zoo
+from heapwright.zoo.facts import facts
 
 CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
 
@@ -361,3 +364,13 @@ def test_kinds_of_calls_are_told_apart() -> None:
     }  # fmt: skip
     assert calls["calloc"]["stores_mean"] >= calls["malloc"]["stores_mean"] + 100
     assert found["prediction"]["metadata_equal"]
+
+
+@pytest.mark.parametrize("name", ["kingsley", "tlsf", "variable-pool"])
+def test_the_code_size_is_that_of_today(name: str) -> None:
+    """bench/zoo_code_bytes.py writes it; another release of the compiler may differ a little."""
+    tools("cortex-m3", "gcc")
+    version = find_compiler(CPUS["cortex-m3"], "gcc").version
+    written = (resources.files("heapwright.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
+    stored = facts(zoo.load(name)).code_bytes
+    assert code_bytes(zoo.load(name), compiler="gcc") == pytest.approx(stored, rel=0 if version in written else 0.1)

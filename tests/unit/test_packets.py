@@ -281,15 +281,6 @@ def test_columns_of_the_wrong_type_or_length_are_refused() -> None:
         PacketTable(**{**columns, "dir": columns["dir"][:2]})
 
 
-def test_tables_of_real_networks_read(shared_data: Path) -> None:
-    files = sorted((shared_data / "packets").glob("*.parquet"))
-    assert files
-    for file in files:
-        table = PacketTable.read(file)
-        assert len(table) >= 10_000
-        assert (table.ip_len <= table.frame_len).mean() > 0.99, file
-
-
 # --- the command -----------------------------------------------------------------------------------------------------
 
 

@@ -2,58 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from heapwright.cli.reproduce import command
 from heapwright.errors import HeapwrightError
-from heapwright.papers import measuring, reproduce
+from heapwright.papers import reproduce
 from heapwright.papers.page import Page
-from heapwright.traffic.packets import PacketTable
-
-
-def network(seed: int, with_ip: bool = True) -> PacketTable:
-    """12,000 packets of 40, 1500 and other bytes."""
-    draw = np.random.default_rng(seed)
-    sizes = draw.choice([40, 1500, *range(100, 900)], 12_000, p=[0.4, 0.25, *[0.35 / 800] * 800])
-    return PacketTable(
-        ts_us=np.arange(12_000) * 700,
-        frame_len=(sizes + 14).astype(np.uint32),
-        ip_len=(sizes if with_ip else sizes * 0).astype(np.uint32),
-        proto=np.full(12_000, 6, np.uint8),
-        flow=draw.integers(1, 50, 12_000).astype(np.uint32),
-        dir=np.zeros(12_000, np.uint8),
-    )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "packets").mkdir()
-    for name, with_ip in (("campus", True), ("office", True), ("air", False)):
-        network(len(name), with_ip).write(tmp_path / "packets" / f"{name}.parquet")
-    return tmp_path / "packets"
-
-
-@pytest.mark.parametrize("what", ["wifi"])
-def test_the_command_writes_pages_figures_and_claims(
-    folder: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "session", lambda: None)
-    output = tmp_path / "papers"
-    result = CliRunner().invoke(command, [what, "--packets", str(folder), "-o", str(output), "--json"])
-    assert result.exit_code == 0, result.output
-    answer = json.loads(result.stdout)
-    assert answer["pages"] == [str(output / f"{what}.md"), str(output / f"{what}.html")]
-    assert all(set(claim) == {"paper", "claim", "paper_value", "our_value", "holds"} for claim in answer["claims"])
-    text = (output / f"{what}.md").read_text()
-    figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
-    assert figures and all((output / name).is_file() for name in figures)
-    assert all((output / name).with_suffix(".png").is_file() for name in figures)
-    assert "campus" in text and "<table>" in (output / f"{what}.html").read_text()
 
 
 def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:

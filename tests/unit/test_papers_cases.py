@@ -1,22 +1,20 @@
-"""The case studies of the 2006 paper: pages of small networks, and the arithmetic behind their claims."""
+"""The case studies of the 2006 paper: the arithmetic behind the claims of their pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
-from test_papers import network
+from networks import five_networks, network
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore.families import FITS, Techniques, technique_grid
-from heapwright.explore.search import explore
 from heapwright.papers import case_study, drr, easyport, held_out, packet_tables, techniques, url
 from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case, Run
-from heapwright.papers.page import Claim, Page
+from heapwright.papers.page import Page
 from heapwright.recipes.pools import Quick
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
@@ -30,22 +28,9 @@ CASES: dict[str, tuple[ModuleType, Case]] = {
 }
 
 
-RECIPES = 40
-
-
-def silent(line: str) -> None:
-    """Progress that nobody sees."""
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Five networks, one of them without IP."""
-    (tmp_path / "packets").mkdir()
-    for seed, name in enumerate(("air", "campus", "home", "office", "shop")):
-        table = network(seed, with_ip=name != "air")
-        table.frame_len[table.frame_len == 54] = 66
-        table.write(tmp_path / "packets" / f"{name}.parquet")
-    return tmp_path / "packets"
+    return five_networks(tmp_path / "packets")
 
 
 def test_stand_ins_are_the_tables_with_most_sizes(folder: Path) -> None:
@@ -55,71 +40,6 @@ def test_stand_ins_are_the_tables_with_most_sizes(folder: Path) -> None:
     assert "air" not in case_study.stand_ins(tables, 12_000, 5)
     with pytest.raises(HeapwrightError, match="no packet table has 10,000 IP packets among its first 50,000"):
         case_study.stand_ins({"air": tables["air"]}, 50_000, 2)
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few packets, few recipes, and times that are not measured."""
-    monkeypatch.setattr(case_study, "Bench", StoppedClock)
-    for module, packets in ((drr, 12_000), (url, 12_000), (easyport, 1_000)):
-        monkeypatch.setattr(module, "PACKETS", packets)
-        monkeypatch.setattr(module, "TRACES", 1)
-    for module in (drr, url):
-        monkeypatch.setattr(module, "EXPLORED_PACKETS", 300)
-    for module in (held_out, easyport):
-        monkeypatch.setattr(module, "explore", partial(explore, limit=RECIPES))
-
-
-class StoppedClock:
-    """Stands in for the compiler and the clock: every call of every heap takes 10 ns."""
-
-    def __enter__(self) -> StoppedClock:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def generated(self, recipe: object) -> object:
-        return recipe
-
-    def measure(self, programs: Mapping[str, object], trace: Trace, rounds: int, passes: int) -> dict[str, float]:
-        return dict.fromkeys(programs, 10.0)
-
-
-@pytest.mark.parametrize("name", list(CASES))
-@pytest.mark.usefixtures("small")
-def test_a_page_has_both_tables_figures_and_claims(folder: Path, tmp_path: Path, name: str) -> None:
-    module, case = CASES[name]
-    page = module.page(folder, silent)
-    output = tmp_path / "out"
-    output.mkdir()
-    text = page.write(output)[0].read_text()
-    assert f"## Table {case.table}" in text
-    for heap, (wasted, times) in case.rows.items():
-        row = " | ".join([heap, *map(str, wasted), *(f"{time:.2f}" for time in times)])
-        assert f"| {row} |" in text
-    ours = text[text.index("| here |") :]
-    assert all(f"| {heap} |" in ours for heap in (*SYSTEMS, "Avg. Alloc.", PROPOSED, "kingsley"))
-    assert "not to be had" in text and "## The best of the full space on networks that it was not tuned on" in text
-    figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
-    assert len(figures) == {"drr": 2, "easyport": 1, "url": 0}[name]
-    files = [output / Path(figure).with_suffix(end) for figure in figures for end in (".png", ".svg")]
-    assert all(file.is_file() for file in files)
-    claims = {claim.claim: claim for claim in page.claims}
-    assert "on average the proposed allocator has the least fragmentation" in claims
-    assert any(claim.startswith("the proposed allocator is the most balanced") for claim in claims)
-    if name == "easyport":
-        assert_is_the_cloud((output / "easyport-cloud.svg").read_text(), claims)
-
-
-def assert_is_the_cloud(drawing: str, claims: Mapping[str, Claim]) -> None:
-    """Every recipe that was tried, the zoo with names."""
-    claim = claims["about 10,000 allocators can be explored"]
-    assert int(claim.our_value.replace(",", "")) == len(zoo.staying()) + RECIPES
-    assert not claim.holds
-    assert "easyport-proposed" in drawing and "kingsley" in drawing
-    dots = max(path.count("M") for path in drawing.split("<path"))
-    assert dots in (RECIPES - 1, RECIPES)  # but for those on the front
 
 
 def test_a_folder_without_the_frames_of_easyport_is_refused() -> None:
@@ -257,16 +177,3 @@ def test_recipes_that_refused_requests_form_no_pair() -> None:
     grid = grid_of(lambda at: 1.0)
     grid.served[:] = False
     assert np.isnan(techniques._changes([grid], "split", None)).all()
-
-
-def test_the_page_of_the_techniques(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(techniques, "PACKETS", 60)
-    monkeypatch.setattr(techniques, "NETWORKS", 1)
-    monkeypatch.setattr(techniques, "WORKLOADS", {"drr": techniques.drr})
-    page = techniques.page(folder, silent)
-    text = page.write(tmp_path)[0].read_text()
-    assert "## Table 1" in text and "## Table 2" in text
-    assert (tmp_path / "techniques-drr.png").is_file()
-    assert len(page.claims) == 12
-    first = next(claim for claim in page.claims if claim.claim == "first fit performs better than best fit")
-    assert first.paper_value == "--" and first.holds

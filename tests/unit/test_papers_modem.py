@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
-from heapwright.papers import measuring, modem
+from heapwright.papers import modem
 from heapwright.traces.trace import Trace
 from heapwright.workloads.modem import modem as workload
 from heapwright.zoo.catalogue import load
@@ -39,27 +36,3 @@ def test_a_swap_is_one_unit_replaced_by_another() -> None:
     blocks_of_negotiation = 3
     expected = np.count_nonzero(negotiated == trace.sites.index("negotiation")) // blocks_of_negotiation
     assert modem.swaps(trace) == expected > 0
-
-
-def test_the_page_without_a_toolchain_has_dashes_and_all_sections(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "session", lambda: None)
-    monkeypatch.setattr(measuring, "has_ticks", lambda: False)
-    page = modem.page(None, lambda line: None, calls=60, most=2)
-    text = page.write(tmp_path)[0].read_text()
-    assert "| host ticks: malloc | – | – | – | – | – | – |" in text
-    assert "| instructions: free | – | – | – | – | – | – |" in text
-    assert "| the paper: malloc, µs | 2.80 | 2.89 | 2.72 | 3.24 |" in text
-    assert (tmp_path / "modem-memory.png").is_file() and not (tmp_path / "modem-times.png").exists()
-    claims = {claim.claim: claim for claim in page.claims}
-    assert claims["first fit needs the same memory with slow and fast free"].holds
-    assert not any("instructions" in claim for claim in claims)
-
-
-@pytest.mark.skipif(measuring.session() is None, reason="no cross compiler or emulator")
-def test_fast_free_takes_few_instructions_and_slow_free_many() -> None:
-    trace = workload(calls=30)
-    slow, fast = (measuring.on_target(load(name), trace) for name in ("first-fit-slow-free", "first-fit-fast-free"))
-    assert slow is not None and fast is not None
-    assert slow[0]["calls"]["free"]["instructions_mean"] > 3 * fast[0]["calls"]["free"]["instructions_max"]

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_traces import packets_of, stack, trace_of
 
-from heapwright.errors import HeapwrightError
 from heapwright.traces.profile import births_and_deaths, locality_of_frees, order_of_frees, profile, sample_events
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
-from heapwright.traffic.packets import PacketTable
-from heapwright.traffic.profile import profile_file, profile_packets
-
-
-def trace_of(*calls: tuple[int, int, int], **columns: list[int]) -> Trace:
-    """A trace of (op, id, size)."""
-    op, ids, size = zip(*calls, strict=True)
-    return Trace.from_columns(op=op, id=ids, size=size, name="t", **columns)
+from heapwright.traffic.profile import profile_packets
 
 
 def queue(length: int, rounds: int) -> Trace:
@@ -33,22 +22,6 @@ def queue(length: int, rounds: int) -> Trace:
     for at in range(rounds):
         calls += [(FREE, at, 0), (MALLOC, length + at, 10)]
     return trace_of(*calls, *((FREE, rounds + at, 0) for at in range(length)))
-
-
-def stack(depth: int) -> Trace:
-    return trace_of(*((MALLOC, at, 10) for at in range(depth)), *((FREE, at, 0) for at in reversed(range(depth))))
-
-
-def packets_of(ip_len: list[int], frame_len: list[int], flow: list[int]) -> PacketTable:
-    count = len(ip_len)
-    return PacketTable(
-        ts_us=np.arange(count, dtype=np.int64) * 500_000,
-        frame_len=np.array(frame_len, np.uint32),
-        ip_len=np.array(ip_len, np.uint32),
-        proto=np.zeros(count, np.uint8),
-        flow=np.array(flow, np.uint32),
-        dir=np.zeros(count, np.uint8),
-    )
 
 
 @st.composite
@@ -213,88 +186,3 @@ def test_packets_have_ip_sizes_where_there_are_any() -> None:
 def test_packets_without_ip_have_frame_sizes() -> None:
     result = profile_packets(packets_of([0, 0], [10, 26], [0, 0]), "p")
     assert (result["size_column"], result["bytes"], result["flows"]) == ("frame_len", 36, 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "size", "share", "distinct", "peak"),
-    [("wee_gcc-hello", 16, 20.7, 521, 9303005), ("rec_lighttpd", 32, 17.0, 45, 174264)],
-)
-def test_published_figures_of_real_traces(
-    shared_data: Path, name: str, size: int, share: float, distinct: int, peak: int
-) -> None:
-    result = profile_file(shared_data / "heap" / f"{name}.parquet")
-    assert result["sizes"][0]["size"] == size
-    assert round(100 * result["sizes"][0]["share"], 1) == share
-    assert (result["distinct_sizes"], result["requested_peak_bytes"]) == (distinct, peak)
-
-
-def test_published_figures_of_real_packets(shared_data: Path) -> None:
-    result = profile_file(shared_data / "packets" / "westermo_ind_2023.parquet")
-    sizes = [(row["size"], round(100 * row["share"], 1)) for row in result["sizes"][:2]]
-    assert (result["packets"], result["distinct_sizes"], sizes) == (35124, 33, [(44, 66.4), (52, 13.0)])
-    assert (round(result["seconds"]), result["flows"]) == (5444, 15657)
-
-
-# --- the command ------------------------------------------------------------------------------------------------------
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    program = "from heapwright.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-
-
-def test_command_prints_json_for_a_trace_and_for_packets(tmp_path: Path) -> None:
-    trace, packets = tmp_path / "a.parquet", tmp_path / "b.parquet"
-    stack(30).write(trace)
-    packets_of([40, 1500], [54, 1514], [1, 2]).write(packets)
-    result = json.loads(run("profile", trace, "--json").stdout)
-    assert (result["events"], result["sizes"]) == (60, [{"size": 10, "count": 30, "share": 1.0}])
-    result = json.loads(run("profile", packets, "--json").stdout)
-    assert (result["packets"], len(result["sizes"])) == (2, 2)
-
-
-def test_command_marks_frequent_sizes(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    trace_of(*((MALLOC, at, 24 if at < 19 else 1000) for at in range(20))).write(path)
-    lines = run("profile", path).stdout.splitlines()
-    (frequent,) = [line for line in lines if line.split()[:1] == ["24"]]
-    (rare,) = [line for line in lines if line.split()[:1] == ["1,000"]]
-    assert "95.0%" in frequent
-    assert "≥ 10 %" in frequent
-    assert "≥ 10 %" not in rare
-
-
-@pytest.mark.parametrize("content", [b"", b"no Parquet at all", b"PAR1" + bytes(100)])
-def test_what_is_no_table_is_one_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "broken.parquet"
-    path.write_bytes(content)
-    result = run("profile", path)
-    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
-    assert str(path) in result.stderr
-    with pytest.raises(HeapwrightError, match="Parquet"):
-        profile_file(path)
-
-
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    result = run("profile", tmp_path / "none.parquet")
-    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
-    assert "none.parquet" in result.stderr
-
-
-def test_repair_says_what_it_dropped(tmp_path: Path) -> None:
-    path = tmp_path / "twice.parquet"
-    stack(3).write(path)
-    import duckdb
-
-    broken = tmp_path / "broken.parquet"
-    with duckdb.connect() as database:
-        database.execute(
-            f"COPY (SELECT * FROM '{path}' UNION ALL SELECT * FROM '{path}' WHERE op = 3 AND id = 0) "
-            f"TO '{broken}' (FORMAT parquet)"
-        )
-    assert run("profile", broken).returncode == 1
-    repaired = run("profile", broken, "--repair", "--json")
-    assert repaired.stderr.count("\n") == 1
-    assert json.loads(repaired.stdout)["events"] == 6

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 
 from heapwright.errors import HeapwrightError
 from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright.traces.validation import CALLOC, FREE, MALLOC
 
 HINT = "; repairing drops such calls"
 
@@ -143,17 +141,6 @@ def test_broken_files_are_one_line(tmp_path: Path) -> None:
         assert "\n" not in message
 
 
-def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "whole.parquet"
-    trace_of((0, 1, 8), (0, 2, 8), (3, 1, 0)).write(source)
-    whole = source.read_bytes()
-    for length in range(0, len(whole), 7):
-        path = tmp_path / "cut.parquet"
-        path.write_bytes(whole[:length])
-        with pytest.raises(HeapwrightError, match="not a whole Parquet file"):
-            Trace.read(path)
-
-
 def test_missing_file_and_folder(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match=r"absent\.parquet: no such file$"):
         Trace.read(tmp_path / "absent.parquet")
@@ -238,29 +225,6 @@ def test_arrays_are_read_only() -> None:
     sizes[0] = 9
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
-    target = tmp_path / "t.parquet"
-    target.write_text("old")
-    script = """
-import resource, sys
-import numpy as np
-from heapwright.errors import HeapwrightError
-from heapwright.traces.trace import Trace
-rng = np.random.default_rng(0)
-trace = Trace.from_columns(op=np.zeros(500_000, int), id=rng.permutation(500_000), size=rng.integers(0, 2**31, 500_000))
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-try:
-    trace.write(sys.argv[1])
-except HeapwrightError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", script, str(target)], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(f"{target}: cannot be written")
-    assert done.stdout.count("\n") == 1
-    assert target.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [target]
-
-
 def test_writing_into_no_folder_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "absent" / "t.parquet"
     with pytest.raises(HeapwrightError) as caught:
@@ -326,7 +290,7 @@ def test_an_error_names_the_first_faulty_call(rows: list[Call]) -> None:
         assert len(trace_of(*rows)) == len(rows)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(calls(), st.data())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[Call], data: st.DataObject) -> None:
     rows = [(MALLOC, 6, 1), *rows]
@@ -348,29 +312,3 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[Call], 
     for key in ("ts_us", "tid", "op", "id", "size", "align"):
         assert getattr(again, key).tolist() == getattr(trace, key).tolist()
         assert getattr(again, key).dtype == getattr(trace, key).dtype
-
-
-# Real traces: the facts their description gives
-
-PUBLISHED = {
-    "rec_tshark": (420460, 63811605, 101819),
-    "rec_xmllint": (627966, 25087250, 236693),
-    "wee_gcc-hello": (17775, 9303005, 5732),
-    "kmem_loopback_net": (64088, 104064, 225),
-}
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_facts_of_real_traces(name: str, shared_data: Path) -> None:
-    trace = Trace.read(shared_data / "heap" / f"{name}.parquet")
-    assert (len(trace), trace.peak_live_bytes, trace.peak_live_objects) == PUBLISHED[name]
-
-
-def test_every_real_trace_is_valid(shared_data: Path) -> None:
-    paths = sorted((shared_data / "heap").glob("*.parquet"))
-    assert paths
-    for path in paths:
-        trace = Trace.read(path)
-        number, count = trace.objects()
-        assert count == np.count_nonzero(trace.op <= CALLOC) == number.max() + 1
-        assert np.count_nonzero(trace.op == REALLOC) < len(trace)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heapwright.cli.workload import command
@@ -137,7 +137,6 @@ class Reference:
 
 
 @pytest.mark.parametrize("rotation", ["restart", "classic"])
-@settings(max_examples=300)
 @given(packets=packet_tables(), quantum=st.sampled_from([64, 100, 400, 9216]))
 def test_drr_does_what_its_reference_does(rotation: str, packets: PacketTable, quantum: int) -> None:
     trace = drr(packets, rate=MILLION_BITS, rotation=rotation, quantum=quantum, node=24, extra=16)

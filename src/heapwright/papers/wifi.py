@@ -96,9 +96,9 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
 
     Raises HeapwrightError as `heapwright.papers.packet_tables`, or where no table has enough packets.
     """
-    networks = []
+    tables, networks = packet_tables(packets), []
     with Bench() as bench:
-        for name, table in packet_tables(packets).items():
+        for name, table in tables.items():
             progress(f"wifi: {name}")
             networks.append(_measure(name, table, bench))
     made = Page("wifi", "Pools for the packets of a network", PAPER)

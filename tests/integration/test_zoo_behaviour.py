@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from behaviour import build_script, play
 
-from heapwright.recipes.pools import Compact, General
 from heapwright.zoo import catalogue as zoo
 
 
@@ -585,46 +584,3 @@ def test_every_allocator_has_a_table() -> None:
 def test_behaviour(script: Path, tmp_path: Path, name: str) -> None:
     room, table = TABLES[name]
     play(script, tmp_path, zoo.load(name), table, room)
-
-
-@pytest.mark.parametrize(
-    ("name", "blocks"),
-    [
-        ("lea-2.7.2", {40: 48, 1476: 1480, 1500: 1504, 1514: 1520}),
-        ("windows-xp", {40: 48, 1476: 1488, 1500: 1512, 1514: 1528}),
-        ("freertos-heap4", {1: 16, 40: 48, 1500: 1512}),
-        ("half-fit", {1: 32, 16: 32, 17: 64, 1500: 2048}),
-        ("umm-malloc", {1: 8, 4: 8, 5: 16, 40: 48}),
-        ("zephyr-sys-heap", {1: 8, 4: 8, 5: 16, 40: 48}),
-        ("symbian-rheap", {1: 8, 4: 8, 5: 12, 40: 44}),
-        ("tlsf", {1: 16, 12: 16, 13: 20, 1500: 1504}),
-        ("lwip-mem", {1: 20, 12: 20, 13: 24}),
-    ],
-)
-def test_sizes_of_blocks(name: str, blocks: dict[int, int]) -> None:
-    recipe = zoo.load(name)
-    pool = recipe.pools[-1]
-    assert isinstance(pool, General)
-    overhead = pool.header + pool.trailer
-    found = {size: recipe.geometry.capacity_for(size, pool) + overhead for size in blocks}
-    assert found == blocks
-
-
-@pytest.mark.parametrize(
-    ("name", "overhead"), [("mantisos", 12), ("heaplib", 5), ("memmgr", 8), ("st-memmgr", 2), ("nano-qplus", 6)]
-)
-def test_bytes_of_descriptors(name: str, overhead: int) -> None:
-    """Das and Singh, table I; Nano-Qplus as on a microcontroller with 2-byte pointers."""
-    (pool,) = zoo.load(name).pools
-    assert isinstance(pool, General)
-    assert pool.header + pool.trailer == overhead
-
-
-def test_bytes_of_descriptors_of_objects_that_move() -> None:
-    """Das and Singh, table I: 4 bytes in front of a block, or 12 in the caller's handle and none in the arena."""
-    (in_front,) = zoo.load("st-compact-memmgr").canonical().pools
-    (outside,) = zoo.load("contiki-mmem").canonical().pools
-    assert isinstance(in_front, Compact)
-    assert isinstance(outside, Compact)
-    assert (in_front.header, in_front.handle_bytes) == (4, 4)  # the program's own pointer
-    assert (outside.header, outside.handle_bytes) == (0, 12)

@@ -1,0 +1,68 @@
+"""The default space, recipe by recipe: all are valid and canonical, whatever the traces ask for."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+import pytest
+from demands import demand
+
+from heapwright.explore.families import Demand
+from heapwright.explore.space import Space
+from heapwright.recipes.pools import MAX_REQUEST
+from heapwright.recipes.recipe import Recipe
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import MALLOC
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return Space.tailored(demand())
+
+
+def test_every_recipe_is_canonical_and_valid(space: Space) -> None:
+    for recipe in space.recipes():
+        assert recipe.canonical() is recipe
+        assert Recipe.from_dict(recipe.to_dict()).hash == recipe.hash
+
+
+def test_narrow_metadata_is_tried_only_where_it_reaches() -> None:
+    small, large = Space.tailored(demand(peak=20_000)), Space.tailored(demand(peak=500_000))
+    narrow = [recipe for recipe in small.recipes() if recipe.reach is not None and not recipe.name]
+    assert {recipe.link_bytes for recipe in narrow} == {2, 4}
+    assert all(recipe.reach is not None and recipe.reach >= 25_000 for recipe in narrow)
+    reaches = [recipe.reach for recipe in large.recipes() if recipe.reach is not None and not recipe.name]
+    assert all(reach >= 625_000 for reach in reaches)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (7, 1), (100_000,), (2**30, 8)])
+def test_any_sizes_give_valid_recipes(sizes: tuple[int, ...]) -> None:
+    for recipe in Space.tailored(demand(sizes)).recipes():
+        assert Recipe.from_dict(recipe.to_dict()).hash == recipe.hash
+
+
+def test_another_alignment_gives_valid_recipes() -> None:
+    space = Space.tailored(demand(), align=8)
+    assert len(space) >= 10_000
+    for recipe in islice(space.recipes(), 0, None, 7):
+        assert recipe.name or recipe.align == 8
+        assert Recipe.from_dict(recipe.to_dict()).hash == recipe.hash
+
+
+def test_it_is_the_same_every_time_and_quick_to_build(space: Space) -> None:
+    start = time.process_time()
+    again = Space.tailored(demand())
+    assert time.process_time() - start < 5
+    assert [recipe.hash for recipe in again.recipes()] == [recipe.hash for recipe in space.recipes()]
+
+
+@pytest.mark.parametrize("largest", [MAX_REQUEST, MAX_REQUEST + 1, 2**31 - 1, 2**31])
+def test_requests_beyond_every_heap_make_no_levels(largest: int) -> None:
+    trace = Trace.from_columns(op=[MALLOC] * 4, id=[1, 2, 3, 4], size=[40, 40, largest, 100])
+    asked = Demand.of([trace])
+    served = largest <= MAX_REQUEST
+    assert asked.sizes == ((40, 0.5), (100, 0.25), *([(largest, 0.25)] if served else []))
+    assert asked.largest == (largest if served else 100)
+    for recipe in Space.default([trace]).recipes():
+        Recipe.from_dict(recipe.to_dict())

@@ -1,0 +1,65 @@
+"""Studies with made-up metrics: two traces, eight recipes, and results for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heapwright.explore.study import Identity, Result, Study
+from heapwright.recipes.pools import General
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.energy import EnergyTable, default_energy_table
+from heapwright.replay.metrics import METRICS, Value
+from heapwright.traces.trace import Trace
+
+OBJECTIVES = ("footprint_bytes", "accesses")
+
+
+def trace(name: str, size: int = 24) -> Trace:
+    return Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[size, 16, 0], name=name)
+
+
+TRACES = (trace("busy"), trace("idle", 100))
+
+
+def recipe(number: int) -> Recipe:
+    return Recipe.unchecked((General(coalesce_from=64 * number),))
+
+
+RECIPES = sorted((recipe(number) for number in range(1, 9)), key=lambda one: one.hash)
+
+
+IDS = [one.hash for one in RECIPES]
+
+
+def metrics(footprint: int, accesses: int, **others: float | None) -> dict[str, Value]:
+    values: dict[str, Value] = {key: 0 if metric.integer else 0.5 for key, metric in METRICS.items()}
+    return {**values, "footprint_bytes": footprint, "accesses": accesses, "ns_per_event": None, **others}
+
+
+def result(number: int, measured: dict[str, Value], where: str = "busy", zoo_name: str | None = None) -> Result:
+    return Result(IDS[number], RECIPES[number], zoo_name, where, measured)
+
+
+def identity(
+    traces: Sequence[Trace] = TRACES[:1],
+    objectives: Sequence[str] = OBJECTIVES,
+    ids: Sequence[str] = IDS,
+    table: EnergyTable | None = None,
+) -> Identity:
+    return Identity.of(traces, objectives, ids, table or default_energy_table())
+
+
+def write_five(path: Path) -> Path:
+    """Five recipes on one trace: 0, 1, 3 on the front, 2 (zoo) dominated by 1, 4 (zoo) refused a request."""
+    with Study.create_or_resume(path, identity()) as study:
+        study.add(
+            [
+                result(0, metrics(100, 1000)),
+                result(1, metrics(200, 400), zoo_name="alpha"),
+                result(2, metrics(220, 800), zoo_name="beta"),
+                result(3, metrics(1000, 300)),
+                result(4, metrics(50, 50, failed=3), zoo_name="gamma"),
+            ]
+        )
+    return path

@@ -1,0 +1,33 @@
+"""Packet tables of networks that do not exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from heapwright.traffic.packets import PacketTable
+
+
+def network(seed: int, with_ip: bool = True) -> PacketTable:
+    """12,000 packets of 40, 1500 and other bytes."""
+    draw = np.random.default_rng(seed)
+    sizes = draw.choice([40, 1500, *range(100, 900)], 12_000, p=[0.4, 0.25, *[0.35 / 800] * 800])
+    return PacketTable(
+        ts_us=np.arange(12_000) * 700,
+        frame_len=(sizes + 14).astype(np.uint32),
+        ip_len=(sizes if with_ip else sizes * 0).astype(np.uint32),
+        proto=np.full(12_000, 6, np.uint8),
+        flow=draw.integers(1, 50, 12_000).astype(np.uint32),
+        dir=np.zeros(12_000, np.uint8),
+    )
+
+
+def five_networks(folder: Path) -> Path:
+    """Tables of five networks in a new folder, one of them without IP, all with frames of 66 and of 1514 bytes."""
+    folder.mkdir()
+    for seed, name in enumerate(("air", "campus", "home", "office", "shop")):
+        table = network(seed, with_ip=name != "air")
+        table.frame_len[table.frame_len == 54] = 66
+        table.write(folder / f"{name}.parquet")
+    return folder

@@ -1,0 +1,73 @@
+"""A policy of a few members, for C that the partial evaluator specialises in tests."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any
+
+from heapwright.generate.specialise import specialise, specialise_parts
+
+POLICY = """\
+#ifndef HW_POLICY_H
+#define HW_POLICY_H
+#include <stdint.h>
+enum { HW_QUICK = 1, HW_GENERAL = 2 };
+enum { HW_FIRST, HW_BEST, HW_WORST };
+struct hw_links {
+    uint8_t shift; /* log2 of the unit of links */
+};
+struct hw_quick {
+    uint32_t count;    /* number of lists */
+    uint32_t sizes[8]; /* size of each list's blocks */
+};
+/* Blocks of any size. */
+struct hw_general {
+    struct hw_links links;
+    uint32_t header; /* bytes before the payload */
+    uint32_t align;
+    uint32_t fit;
+    /* 1: blocks repeat their size at their end */
+    uint32_t tags;
+};
+struct hw_pool {
+    uint32_t kind;
+    uint32_t min_size;
+    uint32_t max_size;
+    struct hw_quick quick;
+    struct hw_general general;
+};
+struct hw_policy {
+    uint32_t align; /* alignment of payloads */
+    uint32_t pool_count;
+    struct hw_pool pools[4];
+};
+#endif
+"""
+
+
+def general(**values: int) -> dict[str, Any]:
+    shift = values.pop("shift", 0)
+    limits = {"min_size": values.pop("min_size", 0), "max_size": values.pop("max_size", 0xFFFFFFFF)}
+    defaults = {"header": 4, "align": 8, "fit": 0, "tags": 0}
+    return {"kind": 2, **limits, "quick": {}, "general": {**defaults, **values, "links": {"shift": shift}}}
+
+
+def quick(*sizes: int) -> dict[str, Any]:
+    lists = {"count": len(sizes), "sizes": list(sizes)}
+    return {"kind": 1, "min_size": 0, "max_size": 0xFFFFFFFF, "quick": lists, "general": {}}
+
+
+def policy(*pools: dict[str, Any]) -> dict[str, Any]:
+    return {"align": 8, "pool_count": len(pools), "pools": list(pools)}
+
+
+def shipped(code: str, *pools: dict[str, Any], entry: str = "hw_f") -> str:
+    """The specialised text of a piece of C behind POLICY."""
+    chosen = policy(*(pools or (general(),)))
+    return specialise([("policy.h", POLICY), ("core.h", dedent(code))], chosen, [entry], "app")
+
+
+def function(code: str, *pools: dict[str, Any]) -> str:
+    """The functions of the specialised text."""
+    chosen = policy(*(pools or (general(),)))
+    return specialise_parts([("policy.h", POLICY), ("core.h", dedent(code))], chosen, ["hw_f"], "app").functions
