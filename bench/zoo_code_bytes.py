@@ -16,7 +16,7 @@ from heapwright.target.compilers import find_compiler
 from heapwright.target.cpus import cpu
 from heapwright.target.objectives import code_bytes
 
-FILE = Path(hw.__path__[0], "zoo", "code_bytes.csv")
+FILE = Path(__file__).resolve().parents[1] / "src" / "heapwright" / "zoo" / "code_bytes.csv"
 
 
 def main() -> None:

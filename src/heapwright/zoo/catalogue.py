@@ -33,9 +33,3 @@ def recipes() -> list[Recipe]:
 def staying() -> list[Recipe]:
     """Return the recipes of heaps whose objects stay where they are: those that can stand for malloc."""
     return [recipe for recipe in recipes() if not isinstance(recipe.pools[0], Compact)]
-
-
-# ---- facts ---------------------------------------------------------------------------------------------------------
-
-
-# ---- recipes made for a profile --------------------------------------------------------------------------------------
