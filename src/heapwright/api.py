@@ -159,7 +159,7 @@ def workload(name: str, packets: PacketTable | PathLike | None = None, **options
 @_one_line
 def copies(
     trace: AnyTrace,
-    count: int = 10,
+    count: int = 8,
     *,
     kinds: Sequence[str | CopyKind] | None = None,
     seed: int = 0,
@@ -170,12 +170,12 @@ def copies(
     Args:
         trace: the original.
         count: copies in all, the kinds in turn.
-        kinds: "sizes", "lifetimes", "streams", "blocks", "load", or instances of the classes of
-            `heapwright.traces.copies` with parameters of your own; None is all.
+        kinds: "sizes+blocks" and "load", which are what None means, "sizes", "lifetimes", "streams", "blocks", or
+            instances of the classes of `heapwright.traces.copies` with parameters of your own.
         seed: another seed, other copies.
         repair: drop the invalid calls of a trace that is read.
 
-    See `heapwright.traces.copies.copies` for their names and metadata, docs/traces.md for what each keeps.
+    See `heapwright.traces.copies.copies` for their names and metadata, docs/robustness.md for what they are worth.
     """
     return _copies(_trace(trace, repair), count, kinds=kinds, seed=seed)
 

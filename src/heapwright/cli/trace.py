@@ -16,7 +16,7 @@ from heapwright.cli.output import json_option, print_json
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
-KINDS = ("sizes", "lifetimes", "streams", "blocks", "load")
+KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
 
 _trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
 
@@ -115,9 +115,9 @@ def cut(
     "kinds",
     type=click.Choice(KINDS),
     multiple=True,
-    help="Only copies of this kind; may be repeated. Default: all kinds in turn.",
+    help="Copies of this kind; may be repeated, and takes turns. Default: sizes+blocks and load.",
 )
-@click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Copies in all.")
+@click.option("--count", type=click.IntRange(min=1), default=8, show_default=True, help="Copies in all.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed, other copies.")
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="The folder to write to, made if missing."
@@ -129,7 +129,7 @@ def copies(
 ) -> None:
     """Write perturbed copies of TRACE: what the same program might have asked on another day.
 
-    What each kind changes and keeps: docs/traces.md.
+    What each kind changes and keeps: docs/traces.md. How well each foretells another recording: docs/robustness.md.
     """
     from heapwright.traces.copies import copies as copies_of
 
