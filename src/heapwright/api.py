@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from heapwright.explore.space import Space
+    from heapwright.foreign.adapter import WordSize
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 AnyTrace: TypeAlias = "Trace | PathLike"
@@ -117,16 +118,16 @@ def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> dict[str
 
 @_one_line
 def import_packets(
-    path: PathLike, *, format: str | None = None, packets: int | None = None, seed: int = 1
+    path: PathLike, *, format: str | None = None, count: int | None = None, seed: int = 0
 ) -> PacketTable:
     """Read a file of packets (pcap, pcapng, TSH, CSV, or a profile to draw from); see `heapwright.traffic`.
 
-    `packets` and `seed` are for a profile: how many to draw, and from which state. `PacketTable.write` stores it.
+    `count` and `seed` are for a profile: how many to draw, and which draw. `PacketTable.write` stores it.
     Raises HeapwrightError where the format is not known or the file holds nothing of it.
     """
     from heapwright.traffic import import_packets as of_file
 
-    return of_file(path, format, packets, seed)
+    return of_file(path, format, count, seed)
 
 
 @_one_line
@@ -211,9 +212,9 @@ def read_recipe(path: PathLike) -> Recipe:
     return Recipe.load(Path(path))
 
 
-def _heap(heap: AnyHeap) -> Heap:
+def _heap(heap: AnyHeap, word_size: WordSize | None) -> Heap:
     if isinstance(heap, str | os.PathLike):
-        return resolve(os.fspath(heap))
+        return resolve(os.fspath(heap), word_size)
     if isinstance(heap, Recipe):
         return RecipeHeap(heap)
     return RecipeHeap(heap.recipe) if isinstance(heap, Member) else heap
@@ -244,8 +245,8 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _named(heaps: AnyHeap | Sequence[AnyHeap]) -> dict[str, Heap]:
-    return {_label(heap): _heap(heap) for heap in _listed(heaps)}
+def _named(heaps: AnyHeap | Sequence[AnyHeap], word_size: WordSize | None) -> dict[str, Heap]:
+    return {_label(heap): _heap(heap, word_size) for heap in _listed(heaps)}
 
 
 @dataclass(frozen=True)
@@ -280,6 +281,7 @@ def replay(
     time: bool = False,
     fit: bool = False,
     energy_table: EnergyTable | PathLike | None = None,
+    word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Replay: ...
 @overload
@@ -291,6 +293,7 @@ def replay(
     time: bool = False,
     fit: bool = False,
     energy_table: EnergyTable | PathLike | None = None,
+    word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Replay | list[Replay]: ...
 @_one_line
@@ -302,6 +305,7 @@ def replay(
     time: bool = False,
     fit: bool = False,
     energy_table: EnergyTable | PathLike | None = None,
+    word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Replay | list[Replay]:
     """Run traces on heaps. O(calls) and what the heaps' searches take.
@@ -312,6 +316,7 @@ def replay(
         time: measure `ns_per_event` on this host, too; all heaps of a trace in turn.
         fit: find `smallest_arena_bytes`, too.
         energy_table: energy of an access by the size of the SRAM (docs/metrics.md), in place of the 90 nm table.
+        word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         repair: drop the invalid calls of traces that are read.
 
     Returns one `Replay`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that
@@ -319,7 +324,7 @@ def replay(
 
     Raises HeapwrightError for input that cannot be used, or an arena that cannot hold a heap's control data.
     """
-    named, table = _named(heaps), _energy_table(energy_table)
+    named, table = _named(heaps, word_size), _energy_table(energy_table)
     found = [
         Replay(trace.name, name, outcome.metrics, outcome.error)
         for trace in (_trace(one, repair) for one in _listed(traces))
@@ -372,6 +377,7 @@ def fit(
     heaps: AnyHeap,
     *,
     step: int | None = None,
+    word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Fit: ...
 @overload
@@ -380,6 +386,7 @@ def fit(
     heaps: AnyHeap | Sequence[AnyHeap],
     *,
     step: int | None = None,
+    word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]: ...
 @_one_line
@@ -388,6 +395,7 @@ def fit(
     heaps: AnyHeap | Sequence[AnyHeap],
     *,
     step: int | None = None,
+    word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]:
     """Find the smallest and the safe arena for a whole trace.
@@ -395,12 +403,13 @@ def fit(
     Args:
         traces, heaps: one of each, or lists of them.
         step: bytes; the arena is a multiple of it. None is one alignment unit.
+        word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         repair: drop the invalid calls of traces that are read.
 
     Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
     has its reason in `error`; alone it raises. Raises HeapwrightError for input that cannot be used.
     """
-    named = _named(heaps)
+    named = _named(heaps, word_size)
     found = [
         Fit.of(trace.name, name, arenas)
         for trace in (_trace(one, repair) for one in _listed(traces))
@@ -563,7 +572,7 @@ def explore(
 
 
 @_one_line
-def generate(heap: AnyHeap, folder: PathLike, *, prefix: str = "app") -> list[Path]:
+def generate(heap: AnyHeap, output: PathLike, *, prefix: str = "app") -> list[Path]:
     """Write a heap as C11 for firmware: PREFIX_heap.c, PREFIX_heap.h and a test, freestanding.
 
     Returns the files. Raises HeapwrightError for a heap that is no recipe or a prefix that is no C identifier.
@@ -575,7 +584,7 @@ def generate(heap: AnyHeap, folder: PathLike, *, prefix: str = "app") -> list[Pa
         tuned_for = heap.tuned_for, heap.metrics
     elif isinstance(heap, str):
         tuned_for = tuning(heap)
-    return write(_recipe(heap), Path(folder), prefix, *tuned_for)
+    return write(_recipe(heap), Path(output), prefix, *tuned_for)
 
 
 @_one_line

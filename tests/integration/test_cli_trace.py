@@ -37,12 +37,12 @@ def test_info_tells_what_is_in_a_trace(run: Run) -> None:
 def test_copies_are_written_and_listed(run: Run, tmp_path: Path) -> None:
     done = run("trace", "copies", "app.parquet", "-o", "made/copies", "--count", "4", "--seed", "3", "--json")
     written = json.loads(done.stdout)
-    assert [Path(one["output"]).stem for one in written] == [
+    assert [Path(one["path"]).stem for one in written] == [
         f"app~{kind}-{number}" for number in (1, 2) for kind in ("sizes+blocks", "load")
     ]
     for one in written:
-        trace = Trace.read(tmp_path / one["output"])
-        assert len(trace) == one["calls"]
+        trace = Trace.read(tmp_path / one["path"])
+        assert len(trace) == one["events"]
         assert trace.metadata == one["metadata"]
         assert trace.metadata["copy_seed"] == "3"
 
@@ -58,7 +58,7 @@ def test_a_part_is_cut_and_closed(run: Run, tmp_path: Path) -> None:
     assert done.stdout == "part.parquet: 5 calls, peak 140 B in 2 objects\n"
     assert Trace.read(tmp_path / "part.parquet").live_bytes[-1] == 0
     left = run("trace", "cut", "app.parquet", "--last", "1", "--leave-live", "-o", "part.parquet", "--json")
-    assert json.loads(left.stdout)[0]["calls"] == 1
+    assert json.loads(left.stdout)[0]["events"] == 1
 
 
 @pytest.mark.parametrize(

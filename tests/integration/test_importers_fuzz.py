@@ -176,7 +176,7 @@ def import_or_refuse(file: Path, data: bytes, format_name: str | None) -> bool:
     file.write_bytes(data)
     try:
         with watched(HANGS_AFTER_SECONDS):
-            table = import_packets(file, format_name, packets=20)
+            table = import_packets(file, format_name, count=20)
     except HeapwrightError as error:
         assert "\n" not in str(error)
         assert str(error).startswith(str(file))

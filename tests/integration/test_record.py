@@ -178,7 +178,7 @@ def test_a_program_killed_at_work_keeps_what_it_did(compiled: Compile, tmp_path:
     recording = record([program], tmp_path / "app.parquet")
     file, _ = only(recording)
     assert recording.exit_status == -signal.SIGKILL
-    assert file.calls > 1000
+    assert file.events > 1000
     assert file.notes == ()
 
 
@@ -237,8 +237,8 @@ def test_python_is_recorded(tmp_path: Path) -> None:
     file, trace = only(recording)
     assert recording.exit_status == 0
     assert file.notes == ()
-    assert file.calls == len(trace) > 1000
-    assert file.peak_live_bytes == trace.peak_live_bytes > 100_000
+    assert file.events == len(trace) > 1000
+    assert file.requested_peak_bytes == trace.peak_live_bytes > 100_000
 
 
 def test_recording_leaves_descriptors_alone_and_survives_their_closing(compiled: Compile, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_file_size_limit_ends_the_recording_not_the_program(compiled: Compile,
     recording = record(["sh", "-c", f"ulimit -f 300; exec {program}"], tmp_path / "app.parquet")
     assert recording.exit_status == 0
     assert "recording ended early: File too large" in recording.files[0].notes
-    assert 1000 < recording.files[0].calls < 50000
+    assert 1000 < recording.files[0].events < 50000
 
 
 def test_errno_is_left_alone(compiled: Compile, tmp_path: Path) -> None:
@@ -313,12 +313,12 @@ def test_the_cost_is_measured(compiled: Compile, tmp_path: Path) -> None:
     program = compiled("for (int i = 0; i < 200000; i++) free(malloc(10));")
     recording = record([program], tmp_path / "app.parquet")
     cost = recording.cost
-    assert cost.calls == recording.files[0].calls >= 400000
-    assert 5 < cost.ns_per_call < 20000
+    assert cost.events == recording.files[0].events >= 400000
+    assert 5 < cost.ns_per_event < 20000
     assert 0 < cost.recording_seconds < cost.run_seconds
     assert 0 < cost.share <= 1
     measured = float(Trace.read(recording.files[0].path).metadata["recording_ns_per_call"])
-    assert measured == pytest.approx(cost.ns_per_call, abs=0.1)
+    assert measured == pytest.approx(cost.ns_per_event, abs=0.1)
 
 
 # The command
@@ -343,8 +343,8 @@ def test_json_has_stdout_to_itself(tmp_path: Path) -> None:
     assert "etc\n" in done.stderr
     assert result["files"][0]["path"] == "x.parquet"
     assert result["files"][0]["program"].endswith("/ls")
-    assert {"pid", "calls", "threads", "peak_live_bytes", "peak_live_objects", "notes"} <= set(result["files"][0])
-    assert {"calls", "ns_per_call", "recording_seconds", "run_seconds", "share"} <= set(result["cost"])
+    assert {"pid", "events", "threads", "requested_peak_bytes", "live_objects_peak", "notes"} <= set(result["files"][0])
+    assert {"events", "ns_per_event", "recording_seconds", "run_seconds", "share"} <= set(result["cost"])
     assert result["exit_status"] == 0
 
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from heapwright.cli.import_ import command
 from heapwright.errors import HeapwrightError
+from heapwright.traffic import import_packets
 from heapwright.traffic.capture import import_capture
 from heapwright.traffic.packets import COLUMNS, PacketTable
 
@@ -291,7 +292,7 @@ def test_the_command_writes_a_table_and_warns(tmp_path: Path) -> None:
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
     assert answer["packets"] == 3 == len(PacketTable.read(output))
-    assert answer["output"] == str(output)
+    assert answer["path"] == str(output)
     assert "after packet 3" in answer["warning"]
     assert "after packet 3" in result.stderr
 
@@ -299,6 +300,8 @@ def test_the_command_writes_a_table_and_warns(tmp_path: Path) -> None:
 def test_the_command_refuses_other_formats(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(pcap(FRAMES))
     result = CliRunner().invoke(command, [str(tmp_path / "a.pcap"), "--format", "mtrace", "-o", str(tmp_path / "out")])
-    assert isinstance(result.exception, HeapwrightError)
-    assert str(result.exception) == "format: 'mtrace' is no format of packets; valid: capture, tsh, csv, profile"
+    assert result.exit_code == 2
+    assert "'--format': 'mtrace' is not one of 'capture', 'tsh', 'csv', 'profile'." in result.stderr
+    with pytest.raises(HeapwrightError, match="format: 'mtrace' is no format of packets; valid: capture, tsh, csv, "):
+        import_packets(tmp_path / "a.pcap", "mtrace")
     assert not (tmp_path / "out").exists()

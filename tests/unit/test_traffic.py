@@ -300,10 +300,10 @@ def test_the_command_makes_labelled_synthetic_packets(tmp_path: Path) -> None:
     profile = profile_packets(packets_of(np.array([40, 1500] * 50), np.arange(100) * 7), "p")
     (tmp_path / "p.json").write_text(json.dumps(profile))
     output = tmp_path / "out.parquet"
-    arguments = [str(tmp_path / "p.json"), "--packets", "321", "--seed", "4", "-o", str(output)]
+    arguments = [str(tmp_path / "p.json"), "--count", "321", "--seed", "4", "-o", str(output)]
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code == 0
-    assert "321 packets" in result.stderr and "(synthetic)" in result.stderr
+    assert "321 packets" in result.stdout and "(synthetic)" in result.stdout and result.stderr == ""
     assert PacketTable.read(output).metadata["fitted_to"] == "p"
 
 

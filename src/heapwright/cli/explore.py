@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,14 +13,15 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from heapwright.cli.options import (
+    OBJECTIVES,
     energy_option,
     objectives_option,
-    read_energy_table,
     read_traces,
     repair_option,
+    seed_option,
     traces_argument,
 )
-from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.cli.output import json_option, note, note_partial, print_json
 
 if TYPE_CHECKING:
     from heapwright.explore.search import Progress
@@ -28,12 +30,12 @@ PLAIN_SECONDS = 10
 SHOWN_MEMBERS = 16
 
 
-@click.command()
+@click.command(epilog=OBJECTIVES)
 @traces_argument
 @click.option(
     "--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The recipes to try."
 )
-@objectives_option
+@objectives_option("footprint_bytes,accesses")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @click.option(
     "--held-out",
@@ -42,9 +44,15 @@ SHOWN_MEMBERS = 16
     type=click.Path(path_type=Path),
     help="Replay the front and the zoo on this trace too, without ranking by it. Repeat the flag for more.",
 )
-@click.option("--strategy", type=click.Choice(["exhaustive", "random"]), default="exhaustive", show_default=True)
+@click.option(
+    "--strategy",
+    type=click.Choice(["exhaustive", "random"]),
+    default="exhaustive",
+    show_default=True,
+    help="Take the space's recipes in order, or draw them with --seed.",
+)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Try at most so many recipes beside the zoo.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Which recipes the random strategy draws.")
+@seed_option
 @click.option("--prune", is_flag=True, help="Give replays up that cannot reach the front; for large traces.")
 @energy_option
 @repair_option
@@ -67,53 +75,43 @@ def command(
 ) -> None:
     """Try every recipe of a space on traces and keep the results as a study.
 
-    Without --space the space is built from the traces. The zoo is always tried too. An exploration that was interrupted
-    goes on where it stopped when the same command is given again.
+    Without --space the space is built from the traces. The zoo belongs to every space that does not leave it out. An
+    exploration that was interrupted goes on where it stopped when the same command is given again.
     """
     from heapwright.explore.search import DEFAULT_OBJECTIVES, explore
     from heapwright.explore.space import Space
     from heapwright.explore.study import Study
+    from heapwright.replay.energy import EnergyTable
 
     read = read_traces(traces, repair)
     space = Space.load(space_path, read) if space_path else Space.default(read)
-    for note in space.notes:
-        click.echo(f"space: {note}", err=True)
+    for told in space.notes:
+        note(f"space: {told}")
     with _progress() as show:
         done = explore(
             read,
             space,
-            objectives or DEFAULT_OBJECTIVES,
+            DEFAULT_OBJECTIVES if objectives is None else objectives,
             output,
             jobs,
             held_out=read_traces(held_out, repair),
             strategy=strategy,
             limit=limit,
             seed=seed,
-            energy_table=read_energy_table(energy_table),
+            energy_table=EnergyTable.read(energy_table) if energy_table else None,
             prune=prune,
             progress=show,
         )
     with Study.open(done.study) as study:
         note_partial(study)
-    if as_json:
-        print_json(
-            {
-                "study": str(done.study),
-                "recipes": done.recipes,
-                "evaluations": done.evaluations,
-                "seconds": round(done.seconds, 3),
-                "complete": done.complete,
-                "front": done.front,
-            }
-        )
-        return
-    from heapwright.cli.tables import print_front
+        if not as_json:
+            from heapwright.cli.tables import print_front
 
-    with Study.open(done.study) as study:
-        print_front(study, study.objectives, most=SHOWN_MEMBERS)
-    click.echo(
-        f"{done.evaluations:,} replays in {done.seconds:,.1f} s. All of the front: heapwright pareto {done.study}"
-    )
+            print_front(study, study.objectives, most=SHOWN_MEMBERS)
+            told = f"{done.evaluations:,} replays in {done.seconds:,.1f} s"
+            click.echo(f"{told}. All of the front: heapwright pareto {done.study}")
+            return
+    print_json({**dataclasses.asdict(done), "study": str(done.study), "seconds": round(done.seconds, 3)})
 
 
 @contextmanager
@@ -152,10 +150,9 @@ def _plain_progress() -> Callable[[Progress], None]:
         nonlocal shown
         if time.monotonic() - shown >= PLAIN_SECONDS:
             shown = time.monotonic()
-            click.echo(
+            note(
                 f"{progress.what}: {progress.finished:,} of {progress.total:,} replays, "
-                f"{progress.rate:,.0f} a second, {_duration(progress.seconds_left)} left",
-                err=True,
+                f"{progress.rate:,.0f} a second, {_duration(progress.seconds_left)} left"
             )
 
     return show

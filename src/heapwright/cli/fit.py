@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,16 +9,16 @@ import click
 
 from heapwright.cli.options import (
     heap_option,
-    read_heaps,
     read_traces,
     repair_option,
     replayed_argument,
     word_size_option,
 )
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, print_rows
 
 if TYPE_CHECKING:
     from heapwright.api import Fit
+    from heapwright.foreign.adapter import WordSize
 
 
 @click.command()
@@ -33,7 +32,7 @@ def command(
     traces: tuple[Path, ...],
     heaps: tuple[str, ...],
     step: int | None,
-    word_size: str | None,
+    word_size: WordSize | None,
     repair: bool,
     as_json: bool,
 ) -> None:
@@ -42,17 +41,11 @@ def command(
     Both count control data. Where nothing proves that larger arenas serve, many are tried.
     """
     from heapwright import api
-    from heapwright.heaps import fit_each
 
-    named = read_heaps(heaps, word_size)
-    found = [
-        api.Fit.of(trace.name, heap, arenas)
-        for trace in read_traces(traces, repair)
-        for heap, arenas in fit_each(trace, named, step=step).items()
-    ]
+    found = api.fit(read_traces(traces, repair), heaps, step=step, word_size=word_size)
+    assert isinstance(found, list)
     if as_json:
-        rows = [dataclasses.asdict(fit) for fit in found]
-        print_json([row if row["error"] else {key: row[key] for key in row if key != "error"} for row in rows])
+        print_rows(found)
         return
     from heapwright.cli.tables import number, print_table
 

@@ -24,17 +24,13 @@ def command(heap: str, prefix: str, output: Path, as_json: bool) -> None:
 
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
     """
-    from heapwright.explore.study import Study
-    from heapwright.generate import generate
-    from heapwright.heaps import parse, resolve_recipe, tuning
+    from heapwright import api
+    from heapwright.heaps import parse
 
-    recipe = resolve_recipe(heap)
+    files = api.generate(heap, output, prefix=prefix)
     name = parse(heap)
     if name.kind == "study":
-        with Study.open(name.first) as study:
-            note_partial(study)
-    tuned_for, metrics = tuning(heap)
-    files = generate(recipe, output, prefix, tuned_for, metrics)
+        note_partial(api.open_study(name.first))
     if as_json:
         print_json({"files": [str(file) for file in files]})
         return

@@ -1,41 +1,52 @@
-"""heapwright import: a file of packets becomes a packet table."""
+"""`heapwright import`: a file of packets becomes a packet table."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.options import seed_option
+from heapwright.cli.output import json_option, note, print_json
+
+FORMATS = ("capture", "tsh", "csv", "profile")
 
 
 @click.command("import")
-@click.argument("file", type=click.Path())
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--format", "format_name", type=click.Choice(FORMATS), help="The format of FILE; found without it.")
 @click.option(
-    "--format",
-    "format_name",
-    metavar="NAME",
-    help="Format of FILE: capture (pcap, pcapng), tsh, csv or profile. Found by itself.",
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of a profile: how many packets; default, as many as it saw.",
 )
+@seed_option
 @click.option(
-    "--packets", type=click.IntRange(min=1), help="Of a profile: how many packets; default, as many as it saw."
+    "-o",
+    "--output",
+    metavar="PACKETS",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The packet table to write, a Parquet file.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of a profile: another draw.")
-@click.option("-o", "--output", required=True, type=click.Path(), help="The Parquet file to write.")
 @json_option
-def command(file: str, format_name: str | None, packets: int | None, seed: int, output: str, as_json: bool) -> None:
+def command(file: Path, format_name: str | None, count: int | None, seed: int, output: Path, as_json: bool) -> None:
     """Turn FILE into a packet table.
 
     FILE is a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or a profile, as
-    `heapwright profile PACKETS --json` prints it: then the packets are synthetic, and the table says so.
+    `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say which, and
+    the table says so.
     """
-    from heapwright.traffic import import_packets
+    from heapwright import api
 
-    table = import_packets(file, format_name, packets, seed)
+    table = api.import_packets(file, format=format_name, count=count, seed=seed)
     table.write(output)
     warning = table.metadata.get("warning")
     if warning:
-        click.echo(f"heapwright: {file}: {warning}", err=True)
+        note(f"{file}: {warning}")
     if as_json:
-        print_json({"packets": len(table), "output": output, "warning": warning})
-    else:
-        synthetic = " (synthetic)" if table.metadata.get("synthetic") == "true" else ""
-        click.echo(f"{output}: {len(table)} packets over {table.ts_us[-1] / 1e6:.1f} s{synthetic}", err=True)
+        print_json({"path": str(output), "packets": len(table), "warning": warning})
+        return
+    synthetic = " (synthetic)" if table.metadata.get("synthetic") == "true" else ""
+    click.echo(f"{output}: {len(table):,} packets over {table.ts_us[-1] / 1e6:.1f} s{synthetic}")

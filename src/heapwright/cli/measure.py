@@ -7,27 +7,27 @@ from typing import Any
 
 import click
 
-from heapwright.cli.options import objectives_option, repair_option
-from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.cli.options import OBJECTIVES, arena_option, objectives_option, read_traces, repair_option
+from heapwright.cli.output import json_option, note, note_partial, print_json
 
-_CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
+CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
+BACKENDS = ("unicorn", "qemu")
+LEVELS = ("Os", "O0", "O2", "O3")
 
 
-@click.command()
-@click.argument("heap")
+@click.command(epilog=OBJECTIVES)
+@click.argument("heap", metavar="HEAP")
 @click.argument("traces", metavar="[TRACE...]", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--cpu", type=click.Choice(_CPUS), default="cortex-m3", show_default=True, help="The processor.")
-@click.option("--backend", type=click.Choice(("unicorn", "qemu")), help="The emulator; default is what is installed.")
+@click.option("--cpu", type=click.Choice(CPUS), default="cortex-m3", show_default=True, help="The processor.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="The emulator; default is what is installed.")
 @click.option("--compiler", type=click.Choice(("gcc", "zig")), help="The cross compiler; default is what is installed.")
-@click.option(
-    "--level", type=click.Choice(("Os", "O0", "O2", "O3")), default="Os", show_default=True, help="Optimisation."
-)
-@click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample.")
+@click.option("--level", type=click.Choice(LEVELS), default="Os", show_default=True, help="Optimisation.")
+@arena_option
 @click.option("--front", is_flag=True, help="HEAP is a study: measure its front and keep the results in it.")
 @click.option(
     "--beside", multiple=True, metavar="HEAP", help="With --front: measure this heap too. Repeat the flag for more."
 )
-@objectives_option
+@objectives_option("those of the study; with --front")
 @repair_option
 @json_option
 def command(
@@ -50,45 +50,35 @@ def command(
     heap_init, heap_malloc and heap_free. With --front it is a study, whose own traces are replayed unless others are
     given.
     """
-    options = {"cpu_name": cpu, "backend": backend, "compiler": compiler, "level": level, "arena": arena}
     if beside and not front:
         raise click.UsageError("--beside goes with --front: without it, give the other heap a command of its own")
+    if objectives is not None and not front:
+        raise click.UsageError("--objectives goes with --front: one heap has none")
+    if not traces and not front:
+        raise click.UsageError("Missing argument 'TRACE...': only --front takes the study's own traces.")
+    from heapwright import api
+    from heapwright.cli.target_tables import print_measured
+
+    options: dict[str, Any] = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
     if front:
         from heapwright.explore.on_target import measure_front
-        from heapwright.explore.study import Study
         from heapwright.heaps import resolve_on_target
 
-        with Study.open(heap) as study:
-            note_partial(study)
+        note_partial(api.open_study(heap))
+        peers = [resolve_on_target(name) for name in beside]
         found = measure_front(
             heap,
             traces,
-            beside=[resolve_on_target(name) for name in beside],
+            beside=peers,
             objectives=objectives,
             repair=repair,
-            progress=_say,
+            progress=note,
+            cpu_name=cpu,
             **options,
         )
     else:
-        found = _measure(heap, traces, repair, options)
+        found = [api.measure(heap, trace, cpu=cpu, **options) for trace in read_traces(traces, repair)]
     if as_json:
-        print_json(found if front or len(found) > 1 else found[0])
-        return
-    from heapwright.cli.target_tables import print_measured
-
-    print_measured(found)
-
-
-def _measure(heap: str, traces: tuple[Path, ...], repair: bool, options: dict[str, Any]) -> list[dict[str, Any]]:
-    from heapwright.cli.options import read_traces
-    from heapwright.heaps import resolve_on_target
-    from heapwright.target import measure
-
-    if not traces:
-        raise click.UsageError("Missing argument 'TRACE...': only --front takes the study's own traces.")
-    found = resolve_on_target(heap)
-    return [measure(found, trace, **options) for trace in read_traces(traces, repair)]
-
-
-def _say(what: str) -> None:
-    click.echo(what, err=True)
+        print_json(found)
+    else:
+        print_measured(found)

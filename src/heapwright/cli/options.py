@@ -1,18 +1,21 @@
-"""Options that several commands share."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from heapwright.cli.output import note
+from heapwright.replay.metrics import METRICS
+
 if TYPE_CHECKING:
-    from heapwright.foreign.adapter import WordSize
-    from heapwright.heaps import Heap
-    from heapwright.replay.energy import EnergyTable
     from heapwright.traces.trace import Trace
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -23,6 +26,10 @@ def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -
         if path.suffix != ".parquet" and is_heap(str(path)):
             raise click.UsageError(f"{path} is a heap and stands where a trace belongs; give every heap its own --heap")
     return paths
+
+
+def _word_size(ctx: click.Context, _: click.Parameter, bits: str | None) -> int | None:
+    return int(bits) if bits else None
 
 
 traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -44,38 +51,52 @@ heap_option = click.option(
 word_size_option = click.option(
     "--word-size",
     type=click.Choice(["32", "64"]),
+    callback=_word_size,
     help="Bits of a pointer in foreign heaps built here; default what their adapter says, mostly 32.",
 )
-objectives_option = click.option("--objectives", metavar="KEY,KEY", help="Metrics to be Pareto-optimal in.")
+arena_option = click.option(
+    "--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample."
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Another seed, another draw."
+)
+trace_output_option = click.option(
+    "-o",
+    "--output",
+    metavar="TRACE",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The trace to write, a Parquet file.",
+)
 energy_option = click.option(
     "--energy-table",
     metavar="CSV",
     type=click.Path(path_type=Path),
     help="Energy of an access by SRAM size (size_bytes, read_pJ, write_pJ), in place of the 90 nm table.",
 )
+_WIDTH = 2 + max(map(len, METRICS))
+OBJECTIVES = "\b\nObjectives:\n" + "\n".join(
+    f"  {metric.key:{_WIDTH}}{metric.meaning}{' (more is better)' if metric.direction == 'max' else ''}"
+    for metric in METRICS.values()
+)
+"""The end of the help of a command with --objectives."""
 
 
-def read_heaps(names: Sequence[str], word_size: str | None) -> dict[str, Heap]:
-    """Find the heaps of these names, recipes and foreign ones."""
-    from heapwright.heaps import resolve
-
-    bits: WordSize | None = None if word_size is None else 32 if word_size == "32" else 64
-    return {name: resolve(name, bits) for name in names}
+def objectives_option(default: str) -> Callable[[Command], Command]:
+    """--objectives, with what it is if not given; the command's epilog is OBJECTIVES."""
+    return click.option(
+        "--objectives",
+        metavar="KEY,KEY",
+        help=f"Metrics to be Pareto-optimal in, of those listed below; default {default}.",
+    )
 
 
 def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:
-    """Read traces, and say on stderr what was repaired."""
-    from heapwright.traces.trace import Trace
+    """Read traces, and note what was repaired."""
+    from heapwright import api
 
-    traces = [Trace.read(path, repair=repair) for path in paths]
+    traces = [api.read_trace(path, repair=repair) for path in paths]
     for trace in traces:
         for repaired in trace.repairs:
-            click.echo(f"{trace.path}: {repaired}", err=True)
+            note(f"{trace.path}: {repaired}")
     return traces
-
-
-def read_energy_table(path: Path | None) -> EnergyTable | None:
-    """The energy table that was asked for, if one was."""
-    from heapwright.replay.energy import EnergyTable
-
-    return None if path is None else EnergyTable.read(path)

@@ -1,15 +1,24 @@
-"""What every command shares in talking to the person: JSON on stdout, everything else on stderr."""
+"""What every command shares in talking to the person.
+
+A command's result goes to stdout, with --json as one document and nothing else. Notes and progress go to stderr.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from heapwright.explore.study import Study
+    from heapwright.traces.trace import Trace
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
 
@@ -20,8 +29,31 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
+def print_rows(found: Sequence[DataclassInstance]) -> None:
+    """Write one JSON array of what was found for each trace and heap; `error` stands only in what failed."""
+    rows = map(dataclasses.asdict, found)
+    print_json([{key: value for key, value in row.items() if key != "error" or value} for row in rows])
+
+
+def written(trace: Trace, path: Path) -> dict[str, Any]:
+    """What JSON tells of a trace that was written."""
+    return {
+        "path": str(path),
+        "events": len(trace),
+        "requested_peak_bytes": trace.peak_live_bytes,
+        "live_objects_peak": trace.peak_live_objects,
+        "metadata": trace.metadata,
+    }
+
+
+def print_written(trace: Trace, path: Path) -> None:
+    """Tell people the same, in a line."""
+    peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
+    click.echo(f"{path}: {len(trace):,} calls, {peak}")
+
+
 def note(text: str) -> None:
-    """Tell something beside the result, a line on stderr."""
+    """Tell something beside the result, or how far it is: a line on stderr."""
     click.echo(f"heapwright: {text}", err=True)
 
 

@@ -7,18 +7,18 @@ from typing import Literal
 
 import click
 
-from heapwright.cli.options import objectives_option
+from heapwright.cli.options import OBJECTIVES, objectives_option
 from heapwright.cli.output import json_option, note_partial, print_json
 
 
-@click.command()
+@click.command(epilog=OBJECTIVES)
 @click.argument("study_path", metavar="STUDY", type=click.Path(path_type=Path))
 @click.option(
     "--pick",
     type=click.Choice(["balanced", "smallest", "fastest"]),
     help="One member: the best compromise, the least footprint, or the fewest accesses.",
 )
-@objectives_option
+@objectives_option("those it was explored for")
 @json_option
 def command(
     study_path: Path, pick: Literal["balanced", "smallest", "fastest"] | None, objectives: str | None, as_json: bool

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.options import repair_option
+from heapwright.cli.output import json_option, note, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +21,7 @@ CURVE_LEVELS = " ▁▂▃▄▅▆▇█"
 
 @click.command()
 @click.argument("table", metavar="TRACE|PACKETS", type=click.Path(path_type=Path))
-@click.option("--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it.")
+@repair_option
 @json_option
 def command(table: Path, repair: bool, as_json: bool) -> None:
     """Characterise what a trace or a packet table asks of memory.
@@ -28,11 +29,11 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
     Shows the sizes asked for and their shares (those of at least 10 % are marked), how long objects live, the curve of
     live bytes, and whether objects that are born together die together.
     """
-    from heapwright.traffic.profile import profile_file
+    from heapwright import api
 
-    result = profile_file(table, repair)
+    result = api.profile(table, repair=repair)
     for repaired in result.get("repairs", ()):
-        click.echo(f"{table}: {repaired}", err=True)
+        note(f"{table}: {repaired}")
     if as_json:
         print_json(result)
         return

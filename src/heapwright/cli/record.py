@@ -1,4 +1,4 @@
-"""heapwright record: run a program and keep its heap calls."""
+"""`heapwright record`: run a program and keep its heap calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, note, print_json
 
 if TYPE_CHECKING:
     from heapwright.traces.record import Recording
@@ -19,9 +19,11 @@ _SHOWN = 10
 
 
 @click.command(name="record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The trace; PROGRAM.parquet if not given.")
+@click.option(
+    "-o", "--output", metavar="TRACE", type=click.Path(path_type=Path), help="The trace; PROGRAM.parquet if not given."
+)
 @json_option
-@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("cmd", metavar="CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(output: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     """Run CMD and write every heap call it makes as a Parquet trace.
 
@@ -32,9 +34,9 @@ def command(output: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     from heapwright.traces.record import record
 
     stdout = sys.stderr.fileno() if as_json else None
-    recording = record(cmd, output, stdout=stdout, tell=lambda line: click.echo(f"heapwright: {line}", err=True))
+    recording = record(cmd, output, stdout=stdout, tell=note)
     for line in _summary(recording):
-        click.echo(f"heapwright: {line}", err=True)
+        note(line)
     if as_json:
         files = [dataclasses.asdict(file) for file in recording.files]
         print_json({"files": files, "exit_status": recording.exit_status, "cost": dataclasses.asdict(recording.cost)})
@@ -44,8 +46,8 @@ def _summary(recording: Recording) -> list[str]:
     """Say what was written, how the program ended and what recording cost, a line each."""
     lines = []
     for file in recording.files[:_SHOWN]:
-        what = f"{file.calls:,} calls of {Path(file.program).name} (process {file.pid}, threads: {file.threads})"
-        lines.append(f"{file.path}: {what}, peak {file.peak_live_bytes:,} B in {file.peak_live_objects:,} objects")
+        what = f"{file.events:,} calls of {Path(file.program).name} (process {file.pid}, threads: {file.threads})"
+        lines.append(f"{file.path}: {what}, peak {file.requested_peak_bytes:,} B in {file.live_objects_peak:,} objects")
         lines += [f"{file.path}: {note}" for note in file.notes]
     if len(recording.files) > _SHOWN:
         beside = recording.files[0].path.parent
@@ -56,5 +58,5 @@ def _summary(recording: Recording) -> list[str]:
         lines.append(f"the program ended with exit status {recording.exit_status}")
     cost = recording.cost
     share = f"{100 * cost.share:.1f} % of the run's processor time"
-    lines.append(f"{cost.calls:,} calls, {cost.ns_per_call:.0f} ns a call of recording, {share}")
+    lines.append(f"{cost.events:,} calls, {cost.ns_per_event:.0f} ns a call of recording, {share}")
     return lines

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from heapwright.cli.options import (
+    arena_option,
     energy_option,
     heap_option,
-    read_energy_table,
-    read_heaps,
     read_traces,
     repair_option,
     replayed_argument,
     word_size_option,
 )
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, print_rows
 
 if TYPE_CHECKING:
-    from heapwright.heaps import Outcome
+    from heapwright.foreign.adapter import WordSize
 
 
 @click.command()
 @replayed_argument
 @heap_option
-@click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample.")
+@arena_option
 @click.option("--time", "timed", is_flag=True, help="Measure host time too (ns_per_event).")
 @click.option("--fit", "fitted", is_flag=True, help="Find the smallest arena too (smallest_arena_bytes).")
 @word_size_option
@@ -39,32 +39,25 @@ def command(
     arena: int | None,
     timed: bool,
     fitted: bool,
-    word_size: str | None,
+    word_size: WordSize | None,
     energy_table: Path | None,
     repair: bool,
     as_json: bool,
 ) -> None:
     """Run traces on heaps and print the metrics. Requests that a heap refuses are counted, and the replay goes on."""
-    from heapwright.heaps import replay_each
+    from heapwright import api
 
-    table = read_energy_table(energy_table)
-    named = read_heaps(heaps, word_size)
-    results = {
-        trace.name: replay_each(trace, named, arena=arena, time=timed, fit=fitted, energy=table)
-        for trace in read_traces(traces, repair)
-    }
+    read = read_traces(traces, repair)
+    found = api.replay(read, heaps, arena=arena, time=timed, fit=fitted, word_size=word_size, energy_table=energy_table)
+    assert isinstance(found, list)
     if as_json:
-        print_json([_row(trace, heap, found) for trace, rows in results.items() for heap, found in rows.items()])
+        print_rows(found)
         return
     from heapwright.cli.tables import print_metrics
 
-    for trace, rows in results.items():
-        print_metrics(f"Metrics on {trace}", {heap: found.metrics for heap, found in rows.items()})
-        for found in rows.values():
-            if found.error:
-                click.echo(f"No metrics: {found.error}")
-
-
-def _row(trace: str, heap: str, found: Outcome) -> dict[str, object]:
-    row: dict[str, object] = {"trace": trace, "heap": heap, "metrics": found.metrics}
-    return row if found.error is None else {**row, "error": found.error}
+    for trace, rows in groupby(found, lambda one: one.trace):
+        shown = list(rows)
+        print_metrics(f"Metrics on {trace}", {one.heap: one.metrics for one in shown})
+        for one in shown:
+            if one.error:
+                click.echo(f"No metrics: {one.error}")

@@ -12,10 +12,20 @@ from heapwright.cli.output import json_option, note_partial, print_json
 @click.command()
 @click.argument("source", metavar="STUDY|TRACE", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The page to write."
+    "-o",
+    "--output",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="The page to write.",
 )
 @click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap. Repeat the flag for more.")
-@click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Folder for PNG and SVG of each plot.")
+@click.option(
+    "--plots",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for PNG and SVG of each plot.",
+)
 @click.option("--no-plots", is_flag=True, help="Write the page alone.")
 @json_option
 def command(
@@ -31,15 +41,13 @@ def command(
     """
     if plots and no_plots:
         raise click.UsageError("--plots and --no-plots exclude each other")
-    from heapwright.explore.study import Study
+    from heapwright import api
     from heapwright.files.kinds import kind_of
-    from heapwright.report import write_report
 
-    if kind_of(source) == "study":
-        with Study.open(source) as study:
-            note_partial(study)
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
-    page, *drawn = write_report(source, output, heaps, folder)
+    page, *drawn = api.report(source, output, heaps=heaps, plots=folder)
+    if kind_of(source) == "study":
+        note_partial(api.open_study(source))
     if as_json:
         print_json({"page": str(page), "plots": [str(path) for path in drawn]})
         return

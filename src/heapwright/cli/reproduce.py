@@ -6,34 +6,45 @@ from pathlib import Path
 
 import click
 
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.output import json_option, note, print_json
+
+PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 
 
 @click.command()
-@click.argument("what", metavar="drr|easyport|url|techniques|modem|wifi|pools|sensor|all")
+@click.argument("what", metavar="WHAT", type=click.Choice((*PAGES, "all")))
 @click.option(
-    "--packets", type=click.Path(path_type=Path), help="Folder of packet tables; modem, pools and sensor need none."
+    "--packets",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder of packet tables; modem, pools and sensor need none.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="papers", show_default=True, help="Folder to write to."
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default="papers",
+    show_default=True,
+    help="Folder to write to.",
 )
 @json_option
 def command(what: str, packets: Path | None, output: Path, as_json: bool) -> None:
     """Run the experiments of the source papers and write a page for each, with its claims checked.
 
-    drr, easyport, url: packet scheduling, packet buffers, URL switching; techniques: what splitting, coalescing, fit
-    and freelists do (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al. 2007). pools: pools of
-    partitions and of buffers under Poisson load (Elsayed and Galal). modem: a modem concentrator (Peintner et al.).
-    sensor: allocators of sensor nodes (Das et al.).
+    WHAT is one of these, or all. drr, easyport, url: packet scheduling, packet buffers, URL switching; techniques: what
+    splitting, coalescing, fit and freelists do (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al.
+    2007). pools: pools of partitions and of buffers under Poisson load (Elsayed and Galal). modem: a modem concentrator
+    (Peintner et al.). sensor: allocators of sensor nodes (Das et al.).
     """
-    from heapwright.papers import reproduce
+    from heapwright import api
 
-    result = reproduce(what, packets, output, lambda line: click.echo(line, err=True))
+    result = api.reproduce(what, output, packets=packets, progress=note)
     if as_json:
         print_json(result)
         return
     for page in result["pages"]:
-        click.echo(page, err=True)
+        click.echo(page)
     for claim in result["claims"]:
         holds = "holds" if claim["holds"] else "DOES NOT HOLD"
-        click.echo(f"{holds}: {claim['claim']} (paper: {claim['paper_value']}; here: {claim['our_value']})", err=True)
+        click.echo(f"{holds}: {claim['claim']} (paper: {claim['paper_value']}; here: {claim['our_value']})")

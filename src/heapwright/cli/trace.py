@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import read_traces, repair_option
-from heapwright.cli.output import json_option, print_json
+from heapwright.cli.options import read_traces, repair_option, seed_option, trace_output_option
+from heapwright.cli.output import json_option, print_json, print_written, written
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -57,7 +57,7 @@ def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
     for facts in found:
         seconds = "no times" if facts["seconds"] is None else f"{facts['seconds']:,.1f} s"
         labels = "".join(f", {len(facts[key])} {key}" for key in ("phases", "sites") if facts[key])
-        click.echo(f"{facts['trace']}: {facts['calls']:,} calls, {seconds}, threads: {facts['threads']}{labels}")
+        click.echo(f"{facts['trace']}: {facts['events']:,} calls, {seconds}, threads: {facts['threads']}{labels}")
         click.echo(f"  peak {facts['requested_peak_bytes']:,} B live, {facts['live_objects_peak']:,} objects")
         for key, value in facts["metadata"].items():
             click.echo(f"  {key}: {value}")
@@ -66,7 +66,7 @@ def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
 def _facts(trace: Trace) -> dict[str, Any]:
     return {
         "trace": trace.name,
-        "calls": len(trace),
+        "events": len(trace),
         "seconds": trace.seconds,
         "threads": len(set(trace.tid.tolist())),
         "requested_peak_bytes": trace.peak_live_bytes,
@@ -82,7 +82,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
 @click.option("--first", type=_Length(), metavar="LENGTH", help="Keep the first LENGTH: calls, as 5000, or 2.5s.")
 @click.option("--last", type=_Length(), metavar="LENGTH", help="Keep the last LENGTH.")
 @click.option("--leave-live", is_flag=True, help="Leave live what is live at the end, rather than free it there.")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The Parquet trace to write.")
+@trace_output_option
 @repair_option
 @json_option
 def cut(
@@ -115,12 +115,17 @@ def cut(
     "kinds",
     type=click.Choice(KINDS),
     multiple=True,
-    help="Copies of this kind; may be repeated, and takes turns. Default: sizes+blocks and load.",
+    help="Copies of this kind; default sizes+blocks and load. Repeat the flag for more, which take turns.",
 )
-@click.option("--count", type=click.IntRange(min=1), default=8, show_default=True, help="Copies in all.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed, other copies.")
+@click.option("--count", type=click.IntRange(min=1), metavar="N", default=8, show_default=True, help="Copies in all.")
+@seed_option
 @click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="The folder to write to, made if missing."
+    "-o",
+    "--output",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder to write to, made if missing.",
 )
 @repair_option
 @json_option
@@ -135,28 +140,16 @@ def copies(
 
     (trace,) = read_traces([path], repair)
     output.mkdir(parents=True, exist_ok=True)
-    written = []
+    traces = []
     for copy in copies_of(trace, count, kinds=kinds or None, seed=seed):
-        written.append((copy, output / f"{copy.name}.parquet"))
-        copy.write(written[-1][1])
-    _tell(written, as_json)
+        traces.append((copy, output / f"{copy.name}.parquet"))
+        copy.write(traces[-1][1])
+    _tell(traces, as_json)
 
 
-def _tell(written: list[tuple[Trace, Path]], as_json: bool) -> None:
+def _tell(traces: list[tuple[Trace, Path]], as_json: bool) -> None:
     if as_json:
-        print_json(
-            [
-                {
-                    "output": str(path),
-                    "calls": len(trace),
-                    "requested_peak_bytes": trace.peak_live_bytes,
-                    "live_objects_peak": trace.peak_live_objects,
-                    "metadata": trace.metadata,
-                }
-                for trace, path in written
-            ]
-        )
+        print_json([written(trace, path) for trace, path in traces])
         return
-    for trace, path in written:
-        peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
-        click.echo(f"{path}: {len(trace):,} calls, {peak}")
+    for trace, path in traces:
+        print_written(trace, path)

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any
 
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.output import json_option, print_json
-
-if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_output = click.option("-o", "--output", required=True, type=click.Path(), help="The Parquet trace to write.")
-_seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another seed, another draw."
-)
+from heapwright.cli.options import Command, seed_option, trace_output_option
+from heapwright.cli.output import json_option, print_json, print_written, written
 
 
 def _packets(default_size: str, load: float | None = 0.9) -> Callable[[Command], Command]:
     """The argument and the options of every workload that is made of packets."""
     options = (
-        click.argument("packets", type=click.Path()),
+        click.argument("packets", metavar="PACKETS", type=click.Path(path_type=Path)),
         click.option(
             "--size",
             type=click.Choice(["ip", "frame"]),
@@ -32,16 +24,19 @@ def _packets(default_size: str, load: float | None = 0.9) -> Callable[[Command],
             show_default=True,
             help="Bytes of a packet: its ip_len (frame_len where it carries no IP), or its frame_len.",
         ),
-        click.option("--packets", "count", type=click.IntRange(min=1), help="Use the first packets only; default all."),
+        click.option(
+            "--count", type=click.IntRange(min=1), metavar="N", help="Use the first packets only; default all."
+        ),
         click.option(
             "--load",
+            metavar="SHARE",
             type=float,
             default=load and float(load),
             show_default=load,
             help="Share of time the link is busy.",
         ),
         click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
-        _output,
+        trace_output_option,
         json_option,
     )
 
@@ -64,7 +59,14 @@ def command() -> None:
 
 @command.command()
 @_packets("ip")
-@click.option("--quantum", type=click.IntRange(64, 1 << 40), default=9216, show_default=True, help="Bytes a visit.")
+@click.option(
+    "--quantum",
+    metavar="BYTES",
+    type=click.IntRange(64, 1 << 40),
+    default=9216,
+    show_default=True,
+    help="Bytes a visit.",
+)
 @click.option(
     "--rotation",
     type=click.Choice(["restart", "classic"]),
@@ -73,115 +75,181 @@ def command() -> None:
     help="After each packet, from the oldest queue on, or on from the queue served last.",
 )
 @click.option(
-    "--extra", type=click.IntRange(0, 1 << 20), default=16, show_default=True, help="Bytes beside each packet."
+    "--extra",
+    metavar="BYTES",
+    type=click.IntRange(0, 1 << 20),
+    default=16,
+    show_default=True,
+    help="Bytes beside each packet.",
 )
 @click.option(
-    "--headers", type=click.IntRange(min=0), help="Bytes of a packet not stored; default 40 of IP packets, 0 of frames."
+    "--headers",
+    metavar="BYTES",
+    type=click.IntRange(min=0),
+    help="Bytes of a packet not stored; default 40 of IP packets, 0 of frames.",
 )
-@click.option("--node", type=click.IntRange(0, 1 << 20), default=24, show_default=True, help="Bytes of a queue node.")
-@click.option("--queues", type=click.IntRange(1, 1 << 31), help="Hash the flows into so many queues; default one each.")
-def drr(packets: str, output: str, as_json: bool, **options: Any) -> None:
+@click.option(
+    "--node",
+    metavar="BYTES",
+    type=click.IntRange(0, 1 << 20),
+    default=24,
+    show_default=True,
+    help="Bytes of a queue node.",
+)
+@click.option(
+    "--queues",
+    metavar="N",
+    type=click.IntRange(1, 1 << 31),
+    help="Hash the flows into so many queues; default one each.",
+)
+def drr(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
     """Deficit round robin: a queue for each flow of PACKETS, created and destroyed with its packets."""
-    from heapwright.workloads.drr import drr as workload
-
-    _write(_of_packets(workload, packets, options), output, as_json)
+    _write("drr", packets, output, as_json, **options)
 
 
 @command.command()
 @_packets("frame")
-@click.option("--extra", type=click.IntRange(0, 1 << 20), default=0, show_default=True, help="Bytes beside each frame.")
-def easyport(packets: str, output: str, as_json: bool, **options: Any) -> None:
+@click.option(
+    "--extra",
+    metavar="BYTES",
+    type=click.IntRange(0, 1 << 20),
+    default=0,
+    show_default=True,
+    help="Bytes beside each frame.",
+)
+def easyport(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
     """A gateway that buffers the frames of PACKETS, first in, first out."""
-    from heapwright.workloads.easyport import easyport as workload
-
-    _write(_of_packets(workload, packets, options), output, as_json)
+    _write("easyport", packets, output, as_json, **options)
 
 
 @command.command()
 @_packets("ip")
-@click.option("--patterns", type=click.IntRange(0, 1 << 20), default=64, show_default=True, help="Rows of the table.")
-def url(packets: str, output: str, as_json: bool, **options: Any) -> None:
+@click.option(
+    "--patterns", metavar="N", type=click.IntRange(0, 1 << 20), default=64, show_default=True, help="Rows of the table."
+)
+def url(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
     """URL-based switching: blocks of 8, 11 and 20 bytes for each of PACKETS."""
-    from heapwright.workloads.url import url as workload
-
-    _write(_of_packets(workload, packets, options), output, as_json)
+    _write("url", packets, output, as_json, **options)
 
 
 @command.command()
 @_packets("ip", load=None)
-@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Packets the queue holds.")
-@click.option("--burst", type=click.IntRange(min=1), help="Packets that come before it is emptied; default --limit.")
-@click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How often it is filled.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=1000, show_default=True, help="Packets the queue holds."
+)
+@click.option(
+    "--burst", metavar="N", type=click.IntRange(min=1), help="Packets that come before it is emptied; default --limit."
+)
+@click.option(
+    "--cycles", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="How often it is filled."
+)
 @click.option("--all", "every", is_flag=True, help="Fill it as often as there are packets.")
-def queue(packets: str, output: str, as_json: bool, every: bool, **options: Any) -> None:
+def queue(packets: Path, output: Path, as_json: bool, every: bool, **options: Any) -> None:
     """A transmit queue, filled with PACKETS and emptied; what finds it full is dropped.
 
     With --load or --rate it is filled as packets arrive, and emptied as the link sends.
     """
-    from heapwright.workloads.queue import queue as workload
-
     if every:
         options["cycles"] = None
-    _write(_of_packets(workload, packets, options), output, as_json)
+    _write("queue", packets, output, as_json, **options)
 
 
 @command.command()
-@click.option("--instances", type=click.IntRange(1, 1 << 16), default=5, show_default=True, help="Modem instances.")
-@click.option("--calls", type=click.IntRange(1, 1 << 24), default=1000, show_default=True, help="Modem calls in all.")
-@click.option("--idle", type=float, default=60.0, show_default=True, help="Mean seconds between calls of an instance.")
-@click.option("--hold", type=float, default=600.0, show_default=True, help="Mean seconds of a connection.")
 @click.option(
-    "--retrain", type=float, default=0.1, show_default=True, help="Share of connections that get slower once."
+    "--instances", metavar="N", type=click.IntRange(1, 1 << 16), default=5, show_default=True, help="Modem instances."
 )
-@click.option("--memory", type=click.IntRange(min=1), default=131072, show_default=True, help="Bytes all share.")
-@click.option("--low-priority", type=float, default=0.25, show_default=True, help="Share of calls of low priority.")
-@click.option("--reserve", type=float, default=0.1, show_default=True, help="Share of memory they must leave free.")
-@_seed
-@_output
+@click.option(
+    "--calls", metavar="N", type=click.IntRange(1, 1 << 24), default=1000, show_default=True, help="Modem calls in all."
+)
+@click.option(
+    "--idle",
+    metavar="SECONDS",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Mean seconds between calls of an instance.",
+)
+@click.option(
+    "--hold", metavar="SECONDS", type=float, default=600.0, show_default=True, help="Mean seconds of a connection."
+)
+@click.option(
+    "--retrain",
+    metavar="SHARE",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Share of connections that get slower once.",
+)
+@click.option(
+    "--memory", metavar="BYTES", type=click.IntRange(min=1), default=131072, show_default=True, help="Bytes all share."
+)
+@click.option(
+    "--low-priority",
+    metavar="SHARE",
+    type=float,
+    default=0.25,
+    show_default=True,
+    help="Share of calls of low priority.",
+)
+@click.option(
+    "--reserve",
+    metavar="SHARE",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Share of memory they must leave free.",
+)
+@seed_option
+@trace_output_option
 @json_option
-def modem(output: str, as_json: bool, **options: Any) -> None:
+def modem(output: Path, as_json: bool, **options: Any) -> None:
     """A multi-channel modem concentrator: calls enter and leave software units, each with blocks of its own."""
-    from heapwright.workloads.modem import modem as workload
-
-    _write(workload(**options), output, as_json)
+    _write("modem", None, output, as_json, **options)
 
 
 @command.command()
-@click.option("--interarrival", type=float, default=0.002, show_default=True, help="Mean seconds between requests.")
-@click.option("--min-size", type=click.IntRange(min=0), default=80, show_default=True, help="Bytes; sizes are uniform.")
-@click.option("--max-size", type=click.IntRange(min=0), default=2000, show_default=True, help="Bytes, included.")
-@click.option("--hold", type=float, default=1.0, show_default=True, help="Mean seconds a buffer is held.")
-@click.option("--requests", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="How many.")
-@_seed
-@_output
+@click.option(
+    "--interarrival",
+    metavar="SECONDS",
+    type=float,
+    default=0.002,
+    show_default=True,
+    help="Mean seconds between requests.",
+)
+@click.option(
+    "--min-size",
+    metavar="BYTES",
+    type=click.IntRange(min=0),
+    default=80,
+    show_default=True,
+    help="Bytes; sizes are uniform.",
+)
+@click.option(
+    "--max-size", metavar="BYTES", type=click.IntRange(min=0), default=2000, show_default=True, help="Bytes, included."
+)
+@click.option(
+    "--hold", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Mean seconds a buffer is held."
+)
+@click.option(
+    "--requests", metavar="N", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="How many."
+)
+@seed_option
+@trace_output_option
 @json_option
-def poisson(output: str, as_json: bool, **options: Any) -> None:
+def poisson(output: Path, as_json: bool, **options: Any) -> None:
     """Requests that come as a Poisson process, with uniform sizes and exponential holding times."""
-    from heapwright.workloads.poisson import poisson as workload
-
-    _write(workload(**options), output, as_json)
+    _write("poisson", None, output, as_json, **options)
 
 
-def _of_packets(workload: Callable[..., Trace], packets: str, options: dict[str, Any]) -> Trace:
-    from heapwright.traffic.packets import PacketTable
+def _write(name: str, packets: Path | None, output: Path, as_json: bool, **options: Any) -> None:
+    from heapwright import api
 
-    return workload(PacketTable.read(packets), **options)
-
-
-def _write(trace: Trace, output: str, as_json: bool) -> None:
+    trace = api.workload(name, packets, **options)
     trace.write(output)
-    result = {
-        "calls": len(trace),
-        "requested_peak_bytes": trace.peak_live_bytes,
-        "live_objects_peak": trace.peak_live_objects,
-        "output": output,
-        "metadata": trace.metadata,
-    }
     if as_json:
-        print_json(result)
+        print_json(written(trace, output))
         return
-    peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
-    click.echo(f"{output}: {len(trace):,} calls, {peak}", err=True)
+    print_written(trace, output)
     for key in ("used", "dropped", "connected", "refused_low", "refused_high"):
         if key in trace.metadata:
-            click.echo(f"{key.replace('_', ', ')}: {int(trace.metadata[key]):,}", err=True)
+            click.echo(f"{key.replace('_', ', ')}: {int(trace.metadata[key]):,}")

@@ -57,7 +57,7 @@ _INTRODUCTION = """\
 {paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets each.
 Those traces are not to be had; these stand in, the tables of the folder with most distinct sizes of IP packets:
 {stand}. Networks whose frames hide their IP packets, as recordings of encrypted 802.11 do, cannot: the paper's sizes
-are those of IP. Each is `heapwright workload drr --packets {packets}` with its defaults: quantum 9 KB, every packet
+are those of IP. Each is `heapwright workload drr --count {packets}` with its defaults: quantum 9 KB, every packet
 looked for from the oldest queue on, 16 bytes beside each packet, 24 bytes a queue, a link busy 90 % of the time."""
 
 _REASONS = (

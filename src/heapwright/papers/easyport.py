@@ -58,7 +58,7 @@ _INTRODUCTION = """\
 {paper} run the packet buffers of Infineon's Easyport on three traces of Infineon, mainly FTP sessions, {packets:,}
 packets each; two sizes of frames dominate, 66 and 1514 bytes. Those traces are not to be had; these stand in, the
 tables of the folder in which the rarer of the two sizes is most frequent: {stand}. Each is
-`heapwright workload easyport --packets {packets}` with its defaults: one block a frame, first in, first out, a link
+`heapwright workload easyport --count {packets}` with its defaults: one block a frame, first in, first out, a link
 that is busy 90 % of the time."""
 
 _REASONS = (

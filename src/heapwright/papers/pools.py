@@ -139,7 +139,11 @@ def buffers(size: int, count: int, header: int) -> Recipe:
 def run(scenario: Scenario, pools: Sequence[Recipe], requests: int = REQUESTS) -> list[Point]:
     """Replay one scenario on each pool, in an arena that is the pool and nothing else."""
     trace = poisson(
-        interarrival=scenario.interarrival, min_size=scenario.min_size, max_size=scenario.max_size, requests=requests
+        interarrival=scenario.interarrival,
+        min_size=scenario.min_size,
+        max_size=scenario.max_size,
+        requests=requests,
+        seed=1,
     )
     points = []
     for recipe in pools:

@@ -69,10 +69,10 @@ class Recorded:
         path: the Parquet trace.
         pid: process id; two images of one process (exec) share it.
         program: path of the executable.
-        calls: rows of the trace.
+        events: calls in the trace.
         threads: threads that made them.
-        peak_live_bytes: largest sum of live requested bytes.
-        peak_live_objects: largest number of live objects.
+        requested_peak_bytes: largest sum of live requested bytes.
+        live_objects_peak: largest number of live objects.
         recording_ns: time spent recording, in all threads.
         notes: what was left out or ended early, in words.
     """
@@ -80,10 +80,10 @@ class Recorded:
     path: Path
     pid: int
     program: str
-    calls: int
+    events: int
     threads: int
-    peak_live_bytes: int
-    peak_live_objects: int
+    requested_peak_bytes: int
+    live_objects_peak: int
     recording_ns: float
     notes: tuple[str, ...]
 
@@ -95,16 +95,16 @@ class Cost:
     It covers the time spent inside the recorder, not what its use of the caches costs the program elsewhere.
 
     Attributes:
-        calls: calls recorded, over all processes.
-        ns_per_call: nanoseconds of recording a call.
+        events: calls recorded, over all processes.
+        ns_per_event: nanoseconds of recording a call.
         recording_seconds: their sum.
         run_seconds: wall time of the run.
         processor_seconds: processor time of the program and the children it waited for.
         share: recording_seconds / processor_seconds, at most 1.
     """
 
-    calls: int
-    ns_per_call: float
+    events: int
+    ns_per_event: float
     recording_seconds: float
     run_seconds: float
     processor_seconds: float
@@ -153,10 +153,10 @@ def record(
         if not images:
             raise HeapwrightError(f"{command[0]}: no heap call was recorded: {_why_nothing(command[0], folder)}")
         files = [_convert(image, output, first=image is images[0]) for image in images]
-    calls = sum(file.calls for file in files)
+    events = sum(file.events for file in files)
     seconds = sum(file.recording_ns for file in files) / 1e9
     share = min(1.0, seconds / processor_seconds) if processor_seconds > 0 else 1.0
-    cost = Cost(calls, seconds * 1e9 / calls, seconds, run_seconds, processor_seconds, share)
+    cost = Cost(events, seconds * 1e9 / events, seconds, run_seconds, processor_seconds, share)
     return Recording(files, status, cost)
 
 
@@ -379,10 +379,10 @@ def _convert(image: _Image, output: Path, *, first: bool) -> Recorded:
         path=path,
         pid=image.pid,
         program=program,
-        calls=len(trace),
+        events=len(trace),
         threads=int(trace.tid.max()) + 1,
-        peak_live_bytes=trace.peak_live_bytes,
-        peak_live_objects=trace.peak_live_objects,
+        requested_peak_bytes=trace.peak_live_bytes,
+        live_objects_peak=trace.peak_live_objects,
         recording_ns=recording_ns,
         notes=(*notes, *trace.repairs, *ended),
     )

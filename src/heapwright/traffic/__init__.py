@@ -21,14 +21,14 @@ _START = 1 << 16
 
 
 def import_packets(
-    path: str | os.PathLike[str], format_name: str | None = None, packets: int | None = None, seed: int = 1
+    path: str | os.PathLike[str], format_name: str | None = None, count: int | None = None, seed: int = 0
 ) -> PacketTable:
     """Read a file of packets; metadata["warning"] tells what had to be left out.
 
     Args:
         path: the file.
         format_name: one of FORMATS, None to find it by the file's first bytes.
-        packets, seed: for a profile, see `heapwright.traffic.synthetic.synthesise`.
+        count, seed: for a profile, see `heapwright.traffic.synthetic.synthesise`.
 
     Raises:
         HeapwrightError: the format is not known, or the file holds nothing of it that could be used.
@@ -45,7 +45,7 @@ def import_packets(
         return import_tsh(path)
     if format_name == "csv":
         return import_csv(path)
-    return import_profile(path, packets, seed)
+    return import_profile(path, count, seed)
 
 
 def find_format(path: str | os.PathLike[str]) -> str:

@@ -30,7 +30,7 @@ def is_profile(start: bytes) -> bool:
     return start.lstrip()[:1] == b"{"
 
 
-def import_profile(path: str | os.PathLike[str], packets: int | None = None, seed: int = 1) -> PacketTable:
+def import_profile(path: str | os.PathLike[str], count: int | None = None, seed: int = 0) -> PacketTable:
     """Make packets that follow a profile in a file, as `heapwright profile PACKETS --json` prints it.
 
     Raises:
@@ -41,17 +41,17 @@ def import_profile(path: str | os.PathLike[str], packets: int | None = None, see
         profile = json.loads(Path(name).read_bytes())
     except (ValueError, RecursionError) as error:
         raise HeapwrightError(f"{name}: not a profile: {error}; heapwright profile prints one as JSON") from error
-    return synthesise(profile, packets, seed, where=name)
+    return synthesise(profile, count, seed, where=name)
 
 
 def synthesise(
-    profile: Mapping[str, Any], packets: int | None = None, seed: int = 1, where: str = "profile"
+    profile: Mapping[str, Any], count: int | None = None, seed: int = 0, where: str = "profile"
 ) -> PacketTable:
     """Draw packets that follow `profile` (as `heapwright.traffic.profile.profile_packets` returns it).
 
     Args:
         profile: sizes and shares, `seconds`, `flows` and, where there are any, burstiness, flow and protocol shares.
-        packets: how many, None for as many as the profile has seen.
+        count: how many, None for as many as the profile has seen.
         seed: the same profile, count and seed give the same packets.
         where: names the profile in errors.
 
@@ -60,13 +60,13 @@ def synthesise(
     frames are Ethernet's.
 
     Raises:
-        HeapwrightError: the profile lacks a key or holds a value that no network has, or `packets` is out of range.
+        HeapwrightError: the profile lacks a key or holds a value that no network has, or `count` is out of range.
     """
     try:
         missing = [key for key in _NEEDED if key not in profile]
         if missing:
             raise ValueError(f"has no {', '.join(missing)}")
-        count = int(profile["packets"]) if packets is None else packets
+        count = int(profile["packets"]) if count is None else count
         if not 0 < count <= _MOST_PACKETS:
             raise ValueError(f"{count} packets; 1 to {_MOST_PACKETS} is valid")
         return _draw(profile, count, np.random.default_rng(seed), seed)

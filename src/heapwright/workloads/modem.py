@@ -81,7 +81,7 @@ def modem(
     memory: int = MEMORY,
     low_priority: float = 0.25,
     reserve: float = 0.1,
-    seed: int = 1,
+    seed: int = 0,
 ) -> Trace:
     """The heap calls of a concentrator over many modem calls.
 

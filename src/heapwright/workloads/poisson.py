@@ -20,7 +20,7 @@ def poisson(
     max_size: int = 2000,
     hold: float = 1.0,
     requests: int = 1_000_000,
-    seed: int = 1,
+    seed: int = 0,
 ) -> Trace:
     """Requests that come as a Poisson process; sizes are uniform, holding times exponential.
 

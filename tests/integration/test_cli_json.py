@@ -1,0 +1,173 @@
+"""What every installed command prints, with --json and without: docs/commands.md, "Conventions"."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from captures import pcap
+from click.testing import CliRunner
+
+from heapwright.cli import COMMANDS, heapwright
+from heapwright.replay.metrics import METRICS
+from heapwright.traces.trace import Trace
+from heapwright.traffic.packets import PacketTable
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+
+SPACE = '[[pool]]\nkind = "general"\nfit = ["first", "best"]\n'
+WRITTEN = ["path", "events", "requested_peak_bytes", "live_objects_peak", "metadata"]
+PROFILE = ["name", "events", "sizes", "requested_peak_bytes", "live_objects_peak"]
+FACTS = ["trace", "events", "seconds", "threads", "requested_peak_bytes", "live_objects_peak", "metadata"]
+FIT = ["trace", "heap", "smallest_arena_bytes", "safe_arena_bytes", "reach_bytes"]
+RECIPE = ["name", "source", "pools", "hash"]
+
+# Words -> whether it prints an array, and keys that each of its objects has.
+TOLD: dict[str, tuple[bool, list[str]]] = {
+    "record -o sort.parquet -- sort -o /dev/null space.toml": (False, ["files", "exit_status", "cost"]),
+    "import network.pcap -o imported.parquet": (False, ["path", "packets", "warning"]),
+    "import network.json -o drawn.parquet --count 9": (False, ["path", "packets", "warning"]),
+    "trace info a.parquet": (True, FACTS),
+    "trace cut a.parquet --first 2 -o cut.parquet": (True, WRITTEN),
+    "trace copies a.parquet --count 2 -o copies": (True, WRITTEN),
+    "profile a.parquet": (False, PROFILE),
+    "profile packets.parquet": (False, ["name", "packets", "sizes", "flows"]),
+    "workload queue packets.parquet -o queue.parquet": (False, WRITTEN),
+    "workload poisson --requests 50 -o poisson.parquet": (False, WRITTEN),
+    "zoo": (True, RECIPE),
+    "zoo tlsf": (True, RECIPE),
+    "zoo wifi-special-pools --from-profile a.parquet": (True, RECIPE),
+    "replay a.parquet --heap tlsf": (True, ["trace", "heap", "metrics"]),
+    "fit a.parquet --heap victim-bins": (True, FIT),
+    "explore a.parquet --space space.toml -o again.duckdb": (
+        False,
+        ["study", "recipes", "evaluations", "seconds", "complete", "front"],
+    ),
+    "pareto s.duckdb": (True, ["id", "recipe", "metrics", "traces"]),
+    "pareto s.duckdb --pick balanced": (True, ["id", "recipe", "metrics", "traces"]),
+    "generate tlsf -o heap": (False, ["files"]),
+    "measure kingsley a.parquet": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),
+    "measure s.duckdb --front": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),
+    "report a.parquet -o a.html --no-plots": (False, ["page", "plots"]),
+}
+
+JSON_AT = {"trace": 1, "workload": 1}
+"""Words of a command's name beyond the first."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace, packets as a table, a capture and a profile, a space of two recipes and its study."""
+    folder = tmp_path_factory.mktemp("json")
+    Trace.from_columns(op=[0, 0, 3, 0], id=[1, 2, 1, 3], size=[40, 100, 0, 24]).write(folder / "a.parquet")
+    (folder / "network.pcap").write_bytes(pcap([bytes(60)] * 9))
+    table = PacketTable(
+        ts_us=np.arange(9) * 1000,
+        frame_len=np.full(9, 60, np.uint32),
+        ip_len=np.full(9, 46, np.uint32),
+        proto=np.zeros(9, np.uint8),
+        flow=np.ones(9, np.uint32),
+        dir=np.zeros(9, np.uint8),
+    )
+    table.write(folder / "packets.parquet")
+    (folder / "space.toml").write_text("include_zoo = false\n" + SPACE)
+    for words in ("explore a.parquet --space space.toml -o s.duckdb", "profile packets.parquet --json"):
+        done = subprocess.run([HEAPWRIGHT, *words.split()], cwd=folder, capture_output=True, text=True, check=True)
+        (folder / "network.json").write_text(done.stdout)
+    return folder
+
+
+@pytest.fixture
+def run(folder: Path) -> Run:
+    def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([HEAPWRIGHT, *words], cwd=folder, capture_output=True, text=True, check=False)
+
+    return heapwright_command
+
+
+def paths(document: Any) -> Iterator[str]:
+    """Every path in what was printed."""
+    for one in document if isinstance(document, list) else [document]:
+        if isinstance(one, dict):
+            yield from (one[key] for key in ("path", "study", "page") if key in one)
+            yield from (path for key in ("plots", "pages") for path in one.get(key, ()))
+            yield from (file if isinstance(file, str) else file["path"] for file in one.get("files", ()))
+
+
+def test_every_command_is_here() -> None:
+    assert {words.split()[0] for words in TOLD} == set(COMMANDS) - {"reproduce"}
+
+
+@pytest.mark.parametrize("words", TOLD)
+def test_a_command_tells_its_result_on_stdout(words: str, run: Run, folder: Path) -> None:
+    if words.startswith("measure") and not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
+        pytest.skip("arm-none-eabi-gcc and qemu-system-arm are not installed")
+    array, keys = TOLD[words]
+    name, *rest = words.split()
+    plain, told = run(name, *rest), run(name, *rest[: JSON_AT.get(name, 0)], "--json", *rest[JSON_AT.get(name, 0) :])
+    for done in (plain, told):
+        assert done.returncode == 0, done.stderr
+        assert all(line.startswith("heapwright: ") for line in done.stderr.splitlines())
+    assert plain.stdout or name == "record"  # its stdout is the program's
+    assert told.stdout.count("\n") == 1
+    document = json.loads(told.stdout)
+    assert isinstance(document, list) == array
+    for one in document if array else [document]:
+        assert one.keys() >= set(keys)
+        assert "error" not in one
+        if "metrics" in one:
+            assert set(one["metrics"]) == set(METRICS)
+    for path in paths(document):
+        assert (folder / path).is_file(), path
+
+
+def test_reproduce_tells_its_result_on_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = {"paper": "p", "claim": "it is so", "paper_value": "1", "our_value": "2", "holds": False}
+
+    def reproduce(*_: Any, progress: Callable[[str], None], **__: Any) -> dict[str, Any]:
+        progress("working")
+        return {"pages": ["papers/modem.md"], "claims": [claim]}
+
+    monkeypatch.setattr("heapwright.api.reproduce", reproduce)
+    plain = CliRunner().invoke(heapwright, ["reproduce", "modem"])
+    assert plain.stdout == "papers/modem.md\nDOES NOT HOLD: it is so (paper: 1; here: 2)\n"
+    told = CliRunner().invoke(heapwright, ["reproduce", "modem", "--json"])
+    assert json.loads(told.stdout) == {"pages": ["papers/modem.md"], "claims": [claim]}
+    assert plain.stderr == told.stderr == "heapwright: working\n"
+
+
+def test_an_error_stands_only_in_what_failed(run: Run, folder: Path) -> None:
+    (folder / "bad.c").write_text(
+        "void *bad(unsigned long size) { return *(void **)size; }\nvoid bad_free(void *p) {}\n"
+    )
+    (folder / "bad.toml").write_text('style = "libc"\nsources = ["bad.c"]\nmalloc = "bad"\nfree = "bad_free"\n')
+    words = ("--heap", "tlsf", "--heap", "bad.c", "--word-size", "64", "--json")
+    for command in ("replay", "fit"):
+        done = run(command, "a.parquet", *words)
+        assert done.returncode == 0, done.stderr
+        tlsf, bad = json.loads(done.stdout)
+        assert "error" not in tlsf
+        assert bad["error"].startswith("bad.c: ")
+
+
+def test_help_is_shown_without_the_libraries_that_do_the_work() -> None:
+    code = """
+import sys
+from click.testing import CliRunner
+from heapwright.cli import heapwright
+assert CliRunner().invoke(heapwright, ["--help"]).exit_code == 0
+print(*{"numpy", "duckdb", "pydantic", "altair", "rich", "jinja2", "tree_sitter"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+def test_python_m_heapwright_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "heapwright", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("heapwright, version ")

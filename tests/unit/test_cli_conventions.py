@@ -1,0 +1,164 @@
+"""The command line keeps what docs/commands.md says under "Conventions", command by command: help, flags, documents."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from heapwright.cli import COMMANDS, explore, import_, measure, pareto, reproduce, trace
+from heapwright.cli import heapwright as command_line
+from heapwright.explore.search import Strategy
+from heapwright.explore.study import PICKS
+from heapwright.papers import PAGES
+from heapwright.replay.metrics import METRICS
+from heapwright.target.compilers import LEVELS
+from heapwright.target.cpus import CPUS
+from heapwright.target.measure import BACKENDS
+from heapwright.traces.copies import KINDS
+from heapwright.traffic import FORMATS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def walk(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*names, name), command
+        if isinstance(command, click.Group):
+            yield from walk(command, (*names, name))
+
+
+WALKED = dict(walk(command_line))
+LEAVES = {names: command for names, command in WALKED.items() if not isinstance(command, click.Group)}
+
+
+def options(command: click.Command) -> list[click.Option]:
+    return [one for one in command.params if isinstance(one, click.Option)]
+
+
+def choices(command: click.Command, name: str) -> tuple[str, ...]:
+    (parameter,) = (one for one in command.params if one.name == name)
+    assert isinstance(parameter.type, click.Choice)
+    return tuple(parameter.type.choices)
+
+
+# ---- help ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [(), *WALKED], ids=" ".join)
+def test_help_tells_every_option(names: tuple[str, ...]) -> None:
+    short, long = (CliRunner().invoke(command_line, [*names, flag]) for flag in ("-h", "--help"))
+    assert (short.exit_code, short.stderr) == (0, "")
+    assert short.stdout == long.stdout
+    for option in options(WALKED[names]) if names else []:
+        assert option.help and option.help[0].isupper() and option.help.endswith("."), option.name
+        assert option.opts[-1] in short.stdout
+
+
+def test_every_command_has_a_line_and_a_json_flag() -> None:
+    assert [names[0] for names in WALKED if len(names) == 1] == list(COMMANDS)
+    for names, command in LEAVES.items():
+        assert command.get_short_help_str(), names
+        assert any(option.opts == ["--json"] for option in options(command)), names
+
+
+@pytest.mark.parametrize("name", ["explore", "pareto", "measure"])
+def test_help_lists_every_objective(name: str) -> None:
+    help_text = CliRunner().invoke(command_line, [name, "-h"]).stdout
+    listed = help_text[help_text.index("Objectives:") :].splitlines()[1:]
+    assert [line.split()[0] for line in listed] == list(METRICS)
+
+
+# ---- flags ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_flag_takes_the_same_in_every_command() -> None:
+    """Where a number may begin, and what it is if not given, may differ: it depends on what is counted."""
+    found: dict[str, set[Any]] = defaultdict(set)
+    for command in LEAVES.values():
+        for option in options(command):
+            for flag in option.opts:
+                found[flag].add((type(option.type), option.is_flag, option.multiple))
+    assert {flag: kinds for flag, kinds in found.items() if len(kinds) > 1} == {}
+
+
+def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:
+    seeds = {names: option for names, one in LEAVES.items() for option in options(one) if "--seed" in option.opts}
+    assert len(seeds) >= 5
+    for names, option in seeds.items():
+        assert option.default == 0, names
+        done = CliRunner().invoke(command_line, [*names, "--seed", "-1"])
+        assert done.exit_code == 2, names
+        assert "-1 is not in the range x>=0" in done.stderr
+
+
+def test_choices_are_those_of_the_library() -> None:
+    assert choices(import_.command, "format_name") == FORMATS
+    assert sorted(choices(measure.command, "cpu")) == sorted(CPUS)
+    assert choices(measure.command, "backend") == BACKENDS
+    assert choices(measure.command, "level") == LEVELS
+    assert choices(explore.command, "strategy") == get_args(Strategy)
+    assert choices(pareto.command, "pick") == PICKS
+    assert choices(reproduce.command, "what") == (*PAGES, "all")
+    assert choices(trace.copies, "kinds") == tuple(KINDS)
+
+
+CHOICES = [
+    (names, one) for names, command in LEAVES.items() for one in command.params if type(one.type) is click.Choice
+]
+
+
+@pytest.mark.parametrize(
+    ("names", "parameter"), CHOICES, ids=[f"{' '.join(names)} {one.name}" for names, one in CHOICES]
+)
+def test_a_value_that_is_no_choice_is_a_usage_error_that_lists_them(
+    names: tuple[str, ...], parameter: click.Parameter
+) -> None:
+    assert isinstance(parameter.type, click.Choice)
+    words = [parameter.opts[-1], "nonsense"] if isinstance(parameter, click.Option) else ["nonsense"]
+    done = CliRunner().invoke(command_line, [*names, *words])
+    assert (done.exit_code, done.stdout) == (2, "")
+    valid = ", ".join(map(repr, parameter.type.choices))
+    listed = f"is not one of {valid}." if len(parameter.type.choices) > 1 else f"is not {valid}."
+    assert f"'nonsense' {listed}" in done.stderr
+
+
+# ---- documents -----------------------------------------------------------------------------------------------------
+
+
+def sections() -> dict[str, str]:
+    """The text of each command in docs/commands.md."""
+    _, *parts = re.split(r"^## (?=[a-z]+$)", (DOCS / "commands.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {part.split("\n", 1)[0]: part for part in parts}
+
+
+def flags(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+
+
+def test_every_command_is_documented() -> None:
+    head = (DOCS / "commands.md").read_text(encoding="utf-8").split("\n## record\n")[0]
+    assert re.findall(r"^\| \[(\w+)\]\(#\1\)", head, re.MULTILINE) == list(COMMANDS)
+    assert list(sections()) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_documented_options_are_the_real_ones(name: str) -> None:
+    text = sections()[name]
+    if name == "workload":
+        text += (DOCS / "workloads.md").read_text(encoding="utf-8")
+    real = {
+        flag for names, one in LEAVES.items() if names[0] == name for option in options(one) for flag in option.opts
+    }
+    assert {flag for flag in real if flag.startswith("--")} <= flags(text) | {"--output"}
+    commands = re.findall(rf"^    (?:\$ )?heapwright {name}\b(?:.*\\\n)*.*", text, re.MULTILINE)
+    used = {flag for words in commands for flag in flags(re.split(r" [|>] | -- ", words)[0])}
+    assert used <= real
+    assert {flag for flag in flags(text) if f"| `{flag}" in text} <= real
