@@ -98,12 +98,12 @@ def cut(
 
     Calls on objects born before the part are left out: it begins with an empty heap.
     """
-    from heapwright.traces.cut import cut as cut_trace
+    from heapwright import api
 
     if (first is None) == (last is None):
         raise click.UsageError("Give either --first or --last.")
     (trace,) = read_traces([path], repair)
-    part = cut_trace(trace, first=first, last=last, close=not leave_live)
+    part = api.cut(trace, first=first, last=last, close=not leave_live)
     part.write(output)
     _tell([(part, output)], as_json)
 
@@ -136,12 +136,12 @@ def copies(
 
     What each kind changes and keeps: docs/traces.md. How well each foretells another recording: docs/robustness.md.
     """
-    from heapwright.traces.copies import copies as copies_of
+    from heapwright import api
 
     (trace,) = read_traces([path], repair)
     output.mkdir(parents=True, exist_ok=True)
     traces = []
-    for copy in copies_of(trace, count, kinds=kinds or None, seed=seed):
+    for copy in api.copies(trace, count, kinds=kinds or None, seed=seed):
         traces.append((copy, output / f"{copy.name}.parquet"))
         copy.write(traces[-1][1])
     _tell(traces, as_json)

@@ -42,12 +42,12 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
 
 
 def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
+    from heapwright import api
     from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
-    from heapwright.traffic.profile import profile_file
 
     if name != SPECIAL_POOLS:
         raise click.UsageError(f"--from-profile derives the sizes of {SPECIAL_POOLS}; give that name")
-    recipe = special_pools(profile_file(trace))
+    recipe = special_pools(api.profile(trace))
     if as_json:
         print_json([_data(recipe)])
     else:
