@@ -1,8 +1,10 @@
-"""Random traces with every kind of call, for tests that must hold for all of them."""
+"""Random traces: with every kind of call, for tests that must hold for all of them, and plain ones."""
 
 from __future__ import annotations
 
 import random
+
+import numpy as np
 
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
@@ -36,3 +38,20 @@ def _size(rng: random.Random) -> int:
     if rng.random() < 0.01:
         return rng.choice((0, 1 << 16, 1 << 31))
     return int(2 ** rng.uniform(0, 12))
+
+
+def plain_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
+    """Mallocs and frees of a few sizes, 300 objects live at most."""
+    generator = np.random.default_rng(seed)
+    op, ids, size = [], [], []
+    live: list[int] = []
+    for id in range(calls):
+        if live and (len(live) > 300 or generator.random() < 0.45):
+            op.append(3)
+            ids.append(live.pop(int(generator.integers(len(live)))))
+            size.append(0)
+        op.append(0)
+        ids.append(id)
+        size.append(int(generator.choice([12, 40, 64, 200, 1500, 333])))
+        live.append(id)
+    return Trace.from_columns(op=op, id=ids, size=size, name=name)

@@ -51,34 +51,19 @@ def test_arenas_are_those_of_fit(told: Any) -> None:
     assert arenas["exact-bins + 3 lists"] != arenas["exact-bins"]
 
 
-def test_ratios_follow_from_the_times(told: Any) -> None:
+def test_ratios_and_aims_are_told(told: Any) -> None:
+    """Their arithmetic is tested on numbers that are known, in tests/unit/test_bench_results.py."""
     (one,) = told["traces"]
     ratios = told["ratios"]
-    expected = one["ns"]["victim-bins"] / one["ns"]["glibc"]
-    assert ratios["time"]["victim-bins"]["glibc"] == pytest.approx(
-        {"synthetic": None, "real": expected, "all": expected}
-    )
-    assert ratios["time"]["tlsf"]["tlsf"]["all"] == 1
+    assert set(ratios) == {"time", "time_touched", "arena_over_live", "folded_over_run_time"}
+    assert set(ratios["time"]) == set(one["ns_touched"])
+    assert ratios["time"]["tlsf"]["tlsf"] == {"synthetic": None, "real": 1, "all": 1}
     assert ratios["arena_over_live"]["glibc"]["all"] is None
-    folded = ratios["folded_over_run_time"]
-    product = 1.0
-    for name in RUN_TIME:
-        recipe = name.removesuffix(" (run time)")
-        assert folded[recipe]["all"] == pytest.approx(one["ns"][recipe] / one["ns"][name])
-        product *= folded[recipe]["all"]
-    assert folded["all four"]["all"] == pytest.approx(product ** (1 / 4))
-
-
-def test_each_aim_has_a_verdict(told: Any) -> None:
+    assert set(ratios["folded_over_run_time"]) == {name.removesuffix(" (run time)") for name in RUN_TIME} | {"all four"}
     assert [aim["limit"] for aim in told["aims"]] == [0.65, 0.55, 1, 0.60, 0.90, 750]
-    for aim in told["aims"]:
-        if aim["measured"] is None:
-            assert aim["met"] is None
-        elif aim["limit"] != 1:
-            assert aim["met"] == (aim["measured"] <= aim["limit"])
-    arenas = told["traces"][0]["arena_bytes"]
-    below = next(aim for aim in told["aims"] if aim["limit"] == 1)
-    assert below["met"] == (arenas["victim-bins"] < arenas["tlsf"])
+    # Arenas do not depend on the machine, and the emulated code's size only on the compiler.
+    assert told["aims"][2]["met"] is True
+    assert told["aims"][5]["met"] is True
 
 
 def test_prints_one_table_for_each_question(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import islice
 
 import pytest
@@ -50,10 +49,12 @@ def test_another_alignment_gives_valid_recipes() -> None:
         assert Recipe.from_dict(recipe.to_dict()).hash == recipe.hash
 
 
-def test_it_is_the_same_every_time_and_quick_to_build(space: Space) -> None:
-    start = time.process_time()
+def test_it_is_the_same_every_time_and_checks_none_of_its_recipes(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That would make it several times slower; those of the zoo are files, and read as such."""
+    monkeypatch.setattr("heapwright.recipes.recipe.contradictions", lambda *_: pytest.fail("checked"))
     again = Space.tailored(demand())
-    assert time.process_time() - start < 5
     assert [recipe.hash for recipe in again.recipes()] == [recipe.hash for recipe in space.recipes()]
 
 

@@ -1,4 +1,4 @@
-"""Explorations of a real trace with the native engine: the Python API, and the installed commands in processes."""
+"""Explorations by the installed commands, in processes of their own."""
 
 import json
 import os
@@ -9,36 +9,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from traces_random import plain_trace
 
-from heapwright.errors import HeapwrightError
-from heapwright.explore.search import Exploration, Progress, explore
+from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
-from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay import replay as replaying
-from heapwright.replay.energy import EnergyTable, with_energy
-from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.zoo import catalogue as zoo
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-
-
-def few_recipes(include_zoo: bool = True) -> Space:
-    """A space small enough for a test."""
-    recipes = [
-        Recipe.unchecked((Quick(up_to=up_to), General(fit=fit)))  # type: ignore[arg-type]
-        for up_to in (16, 32, 64, 128)
-        for fit in ("first", "best", "worst")
-    ]
-    return Space([recipes], include_zoo=include_zoo)
 
 
 SPACE_FILE = """
@@ -51,31 +36,14 @@ fit = ["first", "best"]
 """
 
 
-def random_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
-    """Mallocs and frees of a few sizes, 300 objects live at most."""
-    generator = np.random.default_rng(seed)
-    op, ids, size = [], [], []
-    live: list[int] = []
-    for id in range(calls):
-        if live and (len(live) > 300 or generator.random() < 0.45):
-            op.append(3)
-            ids.append(live.pop(int(generator.integers(len(live)))))
-            size.append(0)
-        op.append(0)
-        ids.append(id)
-        size.append(int(generator.choice([12, 40, 64, 200, 1500, 333])))
-        live.append(id)
-    return Trace.from_columns(op=op, id=ids, size=size, name=name)
-
-
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return random_trace(1, name="first")
+    return plain_trace(1, name="first")
 
 
 @pytest.fixture(scope="module")
 def other() -> Trace:
-    return random_trace(2, name="second")
+    return plain_trace(2, name="second")
 
 
 @pytest.fixture
@@ -84,139 +52,6 @@ def path(tmp_path: Path) -> Path:
 
 
 STAYING = [recipe.name for recipe in zoo.staying()]
-RECIPES = 12 + len(STAYING)
-
-
-# The Python API
-
-
-def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
-    done = explore([trace, other], few_recipes(), study_path=path)
-    assert done == Exploration(path, RECIPES, 2 * RECIPES, done.seconds, True, done.front)
-    with Study.open(path) as study:
-        assert set(STAYING) <= {name for name in study.combined.zoo_names if name}
-        assert [member.id for member in study.front()] == done.front
-        for one in study.describe(study.front()):
-            recipe = Recipe.from_dict(one["recipe"])
-            for replayed in (trace, other):
-                assert one["traces"][replayed.name] == with_energy(replay(replayed, recipe))
-
-
-def test_without_the_zoo_none_of_it_is_tried(trace: Trace, other: Trace, path: Path) -> None:
-    done = explore([trace], few_recipes(include_zoo=False), study_path=path, held_out=[other])
-    assert done.recipes == 12
-    with Study.open(path) as study:
-        assert set(study.combined.zoo_names) == {None}
-        assert study.zoo_standings() == []
-        assert study.pick("balanced").id in done.front
-        assert set(study.combined_held_out.ids) == set(done.front)
-
-
-def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> None:
-    columns = []
-    for jobs in (1, 4):
-        explore([trace], few_recipes(), study_path=tmp_path / f"{jobs}.duckdb", jobs=jobs)
-        with Study.open(tmp_path / f"{jobs}.duckdb") as study:
-            columns.append(study.results())
-    for key in columns[0]:
-        np.testing.assert_array_equal(columns[0][key], columns[1][key])
-
-
-def test_resuming_repeats_nothing(trace: Trace, path: Path) -> None:
-    first = explore([trace], few_recipes(), study_path=path)
-    again = explore([trace], few_recipes(), study_path=path)
-    assert (again.evaluations, again.recipes, again.front) == (0, first.recipes, first.front)
-
-
-def test_a_limit_can_be_lifted_later(trace: Trace, path: Path) -> None:
-    some = explore([trace], few_recipes(), study_path=path, strategy="random", limit=5, seed=3)
-    assert some.recipes == some.evaluations == 5 + len(STAYING)
-    assert not some.complete
-    rest = explore([trace], few_recipes(), study_path=path)
-    assert (rest.recipes, rest.evaluations, rest.complete) == (RECIPES, 7, True)
-
-
-def test_random_draws_follow_the_seed(trace: Trace, tmp_path: Path) -> None:
-    drawn = []
-    for name, seed in {"a": 1, "b": 1, "c": 2}.items():
-        explore([trace], few_recipes(), study_path=tmp_path / name, strategy="random", limit=4, seed=seed)
-        with Study.open(tmp_path / name) as study:
-            drawn.append(study.combined.ids)
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_objectives_on_request_are_measured(trace: Trace, path: Path) -> None:
-    explore([trace], few_recipes(), "smallest_arena_bytes,accesses", path)
-    with Study.open(path) as study:
-        best = study.pick("smallest").metrics
-        assert isinstance(best["smallest_arena_bytes"], int)
-        assert study.front()
-
-
-def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_path: Path) -> None:
-    alone = explore([trace], few_recipes(), study_path=tmp_path / "alone")
-    done = explore([trace], few_recipes(), study_path=path, held_out=[other])
-    assert done.front == alone.front
-    with Study.open(path) as study:
-        apart = study.combined_held_out
-        assert set(apart.ids) == set(done.front) | {zoo.load(name).hash for name in STAYING}
-        for id in done.front:
-            found = apart.find(id)
-            assert found is not None
-            assert found.metrics == with_energy(replay(other, study.recipe(id)))
-
-
-def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
-    table = EnergyTable((1, 2**30), (1000, 1000), (2000, 2000))
-    explore([trace], few_recipes(), "energy_nJ", path, energy_table=table)
-    with Study.open(path) as study:
-        metrics = study.front()[0].metrics
-        assert metrics["energy_nJ"] == pytest.approx((metrics["reads"] or 0) + 2 * (metrics["writes"] or 0))
-
-
-def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
-    seen: list[Progress] = []
-    explore([trace], few_recipes(), study_path=path, progress=seen.append)
-    assert seen[-1].finished == seen[-1].total == RECIPES
-    assert seen[-1].rate > 0
-    assert seen[-1].seconds_left == 0
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"objectives": "acesses"}, "did you mean accesses"),
-        ({"limit": 0}, "limit: 0"),
-        ({"traces": []}, "no trace given"),
-        ({"traces": [random_trace(1), random_trace(2)]}, "two traces are named random"),
-        ({"held_out": [random_trace(2, name="first")]}, "two traces are named first"),
-        ({"held_out": [random_trace(1, name="copy")]}, "held out and explored on"),
-    ],
-)
-def test_what_cannot_be_explored_is_one_line(trace: Trace, path: Path, changes: dict[str, Any], says: str) -> None:
-    with pytest.raises(HeapwrightError, match=says):
-        explore(**{"traces": [trace], "space": few_recipes(), "study_path": path, **changes})
-
-
-def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
-    trace: Trace, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = [5]
-
-    def fails_in_the_end(*arguments: Any, **options: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
-            raise HeapwrightError("engine: out of memory")
-        return replay(*arguments, **options)
-
-    monkeypatch.setattr(replaying, "replay", fails_in_the_end)
-    with pytest.raises(HeapwrightError, match="out of memory"):
-        explore([trace], few_recipes(), study_path=path, jobs=1)
-    with Study.open(path) as study:
-        assert len(study.finished()) == 5
-
-
-# The installed commands
 
 
 @pytest.fixture
@@ -363,7 +198,7 @@ def test_what_cannot_be_used_is_one_line(run: Run, files: Path) -> None:
 @pytest.fixture
 def long_run(files: Path) -> Iterator["subprocess.Popen[str]"]:
     """An exploration of the default space on a long trace, under way for a while."""
-    random_trace(3, calls=60_000, name="long").write(files / "long.parquet")
+    plain_trace(3, calls=60_000, name="long").write(files / "long.parquet")
     process = subprocess.Popen(
         [HEAPWRIGHT, "explore", "long.parquet", "--limit", "3000", "-o", "l.duckdb"],
         cwd=files,
@@ -465,9 +300,3 @@ def test_pruning_keeps_the_front(names: list[str], tmp_path: Path) -> None:
             given_up.append(int(np.isnan(study.combined.columns["accesses"]).sum()))
     assert fronts[0] == fronts[1]
     assert given_up[0] == 0 < given_up[1] < 600
-
-
-def test_pruning_by_other_objectives_is_refused(tmp_path: Path) -> None:
-    trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
-    with pytest.raises(HeapwrightError, match="prune: works for the objectives footprint_bytes,accesses only"):
-        explore([trace], Space.default([trace]), "accesses", tmp_path / "s.duckdb", prune=True)

@@ -12,21 +12,27 @@ from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 
 
-def test_the_example_of_figure_2() -> None:
-    block, accesses, grew = wifi.figure_2(1000)
-    assert (block, grew) == (1024, False), "the third block, which is free"
-    assert wifi.figure_2(1200)[::2] == (1500, True)
-    assert accesses < wifi.figure_2(1024)[1] + 1, "any size of the class looks at the same blocks"
+@pytest.mark.parametrize("size", [513, 1000, 1024])
+def test_a_request_takes_the_third_block_of_figure_2(size: int) -> None:
+    """Loads of the head, of word and link of two blocks in use and of the free one's word; a store that takes it."""
+    assert wifi.figure_2(size) == (1024, 1 + 2 + 2 + 1 + 1, False)
+
+
+@pytest.mark.parametrize(("size", "block"), [(512, 512), (1025, 1500), (1200, 1500), (1500, 1500)])
+def test_a_class_without_blocks_grows(size: int, block: int) -> None:
+    """The head; limit, high-water mark, new limit; word, tail, chain, head, tail of the block; head, word, taken."""
+    assert wifi.figure_2(size) == (block, 1 + 3 + 5 + 3, True)
 
 
 def test_free_lists_change_the_search_and_nothing_else() -> None:
+    """The n-th allocation walks twice over n - 1 blocks, word and link each: before it grows and after."""
     count = 50
     op, id = [0] * count + [3] * count, [*range(count)] * 2
     trace = Trace.from_columns(op=op, id=id, size=[40] * count + [0] * count)
     walking, listed = (replay(trace, wifi.recipe_of(heap)) for heap in (wifi.FIXED, wifi.LISTED))
     assert walking["allocated_peak_bytes"] == listed["allocated_peak_bytes"] == 40 * count
-    # Each allocation of the first walks over all blocks before it: n (n - 1) / 2 of them, two loads each.
-    assert int(walking["accesses"] or 0) - int(listed["accesses"] or 0) > count * (count - 1) / 2
+    assert walking["accesses"] == 12 * count + 4 * (count * (count - 1) // 2) + 3 * count
+    assert listed["accesses"] == 11 * count + 5 * count
 
 
 def test_names_are_heaps() -> None:

@@ -72,6 +72,12 @@ def test_a_realloc_to_nothing_frees_where_it_began() -> None:
     assert calls(rows) == ([(MALLOC, 0, 8), (FREE, 0, 0), (MALLOC, 1, 9)], [])
 
 
+def test_threads_are_numbered_from_zero_up_to_65535_and_then_again() -> None:
+    records = raw([(record._MALLOC, A + at, 1, at) for at in range(65538)])
+    assert record._history(records)[0]["tid"].tolist() == [*range(65536), 0, 1]
+    assert record._history(records[65530:])[0]["tid"].tolist() == [*range(8)]
+
+
 def test_a_failed_realloc_leaves_the_object_as_it_was() -> None:
     rows = [
         (record._MALLOC, A, 8, 0),

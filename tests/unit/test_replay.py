@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from heapwright.errors import HeapwrightError
+from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import replay
@@ -227,6 +228,26 @@ def test_an_arena_that_cannot_hold_the_control_data() -> None:
         with pytest.raises(HeapwrightError, match="give it a larger one"):
             metadata(trace, SIMPLE, arena)
     assert replay(trace, SIMPLE, arena=CONTROL)["failed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("pool", "ends", "need"),
+    [
+        ({"kind": "compact", "handles": "arena", "header": 15}, 33, 48),  # 32 of control data; payloads from 48 on
+        ({"kind": "compact", "handles": "caller", "header": 15}, 33, 33),
+        ({"kind": "partition"}, 32, 32),
+        ({"kind": "fixed", "sizes": [16], "counts": "grow", "header": 5}, 27, 27),  # payloads from 32 on
+    ],
+)
+def test_handles_in_the_arena_need_its_aligned_end(pool: dict[str, Any], ends: int, need: int) -> None:
+    recipe = Recipe.from_dict({"name": "aligned", "align": 16, "pool": [pool]})
+    assert policy(recipe)["fixed_end"] == ends
+    trace = trace_of((MALLOC, "a", 1 << 31))
+    assert replay(trace, recipe, arena=need)["failed"] == 1
+    with pytest.raises(HeapwrightError, match=f"aligned: .*need {need} bytes, the arena has {need - 1};"):
+        replay(trace, recipe, arena=need - 1)
+    drawn = heap_map(trace, recipe, columns=1)
+    assert drawn["footprint"] == drawn["blocks"]["size"].sum() == need
 
 
 # ---- the smallest arena --------------------------------------------------------------------------------------------

@@ -172,6 +172,19 @@ def test_names_that_are_patterns_elsewhere(name: str, tmp_path: Path) -> None:
     assert trace.name == path.stem
 
 
+def test_the_largest_values_are_valid() -> None:
+    columns = {"ts_us": [2**62], "tid": [65535], "align": [2**31]}
+    trace = trace_of((MALLOC, 2**32 - 1, 2**31), **columns)
+    assert (trace.id[0], trace.size[0]) == (2**32 - 1, 2**31)
+    assert {key: getattr(trace, key).tolist() for key in columns} == columns
+
+
+def test_a_bound_is_told_by_the_first_value_beyond_it() -> None:
+    for column, beyond, bound in (("tid", 65536, "to 65535"), ("tid", -1, "to 65535"), ("align", 3, "power of two")):
+        with pytest.raises(HeapwrightError, match=rf"row 0: {column} {beyond}; must be .*{bound}"):
+            trace_of((MALLOC, 1, 8), **{column: [beyond]})
+
+
 def test_a_free_may_have_any_size() -> None:
     assert len(trace_of((0, 1, 8), (3, 1, 2**40))) == 2
 

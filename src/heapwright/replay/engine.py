@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
+from heapwright.recipes.geometry import round_up
+from heapwright.recipes.pools import Compact
 from heapwright.traces.calls import Calls
 
 if TYPE_CHECKING:
@@ -61,13 +63,19 @@ def arena_bytes_of(struct: Any, arena: int | None) -> int:
     return int(min(arena if arena is not None else DEFAULT_ARENA, struct.reach))
 
 
+def least_arena(recipe: Recipe, struct: Any) -> int:
+    """Bytes from which on the heap can begin: its control data and regions; handles in it hang from an aligned end."""
+    handles = any(isinstance(pool, Compact) and pool.handles == "arena" for pool in recipe.pools)
+    return round_up(int(struct.fixed_end), recipe.align if handles else 1)
+
+
 def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
     """Raise HeapwrightError where the engine's return code tells of a replay that could not begin."""
     if code == -1:
         raise HeapwrightError("out of memory while replaying; replay fewer traces at a time")
     if code == -2:
         raise HeapwrightError(
-            f"{recipe.name or recipe.hash}: control data and regions need {struct.fixed_end:,} bytes, "
+            f"{recipe.name or recipe.hash}: control data and regions need {least_arena(recipe, struct):,} bytes, "
             f"the arena has {arena:,}; give it a larger one",
             parameter="arena",
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.recipes.policy import policy_struct
-from heapwright.replay.engine import arena_bytes_of, control_bytes, explain, memory_of, run
+from heapwright.replay.engine import arena_bytes_of, control_bytes, explain, least_arena, memory_of, run
 from heapwright.traces.calls import pointer
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     struct = policy_struct(recipe)
     calls = trace.calls
     found, _ = run(trace, recipe, struct, None)
-    size = min(int(struct.fixed_end + found.shared), arena_bytes_of(struct, None))
+    size = min(max(int(struct.fixed_end + found.shared), least_arena(recipe, struct)), arena_bytes_of(struct, None))
     event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.uint64))
     room = 1 << 16
     while True:

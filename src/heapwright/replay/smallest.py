@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import General
-from heapwright.replay.engine import explain, memory_of, run
+from heapwright.replay.engine import explain, least_arena, memory_of, run
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -108,10 +108,10 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | 
 
 def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
     """Whether an arena of so many bytes serves the whole trace; a run ends at the first refusal."""
-    calls = trace.calls
+    calls, least = trace.calls, least_arena(recipe, struct)
 
     def serves(size: int) -> bool:
-        if size < struct.fixed_end:
+        if size < least:
             return False
         code = lib.hw_serves(struct, calls.struct, memory_of(struct, calls, size), size)
         explain(min(code, 0), recipe, struct, size)
