@@ -131,6 +131,12 @@ def test_energy_is_filled_in(table: EnergyTable) -> None:
         "size_bytes,read_pJ\n100,1\n200,2\n",
         "size_bytes,read_pJ,write_pJ\n100,1,1\n",
         "size_bytes,read_pJ,write_pJ\n200,1,1\n100,1,1\n",
+        "size_bytes,read_pJ,write_pJ\n100,1,1\n100,2,2\n",
+        "size_bytes,read_pJ,write_pJ\n100,1,1\n200,1,1\n200,1,1\n",
+        "size_bytes,read_pJ,write_pJ\n0,1,1\n200,1,1\n",
+        "size_bytes,read_pJ,write_pJ\n100,1,-1\n200,1,1\n",
+        "size_bytes,read_pJ,write_pJ\n100,1,1\ninf,1,1\n",
+        "size_bytes,read_pJ,write_pJ\n100,1,nan\n200,1,1\n",
         "size_bytes,read_pJ,write_pJ\n100,0,1\n200,1,1\n",
         "size_bytes,read_pJ,write_pJ\n100,x,1\n200,1,1\n",
         "size_bytes,read_pJ,write_pJ\n100,1\n200,1,1\n",
@@ -142,3 +148,10 @@ def test_an_unusable_table_is_one_clear_error(tmp_path: Path, text: str) -> None
     with pytest.raises(HeapwrightError, match="energy table") as caught:
         EnergyTable.read(path)
     assert str(path) in str(caught.value)
+
+
+def test_a_table_that_is_none_is_refused_however_it_is_made() -> None:
+    with pytest.raises(HeapwrightError, match=r"^default: an energy table needs two rows or more, rising sizes"):
+        EnergyTable((100, 100), (1, 2), (1, 2))
+    with pytest.raises(HeapwrightError, match="energy table"):
+        EnergyTable((100, 200), (1, 2), (1, 2, 3))

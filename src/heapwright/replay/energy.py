@@ -8,20 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from math import exp, log
+from math import exp, inf, log
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError
 from heapwright.replay.metrics import Value
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
 class EnergyTable:
     """Energy of one access to an SRAM, by its size: parallel tuples, sizes in bytes rising, energies in pJ.
+
+    Raises `HeapwrightError` where there are fewer than two sizes, they do not rise, or a number is not positive.
 
     Between two sizes log energy is linear in log size. Below the smallest size its energy stands (decoders and sense
     amplifiers do not shrink away); above the largest the last segment's slope goes on (a clamped table would call
@@ -33,12 +31,20 @@ class EnergyTable:
     write_pj: tuple[float, ...]
     name: str = "default"
 
+    def __post_init__(self) -> None:
+        positive = all(0 < value < inf for value in self.sizes + self.read_pj + self.write_pj)
+        parallel = len(self.sizes) == len(self.read_pj) == len(self.write_pj) >= 2
+        if not positive or not parallel or any(low >= high for low, high in pairwise(self.sizes)):
+            raise HeapwrightError(
+                f"{self.name}: an energy table needs two rows or more, rising sizes, positive energies"
+            )
+
     @classmethod
     def read(cls, path: Path) -> EnergyTable:
         """Read a CSV file with the columns size_bytes, read_pJ and write_pJ (others are ignored).
 
-        Raises `HeapwrightError` where a column is missing, a number is not positive, there are fewer than two rows,
-        or the sizes do not rise; `OSError` where the file cannot be read.
+        Raises `HeapwrightError` where a column is missing or the table is none; `OSError` where the file cannot be
+        read.
         """
         try:
             with path.open(newline="", encoding="utf-8") as file:
@@ -50,9 +56,6 @@ class EnergyTable:
             raise HeapwrightError(
                 f"{path}: not an energy table ({error}); the columns size_bytes, read_pJ, write_pJ hold numbers"
             ) from None
-        positive = all(0 < value < float("inf") for value in sizes + reads + writes)
-        if len(sizes) < 2 or not positive or any(low >= high for low, high in pairwise(sizes)):
-            raise HeapwrightError(f"{path}: an energy table needs two rows or more, rising sizes, positive energies")
         return cls(sizes, reads, writes, name=str(path))
 
     def energy_nj(self, reads: float, writes: float, size: float) -> float:
