@@ -8,14 +8,13 @@ import tempfile
 from pathlib import Path
 
 import heapwright as hw
-from heapwright.recipes.recipe import Recipe
 
 COMPILER = "arm-none-eabi-gcc"
 TARGET = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-std=c11", "-ffreestanding", "-ffunction-sections")
 """thumbv7m, optimised for size."""
 
 
-def malloc_and_free_bytes(recipe: Recipe) -> int | None:
+def malloc_and_free_bytes(recipe: hw.api.Recipe) -> int | None:
     """Bytes of code and constants that a firmware which calls malloc and free links; None without the compiler."""
     compiler = shutil.which(COMPILER)
     if compiler is None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import heapwright as hw
 from heapwright.host.timing import Bench, Program
-from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
 PRELOADED = {"mimalloc": "mimalloc", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal"}
@@ -38,7 +37,7 @@ class Contender:
     """A heap to be timed: a library (preloaded; None is the C library's own), or a recipe in one of two builds."""
 
     name: str
-    recipe: Recipe | None = None
+    recipe: hw.api.Recipe | None = None
     library: str | None = None
     run_time: bool = False
 
@@ -55,7 +54,7 @@ class Pick:
     """The balanced pick of an exploration, and how the exploration went."""
 
     id: str
-    recipe: Recipe
+    recipe: hw.api.Recipe
     trace: str
     recipes: int
     seconds: float
@@ -93,7 +92,7 @@ def at_run_time(contenders: list[Contender]) -> list[Contender]:
     return [Contender(name + RUN_TIME, named[name], run_time=True) for name in FOLDED_AND_RUN_TIME]
 
 
-def with_quick_lists(recipe: Recipe, trace: Trace) -> Recipe:
+def with_quick_lists(recipe: hw.api.Recipe, trace: Trace) -> hw.api.Recipe:
     """Put freelists for the trace's most frequent sizes of blocks in front of a recipe of one general pool."""
     (pool,) = recipe.pools
     assert pool.kind == "general"
@@ -103,4 +102,4 @@ def with_quick_lists(recipe: Recipe, trace: Trace) -> Recipe:
         if len(sizes) == QUICK_LISTS:
             break
     quick = {"kind": "quick", "sizes": list(sizes.values())}
-    return Recipe.from_dict(recipe.to_dict() | {"name": "", "pool": [quick, *recipe.to_dict()["pool"]]})
+    return recipe.from_dict(recipe.to_dict() | {"name": "", "pool": [quick, *recipe.to_dict()["pool"]]})

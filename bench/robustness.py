@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 import heapwright as hw
 from heapwright.explore.space import Space
-from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.report.figure import Figure, inline
 from heapwright.traces.copies import STANDARD, Blocks, Kind, Lifetimes, Load, Sizes, Streams, Together, copies
@@ -127,7 +126,7 @@ LIMIT = 1500
 NEAR = 1.5
 
 
-def members(trace: Trace, most: int, jobs: int) -> list[Recipe]:
+def members(trace: Trace, most: int, jobs: int) -> list[hw.api.Recipe]:
     """The recipes nearest the front, at most NEAR times a member of it in both needs, of a random part of the default
     space and the zoo.
     """
@@ -137,7 +136,7 @@ def members(trace: Trace, most: int, jobs: int) -> list[Recipe]:
     bounds: list[tuple[int, int]] = []
     needs: dict[str, tuple[int, int]] = {}
 
-    def one(recipe: Recipe) -> None:
+    def one(recipe: hw.api.Recipe) -> None:
         beyond = [(int(footprint * NEAR), int(accesses * NEAR)) for footprint, accesses in bounds]
         metrics = replay(trace, recipe, better=beyond)
         if metrics["failed"] == 0:
@@ -161,12 +160,12 @@ def front(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-def measure(trace: Trace, recipes: Sequence[Recipe], jobs: int) -> Floats:
+def measure(trace: Trace, recipes: Sequence[hw.api.Recipe], jobs: int) -> Floats:
     """Footprint in bytes, accesses, refused requests: float64 of shape (recipes, 3)."""
     trace.calls  # noqa: B018 - made once, not by every thread
 
-    def one(recipe: Recipe) -> tuple[Any, ...]:
-        metrics = replay(trace, recipe)
+    def one(recipe: hw.api.Recipe) -> tuple[Any, ...]:
+        metrics = hw.replay(trace, recipe).metrics
         return metrics["footprint_bytes"], metrics["accesses"], metrics["failed"]
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -187,7 +186,7 @@ def measured(pair: Pair, cache: Path, jobs: int) -> dict[str, Any]:
         texts = [one.to_toml() for one in members(tuned, FEW if few else MEMBERS, jobs)]
         chosen.write_text(json.dumps(texts))
         click.echo(f"{pair.name}: {len(texts)} members", err=True)
-    recipes = [Recipe.parse(text) for text in json.loads(chosen.read_text())]
+    recipes = [hw.api.Recipe.parse(text) for text in json.loads(chosen.read_text())]
 
     def kept(name: str, trace: Trace) -> Floats:
         path = folder / f"{name}.npy"

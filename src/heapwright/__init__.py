@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 
 from heapwright.errors import HeapwrightError
-from heapwright.version import __version__
+from heapwright.files.version import __version__
 
 TYPE_CHECKING = False  # typing's own takes as long to import as all the rest
 if TYPE_CHECKING:

@@ -21,18 +21,23 @@ from heapwright.explore.search import DEFAULT_OBJECTIVES, Progress, Strategy
 from heapwright.explore.search import explore as _explore
 from heapwright.explore.study import Candidate, Pick
 from heapwright.explore.study import Study as _Study
+from heapwright.files.kinds import kind_of
 from heapwright.heaps import (
     Arenas,
     Heap,
     RecipeHeap,
     fit_each,
+    parse,
     replay_each,
     resolve,
     resolve_on_target,
     resolve_recipe,
     tuning,
 )
-from heapwright.recipes.recipe import Recipe
+from heapwright.heaps import (
+    is_heap as names_a_heap,
+)
+from heapwright.recipes.recipe import Recipe as Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.target.image import Heap as TargetHeap
@@ -41,8 +46,8 @@ from heapwright.traces.copies import copies as _copies
 from heapwright.traces.cut import cut as _cut
 from heapwright.traces.record import Recording
 from heapwright.traces.record import record as _record
-from heapwright.traces.trace import Trace
-from heapwright.traffic.packets import PacketTable
+from heapwright.traces.trace import Trace as Trace
+from heapwright.traffic.packets import PacketTable as PacketTable
 from heapwright.zoo import catalogue
 
 if TYPE_CHECKING:
@@ -210,6 +215,11 @@ def zoo(name: str | None = None) -> Recipe | list[Recipe]:
 def read_recipe(path: PathLike) -> Recipe:
     """Read and validate a RECIPE.toml. Raises HeapwrightError naming file, pool and key, and what would be valid."""
     return Recipe.load(Path(path))
+
+
+def is_heap(name: str) -> bool:
+    """Whether a name is that of a heap, which may be looked for where another thing was expected."""
+    return names_a_heap(name)
 
 
 def _heap(heap: AnyHeap, word_size: WordSize | None) -> Heap:
@@ -568,6 +578,15 @@ def explore(
     return open_study(done.study)
 
 
+def study_in(source: PathLike) -> Study | None:
+    """The study that a path, or a heap named STUDY:ID, leads to; None where it leads elsewhere."""
+    name = parse(os.fspath(source))
+    if name.kind == "study":
+        return open_study(name.first)
+    path = Path(source)
+    return open_study(path) if path.is_file() and kind_of(path) == "study" else None
+
+
 # ---- what ships ----------------------------------------------------------------------------------------------------
 
 
@@ -625,6 +644,44 @@ def measure(
         found = TargetHeap.of_recipe(_recipe(heap))
     return on_target(
         found, _trace(trace, repair), cpu_name=cpu, backend=backend, compiler=compiler, level=level, arena=arena
+    )
+
+
+@_one_line
+def measure_front(
+    study: Study | PathLike,
+    traces: AnyTrace | Sequence[AnyTrace] = (),
+    *,
+    beside: Sequence[str] = (),
+    objectives: str | Sequence[str] | None = None,
+    cpu: str = "cortex-m3",
+    backend: str | None = None,
+    compiler: str | None = None,
+    level: str = "Os",
+    arena: int | None = None,
+    repair: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Measure the front of a study, and the zoo, on an emulated processor; the results are kept in the study.
+
+    `traces` are paths of the study's traces where they have moved; `beside` names other heaps; the rest is as of
+    `measure`. Returns what `measure` does, for each heap and trace. Raises HeapwrightError as `measure` does.
+    """
+    from heapwright.explore.on_target import measure_front as run
+
+    path = study.path if isinstance(study, _Study) else Path(study)
+    return run(
+        path,
+        [Path(trace) for trace in _listed(traces)],
+        beside=[resolve_on_target(name) for name in beside],
+        objectives=objectives,
+        repair=repair,
+        progress=progress,
+        cpu_name=cpu,
+        backend=backend,
+        compiler=compiler,
+        level=level,
+        arena=arena,
     )
 
 

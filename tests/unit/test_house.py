@@ -11,7 +11,7 @@ import heapwright
 ROOT = Path(heapwright.__file__).parent
 
 ORDER = (
-    ("errors", "version"),
+    ("errors",),
     ("files",),
     ("traces", "recipes"),
     ("traffic", "zoo"),

@@ -10,7 +10,7 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.errors import HeapwrightError
-from heapwright.version import __version__
+from heapwright.files.version import __version__
 
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
 COMMANDS = {

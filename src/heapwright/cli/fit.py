@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -18,7 +18,6 @@ from heapwright.cli.output import json_option, print_rows
 
 if TYPE_CHECKING:
     from heapwright.api import Fit
-    from heapwright.foreign.adapter import WordSize
 
 
 @click.command()
@@ -32,7 +31,7 @@ def command(
     traces: tuple[Path, ...],
     heaps: tuple[str, ...],
     step: int | None,
-    word_size: WordSize | None,
+    word_size: Literal[32, 64] | None,
     repair: bool,
     as_json: bool,
 ) -> None:

@@ -25,12 +25,10 @@ def command(heap: str, prefix: str, output: Path, as_json: bool) -> None:
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
     """
     from heapwright import api
-    from heapwright.heaps import parse
 
     files = api.generate(heap, output, prefix=prefix)
-    name = parse(heap)
-    if name.kind == "study":
-        note_partial(api.open_study(name.first))
+    if study := api.study_in(heap):
+        note_partial(study)
     if as_json:
         print_json({"files": [str(file) for file in files]})
         return

@@ -61,21 +61,10 @@ def command(
 
     options: dict[str, Any] = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
     if front:
-        from heapwright.explore.on_target import measure_front
-        from heapwright.heaps import resolve_on_target
-
-        note_partial(api.open_study(heap))
-        peers = [resolve_on_target(name) for name in beside]
-        found = measure_front(
-            heap,
-            traces,
-            beside=peers,
-            objectives=objectives,
-            repair=repair,
-            progress=note,
-            cpu_name=cpu,
-            **options,
-        )
+        study = api.open_study(heap)
+        note_partial(study)
+        options |= {"objectives": objectives, "repair": repair, "progress": note}
+        found = api.measure_front(study, traces, beside=beside, cpu=cpu, **options)
     else:
         found = [api.measure(heap, trace, cpu=cpu, **options) for trace in read_traces(traces, repair)]
     if as_json:

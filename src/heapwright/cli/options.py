@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """Tell a heap that lacks its flag from a trace that is missing."""
-    from heapwright.heaps import is_heap
+    from heapwright.api import is_heap
 
     for path in paths:
         if path.suffix != ".parquet" and is_heap(str(path)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import click
 
@@ -18,9 +18,6 @@ from heapwright.cli.options import (
     word_size_option,
 )
 from heapwright.cli.output import json_option, print_rows
-
-if TYPE_CHECKING:
-    from heapwright.foreign.adapter import WordSize
 
 
 @click.command()
@@ -39,7 +36,7 @@ def command(
     arena: int | None,
     timed: bool,
     fitted: bool,
-    word_size: WordSize | None,
+    word_size: Literal[32, 64] | None,
     energy_table: Path | None,
     repair: bool,
     as_json: bool,

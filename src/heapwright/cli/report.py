@@ -42,12 +42,11 @@ def command(
     if plots and no_plots:
         raise click.UsageError("--plots and --no-plots exclude each other")
     from heapwright import api
-    from heapwright.files.kinds import kind_of
 
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
     page, *drawn = api.report(source, output, heaps=heaps, plots=folder)
-    if kind_of(source) == "study":
-        note_partial(api.open_study(source))
+    if study := api.study_in(source):
+        note_partial(study)
     if as_json:
         print_json({"page": str(page), "plots": [str(path) for path in drawn]})
         return

@@ -10,7 +10,7 @@ import click
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from heapwright.recipes.recipe import Recipe
+    from heapwright.api import Recipe
 
 
 @click.command()

@@ -24,9 +24,9 @@ from heapwright.errors import HeapwrightError
 from heapwright.explore import pareto
 from heapwright.explore.stored import FORMAT, TABLES, TARGET, check, read_meta
 from heapwright.files import database
+from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, combine_columns, parse_objectives
-from heapwright.version import __version__
 
 if TYPE_CHECKING:
     from typing_extensions import Self

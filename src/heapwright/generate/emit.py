@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError, ParameterError
-from heapwright.version import __version__
+from heapwright.files.version import __version__
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe

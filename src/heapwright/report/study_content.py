@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from heapwright.explore import pareto
 from heapwright.explore.study import Candidate, Standing, Study, TraceInfo
+from heapwright.files.version import __version__
 from heapwright.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
@@ -22,7 +23,6 @@ from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section, slug
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
-from heapwright.version import __version__
 from heapwright.zoo import catalogue as zoo
 
 TABLE_METRICS = (

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heapwright.files.version import __version__
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import plots
@@ -14,7 +15,6 @@ from heapwright.report.figure import quantity
 from heapwright.report.page import Content, Fact, Heap, TraceSection
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
-from heapwright.version import __version__
 
 DEFAULT_HEAP = "victim-bins"
 """The heap that a trace's page draws where none is named: the best single allocator of the zoo."""

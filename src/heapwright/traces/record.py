@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
+from heapwright.files.version import __version__
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
-from heapwright.version import __version__
 
 _MAGIC = b"HWRAW01"
 _RECORDS_AT = 65536
