@@ -226,18 +226,21 @@ struct hw_compact {
     uint32_t start;        /* derived: address of the first block */
 };
 
+/* One pool; which member of the union counts is for `kind` to say. */
 struct hw_pool {
     uint32_t kind;     /* HW_QUICK, HW_GENERAL, ... */
     uint32_t min_size; /* smallest request it takes */
     uint32_t max_size; /* largest request it takes */
     uint32_t last;     /* derived: 1 where whatever no pool above owns is its own */
     uint32_t cached;   /* derived: 1 where quick pools stand above it */
-    struct hw_quick quick;
-    struct hw_general general;
-    struct hw_fixed fixed;
-    struct hw_buddy buddy;
-    struct hw_partition partition;
-    struct hw_compact compact;
+    union {
+        struct hw_quick quick;
+        struct hw_general general;
+        struct hw_fixed fixed;
+        struct hw_buddy buddy;
+        struct hw_partition partition;
+        struct hw_compact compact;
+    };
 };
 
 struct hw_policy {

@@ -628,7 +628,6 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
  * has none. */
 static int descriptor_table(struct replay *r, const struct hw_pool *pool, uint32_t *from, uint32_t *used, uint32_t *end)
 {
-    const struct hw_partition *g = &pool->partition;
     if (pool->kind == HW_COMPACT && pool->compact.in_arena) {
         *from = load4(&r->heap, pool->compact.limit_at);
         *end = load4(&r->heap, pool->compact.end_at);
@@ -638,6 +637,7 @@ static int descriptor_table(struct replay *r, const struct hw_pool *pool, uint32
     if (pool->kind != HW_PARTITION) {
         return 0;
     }
+    const struct hw_partition *g = &pool->partition;
     const uint32_t covered = (partition_number(g, load4(&r->heap, g->high_at)) - 1u) * g->descriptor;
     *from = g->grow ? load4(&r->heap, g->limit_at) : g->descriptors;
     *used = covered;

@@ -33,8 +33,10 @@ struct hw_pool {
     uint32_t kind;
     uint32_t min_size;
     uint32_t max_size;
-    struct hw_quick quick;
-    struct hw_general general;
+    union {
+        struct hw_quick quick;
+        struct hw_general general;
+    };
 };
 struct hw_policy {
     uint32_t align; /* alignment of payloads */
@@ -49,12 +51,12 @@ def general(**values: int) -> dict[str, Any]:
     shift = values.pop("shift", 0)
     limits = {"min_size": values.pop("min_size", 0), "max_size": values.pop("max_size", 0xFFFFFFFF)}
     defaults = {"header": 4, "align": 8, "fit": 0, "tags": 0}
-    return {"kind": 2, **limits, "quick": {}, "general": {**defaults, **values, "links": {"shift": shift}}}
+    return {"kind": 2, **limits, "general": {**defaults, **values, "links": {"shift": shift}}}
 
 
 def quick(*sizes: int) -> dict[str, Any]:
     lists = {"count": len(sizes), "sizes": list(sizes)}
-    return {"kind": 1, "min_size": 0, "max_size": 0xFFFFFFFF, "quick": lists, "general": {}}
+    return {"kind": 1, "min_size": 0, "max_size": 0xFFFFFFFF, "quick": lists}
 
 
 def policy(*pools: dict[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 #define HW_EXPLORE
 #include "same_program.h"
 
-uint32_t run_explored(const struct hw_policy *policy, void *arena, size_t bytes, uint32_t *trail);
+uint32_t run_explored(const struct hw_policy *policy, void *arena, size_t bytes, struct hw_handle *handles,
+                      uint32_t *trail);
 
-uint32_t run_explored(const struct hw_policy *policy, void *arena, size_t bytes, uint32_t *trail)
+uint32_t run_explored(const struct hw_policy *policy, void *arena, size_t bytes, struct hw_handle *handles,
+                      uint32_t *trail)
 {
     struct hw_heap heap;
     memset(&heap, 0, sizeof heap);
     heap.base = arena;
-    return heap_init(policy, &heap, bytes) ? run_program(policy, &heap, trail) : 0;
+    return heap_init(policy, &heap, bytes) ? run_program(policy, &heap, handles, trail) : 0;
 }

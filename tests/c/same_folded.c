@@ -12,11 +12,13 @@
 
 enum { ARENA = 40000 };
 
-uint32_t run_explored(const struct hw_policy *policy, void *arena, size_t bytes, uint32_t *trail);
+uint32_t run_explored(const struct hw_policy *policy, void *arena, size_t bytes, struct hw_handle *handles,
+                      uint32_t *trail);
 
 /* What one way of running the program left behind. */
 struct outcome {
     _Alignas(4096) unsigned char arena[ARENA];
+    struct hw_handle handles[OBJECTS];
     uint32_t trail[CALLS];
     uint32_t peak;
 };
@@ -28,6 +30,7 @@ static struct outcome explored;
 static void prepare(struct outcome *outcome)
 {
     memset(outcome, 0xdb, sizeof *outcome);
+    memset(outcome->handles, 0, sizeof outcome->handles);
     outcome->peak = 0;
 }
 
@@ -35,7 +38,7 @@ static void prepare(struct outcome *outcome)
     static void run_folded_##i(void)                                                                                   \
     {                                                                                                                  \
         struct hw_heap *heap = hw_init(&POLICY_##i, folded.arena, ARENA);                                              \
-        folded.peak = heap ? run_program(&POLICY_##i, heap, folded.trail) : 0;                                         \
+        folded.peak = heap ? run_program(&POLICY_##i, heap, folded.handles, folded.trail) : 0;                         \
     }
 EACH_POLICY(RUN_FOLDED)
 
@@ -43,7 +46,7 @@ EACH_POLICY(RUN_FOLDED)
 static __attribute__((noinline)) void run_at_run_time(const struct hw_policy *policy)
 {
     struct hw_heap *heap = hw_init(policy, at_run_time.arena, ARENA);
-    at_run_time.peak = heap ? run_program(policy, heap, at_run_time.trail) : 0;
+    at_run_time.peak = heap ? run_program(policy, heap, at_run_time.handles, at_run_time.trail) : 0;
 }
 
 static void compare(unsigned policy, const char *what, const struct outcome *other)
@@ -71,7 +74,7 @@ static void check(unsigned i, void (*run_folded)(void), const struct hw_policy *
     prepare(&explored);
     run_folded();
     run_at_run_time(&copy);
-    explored.peak = run_explored(&copy, explored.arena, ARENA, explored.trail);
+    explored.peak = run_explored(&copy, explored.arena, ARENA, explored.handles, explored.trail);
     compare(i, "at run time", &at_run_time);
     compare(i, "explored", &explored);
     printf("policy %u peak %u\n", i, (unsigned)folded.peak);

@@ -10,6 +10,7 @@ enum { CALLS = 4000, OBJECTS = 64 };
 
 struct objects {
     unsigned char *at[OBJECTS];
+    struct hw_handle *handles; /* in place of that where objects move */
     uint32_t random;
 };
 
@@ -55,13 +56,39 @@ static inline uint32_t call(const struct hw_policy *policy, struct hw_heap *heap
     return at ? (uint32_t)(at - arena_base(heap)) : UINT32_MAX;
 }
 
-/* Runs the program; trail[i] becomes what call i returned. Returns the peak that the statistics tell. */
-static inline uint32_t run_program(const struct hw_policy *policy, struct hw_heap *heap, uint32_t *trail)
+/* The same on an object that moves. */
+static inline uint32_t call_moving(const struct hw_policy *policy, struct hw_heap *heap, struct objects *o)
+{
+    void **reference = &o->handles[next_random(o) % OBJECTS].pointer;
+    const uint32_t kind = next_random(o) % 8u;
+    if (*reference && kind < 6u) {
+        hw_handle_free(policy, heap, reference);
+        return 0;
+    }
+    const size_t size = next_size(o);
+    if (!(*reference ? hw_handle_realloc(policy, heap, reference, size)
+                     : hw_handle_alloc(policy, heap, reference, size))) {
+        return UINT32_MAX;
+    }
+    unsigned char *at = hw_handle_pointer(policy, heap, reference);
+    memset(at, (int)(next_random(o) & 0xffu), hw_handle_usable_size(policy, heap, reference));
+    return (uint32_t)(at - arena_base(heap));
+}
+
+/* Runs the program; trail[i] becomes what call i returned. Returns the peak that the statistics tell. `handles`, all
+ * zero and always as far from the arena, are there for objects that move. */
+static inline uint32_t run_program(const struct hw_policy *policy, struct hw_heap *heap, struct hw_handle *handles,
+                                   uint32_t *trail)
 {
     struct objects objects;
     memset(&objects, 0, sizeof objects);
+    objects.handles = handles;
     for (uint32_t i = 0; i < CALLS; i++) {
-        trail[i] = call(policy, heap, &objects);
+        if (policy->pools[0].kind == HW_COMPACT) {
+            trail[i] = call_moving(policy, heap, &objects);
+        } else {
+            trail[i] = call(policy, heap, &objects);
+        }
     }
     return hw_statistics(policy, heap).peak;
 }

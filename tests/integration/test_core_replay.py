@@ -73,11 +73,11 @@ def control_bytes(recipe: Recipe) -> int:
     found = policy(recipe)
     end = int(found["fixed_end"])
     for pool in found["pools"]:
-        end -= pool["general"].get("region", 0) + pool["buddy"].get("region", 0)
-        groups = pool["partition"]
+        end -= sum(pool.get(kind, {}).get("region", 0) for kind in ("general", "buddy"))
+        groups = pool.get("partition")
         if groups and not groups["grow"]:
             end -= groups["most"] * (groups["partition"] + groups["descriptor"])
-        classes = pool["fixed"]
+        classes = pool.get("fixed")
         if classes and not classes["grow"]:
             step = classes["align"]
             strides = [-(-(size + classes["header"]) // step) * step for size in classes["sizes"]]

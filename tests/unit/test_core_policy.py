@@ -23,7 +23,7 @@ def round_up(value: int, unit: int) -> int:
 
 def pool_fields(pool: dict[str, Any], link: int) -> list[Field]:
     """(name, address, bytes) of what one pool keeps in the control data for itself alone."""
-    quick, general, fixed = pool["quick"], pool["general"], pool["fixed"]
+    quick, general, fixed = pool.get("quick"), pool.get("general"), pool.get("fixed")
     found: list[Field] = []
     if quick:
         limited = quick["limit_blocks"] or quick["limit_bytes"]
@@ -56,7 +56,7 @@ def control_fields(recipe: Recipe) -> list[Field]:
     link = recipe.link_bytes
     fields = [(name, found[name], 4) for name in ("refused_at", "shared_limit_at", "shared_high_at")]
     fields += [("misused_at", found["misused_at"], 4)] if recipe.checks else []
-    if any(pool["general"] and pool["general"]["free_list"] == 0 for pool in found["pools"]):
+    if any(pool.get("general", {}).get("free_list") == 0 for pool in found["pools"]):
         fields.append(("null node", 0, 2 * link))
     for pool in found["pools"]:
         fields += pool_fields(pool, link)
@@ -67,7 +67,7 @@ def regions(recipe: Recipe) -> list[Field]:
     """(kind, address, bytes) of the parts of the arena that belong to one pool or class."""
     found: list[Field] = []
     for pool in policy(recipe)["pools"]:
-        general, fixed = pool["general"], pool["fixed"]
+        general, fixed = pool.get("general"), pool.get("fixed")
         if general:
             found.append(("general", general["start"], general["region"]))
         if fixed and not fixed["grow"]:
@@ -107,7 +107,7 @@ def test_list_heads_can_be_linked_to() -> None:
     """Double lists and the tails of FIFO lists hold addresses of heads, which a short link counts in units."""
     for recipe in RECIPES:
         for pool in policy(recipe)["pools"]:
-            general = pool["general"]
+            general = pool.get("general")
             if general and general["free_list"] != 2 and (general["free_list"] == 0 or general["order"] == 1):
                 unit = 1 << general["links"]["shift"]
                 assert general["lists_at"] % unit == 0 and general["list_stride"] % unit == 0, recipe.to_toml()
@@ -128,7 +128,7 @@ def test_payloads_are_aligned() -> None:
     for recipe in RECIPES:
         found = policy(recipe)
         for pool in found["pools"]:
-            general, fixed = pool["general"], pool["fixed"]
+            general, fixed = pool.get("general"), pool.get("fixed")
             if general:
                 assert (general["start"] + general["header"]) % (1 << general["unit_shift"]) == 0
             if fixed and not fixed["grow"]:
@@ -140,10 +140,10 @@ def test_payloads_are_aligned() -> None:
 def test_fields_that_are_accessed_at_once_lie_aligned(width: int) -> None:
     for recipe in RECIPES:
         for pool in policy(recipe)["pools"]:
-            for part in (pool["general"], pool["fixed"]):
+            for part in (pool.get("general"), pool.get("fixed")):
                 if part and part["word"] == {"bytes": width, "natural": 1}:
                     assert recipe.align % width == 0 and part["header"] % width == 0, recipe.to_toml()
-            fixed = pool["fixed"]
+            fixed = pool.get("fixed")
             if (
                 fixed
                 and fixed["grow"]
@@ -156,7 +156,7 @@ def test_fields_that_are_accessed_at_once_lie_aligned(width: int) -> None:
 def test_blocks_that_are_cached_hold_a_link() -> None:
     for recipe in RECIPES:
         for pool in policy(recipe)["pools"]:
-            quick = pool["quick"]
+            quick = pool.get("quick")
             if quick:
                 smallest = quick["block_least"] - quick["block_header"] if quick["by_size"] else min(quick["sizes"])
                 assert smallest >= recipe.link_bytes, recipe.to_toml()

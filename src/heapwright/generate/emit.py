@@ -121,7 +121,7 @@ def generated_files(
         "align": recipe.align,
         "checks": recipe.checks,
         "moving": moving,
-        "reference_reach": values["pools"][0]["compact"].get("most", 0) >> 1,
+        "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
         "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.kind == "general" for pool in recipe.pools),
         "arena_bytes": _test_arena(values),

@@ -234,13 +234,21 @@ class _Reader:
     def struct(self, node: Node) -> c.Struct:
         name = _text(_child(node, "name"))
         body = node.child_by_field_name("body")
+        return c.Struct(name, self.fields(body) if body else None, _text(node) + ";")
+
+    def fields(self, body: Node) -> dict[str, c.Field]:
+        """The members of a struct, those of a union without a name among them."""
         fields: dict[str, c.Field] = {}
-        for child, comments, trailing, _ in self.with_comments(body.named_children if body else []):
+        for child, comments, trailing, _ in self.with_comments(body.named_children):
             note = trailing or (comments[-1].text if comments else "")
-            for declarator in child.children_by_field_name("declarator"):
+            declarators = child.children_by_field_name("declarator")
+            union = child.child_by_field_name("type")
+            if not declarators and union and union.type == "union_specifier":
+                fields |= self.fields(_child(union, "body"))
+            for declarator in declarators:
                 typed, field, suffix = self.declarator(_type_text(child), declarator)
                 fields[field] = c.Field(typed, bool(suffix), comment_words(note))
-        return c.Struct(name, fields if body else None, _text(node) + ";")
+        return fields
 
     def enum(self, node: Node) -> c.Enum:
         body = _child(node, "body")

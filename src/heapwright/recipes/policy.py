@@ -95,8 +95,8 @@ class _Layout:
         last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         control = self._regions(laid_out)
-        kinds = (pool[kind] for pool in laid_out for kind in ("fixed", "partition", "compact"))
-        grown = next((values for values in kinds if values.get("grow") or values.get("in_arena")), None)
+        kinds = (values[pool.kind] for pool, values in zip(pools, laid_out, strict=True))
+        grown = next((kind for kind in kinds if kind.get("grow") or kind.get("in_arena")), None)
         self.values = {
             "align": self.align,
             "checks": int(recipe.checks),
@@ -137,18 +137,12 @@ class _Layout:
 
     def _pool(self, index: int, last: bool) -> dict[str, Any]:
         pool = self.recipe.pools[index]
-        limits = {
+        limits: dict[str, Any] = {
             "kind": KINDS[pool.kind],
             "min_size": pool.min_size,
             "max_size": min(pool.max_size or MAX_REQUEST, self._largest_request(pool)),
             "last": int(last),
             "cached": int(any(isinstance(above, Quick) for above in self.recipe.pools[:index])),
-            "quick": {},
-            "general": {},
-            "fixed": {},
-            "buddy": {},
-            "partition": {},
-            "compact": {},
         }
         if isinstance(pool, Quick):
             limits["quick"] = self._quick(pool, index)

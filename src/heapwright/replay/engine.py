@@ -106,14 +106,20 @@ def run(
 
 def control_bytes(struct: Any) -> int:
     """Everything below the shared part that no block can cover: control data and gaps for alignment."""
-    regions = 0
-    for index in range(struct.pool_count):
-        pool = struct.pools[index]
-        regions += pool.general.region + pool.buddy.region
-        if pool.partition.partition and not pool.partition.grow:
-            regions += pool.partition.most * (pool.partition.partition + pool.partition.descriptor)
-        if pool.fixed.count and not pool.fixed.grow:
-            align, header = pool.fixed.align, pool.fixed.header
-            strides = [-(-(pool.fixed.sizes[i] + header) // align) * align for i in range(pool.fixed.count)]
-            regions += sum(stride * pool.fixed.counts[i] for i, stride in enumerate(strides))
+    regions = sum(_region_bytes(struct.pools[index]) for index in range(struct.pool_count))
     return int(struct.fixed_end) - regions
+
+
+def _region_bytes(pool: Any) -> int:
+    """Bytes of the region with a size of its own that holds a pool's blocks and descriptors; 0 where there is none."""
+    if pool.kind == lib.HW_GENERAL:
+        return int(pool.general.region)
+    if pool.kind == lib.HW_BUDDY:
+        return int(pool.buddy.region)
+    if pool.kind == lib.HW_PARTITION and not pool.partition.grow:
+        return int(pool.partition.most * (pool.partition.partition + pool.partition.descriptor))
+    if pool.kind == lib.HW_FIXED and not pool.fixed.grow:
+        align, header = pool.fixed.align, pool.fixed.header
+        strides = [-(-(pool.fixed.sizes[i] + header) // align) * align for i in range(pool.fixed.count)]
+        return int(sum(stride * pool.fixed.counts[i] for i, stride in enumerate(strides)))
+    return 0
