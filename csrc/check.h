@@ -10,7 +10,7 @@
 /* ---- the walk -------------------------------------------------------------------------------------------------- */
 
 /* Describes the block that begins at `at` in a general pool; 0 behind the last one. */
-static inline int general_block_at(const struct hw_general *g, struct hw_heap *h, uint32_t at, struct hw_block *block)
+static inline int general_describe(const struct hw_general *g, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, g->top_at)) {
         return 0;
@@ -29,7 +29,7 @@ static inline int general_block_at(const struct hw_general *g, struct hw_heap *h
     return block->size != 0;
 }
 
-static inline void fixed_describe(const struct hw_fixed *f, uint32_t class_, uint32_t b, struct hw_block *block)
+static inline void describe_fixed(const struct hw_fixed *f, uint32_t class_, uint32_t b, struct hw_block *block)
 {
     block->offset = b;
     block->size = fixed_stride(f, class_);
@@ -38,7 +38,7 @@ static inline void fixed_describe(const struct hw_fixed *f, uint32_t class_, uin
 }
 
 /* Describes the first block at or behind `at` of classes with counts; 0 behind the last one. */
-static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
+static inline int fixed_describe_counted(const struct hw_fixed *f, struct hw_heap *h, uint32_t at,
                                          struct hw_block *block)
 {
     for (uint32_t i = 0; i < f->count; i++) {
@@ -47,7 +47,7 @@ static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_hea
             at = f->blocks_at[i];
         }
         if (at < end) {
-            fixed_describe(f, i, at, block);
+            describe_fixed(f, i, at, block);
             return 1;
         }
     }
@@ -55,7 +55,7 @@ static inline int fixed_counted_block_at(const struct hw_fixed *f, struct hw_hea
 }
 
 /* Describes the block at `at` of classes that grow; 0 behind the last one, or where a header names no class. */
-static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
+static inline int fixed_describe_grown(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, f->end_at)) {
         return 0;
@@ -64,12 +64,12 @@ static inline int fixed_grown_block_at(const struct hw_fixed *f, struct hw_heap 
     if (class_ >= f->count) {
         return 0;
     }
-    fixed_describe(f, class_, at, block);
+    describe_fixed(f, class_, at, block);
     return 1;
 }
 
 /* Describes the block that begins at `at` in a buddy pool; 0 behind the last one. */
-static inline int buddy_block_at(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
+static inline int buddy_describe(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, y->top_at)) {
         return 0;
@@ -83,7 +83,7 @@ static inline int buddy_block_at(const struct hw_buddy *y, struct hw_heap *h, ui
 }
 
 /* Describes the group that begins at `at`, its descriptors not counted; 0 behind the last one. */
-static inline int partition_block_at(const struct hw_partition *g, struct hw_heap *h, uint32_t at,
+static inline int partition_describe(const struct hw_partition *g, struct hw_heap *h, uint32_t at,
                                      struct hw_block *block)
 {
     const uint32_t i = partition_number(g, at);
@@ -99,7 +99,8 @@ static inline int partition_block_at(const struct hw_partition *g, struct hw_hea
 }
 
 /* Describes the block or hole that begins at `at` where blocks have no header. O(blocks). */
-static inline int chained_block_at(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
+static inline int compact_describe_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t at,
+                                           struct hw_block *block)
 {
     const uint32_t table = handle_table(c, h);
     uint32_t k = load4(h, c->head_at);
@@ -119,13 +120,13 @@ static inline int chained_block_at(const struct hw_compact *c, struct hw_heap *h
 }
 
 /* Describes the block or hole that begins at `at` in a compact pool; 0 behind the last one. */
-static inline int compact_block_at(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
+static inline int compact_describe(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (at >= load4(h, c->top_at)) {
         return 0;
     }
     if (c->header == 0) {
-        return chained_block_at(c, h, at, block);
+        return compact_describe_chained(c, h, at, block);
     }
     block->offset = at;
     block->size = header_size(c, h, at);
@@ -134,29 +135,44 @@ static inline int compact_block_at(const struct hw_compact *c, struct hw_heap *h
     return block->size != 0;
 }
 
-/* Describes the block at `at`, 0 being the pool's first; 0 behind the last one. In a fixed pool, and where quick lists
- * stand above, a block that is told to be in use may also be one that waits in a list, see block_state(). */
+/* Describe the block at `at`, 0 being the pool's first; return 0 behind the last one. In a fixed pool, and where quick
+ * lists stand above, a block that is told to be in use may also be one that waits in a list, see block_state(). */
+
+static inline int general_block_at(const struct hw_general *g, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    return general_describe(g, h, at ? at : g->start, block);
+}
+
+static inline int fixed_block_at(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    if (f->grow) {
+        return fixed_describe_grown(f, h, at ? at : load4(h, f->limit_at), block);
+    }
+    return fixed_describe_counted(f, h, at, block);
+}
+
+static inline int buddy_block_at(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    return buddy_describe(y, h, at ? at : y->start, block);
+}
+
+static inline int partition_block_at(const struct hw_partition *g, struct hw_heap *h, uint32_t at,
+                                     struct hw_block *block)
+{
+    return partition_describe(g, h, at ? at : g->start, block);
+}
+
+static inline int compact_block_at(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    return compact_describe(c, h, at ? at : c->start, block);
+}
+
 static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
     if (pool->kind == HW_QUICK) {
         return 0;
     }
-    if (pool->kind == HW_GENERAL) {
-        return general_block_at(&pool->general, h, at ? at : pool->general.start, block);
-    }
-    if (pool->kind == HW_BUDDY) {
-        return buddy_block_at(&pool->buddy, h, at ? at : pool->buddy.start, block);
-    }
-    if (pool->kind == HW_PARTITION) {
-        return partition_block_at(&pool->partition, h, at ? at : pool->partition.start, block);
-    }
-    if (pool->kind == HW_COMPACT) {
-        return compact_block_at(&pool->compact, h, at ? at : pool->compact.start, block);
-    }
-    if (pool->fixed.grow) {
-        return fixed_grown_block_at(&pool->fixed, h, at ? at : load4(h, pool->fixed.limit_at), block);
-    }
-    return fixed_counted_block_at(&pool->fixed, h, at, block);
+    return HW_ASK(pool, block_at, h, at, block);
 }
 
 /* Tells a block that is handed out from one that waits in a list. O(list). */
@@ -221,6 +237,14 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
     return payload_within(&pool->general, block->size);
 }
 
+/* Adds what one request could have to the statistics. */
+static inline void tell_free(struct hw_statistics *told, uint32_t payload)
+{
+    if (payload > told->largest_free) {
+        told->largest_free = payload;
+    }
+}
+
 /* Adds the blocks of one pool to the statistics. */
 static inline void count_blocks(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
                                 struct hw_statistics *told)
@@ -234,22 +258,35 @@ static inline void count_blocks(const struct hw_policy *p, const uint32_t owner,
             told->used_blocks++;
         } else {
             told->unused += block.size;
-            const uint32_t payload = state == HW_BLOCK_CACHED ? 0 : free_payload(pool, h, &block);
-            if (payload > told->largest_free) {
-                told->largest_free = payload;
+            if (state != HW_BLOCK_CACHED) {
+                tell_free(told, free_payload(pool, h, &block));
             }
         }
     }
 }
 
-/* Bytes of the classes' regions that no block has covered yet. */
-static inline uint32_t fixed_uncarved(const struct hw_fixed *f, struct hw_heap *h)
+/* What follows adds the rest of a pool to the statistics: what its memory beyond the blocks could serve; and to the
+ * peak, which counts all regions and nothing at the arena's end, what differs from that. */
+
+static inline void general_tell(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
 {
-    uint32_t bytes = 0;
-    for (uint32_t i = 0; i < f->count; i++) {
-        bytes += (f->counts[i] - load4(h, f->carved_at + 4u * i)) * fixed_stride(f, i);
+    if (g->top != HW_TOP_LIST) {
+        tell_free(told, payload_within(g, load4(h, g->limit_at) - load4(h, g->top_at)));
     }
-    return bytes;
+    if (g->region) {
+        told->peak -= g->start + g->region - load4(h, g->high_at);
+    }
+}
+
+static inline void fixed_tell(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
+{
+    if (f->grow) {
+        told->peak += load4(h, f->end_at) - load4(h, f->limit_at);
+        return;
+    }
+    for (uint32_t i = 0; i < f->count; i++) {
+        told->peak -= (f->counts[i] - load4(h, f->carved_at + 4u * i)) * fixed_stride(f, i);
+    }
 }
 
 /* Payload of the largest block that a buddy pool can place above its top. O(orders). */
@@ -263,6 +300,14 @@ static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
         }
     }
     return 0;
+}
+
+static inline void buddy_tell(const struct hw_buddy *y, struct hw_heap *h, struct hw_statistics *told)
+{
+    tell_free(told, buddy_above(y, h));
+    if (y->region) {
+        told->peak -= y->start + y->region - load4(h, y->high_at);
+    }
 }
 
 /* Bytes of the partitions above the top, those that can still be made included. */
@@ -285,6 +330,16 @@ static inline uint32_t partition_uncovered(const struct hw_partition *g, struct 
     return (g->most + 1u - partition_number(g, load4(h, g->high_at))) * (g->partition + g->descriptor);
 }
 
+static inline void partition_tell(const struct hw_partition *g, struct hw_heap *h, struct hw_statistics *told)
+{
+    tell_free(told, partition_above(g, h));
+    if (g->grow) {
+        told->peak += load4(h, g->end_at) - load4(h, g->limit_at);
+    } else {
+        told->peak -= partition_uncovered(g, h);
+    }
+}
+
 /* Payload of the largest object that fits once all holes are closed. */
 static inline uint32_t compact_above(const struct hw_compact *c, struct hw_heap *h)
 {
@@ -304,57 +359,26 @@ static inline uint32_t compact_above(const struct hw_compact *c, struct hw_heap 
     return left < c->header + c->align ? 0 : left - c->header;
 }
 
+static inline void compact_tell(const struct hw_compact *c, struct hw_heap *h, struct hw_statistics *told)
+{
+    tell_free(told, compact_above(c, h));
+    if (c->in_arena) {
+        told->peak += load4(h, c->end_at) - load4(h, c->limit_at);
+    }
+}
+
 static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
     struct hw_statistics told = {0, 0, 0, 0, 0, 0, 0};
     told.peak = load4(heap, p->shared_high_at);
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        count_blocks(p, i, heap, &told);
-        if (pool->kind == HW_GENERAL) {
-            const struct hw_general *g = &pool->general;
-            const uint32_t above = payload_within(g, load4(heap, g->limit_at) - load4(heap, g->top_at));
-            if (g->top != HW_TOP_LIST && above > told.largest_free) {
-                told.largest_free = above;
-            }
-            if (g->region) {
-                told.peak -= g->start + g->region - load4(heap, g->high_at);
-            }
+        if (pool->kind != HW_QUICK) {
+            count_blocks(p, i, heap, &told);
+            HW_ASK(pool, tell, heap, &told);
         }
-        if (pool->kind == HW_BUDDY) {
-            const struct hw_buddy *y = &pool->buddy;
-            const uint32_t place = buddy_above(y, heap);
-            if (place > told.largest_free) {
-                told.largest_free = place;
-            }
-            if (y->region) {
-                told.peak -= y->start + y->region - load4(heap, y->high_at);
-            }
-        }
-        if (pool->kind == HW_PARTITION) {
-            const struct hw_partition *t = &pool->partition;
-            const uint32_t rest = partition_above(t, heap);
-            if (rest > told.largest_free) {
-                told.largest_free = rest;
-            }
-            if (t->grow) {
-                told.peak += load4(heap, t->end_at) - load4(heap, t->limit_at);
-            } else {
-                told.peak -= partition_uncovered(t, heap);
-            }
-        }
-        if (pool->kind == HW_COMPACT) {
-            const uint32_t room = compact_above(&pool->compact, heap);
-            told.largest_free = room < pool->max_size ? room : pool->max_size;
-            if (pool->compact.in_arena) {
-                told.peak += load4(heap, pool->compact.end_at) - load4(heap, pool->compact.limit_at);
-            }
-        }
-        if (pool->kind == HW_FIXED && pool->fixed.grow == 0) {
-            told.peak -= fixed_uncarved(&pool->fixed, heap);
-        }
-        if (pool->kind == HW_FIXED && pool->fixed.grow) {
-            told.peak += load4(heap, pool->fixed.end_at) - load4(heap, pool->fixed.limit_at);
+        if (pool->kind == HW_COMPACT && told.largest_free > pool->max_size) {
+            told.largest_free = pool->max_size;
         }
     }
     told.refused = load4(heap, p->refused_at);
@@ -552,7 +576,7 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
     return listed == free_blocks ? 0 : HW_BROKEN_COUNT;
 }
 
-static inline int check_general(const struct hw_general *g, struct hw_heap *h)
+static inline int general_check(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t top = load4(h, g->top_at);
     if (top < g->start || load4(h, g->high_at) > load4(h, g->limit_at)) {
@@ -602,7 +626,7 @@ static inline int check_general(const struct hw_general *g, struct hw_heap *h)
 
 /* ---- invariants of the other pools ------------------------------------------------------------------------------- */
 
-static inline int check_quick(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+static inline int quick_check(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
     uint32_t cached = 0;
     for (uint32_t list = 0; list < q->count; list++) {
@@ -663,7 +687,7 @@ static inline int check_class(const struct hw_fixed *f, struct hw_heap *h, uint3
     return 0;
 }
 
-static inline int check_fixed(const struct hw_fixed *f, struct hw_heap *h)
+static inline int fixed_check(const struct hw_fixed *f, struct hw_heap *h)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         const int broken = check_class(f, h, i);
@@ -716,7 +740,7 @@ static inline int check_orders(const struct hw_buddy *y, struct hw_heap *h, uint
     return 0;
 }
 
-static inline int check_buddy(const struct hw_buddy *y, struct hw_heap *h)
+static inline int buddy_check(const struct hw_buddy *y, struct hw_heap *h)
 {
     const uint32_t top = load4(h, y->top_at);
     uint32_t free_blocks = 0;
@@ -782,7 +806,7 @@ static inline int check_free_groups(const struct hw_partition *g, struct hw_heap
     return listed == most ? 0 : HW_BROKEN_COUNT;
 }
 
-static inline int check_partition(const struct hw_partition *g, struct hw_heap *h)
+static inline int partition_check(const struct hw_partition *g, struct hw_heap *h)
 {
     const uint32_t table = partition_table(g, h);
     const uint32_t top = load4(h, g->top_at);
@@ -890,7 +914,7 @@ static inline int check_chain(const struct hw_compact *c, struct hw_heap *h, uin
     return 0;
 }
 
-static inline int check_compact(const struct hw_compact *c, struct hw_heap *h)
+static inline int compact_check(const struct hw_compact *c, struct hw_heap *h)
 {
     const uint32_t top = load4(h, c->top_at);
     uint32_t used = 0;
@@ -917,27 +941,18 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        int broken = 0;
-        if (pool->kind == HW_FIXED) {
-            broken = check_fixed(&pool->fixed, heap);
-        } else if (pool->kind == HW_BUDDY) {
-            broken = check_buddy(&pool->buddy, heap);
-        } else if (pool->kind == HW_PARTITION) {
-            broken = check_partition(&pool->partition, heap);
-        } else if (pool->kind == HW_COMPACT) {
-            broken = check_compact(&pool->compact, heap);
-        } else if (pool->kind == HW_GENERAL) {
-            broken = check_general(&pool->general, heap);
-        }
-        if (broken) {
-            return broken;
+        if (pool->kind != HW_QUICK) {
+            const int broken = HW_ASK(pool, check, heap);
+            if (broken) {
+                return broken;
+            }
         }
     }
     /* Last, because a look at a cached block relies on its pool. */
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK) {
-            const int broken = check_quick(p, &pool->quick, heap);
+            const int broken = quick_check(p, &pool->quick, heap);
             if (broken) {
                 return broken;
             }

@@ -10,145 +10,7 @@
 #ifndef HW_HEAP_H
 #define HW_HEAP_H
 
-#include "heapwright.h"
-#include "pool_buddy.h"
-#include "pool_compact.h"
-#include "pool_fixed.h"
-#include "pool_general.h"
-#include "pool_partition.h"
-#include "pool_quick.h"
-
-/* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
-#define HW_MAX_REQUEST 0x7fff0000u
-
-/* ---- one pool -------------------------------------------------------------------------------------------------- */
-
-/* Whether a pool is offered a request of n bytes. */
-static inline int pool_takes(const struct hw_pool *pool, uint32_t n)
-{
-    if (pool->min_size > 1u && n < pool->min_size) {
-        return 0;
-    }
-    if (pool->max_size < HW_MAX_REQUEST && n > pool->max_size) {
-        return 0;
-    }
-    return 1;
-}
-
-/* What a pool can give without raising its high-water mark: the address of the payload, or 0. */
-static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
-{
-    if (pool->kind == HW_QUICK) {
-        return quick_malloc(&pool->quick, h, n);
-    }
-    if (pool->kind == HW_FIXED) {
-        return fixed_find(&pool->fixed, h, n);
-    }
-    if (pool->kind == HW_BUDDY) {
-        return buddy_find(&pool->buddy, h, n);
-    }
-    if (pool->kind == HW_PARTITION) {
-        return partition_find(&pool->partition, h, n);
-    }
-    const uint32_t b = general_find(&pool->general, h, block_size_for(&pool->general, n));
-    return b ? b + pool->general.header : 0;
-}
-
-/* What a pool can give by taking memory that was never used. */
-static inline uint32_t pool_grow(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
-{
-    if (pool->kind == HW_QUICK) {
-        return 0;
-    }
-    if (pool->kind == HW_FIXED) {
-        return fixed_grow(&pool->fixed, h, n);
-    }
-    if (pool->kind == HW_BUDDY) {
-        return buddy_grow(&pool->buddy, h, n);
-    }
-    if (pool->kind == HW_PARTITION) {
-        return partition_grow(&pool->partition, h, n);
-    }
-    const uint32_t b = general_grow(&pool->general, h, block_size_for(&pool->general, n));
-    return b ? b + pool->general.header : 0;
-}
-
-/* Whether the block with this payload came from the pool. The last pool is only asked about what no other owns. */
-static inline int pool_owns(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
-{
-    if (pool->kind == HW_QUICK) {
-        return 0;
-    }
-    if (pool->last) {
-        return 1;
-    }
-    if (pool->kind == HW_FIXED) {
-        if (pool->fixed.grow) {
-            return at >= load4(h, pool->fixed.limit_at);
-        }
-        return at >= pool->fixed.blocks_at[0] && at < pool->fixed.end;
-    }
-    if (pool->kind == HW_BUDDY) {
-        return at >= pool->buddy.start && at < pool->buddy.start + pool->buddy.region;
-    }
-    if (pool->kind == HW_PARTITION) {
-        return at >= pool->partition.start && at < pool->partition.end;
-    }
-    return at >= pool->general.start && at < pool->general.start + pool->general.region;
-}
-
-static inline uint32_t pool_capacity(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
-{
-    if (pool->kind == HW_FIXED) {
-        return pool->fixed.sizes[fixed_class_of(&pool->fixed, h, at)];
-    }
-    if (pool->kind == HW_BUDDY) {
-        return buddy_capacity(&pool->buddy, h, at);
-    }
-    if (pool->kind == HW_PARTITION) {
-        return partition_capacity(&pool->partition, h, at);
-    }
-    const uint32_t word = load_word(&pool->general, h, at - pool->general.header);
-    return word_size(&pool->general, word) - pool->general.overhead;
-}
-
-/* Whether `at` is the payload of a block of this pool that is handed out, as far as its metadata tells. */
-static inline int pool_has_used(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
-{
-    if (pool->kind == HW_FIXED) {
-        return fixed_is_payload(&pool->fixed, h, at) &&
-               !fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at);
-    }
-    if (pool->kind == HW_BUDDY) {
-        return buddy_is_used(&pool->buddy, h, at);
-    }
-    if (pool->kind == HW_PARTITION) {
-        return partition_is_used(&pool->partition, h, at);
-    }
-    const struct hw_general *g = &pool->general;
-    if (at < g->start + g->header || at >= load4(h, g->top_at)) {
-        return 0;
-    }
-    return (load_word(g, h, at - g->header) & HW_USED) != 0;
-}
-
-/* Gives a block back to the pool that made it, past the quick lists. */
-static inline void pool_release(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
-{
-    if (pool->kind == HW_FIXED) {
-        fixed_free(&pool->fixed, h, at);
-    }
-    if (pool->kind == HW_BUDDY) {
-        buddy_release(&pool->buddy, h, at);
-    }
-    if (pool->kind == HW_PARTITION) {
-        partition_release(&pool->partition, h, partition_number(&pool->partition, at));
-    }
-    if (pool->kind == HW_GENERAL) {
-        const uint32_t b = at - pool->general.header;
-        general_release(&pool->general, h, b, load_word(&pool->general, h, b));
-    }
-}
+#include "pool.h"
 
 /* ---- quick lists and their owners ------------------------------------------------------------------------------ */
 
@@ -264,54 +126,24 @@ static inline void count_refused(const struct hw_policy *p, struct hw_heap *h)
 
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
 {
-    const uint32_t size = bytes > p->reach ? p->reach : (uint32_t)bytes;
-    if (size < p->fixed_end) {
+    uint32_t end = (uint32_t)(bytes > p->reach ? p->reach : bytes) + p->end_header;
+    if (p->grows_down && p->align > 1u) {
+        /* blocks end where the payload of one behind them would be aligned */
+        end &= ~(p->align - 1u);
+    }
+    if (end < p->fixed_end + p->end_header) {
         return 0;
     }
     for (uint32_t at = 0; at < p->control; at++) {
         store1(h, at, 0);
     }
-    store4(h, p->shared_limit_at, size);
+    store4(h, p->shared_limit_at, end - p->end_header);
+    if (p->grows_down) {
+        store4(h, p->shared_end_at, end - p->end_header);
+    }
     store4(h, p->shared_high_at, p->fixed_end);
     for (uint32_t i = 0; i < p->pool_count; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK) {
-            quick_init(&pool->quick, h);
-        }
-        if (pool->kind == HW_FIXED) {
-            fixed_init(&pool->fixed, h);
-            if (pool->fixed.grow) {
-                const uint32_t end = ((size + pool->fixed.header) & ~(p->align - 1u)) - pool->fixed.header;
-                if (end < p->fixed_end || end > size) {
-                    return 0;
-                }
-                store4(h, p->shared_limit_at, end);
-                store4(h, pool->fixed.end_at, end);
-            }
-        }
-        if (pool->kind == HW_GENERAL) {
-            const struct hw_general *g = &pool->general;
-            general_init(g, h, g->region ? g->start + g->region : load4(h, p->shared_limit_at));
-        }
-        if (pool->kind == HW_BUDDY) {
-            const struct hw_buddy *y = &pool->buddy;
-            buddy_init(y, h, y->region ? y->start + y->region : load4(h, p->shared_limit_at));
-        }
-        if (pool->kind == HW_PARTITION) {
-            partition_init(&pool->partition, h);
-        }
-        if (pool->kind == HW_COMPACT) {
-            compact_init(&pool->compact, h);
-        }
-        if ((pool->kind == HW_PARTITION && pool->partition.grow) ||
-            (pool->kind == HW_COMPACT && pool->compact.in_arena)) {
-            const uint32_t end = size & ~(p->align - 1u);
-            if (end < p->fixed_end) {
-                return 0;
-            }
-            store4(h, p->shared_limit_at, end);
-            store4(h, p->shared_end_at, end);
-        }
+        pool_init(&p->pools[i], h);
     }
     return 1;
 }
@@ -355,18 +187,18 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
     if (size >= p->reach) {
         return 0;
     }
-    uint32_t b = general_find(g, h, size);
+    uint32_t b = find_block(g, h, size);
     if (p->flushes && b == 0 && flush_before_growing(p, h)) {
-        b = general_find(g, h, size);
+        b = find_block(g, h, size);
     }
     if (b == 0) {
-        b = general_grow(g, h, size);
+        b = grow_block(g, h, size);
     }
     if (b == 0) {
         return 0;
     }
-    b = general_align(g, h, b, alignment);
-    general_trim(g, h, b, block_size_for(g, n));
+    b = align_block(g, h, b, alignment);
+    trim_block(g, h, b, block_size_for(g, n));
     return b + g->header;
 }
 
@@ -415,7 +247,7 @@ static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint3
             if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->overhead)) {
                 return;
             }
-            general_release(g, h, b, word);
+            release_block(g, h, b, word);
             return;
         }
     }
@@ -428,21 +260,7 @@ static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h,
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            if (!pool_takes(pool, n)) {
-                return 0;
-            }
-            if (pool->kind == HW_FIXED) {
-                return n <= pool_capacity(pool, h, at) ? at : 0;
-            }
-            if (pool->kind == HW_BUDDY) {
-                return buddy_resize(&pool->buddy, h, at, n) ? at : 0;
-            }
-            if (pool->kind == HW_PARTITION) {
-                const uint32_t number = partition_number(&pool->partition, at);
-                return partition_resize(&pool->partition, h, number, n) ? at : 0;
-            }
-            const uint32_t b = general_resize(&pool->general, h, at - pool->general.header, n);
-            return b ? b + pool->general.header : 0;
+            return pool_takes(pool, n) ? pool_resize(pool, h, at, n) : 0;
         }
     }
     return 0;
@@ -478,7 +296,7 @@ static inline int heap_has_used(const struct hw_policy *p, struct hw_heap *h, ui
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            return pool_has_used(pool, h, at);
+            return pool_is_used(pool, h, at);
         }
     }
     return 0;

@@ -18,6 +18,9 @@ enum {
     HW_MAX_CLASSES = 64 /* sizes of a quick list, classes of a fixed pool */
 };
 
+/* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
+#define HW_MAX_REQUEST 0x7fff0000u
+
 /* pool kinds */
 enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6 };
 
@@ -256,6 +259,8 @@ struct hw_policy {
     uint32_t shared_high_at;  /* derived: address of the shared part's high-water mark */
     uint32_t shared_limit_at; /* derived: address of the end of the shared part */
     uint32_t shared_end_at;   /* derived: address of the arena's end */
+    uint32_t grows_down;      /* derived: 1 where blocks, descriptors or handles are taken from the arena's end */
+    uint32_t end_header;      /* derived: header of the blocks that are taken there */
     uint32_t refused_at;      /* derived: address of the number of refused requests */
     uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
     struct hw_pool pools[HW_MAX_POOLS];

@@ -301,27 +301,35 @@ static inline int buddy_extend(const struct hw_buddy *y, struct hw_heap *h, uint
     return 1;
 }
 
-/* Makes the block with this payload hold n bytes where it lies; 0 where it cannot, and nothing has changed. What is not
- * needed becomes free blocks, the one beside it first: at the top each must find the ones ahead of it in place.
+/* Makes the block with this payload hold n bytes where it lies: returns `at`, or 0 where it cannot, and nothing has
+ * changed. What is not needed becomes free blocks, the one beside it first: at the top each must find the ones ahead of
+ * it in place.
  *     | b                                    |
  *     | b    | order | order + 1 | order + 2 |   */
-static inline int buddy_resize(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, uint32_t n)
+static inline uint32_t buddy_resize(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, uint32_t n)
 {
     const uint32_t b = at - y->header;
     const uint32_t order = order_for(y, n);
     const uint32_t had = load_order(y, h, b) >> 1;
     if (order > had) {
-        return buddy_extend(y, h, b, had, order);
+        return buddy_extend(y, h, b, had, order) ? at : 0;
     }
     if (order == had) {
-        return 1;
+        return at;
     }
     store_order(y, h, b, order, HW_BUDDY_USED);
     for (uint32_t freed = order; freed < had; freed++) {
         note_block_made(h, y->header);
         buddy_release_order(y, h, b + order_size(y, freed), freed);
     }
-    return 1;
+    return at;
+}
+
+/* Whether the payload lies in the pool's region. */
+static inline int buddy_owns(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
+{
+    (void)h;
+    return at >= y->start && at < y->start + y->region;
 }
 
 /* Whether `at` is the payload of a block in use, as far as its header tells. */
@@ -334,11 +342,13 @@ static inline int buddy_is_used(const struct hw_buddy *y, struct hw_heap *h, uin
     return (load_order(y, h, b) & HW_BUDDY_USED) != 0;
 }
 
-static inline void buddy_init(const struct hw_buddy *y, struct hw_heap *h, uint32_t limit)
+static inline void buddy_init(const struct hw_buddy *y, struct hw_heap *h)
 {
     store4(h, y->top_at, y->start);
     store4(h, y->high_at, y->start);
-    store4(h, y->limit_at, limit);
+    if (y->region) {
+        store4(h, y->limit_at, y->start + y->region);
+    }
     for (uint32_t order = 0; order < y->orders; order++) {
         store_link(&y->links, h, order_head(y, order), 0);
     }

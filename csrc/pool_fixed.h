@@ -214,7 +214,7 @@ static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, u
     return at;
 }
 
-static inline void fixed_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
 {
     if (f->first_fit && f->grow) {
         const uint32_t word = load_field(&f->word, h, at - f->header);
@@ -265,6 +265,32 @@ static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, 
     const uint32_t index = fixed_index_of(f, class_, at);
     return index < load4(h, f->carved_at + 4u * class_) &&
            f->blocks_at[class_] + index * fixed_stride(f, class_) + f->header == at;
+}
+
+/* Whether `at` is the payload of a block in use. O(free blocks of the class) where they are listed. */
+static inline int fixed_is_used(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    return fixed_is_payload(f, h, at) && !fixed_is_free(f, h, fixed_class_of(f, h, at), at);
+}
+
+/* Whether the payload lies where the pool's blocks do. */
+static inline int fixed_owns(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    if (f->grow) {
+        return at >= load4(h, f->limit_at);
+    }
+    return at >= f->blocks_at[0] && at < f->end;
+}
+
+static inline uint32_t fixed_capacity(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    return f->sizes[fixed_class_of(f, h, at)];
+}
+
+/* A block serves n bytes where it lies, or not at all: returns `at`, or 0. */
+static inline uint32_t fixed_resize(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, uint32_t n)
+{
+    return n <= fixed_capacity(f, h, at) ? at : 0;
 }
 
 static inline void fixed_init(const struct hw_fixed *f, struct hw_heap *h)

@@ -22,7 +22,7 @@
 #include "freelist.h"
 
 /* Makes all memory up to `limit` one free block, with a word behind it that marks the end. */
-static inline void general_fill(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
+static inline void fill_up_to(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
 {
     const uint32_t end_word = g->end_word ? g->header : 0;
     if (limit - g->start < end_word + g->min_block) {
@@ -43,14 +43,17 @@ static inline void general_fill(const struct hw_general *g, struct hw_heap *h, u
     freelist_insert(g, h, g->start, size);
 }
 
-static inline void general_init(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
+static inline void general_init(const struct hw_general *g, struct hw_heap *h)
 {
+    const uint32_t limit = g->region ? g->start + g->region : load4(h, g->limit_at);
     store4(h, g->top_at, g->start);
     store4(h, g->high_at, g->start);
-    store4(h, g->limit_at, limit);
+    if (g->region) {
+        store4(h, g->limit_at, limit);
+    }
     freelist_clear(g, h);
     if (g->top == HW_TOP_LIST) {
-        general_fill(g, h, limit);
+        fill_up_to(g, h, limit);
     }
 }
 
@@ -839,7 +842,7 @@ static inline uint32_t search_and_take(const struct hw_general *g, struct hw_hea
 }
 
 /* A used block of `size` bytes or a little more, without raising the high-water mark; 0 where there is none. */
-static inline uint32_t general_find(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+static inline uint32_t find_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->victim_up_to) {
         const uint32_t near_victim = find_beside_victim(g, h, size);
@@ -1029,7 +1032,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
 }
 
 /* Frees the block b, whose word has been read: O(1) but for the searches that the policy asks for. */
-static inline void general_release(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+static inline void release_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
     if (g->checks) {
@@ -1053,7 +1056,7 @@ static inline void general_release(const struct hw_general *g, struct hw_heap *h
 
 /* A block that raises the high-water mark; 0 where the arena ends. What a growth gives beyond the request is a free
  * block like any other, so the search finds the request's block in it. */
-static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->top == HW_TOP_LIST) {
         return 0;
@@ -1066,7 +1069,7 @@ static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *
     raise_high(g, h, top + more);
     const uint32_t b = cut_from_top(g, h, top, more);
     if (g->grow_least) {
-        general_release(g, h, b, load_word(g, h, b));
+        release_block(g, h, b, load_word(g, h, b));
         return search_and_take(g, h, size);
     }
     return b;
@@ -1081,7 +1084,7 @@ static inline int is_trimmed(const struct hw_general *g, uint32_t rest)
 }
 
 /* Gives back what a used block has beyond `size`, where the policy would split it. */
-static inline void general_trim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - size;
@@ -1093,7 +1096,7 @@ static inline void general_trim(const struct hw_general *g, struct hw_heap *h, u
     note_block_made(h, g->overhead);
     write_used(g, h, b + size, rest, HW_PREV_USED);
     clear_tag(g, h, b + size);
-    general_release(g, h, b + size, load_word(g, h, b + size));
+    release_block(g, h, b + size, load_word(g, h, b + size));
 }
 
 /* Takes `more` bytes from the top, or from the victim, for the block that ends there. */
@@ -1173,7 +1176,7 @@ static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uin
 /* Makes the used block b hold n bytes without a search; 0 where it cannot, and nothing has changed. Returns the block,
  * which has moved only if the policy lets it slide down. Shrinking gives the end back. Growing takes from the free
  * block behind, the victim or the top, or from both sides. */
-static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
+static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
 {
     if (g->resize == HW_RESIZE_MOVE) {
         return 0;
@@ -1185,7 +1188,7 @@ static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap
         return need <= size ? b : 0;
     }
     if (need <= size) {
-        general_trim(g, h, b, need);
+        trim_block(g, h, b, need);
         return b;
     }
     const uint32_t end = b + size;
@@ -1213,11 +1216,11 @@ static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap
     }
     all += ahead;
     raise_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
-    general_trim(g, h, b - ahead, need);
+    trim_block(g, h, b - ahead, need);
     return b - ahead;
 }
 
-/* A block of this size holds n bytes at any alignment beyond the policy's, see general_align(). */
+/* A block of this size holds n bytes at any alignment beyond the policy's, see align_block(). */
 static inline uint32_t aligned_size_for(const struct hw_general *g, uint32_t n, uint32_t alignment)
 {
     return block_size_for(g, n) + block_size_for(g, alignment) + g->min_block;
@@ -1225,7 +1228,7 @@ static inline uint32_t aligned_size_for(const struct hw_general *g, uint32_t n, 
 
 /* Moves the start of a used block up so that its payload is aligned; the piece in front becomes a free block.
  * The block is as large as aligned_size_for() says. Returns the block with the aligned payload. */
-static inline uint32_t general_align(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t alignment)
+static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t alignment)
 {
     const uint32_t base = (uint32_t)(uintptr_t)arena_base(h);
     uint32_t front = (~(base + b + g->header) + 1u) & (alignment - 1u);
@@ -1242,8 +1245,61 @@ static inline uint32_t general_align(const struct hw_general *g, struct hw_heap 
     clear_tag(g, h, b + front);
     note_block_made(h, g->overhead);
     store_word(g, h, b, size_word(g, front, flags));
-    general_release(g, h, b, size_word(g, front, flags));
+    release_block(g, h, b, size_word(g, front, flags));
     return b + front;
+}
+
+/* ---- payloads: what a heap asks of every pool, see pool.h -------------------------------------------------------- */
+
+/* Serves n bytes without raising the high-water mark: the address of the payload, or 0. */
+static inline uint32_t general_find(const struct hw_general *g, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t b = find_block(g, h, block_size_for(g, n));
+    return b ? b + g->header : 0;
+}
+
+/* Serves n bytes from memory that was never used: the address of the payload, or 0. */
+static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t b = grow_block(g, h, block_size_for(g, n));
+    return b ? b + g->header : 0;
+}
+
+/* Whether the payload lies in the pool's region. */
+static inline int general_owns(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    (void)h;
+    return at >= g->start && at < g->start + g->region;
+}
+
+static inline uint32_t general_capacity(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t word = load_word(g, h, at - g->header);
+    return word_size(g, word) - g->overhead;
+}
+
+/* Whether `at` is the payload of a block in use, as far as its header tells. */
+static inline int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    if (at < g->start + g->header || at >= load4(h, g->top_at)) {
+        return 0;
+    }
+    return (load_word(g, h, at - g->header) & HW_USED) != 0;
+}
+
+/* Frees the block with this payload. */
+static inline void general_release(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t b = at - g->header;
+    release_block(g, h, b, load_word(g, h, b));
+}
+
+/* Makes the object with this payload n bytes large without a search, and returns where it is; 0 where it cannot, and
+ * nothing has changed. */
+static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t at, uint32_t n)
+{
+    const uint32_t b = resize_block(g, h, at - g->header, n);
+    return b ? b + g->header : 0;
 }
 
 #endif

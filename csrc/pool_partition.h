@@ -350,7 +350,7 @@ static inline void release_group(const struct hw_partition *g, struct hw_heap *h
 }
 
 /* Frees the group `i`. */
-static inline void partition_release(const struct hw_partition *g, struct hw_heap *h, uint32_t i)
+static inline void free_group(const struct hw_partition *g, struct hw_heap *h, uint32_t i)
 {
     const uint32_t table = partition_table(g, h);
     const uint32_t count = load_number(g, h, count_at(g, table, i)) >> 1;
@@ -373,6 +373,12 @@ static inline void partition_release(const struct hw_partition *g, struct hw_hea
         upper = 0;
     }
     release_group(g, h, table, i, count, lower, upper);
+}
+
+/* Frees the group with this payload. */
+static inline void partition_release(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
+{
+    free_group(g, h, partition_number(g, at));
 }
 
 /* ---- resizing ------------------------------------------------------------------------------------------------------
@@ -403,26 +409,35 @@ static inline int take_behind(const struct hw_partition *g, struct hw_heap *h, u
     return 1;
 }
 
-/* Makes the group `i` hold n bytes where it lies; 0 where it cannot, and nothing has changed. */
-static inline int partition_resize(const struct hw_partition *g, struct hw_heap *h, uint32_t i, uint32_t n)
+/* Makes the group with this payload hold n bytes where it lies: returns `at`, or 0 where it cannot, and nothing has
+ * changed. */
+static inline uint32_t partition_resize(const struct hw_partition *g, struct hw_heap *h, uint32_t at, uint32_t n)
 {
+    const uint32_t i = partition_number(g, at);
     const uint32_t table = partition_table(g, h);
     const uint32_t have = load_number(g, h, count_at(g, table, i)) >> 1;
     const uint32_t need = partitions_for(g, n);
     if (need == have) {
-        return 1;
+        return at;
     }
     if (need < have) {
         write_group(g, h, table, i, need, HW_GROUP_USED);
         write_group(g, h, table, i + need, have - need, HW_GROUP_USED);
-        partition_release(g, h, i + need);
-        return 1;
+        free_group(g, h, i + need);
+        return at;
     }
     if (!take_behind(g, h, table, i + have, need - have)) {
         return 0;
     }
     write_group(g, h, table, i, need, HW_GROUP_USED);
-    return 1;
+    return at;
+}
+
+/* Whether the payload lies in the pool's region. */
+static inline int partition_owns(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
+{
+    (void)h;
+    return at >= g->start && at < g->end;
 }
 
 /* Whether `at` is the payload of a group in use, as far as its descriptor tells. */

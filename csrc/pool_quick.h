@@ -101,7 +101,7 @@ static inline void quick_push(const struct hw_quick *q, struct hw_heap *h, uint3
 }
 
 /* Serves a request from the caches: the address of the payload, or 0. O(lists). */
-static inline uint32_t quick_malloc(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
+static inline uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
 {
     const uint32_t block = quick_block(q, n);
     const uint32_t list = quick_list(q, block);

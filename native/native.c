@@ -407,7 +407,7 @@ static void replay_end(struct replay *r)
     m->moved = r->heap.moved_bytes;
     m->covered = r->heap.covered_bytes;
     m->shared = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
-    if (r->policy->shared_end_at != r->policy->shared_limit_at) {
+    if (r->policy->grows_down) {
         m->shared += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
     }
     free(r->objects);
@@ -715,103 +715,107 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
 /* ---- metadata ------------------------------------------------------------------------------------------------------
  */
 
-static void mark(unsigned char *marks, uint32_t from, uint32_t bytes, uint32_t *end)
+struct marks {
+    unsigned char *bytes; /* one for each of the arena's */
+    uint32_t end;         /* behind the last marked one */
+    struct hw_heap *heap;
+};
+
+static void mark(struct marks *m, uint32_t from, uint32_t bytes)
 {
-    memset(marks + from, 1, bytes);
-    if (from + bytes > *end) {
-        *end = from + bytes;
+    memset(m->bytes + from, 1, bytes);
+    if (from + bytes > m->end) {
+        m->end = from + bytes;
     }
 }
 
-static void mark_general(const struct hw_general *g, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+static void general_mark(const struct hw_general *g, const struct hw_block *block, struct marks *m)
 {
     const uint32_t payload = block->offset + block->header;
-    mark(marks, block->offset, block->header ? g->word.bytes : 0, end);
+    mark(m, block->offset, block->header ? g->word.bytes : 0);
     if (block->state == HW_BLOCK_FREE) {
         const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
-        mark(marks, block->offset + g->node, links * g->links.field.bytes, end);
+        mark(m, block->offset + g->node, links * g->links.field.bytes);
         if (has_flag_before(g) && can_merge(g, block->size)) {
-            mark(marks, tag_at(g, block->offset + block->size), g->word.bytes, end);
+            mark(m, tag_at(g, block->offset + block->size), g->word.bytes);
         }
     }
     if (g->tag_in_header) {
-        mark(marks, tag_at(g, block->offset), g->word.bytes, end);
+        mark(m, tag_at(g, block->offset), g->word.bytes);
     }
     if (block->state == HW_BLOCK_CACHED) {
-        mark(marks, payload, g->links.field.bytes, end);
+        mark(m, payload, g->links.field.bytes);
     }
 }
 
-static void mark_fixed(const struct hw_fixed *f, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+static void fixed_mark(const struct hw_fixed *f, const struct hw_block *block, struct marks *m)
 {
     if (f->header) {
-        mark(marks, block->offset, f->grow ? f->word.bytes : 0, end);
+        mark(m, block->offset, f->grow ? f->word.bytes : 0);
     }
     if (f->grow && f->first_fit) {
-        mark(marks, block->offset + 4u, f->links.field.bytes, end);
+        mark(m, block->offset + 4u, f->links.field.bytes);
     }
     if (block->state == HW_BLOCK_CACHED || (block->state == HW_BLOCK_FREE && !f->first_fit)) {
-        mark(marks, block->offset + block->header, f->links.field.bytes, end);
+        mark(m, block->offset + block->header, f->links.field.bytes);
     }
 }
 
-static void mark_buddy(const struct hw_buddy *y, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+static void buddy_mark(const struct hw_buddy *y, const struct hw_block *block, struct marks *m)
 {
     const uint32_t payload = block->offset + block->header;
-    mark(marks, block->offset, y->word.bytes, end);
+    mark(m, block->offset, y->word.bytes);
     if (block->state == HW_BLOCK_FREE) {
-        mark(marks, payload, 2u * y->links.field.bytes, end);
+        mark(m, payload, 2u * y->links.field.bytes);
     }
 }
 
-static void mark_partition(const struct hw_partition *g, struct hw_heap *h, const struct hw_block *block,
-                           unsigned char *marks, uint32_t *end)
+static void partition_mark(const struct hw_partition *g, const struct hw_block *block, struct marks *m)
 {
-    const uint32_t table = partition_table(g, h);
+    const uint32_t table = partition_table(g, m->heap);
     const uint32_t i = partition_number(g, block->offset);
     const uint32_t last = i + block->size / g->partition - 1u;
     const uint32_t width = g->field.bytes;
-    mark(marks, count_at(g, table, i), width, end);
+    mark(m, count_at(g, table, i), width);
     if (g->coalesce) {
-        mark(marks, first_at(g, table, last), width, end);
+        mark(m, first_at(g, table, last), width);
     }
     if (block->state == HW_BLOCK_FREE) {
-        mark(marks, next_at(g, table, i), 2u * width, end);
+        mark(m, next_at(g, table, i), 2u * width);
     }
 }
 
-static void mark_compact(const struct hw_compact *c, const struct hw_block *block, unsigned char *marks, uint32_t *end)
+static void compact_mark(const struct hw_compact *c, const struct hw_block *block, struct marks *m)
 {
     if (c->header) {
-        mark(marks, block->offset, 2u * c->word.bytes, end);
+        mark(m, block->offset, 2u * c->word.bytes);
     }
 }
 
 /* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers.
  */
-static void mark_handles(const struct hw_compact *c, struct hw_heap *h, unsigned char *marks, uint32_t *end)
+static void mark_handles(const struct hw_compact *c, struct marks *m)
 {
-    const uint32_t table = handle_table(c, h);
+    const uint32_t table = handle_table(c, m->heap);
     const uint32_t width = c->links.field.bytes;
     if (c->in_arena == 0) {
         return;
     }
-    for (uint32_t k = load4(h, c->handles_at); k > 0; k--) {
-        mark(marks, handle_at(c, table, k), width, end);
-        if (c->header == 0 && is_chained(c, h, table, k)) {
-            mark(marks, handle_at(c, table, k), 3u * width, end);
+    for (uint32_t k = load4(m->heap, c->handles_at); k > 0; k--) {
+        mark(m, handle_at(c, table, k), width);
+        if (c->header == 0 && is_chained(c, m->heap, table, k)) {
+            mark(m, handle_at(c, table, k), 3u * width);
         }
     }
 }
 
 /* A block that waits in a quick list holds a link. */
-static void mark_cached(const struct hw_policy *policy, const struct hw_block *block, unsigned char *marks,
-                        uint32_t *end)
+static void mark_cached(const struct hw_policy *policy, const struct hw_block *block, struct marks *m)
 {
     if (block->state == HW_BLOCK_CACHED) {
         for (uint32_t i = 0; i < block->pool; i++) {
             if (policy->pools[i].kind == HW_QUICK) {
-                mark(marks, block->offset + block->header, policy->pools[i].quick.links.field.bytes, end);
+                mark(m, block->offset + block->header, policy->pools[i].quick.links.field.bytes);
             }
         }
     }
@@ -829,27 +833,17 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
     for (uint64_t i = 0; i < calls->count; i++) {
         (void)replay_call(&r, i);
     }
-    uint32_t end = 0;
+    struct marks m = {marks, 0, &r.heap};
     struct hw_block block = {0, 0, 0, 0, 0};
-    mark(marks, 0, policy->control, &end);
+    mark(&m, 0, policy->control);
     while (hw_next_block(policy, &r.heap, &block)) {
         const struct hw_pool *pool = &policy->pools[block.pool];
-        if (pool->kind == HW_FIXED) {
-            mark_fixed(&pool->fixed, &block, marks, &end);
-        } else if (pool->kind == HW_BUDDY) {
-            mark_buddy(&pool->buddy, &block, marks, &end);
-        } else if (pool->kind == HW_PARTITION) {
-            mark_partition(&pool->partition, &r.heap, &block, marks, &end);
-        } else if (pool->kind == HW_COMPACT) {
-            mark_compact(&pool->compact, &block, marks, &end);
-        } else {
-            mark_general(&pool->general, &block, marks, &end);
-        }
-        mark_cached(policy, &block, marks, &end);
+        HW_ASK(pool, mark, &block, &m);
+        mark_cached(policy, &block, &m);
     }
     if (moves(policy)) {
-        mark_handles(&policy->pools[0].compact, &r.heap, marks, &end);
+        mark_handles(&policy->pools[0].compact, &m);
     }
     replay_end(&r);
-    return (int64_t)end;
+    return (int64_t)m.end;
 }

@@ -541,7 +541,7 @@ static void checked_close(struct checked *c)
         if (pool->kind == HW_GENERAL && merges_again(&pool->general)) {
             if (pool->general.coalesce != HW_IMMEDIATE) {
                 const uint32_t size = more_than_all(c, &pool->general);
-                expect(c, general_find(&pool->general, &c->heap, size) == 0, "an impossible block", (long)size);
+                expect(c, find_block(&pool->general, &c->heap, size) == 0, "an impossible block", (long)size);
             }
             expect(c, is_one(c, &pool->general), "drained, but not merged", (long)i);
         }

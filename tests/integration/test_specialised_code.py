@@ -162,12 +162,13 @@ static inline uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, u
     return sum % 2u ? 0u : sum;
 }
 
+#define HW_ASK(pool, what, ...) \\
+    ((pool)->kind == HW_QUICK ? quick_##what(&(pool)->quick, __VA_ARGS__) \\
+                              : general_##what(&(pool)->general, __VA_ARGS__))
+
 static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
-    if (pool->kind == HW_QUICK) {
-        return quick_find(&pool->quick, h, n);
-    }
-    return general_find(&pool->general, h, n);
+    return HW_ASK(pool, find, h, n);
 }
 
 static inline uint32_t above(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t n)

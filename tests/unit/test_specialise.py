@@ -282,6 +282,37 @@ def test_dispatch_that_is_left_to_one_pool_collapses() -> None:
     """)
 
 
+def test_macros_that_paste_names_are_written_out() -> None:
+    """Also one in another, and a call over several lines; the lines behind keep their numbers."""
+    code = """
+    #define HW_ANY(pool, what, ...)                     \\
+        ((pool)->kind == HW_QUICK                        \\
+             ? quick_##what(&(pool)->quick, __VA_ARGS__) \\
+             : general_##what(&(pool)->general, __VA_ARGS__))
+    #define HW_FIRST_POOL(p, what, ...) HW_ANY(&(p)->pools[0], first_##what, __VA_ARGS__)
+    static inline uint32_t quick_first_take(const struct hw_quick *q, uint32_t n, uint32_t more)
+    {
+        const uint32_t all = n + more;
+        return all * q->count;
+    }
+    static inline uint32_t general_first_take(const struct hw_general *g, uint32_t n, uint32_t more)
+    {
+        const uint32_t all = n + more;
+        return all + g->header;
+    }
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        return HW_FIRST_POOL(p, take, n,
+                             (n + 1u) * 2u);
+        WRONG
+    }
+    """
+    fine = code.replace("        WRONG\n", "")
+    assert "return all + HEADER;" in function(fine) and "general_first_take(n, (n + 1u) * 2u)" in function(fine)
+    assert "quick_first_take(n, (n + 1u) * 2u)" in function(fine, quick(16, 40))
+    assert [error.line for error in check_grammar([("policy.h", POLICY), ("core.h", dedent(code))])] == [21]
+
+
 def test_run_time_bounds_of_pools_keep_their_guard() -> None:
     text = function(ROUTE, general(max_size=64), general(min_size=65, header=8))
     assert "if (n <= MAX_SIZE) {" in text and "if (n >= MIN_SIZE) {" in text and "continue" not in text

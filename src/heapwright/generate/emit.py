@@ -33,6 +33,7 @@ CORE_FILES = (
     "pool_buddy.h",
     "pool_partition.h",
     "pool_compact.h",
+    "pool.h",
     "heap.h",
     "check.h",
 )

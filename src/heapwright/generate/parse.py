@@ -14,7 +14,6 @@ from heapwright.generate.syntax import GrammarError
 _LANGUAGE = Language(tree_sitter_c.language())
 _DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 _TYPEDEF_ATTRIBUTE = re.compile(rb"^(typedef [\w ]*)(__attribute__\(\(\w+\)\))", re.MULTILINE)
-_STORAGE_MACRO = re.compile(r"^#define (\w+) ((?:static|inline|extern| )+)$", re.MULTILINE)
 _CONDITION = re.compile(r"\s*(defined\s*\(\s*\w+\s*\)|defined\s+\w+|&&|\|\||!|\(|\)|0|1)")
 
 
@@ -101,14 +100,7 @@ def parse(file: str, text: str, defines: frozenset[str]) -> c.Source:
     lines = text.split("\n")
     removed = _resolve(file, lines, defines)
     kept = ["" if index in removed else line for index, line in enumerate(lines)]
-    return _Reader(file, lines, removed, _without_storage_macros("\n".join(kept))).read()
-
-
-def _without_storage_macros(text: str) -> str:
-    """The text with macros that stand for storage classes (`#define HW_API static inline`) written out."""
-    for name, storage in _STORAGE_MACRO.findall(text):
-        text = re.sub(rf"(?<!#define )\b{name}\b", storage, text)
-    return text
+    return _Reader(file, lines, removed, "\n".join(kept)).read()
 
 
 class _Reader:

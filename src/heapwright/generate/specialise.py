@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
+from heapwright.generate.macros import written_out
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
@@ -87,7 +88,7 @@ def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> lis
     """Everything in the sources that breaks docs/core-grammar.md, in order; empty where all is well."""
     parsed = []
     found = []
-    for file, text in sources:
+    for file, text in written_out(sources):
         try:
             parsed.append(parse(file, text, frozenset(defines)))
         except GrammarError as error:
@@ -102,7 +103,7 @@ def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> lis
 
 @lru_cache(maxsize=8)
 def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> Program:
-    return Program([parse(file, text, defines) for file, text in sources])
+    return Program([parse(file, text, defines) for file, text in written_out(sources)])
 
 
 class _Writer:

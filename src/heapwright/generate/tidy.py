@@ -416,7 +416,7 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
 
 def _forwarded(target: Specialisation) -> c.Call | None:
     """The call that is all that is left of a function whose dispatch was folded away."""
-    if len(target.body) != 1 or (not target.entry and len(target.function.body or []) < 2):
+    if len(target.body) != 1 or (not target.entry and _is_accessor(target.function)):
         return None
     stmt = target.body[0]
     call = stmt.expr if isinstance(stmt, (c.Return, c.Do)) else None
@@ -428,6 +428,15 @@ def _forwarded(target: Specialisation) -> c.Call | None:
     simple = all(isinstance(argument, c.Name) or argument.value is not None for argument in call.arguments)
     own = {parameter.name for parameter in target.parameters}
     return call if simple and set(names) <= own and len(set(names)) == len(names) else None
+
+
+def _is_accessor(function: c.Function) -> bool:
+    """Whether a function is written as a single statement that chooses nothing."""
+    match function.body:
+        case [c.Return(expr=c.Conditional()) | c.Do(expr=c.Conditional())]:
+            return False
+        case body:
+            return len(body or []) < 2
 
 
 def _collapse_forwarders(live: list[Specialisation]) -> bool:

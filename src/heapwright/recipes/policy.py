@@ -108,6 +108,8 @@ class _Layout:
             "fixed_end": self.cursor,
             "reach": self.geometry.reach(pools) or MAX_REACH,
             "shared_end_at": grown["end_at"] if grown else heap["shared_limit_at"],
+            "grows_down": int(grown is not None),
+            "end_header": next((pool.header for pool in pools if isinstance(pool, Fixed) and pool.counts == "grow"), 0),
             **heap,
             "pools": laid_out,
         }
