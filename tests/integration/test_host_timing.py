@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from traces_random import random_trace
 
 from heapwright.errors import HeapwrightError
 from heapwright.heaps import RecipeHeap, replay_each
+from heapwright.host.calls import STDIN, calls_file
 from heapwright.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event
 from heapwright.recipes.policy import policy
 from heapwright.replay.replay import replay
@@ -27,10 +27,10 @@ def broker() -> Trace:
     return Trace.read(ROOT / "examples" / "mosquitto_broker.parquet")
 
 
-def told(program: Program, calls: Path, arena: int) -> tuple[list[int], tuple[int, int]]:
+def told(program: Program, trace: Trace, arena: int) -> tuple[list[int], tuple[int, int]]:
     """Nanoseconds of each pass, and the heap's peak and refused requests after the last one."""
-    words = [str(program.path), str(calls), str(PASSES), str(arena), *program.arguments[1:]]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    words = [str(program.path), STDIN, str(PASSES), str(arena), *program.arguments[1:]]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, stdin=calls_file(trace))
     *times, last = done.stdout.splitlines()
     peak, refused = map(int, last.split())
     return [int(line) for line in times], (peak, refused)
@@ -42,12 +42,11 @@ def test_timed_programs_do_what_the_replay_does(name: str, broker: Trace) -> Non
     with Bench() as bench:
         programs = [bench.generated(recipe, "-DTELL"), bench.with_policy(recipe, "-DTELL", "-DTOUCH")]
         for trace in (broker, random_trace(random.Random(name), 3000)):
-            calls = bench.calls(trace)
             ample = 2 * int(replay(trace, recipe)["footprint_bytes"] or 0)
             for arena in (ample, policy(recipe)["fixed_end"] + 20_000):
                 expected = replay(trace, recipe, arena=arena)
                 for program in programs:
-                    times, found = told(program, calls, arena)
+                    times, found = told(program, trace, arena)
                     assert found == (expected["footprint_bytes"], expected["failed"])
                     assert len(times) == PASSES
                     assert min(times) > 0
@@ -67,7 +66,6 @@ def test_time_is_given_for_every_heap_and_nothing_is_left_behind(broker: Trace) 
         assert min(found.values()) > 0
         assert len({program.path for program in programs.values()}) == 3
         assert bench.generated(recipe) == programs["generated"], "compiled once"
-        assert not list(bench.folder.glob("*.calls"))
     assert not bench.folder.exists()
 
 

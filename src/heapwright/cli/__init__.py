@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import threading
 
 import click
 
 from heapwright.cli.group import Group
 from heapwright.errors import HeapwrightError
+from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
 
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
@@ -29,6 +32,9 @@ COMMANDS = {
     "report": "Write one HTML page that shows a study or a trace.",
     "reproduce": "Print the source papers' tables and figures beside our own.",
 }
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class _Commands(Group):
@@ -65,6 +71,7 @@ def heapwright() -> None:
 
 def main() -> None:
     """Entry point: every foreseeable failure is one line on stderr and exit code 1; wrong flags exit 2."""
+    _leave_in_order()
     try:
         heapwright.main(standalone_mode=False)
     except click.exceptions.Exit as exit_:
@@ -82,6 +89,21 @@ def main() -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}")
+
+
+def _leave_in_order() -> None:
+    """Have SIGTERM and SIGHUP end the command as an exception does, so that no temporary file and no tool stays."""
+    if threading.current_thread() is threading.main_thread():
+        for number in _ENDING:
+            if signal.getsignal(number) is signal.SIG_DFL:  # not under nohup
+                signal.signal(number, _leave)
+
+
+def _leave(number: int, _: object) -> None:
+    for one in _ENDING:
+        signal.signal(one, signal.SIG_IGN)
+    kill_tools()
+    sys.exit(128 + number)
 
 
 def _fail(message: str) -> None:

@@ -1,1 +1,1 @@
-"""Files of every kind: written whole or not at all, Parquet tables, and TOML that ships with the package."""
+"""Files of every kind: written whole or not at all, temporary, Parquet, TOML of the package; tools that write them."""

@@ -1,15 +1,15 @@
-/* timing_driver.c: replays a trace as fast as it can, for CPU time.
+/* driver.c: replays a trace as fast as it can, for CPU time.
  *
  *     driver CALLS PASSES [ARENA_BYTES [POLICY]]
  *
- * CALLS is what heapwright.host.timing writes: number of calls and slots, then one record a call. Each pass prints the
- * nanoseconds of CPU time that the calls took. Between passes the heap is made anew (generated code, DRIVE_GENERATED;
- * the core with its policy read at run time, DRIVE_POLICY), or everything is freed (the C library's heap, or the one
- * preloaded in its place). Calls of refused objects are skipped, as a replay does. With -DTOUCH each object is written
- * once, as a program would; with -DTELL the heap's peak and number of refused requests after the last pass follow. With
- * -DDRIVE_HANDLES=N generated code is one that moves objects; their references, N pointers each, lie ahead of the
- * arena. With -DTICKS a pass prints no line but, as uint32, the ticks of the processor's time-stamp counter in each
- * call.
+ * CALLS is what heapwright.host.calls writes: number of calls and slots, then one record a call, and weights, which are
+ * not needed here. Each pass prints the nanoseconds of CPU time that the calls took. Between passes the heap is made
+ * anew (generated code, DRIVE_GENERATED; the core with its policy read at run time, DRIVE_POLICY), or everything is
+ * freed (the C library's heap, or the one preloaded in its place). Calls of refused objects are skipped, as a replay
+ * does. With -DTOUCH each object is written once, as a program would; with -DTELL the heap's peak and number of refused
+ * requests after the last pass follow. With -DDRIVE_HANDLES=N generated code is one that moves objects; their
+ * references, N pointers each, lie ahead of the arena. With -DTICKS a pass prints no line but, as uint32, the ticks of
+ * the processor's time-stamp counter in each call.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

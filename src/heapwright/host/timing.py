@@ -12,16 +12,18 @@ import platform
 import shutil
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.temporary import temporary_folder
+from heapwright.files.tools import run_tool
+from heapwright.host.calls import STDIN, calls_file
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -66,19 +68,19 @@ def find_compiler(what: str) -> str:
 
 
 class Bench:
-    """A folder of compiled drivers and traces; use it in a `with` statement."""
+    """A folder of compiled drivers; use it in a `with` statement."""
 
     def __init__(self, compiler: str | None = None, flags: Sequence[str] = FLAGS) -> None:
         self.compiler = compiler or find_compiler("host time")
         self.flags = tuple(flags)
 
     def __enter__(self) -> Bench:
-        self._folder = tempfile.TemporaryDirectory(prefix="heapwright-timing-")
-        self.folder = Path(self._folder.name)
+        self._folder = temporary_folder("timing")
+        self.folder = self._folder.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    def __exit__(self, *exception: Any) -> None:
+        self._folder.__exit__(*exception)
 
     def generated(self, recipe: Recipe, *defines: str) -> Program:
         """The driver around the recipe's generated code, compiled as a separate file, as firmware would."""
@@ -115,30 +117,19 @@ class Bench:
         program = program.with_name(f"{program.name}-{variant}")
         if not program.exists():
             command = [self.compiler, *self.flags, *arguments, str(DRIVER), *map(str, sources), "-o", str(program)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = run_tool(command, self.folder, text=True)
             if done.returncode:
                 raise HeapwrightError(f"{self.compiler} cannot compile the timing driver: {done.stderr.strip()[:500]}")
         return program
-
-    def calls(self, trace: Trace) -> Path:
-        """The trace in the driver's format."""
-        slots, records = trace.calls.slots, trace.calls.records()
-        path = self.folder / f"{trace.name}-{len(trace)}.calls"
-        with path.open("wb") as file:
-            np.array([len(trace), slots], np.uint32).tofile(file)
-            records.tofile(file)
-        return path
 
     def measure(
         self, programs: Mapping[str, Program], trace: Trace, rounds: int = ROUNDS, passes: int = PASSES
     ) -> dict[str, float]:
         """Median nanoseconds of CPU time a call, by program, over interleaved rounds."""
-        calls = self.calls(trace)
         times: dict[str, list[int]] = {name: [] for name in programs}
         for _ in range(rounds):
             for name, program in programs.items():
-                times[name] += self._run(program, calls, passes)
-        calls.unlink()
+                times[name] += self._run(program, trace, passes)
         return {name: statistics.median(found) / max(len(trace), 1) for name, found in times.items()}
 
     def ticks(
@@ -149,29 +140,26 @@ class Bench:
         The programs are compiled with TICKS among their defines. What counting takes is taken off. Raises
         HeapwrightError where a program fails.
         """
-        calls = self.calls(trace)
         found = {}
         for name, program in programs.items():
-            counted = np.frombuffer(self._output(program, calls, passes), np.uint32)
+            counted = np.frombuffer(self._output(program, trace, passes), np.uint32)
             found[name] = np.median(counted.reshape(passes, len(trace)), axis=0)
-        calls.unlink()
         return found
 
-    def _run(self, program: Program, calls: Path, passes: int) -> list[int]:
-        return [int(line) for line in self._output(program, calls, passes).split()]
+    def _run(self, program: Program, trace: Trace, passes: int) -> list[int]:
+        return [int(line) for line in self._output(program, trace, passes).split()]
 
-    def _output(self, program: Program, calls: Path, passes: int) -> bytes:
+    def _output(self, program: Program, trace: Trace, passes: int) -> bytes:
         environment = {**os.environ, "LD_PRELOAD": program.preload} if program.preload else None
-        command = [str(program.path), str(calls), str(passes), *program.arguments]
+        command = [str(program.path), STDIN, str(passes), *program.arguments]
         try:
-            done = subprocess.run(
-                command, capture_output=True, check=False, env=environment, timeout=program.time_limit
-            )
+            done = run_tool(command, timeout=program.time_limit, env=environment, stdin=calls_file(trace))
         except subprocess.TimeoutExpired:
             raise HeapwrightError(f"the timing driver took more than {program.time_limit:.3g} s") from None
         if done.returncode:
             raise HeapwrightError(f"the timing driver failed: {done.stderr.decode().strip() or done.returncode}")
-        return done.stdout
+        output: bytes = done.stdout
+        return output
 
 
 class Timed(Protocol):

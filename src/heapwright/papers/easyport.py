@@ -6,7 +6,6 @@ for performance", sections 5 and 6.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from heapwright.explore import pareto
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
+from heapwright.files.temporary import temporary_folder
 from heapwright.papers import packet_tables
 from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, UNSPLIT, Case, Run, add_tables, check, run_all
 from heapwright.papers.cloud import cloud
@@ -131,8 +131,8 @@ def _explore(page: Page, run: Run, progress: Callable[[str], None]) -> None:
     """Try every recipe on one network, without giving any up, and draw them all."""
     space = Space.default([run.trace])
     progress(f"easyport: {len(space):,} recipes on {run.name}")
-    with tempfile.TemporaryDirectory(prefix="heapwright-papers-") as folder:
-        found = explore([run.trace], space, study_path=Path(folder) / "study.duckdb")
+    with temporary_folder("papers") as folder:
+        found = explore([run.trace], space, study_path=folder / "study.duckdb")
         with Study.open(found.study) as study:
             points = _points(study, len(run.trace), run.trace.peak_live_bytes)
             told = {"name": run.name, "recipes": found.recipes, "seconds": found.seconds, "admitted": len(points)}

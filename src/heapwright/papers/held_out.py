@@ -4,10 +4,8 @@ on networks that neither was tuned on.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,6 +14,7 @@ from heapwright.explore.families import Demand
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
+from heapwright.files.temporary import temporary_folder
 from heapwright.papers.page import Page, percent
 from heapwright.recipes.pools import Quick
 from heapwright.recipes.recipe import Recipe
@@ -108,8 +107,8 @@ def add_contest(
     space = Space.default(named)
     progress(f"{page.name}: {len(space):,} recipes on {len(named)} networks")
     reference = proposed[PUBLISHED]
-    with tempfile.TemporaryDirectory(prefix="heapwright-papers-") as folder:
-        found = explore(named, space, study_path=Path(folder) / "study.duckdb", prune=True)
+    with temporary_folder("papers") as folder:
+        found = explore(named, space, study_path=folder / "study.duckdb", prune=True)
         with Study.open(found.study) as study:
             picks = _picks(study, {trace.name: _costs(replay(trace, reference)) for trace in named})
     page.text(

@@ -6,7 +6,6 @@ for performance", sections 4 and 5.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from heapwright.explore.families import FITS, Techniques, technique_grid
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
+from heapwright.files.temporary import temporary_folder
 from heapwright.papers import packet_tables
 from heapwright.papers.case_study import PAPER, SYSTEMS, stand_ins
 from heapwright.papers.page import Page
@@ -114,9 +114,9 @@ class Grid:
     def explore(cls, trace: Trace) -> Grid:
         """Replay the whole grid, none of it given up early."""
         recipes = {levels: recipe.canonical() for levels, recipe in technique_grid([trace]).items()}
-        with tempfile.TemporaryDirectory(prefix="heapwright-papers-") as folder:
+        with temporary_folder("papers") as folder:
             space = Space([recipes.values()])
-            found = explore([trace], space, study_path=Path(folder) / "study.duckdb")
+            found = explore([trace], space, study_path=folder / "study.duckdb")
             with Study.open(found.study) as study:
                 results = study.combined
         at = {id: row for row, id in enumerate(results.ids)}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.tools import run_tool
 
 if TYPE_CHECKING:
     from heapwright.target.cpus import Cpu
@@ -48,7 +49,7 @@ class Compiler:
 
     def compile(self, source: Path, output: Path, flags: Sequence[str]) -> None:
         """Compile one C file to an object file. Raises HeapwrightError with the compiler's first complaint."""
-        self._run([*self._target, *_COMMON, *flags, "-c", str(source), "-o", str(output)], source)
+        self._run([*self._target, *_COMMON, *flags, "-c", str(source)], output, source)
 
     def link(self, objects: Sequence[Path], output: Path, flags: Sequence[str], library: bool) -> None:
         """Link object files, dropping unused sections. Raises HeapwrightError with the linker's first complaint.
@@ -57,15 +58,15 @@ class Compiler:
         """
         plain = [] if library or self.kind == "zig" else ["-nolibc"]
         flags = ["-nostartfiles", "-static", "-Wl,--gc-sections", *plain, *flags]
-        self._run([*self._target, "-g", *flags, *map(str, objects), "-o", str(output)], objects[0])
+        self._run([*self._target, "-g", *flags, *map(str, objects)], output, objects[0])
 
     def has_file(self, name: str) -> bool:
         """Whether the compiler finds a file of this name among its own, such as a library's specs."""
         done = subprocess.run([*self.command, f"-print-file-name={name}"], capture_output=True, text=True, check=False)
         return done.stdout.strip() not in ("", name)
 
-    def _run(self, arguments: list[str], about: Path) -> None:
-        done = subprocess.run([*self.command, *arguments], capture_output=True, text=True, check=False)
+    def _run(self, arguments: list[str], output: Path, about: Path) -> None:
+        done = run_tool([*self.command, *arguments, "-o", str(output)], output.parent, text=True)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if re.search("error|undefined|cannot|overflow", line)]
             what = (lines or done.stderr.splitlines() or [f"status {done.returncode}"])[0]

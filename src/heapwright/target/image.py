@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.temporary import folder_for, temporary_folder
 from heapwright.target.compilers import LEVELS, Compiler
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ def _thumb_bit(symbol: Any) -> int:
 
 
 @cache
-def _shared_folder() -> tempfile.TemporaryDirectory[str]:
+def _shared_folder() -> Path:
     """Where everything lies that is the same for all heaps, until the process ends."""
-    return tempfile.TemporaryDirectory(prefix="heapwright-target-")
+    return folder_for(_shared_folder, "target")
 
 
 _shared: dict[Any, Any] = {}
@@ -141,7 +141,7 @@ def _shared_object(compiler: Compiler, source: Path, flags: tuple[str, ...]) -> 
     with _shared_lock:
         key = compiler, source.name, flags
         if key not in _shared:
-            output = Path(_shared_folder().name) / f"{len(_shared)}-{source.stem}.o"
+            output = _shared_folder() / f"{len(_shared)}-{source.stem}.o"
             compiler.compile(source, output, flags)
             _shared[key] = output
         return Path(_shared[key])
@@ -184,13 +184,13 @@ class Workshop:
     _objects: dict[tuple[str, tuple[str, ...]], Path] = field(default_factory=dict)
 
     def __enter__(self) -> Workshop:
-        self._folder = tempfile.TemporaryDirectory(prefix="heapwright-target-")
-        self.folder = Path(self._folder.name)
+        self._folder = temporary_folder("target")
+        self.folder = self._folder.__enter__()
         self._sources = self._heap_sources()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    def __exit__(self, *exception: Any) -> None:
+        self._folder.__exit__(*exception)
 
     def image(self, level: str = LEVELS[0]) -> Image:
         """The heap with the driver around it, the heap compiled at this level of optimisation."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.temporary import temporary_folder
+from heapwright.files.tools import run_tool
 from heapwright.target.feed import (
     COUNTS,
     DATA_AT,
@@ -70,8 +71,8 @@ def run(image: Image, given: Input) -> Run:
             f"{cpu.memory.slow_bytes:,}; use unicorn",
             parameter="backend",
         )
-    with tempfile.TemporaryDirectory(prefix="heapwright-qemu-") as name:
-        output = _emulate(image, given, Path(name))
+    with temporary_folder("qemu") as folder:
+        output = _emulate(image, given, folder)
     found = _results(output, given, cpu)
     check_stubs(found, cpu, version(cpu.qemu[0]), REMEDY)
     return found
@@ -106,9 +107,7 @@ def _emulate(image: Image, given: Input, folder: Path) -> bytes:
 
 def _run(command: list[str], folder: Path, name: str) -> None:
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=SECONDS
-        )
+        done = run_tool(command, folder, timeout=SECONDS, cwd=folder, stdin=subprocess.DEVNULL, text=True)
     except subprocess.TimeoutExpired:
         raise HeapwrightError(
             f"{name}: the image did not reach its end in {SECONDS} s; measure a shorter trace"
