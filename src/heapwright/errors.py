@@ -20,6 +20,10 @@ class HeapwrightError(Exception):
         self.parameter = parameter
 
 
+class ForeignHeapError(HeapwrightError):
+    """A foreign heap that is there cannot be used, or failed on a trace: costs its own row of a table, nothing else."""
+
+
 class ParameterError(HeapwrightError):
     """A value of a parameter that no input makes valid; on the command line that is a wrong flag, exit code 2."""
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.foreign import names as foreign_names
 from heapwright.foreign.adapter import Adapter, WordSize, is_adapter, ready_made
-from heapwright.foreign.heap import ForeignHeap, ForeignHeapError
+from heapwright.foreign.heap import ForeignHeap
 from heapwright.host.timing import Bench, Program, Timed, time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from heapwright import heaps
-from heapwright.errors import HeapwrightError
+from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.foreign import adapter as adapters
 from heapwright.foreign import heap as foreign
 from heapwright.foreign.adapter import Adapter, WordSize
-from heapwright.foreign.heap import ForeignHeap, ForeignHeapError
+from heapwright.foreign.heap import ForeignHeap
 from heapwright.generate import generate
 from heapwright.host.timing import time_heaps
 from heapwright.recipes.recipe import Recipe
@@ -608,7 +608,8 @@ def test_ready_made_adapters_are_complete(name: str, tmp_path: Path) -> None:
     for header in adapter.headers:
         defines = [f"-D{key}={value}" for key, value in adapter.defines.items()]
         command = ["cc", "-w", "-fsyntax-only", *defines, "-x", "c", str(tmp_path / header)]
-        subprocess.run([word.replace("{bytes}", "4096") for word in command], check=True)
+        sized = [word.replace("{bytes}", "4096").replace("{capacity}", "4096") for word in command]
+        subprocess.run(sized, check=True)
 
 
 RTOS_HEAP = """

@@ -30,7 +30,13 @@ SHIPPED = "heapwright.foreign.adapters"
 """Where the ready-made adapters lie."""
 
 BYTES = "{bytes}"
-"""What stands for the size of the arena in the value of a define."""
+"""What stands for the size of the arena, as a number, in the value of a define: the heap is compiled for each size."""
+
+LARGER = re.compile(r"\{bytes > (\d+)\}")
+"""What stands for 1 where the arena is larger, else for 0: the heap is compiled for either."""
+
+CAPACITY = "{capacity}"
+"""The same for a heap that is compiled once: a constant where it bounds its array, a variable inside of functions."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _OWN_KEYS = ("style", "extends")
@@ -96,11 +102,14 @@ class Adapter(BaseModel):
     def _consistent(self) -> Adapter:
         if self.library and self.sources:
             raise ValueError('give "sources" or a "library", not both')
-        if self.style == "libc" and (self.init or self.array or self.is_sized):
-            raise ValueError('"init", "array" and {bytes} are for style "arena"; a "libc" heap gets its own memory')
+        bounded = self.is_sized or self.has_capacity
+        if self.style == "libc" and (self.init or self.array or bounded):
+            raise ValueError(
+                '"init", "array", {bytes} and {capacity} are for style "arena"; a "libc" heap gets its own memory'
+            )
         if self.style == "arena" and not (self.init or self.array):
             raise ValueError('style "arena" needs "init" (it is given the arena) or "array" (the heap has its own)')
-        if self.array and not self.is_sized:
+        if self.array and not bounded:
             raise ValueError('"array" needs a define that sets its size, as in defines = {HEAP_SIZE = "{bytes}"}')
         if bool(self.handle) != bool(self.pointer) or (self.handle and not self.realloc):
             raise ValueError('a heap whose objects move needs "handle" (the type of one), "pointer" and "realloc"')
@@ -108,6 +117,8 @@ class Adapter(BaseModel):
             raise ValueError('"handle" goes with style "arena", "malloc", "free", "realloc" and "pointer" only')
         if self.min_arena > self.max_arena:
             raise ValueError(f'"min_arena" {self.min_arena} is above "max_arena" {self.max_arena}')
+        if self.has_capacity and self.max_arena >= 1 << 31:
+            raise ValueError(f'"max_arena" {self.max_arena} bounds an array with {{capacity}}; give less than 2^31')
         return self
 
     @classmethod
@@ -131,7 +142,15 @@ class Adapter(BaseModel):
     @property
     def is_sized(self) -> bool:
         """Whether the size of the arena is fixed when the sources are compiled."""
-        return any(isinstance(value, str) and BYTES in value for value in self.defines.values())
+        return self._defines(BYTES)
+
+    @property
+    def has_capacity(self) -> bool:
+        """Whether the heap's array is as large as the largest arena, and the arena a part of it."""
+        return self._defines(CAPACITY)
+
+    def _defines(self, placeholder: str) -> bool:
+        return any(isinstance(value, str) and placeholder in value for value in self.defines.values())
 
 
 ARGUMENTS: Mapping[str, tuple[str, str]] = {

@@ -1,12 +1,12 @@
-/* foreign_driver.c: replays a trace on somebody else's heap, in a process of its own.
+/* driver.c: replays a trace on somebody else's heap, in a process of its own.
  *
- *     driver CALLS PASSES BYTES              prints the nanoseconds of CPU time that each pass took
- *     driver CALLS replay|serves BYTES RESULT [AT]  replays once, checks every object, and fills in `struct result`
+ *     driver CALLS PASSES BYTES                 prints the nanoseconds of CPU time that each pass took
+ *     driver CALLS replay BYTES RESULT [AT]     replays once, checks every object, and fills in `struct result`
+ *     driver CALLS serves BYTES RESULT SECONDS  the same, up to the first refusal or so much CPU time
  *
- * CALLS is what heapwright.host.timing writes: number of calls and slots, then one record a call; a replay wants a
- * weight (int64) for each call behind them. RESULT is mapped, so that it tells how far a heap came that crashed or
- * hung. AT receives the address of each object allocated (uint64 a call; from the arena's start where there is one, 0
- * where the call returned no object).
+ * CALLS is what heapwright.host.calls writes: number of calls and slots, one record a call, and each call's weight
+ * (int64). RESULT is mapped, so that it tells how far a heap came that crashed or hung. AT receives the address of each
+ * object allocated (uint64 a call; from the arena's start where there is one, 0 where the call returned no object).
  *
  * The driver itself allocates nothing and keeps nothing in variables of static storage: malloc may be the heap under
  * test, and between passes all such variables of the program are set back to what they were. Memory of its own is
@@ -24,7 +24,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "foreign_heap.h"
+/* What heapwright.foreign.source writes for an adapter. */
+extern const unsigned foreign_align;    /* every address is a multiple of this */
+extern const unsigned foreign_poison;   /* the byte that tells untouched memory */
+extern const unsigned foreign_moves;    /* what malloc returns is a handle; foreign_pointer leads on */
+extern const unsigned foreign_capacity; /* bytes of the heap's own array, where its size does not follow the arena's */
+extern const unsigned foreign_has_realloc, foreign_has_aligned_alloc, foreign_has_usable_size;
+unsigned char *foreign_array(void); /* the heap's own; NULL where it is given its arena */
+int foreign_init(void *memory, size_t bytes);
+void *foreign_malloc(size_t size);
+void *foreign_calloc(size_t size);
+void *foreign_realloc(void *pointer, size_t size);
+void *foreign_aligned_alloc(size_t align, size_t size);
+void foreign_free(void *pointer);
+size_t foreign_usable_size(void *pointer);
+void *foreign_pointer(void *handle);
 
 #define PAGE 4096u
 #define CANARY 64u           /* bytes behind the arena that nobody may write */
@@ -73,6 +87,8 @@ struct driver {
     uint64_t *at;
     unsigned char *memory; /* the arena; NULL where the heap gets memory from the system */
     size_t bytes;
+    size_t room;   /* bytes of the array that holds the arena */
+    size_t canary; /* bytes behind the arena that are watched */
     int ends_at_refusal;
     uint64_t live;
     uint64_t sampled; /* live bytes when resident memory was last looked at */
@@ -114,7 +130,7 @@ static void *map_file(const char *path, int flags, size_t *bytes)
 
 /* ---- the arena --------------------------------------------------------------------------------------------------- */
 
-/* A page that cannot be touched follows the arena's last page; the rest of that page holds the canary. */
+/* A page that cannot be touched follows the arena's last page, which has room for the canary. */
 static unsigned char *reserve(size_t bytes)
 {
     const size_t pages = (bytes + CANARY + PAGE - 1u) / PAGE * PAGE;
@@ -123,14 +139,27 @@ static unsigned char *reserve(size_t bytes)
         return NULL;
     }
     mprotect(memory + pages, PAGE, PROT_NONE);
-    memset(memory + bytes, FOREIGN_POISON, CANARY);
     return memory;
+}
+
+static void take_arena(struct driver *d)
+{
+    d->memory = foreign_array();
+    d->room = foreign_capacity > d->bytes ? foreign_capacity : d->bytes;
+    d->canary = d->room - d->bytes < CANARY ? d->room - d->bytes : CANARY;
+    if (d->memory == NULL) {
+        d->memory = reserve(d->bytes);
+        d->canary = CANARY;
+    }
+    if (d->memory == NULL) {
+        stop("arena");
+    }
 }
 
 static int canary_is_intact(const struct driver *d)
 {
-    for (size_t i = 0; FOREIGN_ARRAY == NULL && i < CANARY; i++) {
-        if (d->memory[d->bytes + i] != FOREIGN_POISON) {
+    for (size_t i = 0; i < d->canary; i++) {
+        if (d->memory[d->bytes + i] != foreign_poison) {
             return 0;
         }
     }
@@ -141,6 +170,7 @@ static int canary_is_intact(const struct driver *d)
  * be padding inside a block and counts as used. */
 static uint64_t touched(const struct driver *d)
 {
+    const unsigned poison = foreign_poison;
     size_t longest = 0, run = 0, largest = 0;
     for (uint32_t i = 0; i < d->count; i++) {
         if (d->calls[i].op_and_slot >> 30 != FREE && d->calls[i].size > largest) {
@@ -148,7 +178,7 @@ static uint64_t touched(const struct driver *d)
         }
     }
     for (size_t i = 0; i < d->bytes; i++) {
-        run = d->memory[i] == FOREIGN_POISON ? run + 1u : 0;
+        run = d->memory[i] == poison ? run + 1u : 0;
         longest = run > longest ? run : longest;
     }
     return d->bytes - (longest >= largest ? longest : 0);
@@ -206,7 +236,7 @@ static int is_intact(const struct object *object, const unsigned char *payload, 
 
 static void check_pointer(const struct driver *d, const unsigned char *pointer, uint32_t size)
 {
-    if ((uintptr_t)pointer % FOREIGN_ALIGN != 0) {
+    if ((uintptr_t)pointer % foreign_align != 0) {
         fault(d, MISALIGNED);
     }
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)d->memory;
@@ -230,35 +260,32 @@ static size_t wanted(uint32_t size)
 
 static unsigned char *allocate(const struct call *call)
 {
-    const uint32_t align = call->align > FOREIGN_ALIGN ? call->align : 0;
-    if (FOREIGN_MOVES && align) {
+    const uint32_t align = call->align > foreign_align ? call->align : 0;
+    if (foreign_moves && align) {
         return NULL;
     }
     if (call->op_and_slot >> 30 == CALLOC && align == 0) {
         return foreign_calloc(wanted(call->size));
     }
-#ifdef FOREIGN_HAS_ALIGNED_ALLOC
-    return align ? foreign_aligned_alloc(align, wanted(call->size)) : foreign_malloc(wanted(call->size));
-#else
-    return foreign_malloc(wanted(call->size) + (align ? align - FOREIGN_ALIGN : 0));
-#endif
+    if (align && foreign_has_aligned_alloc) {
+        return foreign_aligned_alloc(align, wanted(call->size));
+    }
+    return foreign_malloc(wanted(call->size) + (align ? align - foreign_align : 0));
 }
 
 static unsigned char *payload_of(unsigned char *base, uint32_t align)
 {
-#ifdef FOREIGN_HAS_POINTER
-    (void)align;
-    return foreign_pointer(base);
-#else
-    const uintptr_t mask = align > FOREIGN_ALIGN ? align - 1u : 0;
+    if (foreign_moves) {
+        return foreign_pointer(base);
+    }
+    const uintptr_t mask = align > foreign_align ? align - 1u : 0;
     return (unsigned char *)(((uintptr_t)base + mask) & ~mask);
-#endif
 }
 
 /* Whether the object still holds what it was filled with, wherever it is now. */
 static int is_sound(struct object *object)
 {
-    if (FOREIGN_MOVES) {
+    if (foreign_moves) {
         object->payload = payload_of(object->base, 0);
     }
     return is_intact(object, object->payload, object->size);
@@ -267,13 +294,11 @@ static int is_sound(struct object *object)
 /* How much of the object the program may use. */
 static uint32_t usable(const struct object *object, uint32_t size)
 {
-#ifdef FOREIGN_HAS_USABLE_SIZE
+    if (!foreign_has_usable_size) {
+        return size;
+    }
     const size_t all = foreign_usable_size(object->base) - (size_t)(object->payload - object->base);
     return all > size && all < UINT32_MAX ? (uint32_t)all : size;
-#else
-    (void)object;
-    return size;
-#endif
 }
 
 static void enter(struct driver *d, uint32_t i, struct object *object, unsigned char *base, unsigned char *payload)
@@ -309,12 +334,9 @@ static void replay_allocation(struct driver *d, uint32_t i, struct object *objec
 
 static unsigned char *resize(const struct object *object, uint32_t had, uint32_t size)
 {
-#ifdef FOREIGN_HAS_REALLOC
-    if (FOREIGN_MOVES || object->base == object->payload) {
-        (void)had;
+    if (foreign_has_realloc && (foreign_moves || object->base == object->payload)) {
         return foreign_realloc(object->base, wanted(size));
     }
-#endif
     unsigned char *moved = foreign_malloc(wanted(size));
     if (moved != NULL) {
         memcpy(moved, object->payload, had < size ? had : size);
@@ -393,7 +415,7 @@ static void replay_once(struct driver *d, const char *result, const char *at)
     d->at = at ? map_file(at, O_RDWR, &bytes) : NULL;
     d->result->stage = INITIALISING;
     if (d->memory != NULL) {
-        memset(d->memory, FOREIGN_POISON, d->bytes);
+        memset(d->memory, (int)foreign_poison, d->bytes + d->canary);
     } else {
         d->resident = d->resident_at_start = resident();
     }
@@ -460,10 +482,10 @@ struct variables {
 static struct variables save_variables(const struct driver *d)
 {
     struct variables v = {(size_t)(_end - __data_start), _end, NULL};
-    char *array = (char *)FOREIGN_ARRAY;
-    if (array >= __data_start && array + d->bytes <= _end) {
+    char *array = (char *)foreign_array();
+    if (array >= __data_start && array + d->room <= _end) {
         v.before = (size_t)(array - __data_start);
-        v.behind = array + d->bytes;
+        v.behind = array + d->room;
     }
     v.copy = shared(v.before + (size_t)(_end - v.behind));
     memcpy(v.copy, __data_start, v.before);
@@ -494,7 +516,7 @@ static void measure(const struct driver *d, int passes)
     for (int pass = passes; pass >= 0; pass--) {
         if (d->memory != NULL) {
             restore_variables(&saved);
-            memset(d->memory, FOREIGN_POISON, FOREIGN_POISON == 0 || pass == passes ? d->bytes : 0);
+            memset(d->memory, (int)foreign_poison, foreign_poison == 0 || pass == passes ? d->bytes : 0);
         }
         if (!foreign_init(d->memory, d->bytes)) {
             stop("the heap refuses the arena");
@@ -513,7 +535,7 @@ int main(int argc, char **argv)
 {
     struct driver d = {0};
     if (argc < 4) {
-        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES BYTES | driver CALLS replay|serves BYTES RESULT [AT]\n");
+        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES|replay|serves BYTES [RESULT [AT|SECONDS]]\n");
         return 2;
     }
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -527,13 +549,14 @@ int main(int argc, char **argv)
     memset(d.objects, 0, d.slots * sizeof *d.objects);
     d.bytes = (size_t)strtoull(argv[3], NULL, 10);
     if (d.bytes) {
-        d.memory = FOREIGN_ARRAY != NULL ? FOREIGN_ARRAY : reserve(d.bytes);
-        if (d.memory == NULL) {
-            stop("arena");
-        }
+        take_arena(&d);
     }
-    d.ends_at_refusal = strcmp(argv[2], "serves") == 0;
-    if (argc > 4 && (d.ends_at_refusal || strcmp(argv[2], "replay") == 0)) {
+    if (argc > 5 && strcmp(argv[2], "serves") == 0) {
+        const rlim_t seconds = strtoul(argv[5], NULL, 10);
+        setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
+        d.ends_at_refusal = 1;
+        replay_once(&d, argv[4], NULL);
+    } else if (argc > 4 && strcmp(argv[2], "replay") == 0) {
         replay_once(&d, argv[4], argc > 5 ? argv[5] : NULL);
     } else {
         measure(&d, atoi(argv[2]));

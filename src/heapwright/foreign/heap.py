@@ -1,31 +1,33 @@
 """Foreign heaps: somebody else's allocator, built as its adapter says and run on traces in a process of its own.
 
-`foreign_driver.c` is that process. It replays a trace once with every object filled and checked, or several times for
+`driver.c` is that process. It replays a trace once with every object filled and checked, or several times for
 time; whatever the heap does to it (crash, hang, exit) ends there and becomes a `ForeignHeapError` with the reason.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
+import math
 import signal
 import struct
 import subprocess
-import tempfile
-import weakref
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
-from heapwright.foreign.adapter import BYTES, Adapter, WordSize
-from heapwright.foreign.source import calls, interface
-from heapwright.host.timing import Bench, Program, find_compiler
+from heapwright.errors import ForeignHeapError
+from heapwright.files.temporary import folder_for
+from heapwright.files.tools import run_tool
+from heapwright.foreign.adapter import Adapter, WordSize
+from heapwright.foreign.build import build, library_arguments
+from heapwright.foreign.source import defines, heap_source
+from heapwright.host.calls import STDIN, calls_file
+from heapwright.host.timing import Bench, Program
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.safe import SafeArena, search
 from heapwright.replay.smallest import fit_steps, smallest_arena
@@ -35,16 +37,14 @@ if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
-FLAGS = ("-std=gnu11", "-O2", "-w", "-fno-pie", "-no-pie", "-fno-builtin-malloc", "-fno-builtin-calloc")
-"""Without the last two the compiler may turn a heap's own calloc into a call of itself."""
-
-DRIVER = Path(__file__).with_name("driver.c")
 LEAST_AMPLE = 1 << 16
 COMPILED_STEPS = 32
 """Fineness of the search for the smallest arena of a heap that is compiled anew for each size, see `smallest_arena`."""
 SAFE_TRIES, COMPILED_SAFE_TRIES = 64, 16
 SECONDS, SECONDS_A_CALL = 60.0, 1e-4
 """How long a replay may take by default: so much, and so much more for each call."""
+PATIENCE = 20
+"""An arena counts as too small, too, where the heap takes so many times as long as in an ample one, and a second."""
 
 _RESULT = struct.Struct("=8Q2d")
 _UNKNOWN = 2**64 - 1
@@ -59,17 +59,13 @@ _FAULTS = {
 _REFUSED_ARENA = 5
 
 
-class ForeignHeapError(HeapwrightError):
-    """A foreign heap crashed, hung, or broke its promise on a trace: costs its own row of a table, nothing else."""
-
-
 class _RefusedArenaError(ForeignHeapError):
     """The heap cannot start in so small an arena."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one replay of a foreign heap found; bytes, and requests for `failed`."""
+    """What one replay of a foreign heap found; bytes, requests for `failed`, and what it took."""
 
     arena: int | None
     failed: int
@@ -78,6 +74,7 @@ class Run:
     requested_peak: int
     footprint: int | None
     mean_requested: float
+    seconds: float
 
 
 @dataclass(eq=False)
@@ -101,7 +98,7 @@ class ForeignHeap:
     library: str = ""
     word_size: WordSize = 32
     front: Recipe | None = None
-    _programs: dict[int | None, Path] = field(default_factory=dict, init=False, repr=False)
+    _programs: dict[tuple[str, ...], Path] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def align(self) -> int:
@@ -123,115 +120,76 @@ class ForeignHeap:
 
     @cached_property
     def _folder(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="heapwright-foreign-"))
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        return folder
-
-    @cached_property
-    def _compiler(self) -> list[str]:
-        compiler = [find_compiler("a foreign heap"), f"-m{self.word_size}"]
-        probe = self._folder / "probe.c"
-        probe.write_text("int main(void) { return 0; }\n")
-        done = _quiet([*compiler, str(probe), "-o", str(self._folder / "probe")])
-        if done.returncode:
-            raise HeapwrightError(
-                f"{self.label}: {compiler[0]} cannot build {self.word_size}-bit programs here; "
-                + ("install gcc-multilib, or build for 64 bits" if self.word_size == 32 else "try 32"),
-                parameter="word_size",
-            )
-        return compiler
-
-    @cached_property
-    def _driver(self) -> Path:
-        """The compiled driver, which knows what calls there are but not what they do."""
-        adapter = self.adapter if self.front is None else self.adapter.model_copy(update={"calloc": ""})
-        (self._folder / "foreign_heap.h").write_text(interface(adapter, self.align))
-        driver = self._folder / "driver.o"
-        self._compile(["-c", str(DRIVER), f"-I{self._folder}", "-o", str(driver)])
-        return driver
+        return folder_for(self, "foreign")
 
     def program(self, arena: int | None = None) -> Path:
-        """The program for arenas of so many bytes, which only matters where the heap is compiled for its size."""
-        key = arena if self.adapter.is_sized else None
-        if key not in self._programs:
-            self._programs[key] = self._build(key)
-        return self._programs[key]
+        """The program for arenas of so many bytes, which only matters where the adapter's macros depend on it.
 
-    def _build(self, arena: int | None) -> Path:
-        adapter, folder = self.adapter, self._folder
-        for name, text in adapter.headers.items():
-            path = folder / "headers" / name
+        Raises ForeignHeapError where it cannot be built.
+        """
+        macros = tuple(f"-D{name}={value}" for name, value in defines(self.adapter, arena).items())
+        if macros not in self._programs:
+            try:
+                self._programs[macros] = self._build(macros)
+            except ForeignHeapError as error:
+                raise ForeignHeapError(f"{self.label}: {error}", parameter=error.parameter) from None
+        return self._programs[macros]
+
+    def _build(self, macros: Sequence[str]) -> Path:
+        folder, headers = self._folder, self._folder / "headers"
+        for name, text in self.adapter.headers.items():
+            path = headers / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         heap = folder / "heap.c"
-        heap.write_text(calls(adapter, self.sources, self.front))
-        program = folder / f"heap-{arena or 'any'}"
-        values = {name: str(value).replace(BYTES, str(arena)) for name, value in adapter.defines.items()}
-        command = [
-            *adapter.flags,
-            *(f"-D{name}={value}" for name, value in values.items()),
-            f"-I{folder / 'headers'}",
-            *(f"-I{self.root / include}" for include in ("", *adapter.include_dirs)),
+        heap.write_text(heap_source(self.adapter, self.sources, self.front, self.align))
+        arguments = [
+            *self.adapter.flags,
+            *macros,
+            f"-I{headers}",
+            *(f"-I{self.root / include}" for include in ("", *self.adapter.include_dirs)),
             *(f"-I{source.parent}" for source in self.sources),
             str(heap),
-            *self._front_sources(),
-            str(self._driver),
-            *self._library_arguments(),
+            *self._front_sources(headers),
+            *(library_arguments(self.library, self.adapter, self.word_size) if self.library else ()),
         ]
-        self._compile([*command, "-o", str(program)])
+        program = folder / f"heap-{len(self._programs)}"
+        build(program, arguments, self.word_size)
         return program
 
-    def _front_sources(self) -> list[str]:
+    def _front_sources(self, headers: Path) -> list[str]:
         """The generated code of the recipe in front, if there is one."""
         if self.front is None:
             return []
         from heapwright.generate import generate
 
-        generate(self.front, self._folder / "headers", "front")
-        return [str(self._folder / "headers" / "front_heap.c")]
-
-    def _library_arguments(self) -> list[str]:
-        if not self.library:
-            return []
-        if "/" in self.library:
-            path = Path(self.library)
-            return [str(path), f"-Wl,-rpath,{path.parent}"]
-        found = _quiet([*self._compiler, f"-print-file-name={self.library}"]).stdout.strip()
-        if "/" not in found:
-            package = self.adapter.package
-            raise HeapwrightError(
-                f"{self.label}: {self.library} is not installed for {self.word_size}-bit programs"
-                + (f"; install Debian's {package}" if package else "")
-            )
-        return [f"-l:{self.library}"]
-
-    def _compile(self, arguments: Sequence[str]) -> None:
-        command = [*self._compiler, *FLAGS, *arguments]
-        done = _quiet(command)
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
-            problem = (lines or done.stderr.splitlines() or [f"exit code {done.returncode}"])[0].strip()
-            raise HeapwrightError(f"{self.label}: cannot be built: {problem[:300]}")
+        generate(self.front, headers, "front")
+        return [str(headers / "front_heap.c")]
 
     # ---- running ---------------------------------------------------------------------------------------------------
 
-    def run(
-        self,
-        trace: Trace,
-        arena: int | None,
-        addresses: Path | None = None,
-        mode: Literal["replay", "serves"] = "replay",
-    ) -> Run:
-        """Replay once, checked, in an arena of so many bytes; "serves" ends at the first refusal.
+    def run(self, trace: Trace, arena: int | None, addresses: Path | None = None) -> Run:
+        """Replay once, checked, in an arena of so many bytes. Raises ForeignHeapError."""
+        return self._run(trace, arena, "replay", *([str(addresses)] if addresses else []))
 
-        Raises ForeignHeapError.
+    def serves(self, trace: Trace, arena: int, seconds: int) -> bool:
+        """Whether the heap serves the trace in an arena of so many bytes, in so much time of the processor.
+
+        Where it does not, that may show in a refused request, a refused arena, a crash, or in that it does not compile.
         """
+        try:
+            return not self._run(trace, arena, "serves", str(seconds)).failed
+        except ForeignHeapError:
+            return False
+
+    def _run(self, trace: Trace, arena: int | None, mode: str, *more: str) -> Run:
+        """Run the driver, see there, and read what it found."""
         program = self.program(arena)
         result = self._folder / "result"
         result.write_bytes(bytes(_RESULT.size))
-        command = [str(program), str(_calls_file(trace)), mode, str(arena or 0), str(result)]
-        command += [str(addresses)] if addresses else []
-        ended = self._finish(command, trace)
+        start = time.perf_counter()
+        ended = self._finish([str(program), STDIN, mode, str(arena or 0), str(result), *more], trace)
+        seconds = time.perf_counter() - start
         fields = _RESULT.unpack(result.read_bytes())
         stage, at, fault = fields[:3]
         if fault:
@@ -246,21 +204,14 @@ class ForeignHeap:
         weighted, weight = fields[8:]
         mean = weighted / weight if weight else 0.0
         known = None if footprint == _UNKNOWN else -(-footprint // self.unit) * self.unit
-        return Run(arena, failed, requested, admitted, peak, known, mean)
+        return Run(arena, failed, requested, admitted, peak, known, mean, seconds)
 
     def _finish(self, command: Sequence[str], trace: Trace) -> tuple[str, str]:
         """Run the driver to its end: how it ended in words, and what it said last."""
         limit = self._time_limit(trace)
         with (self._folder / "said").open("w+b") as said:
             try:
-                done = subprocess.run(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=said,
-                    timeout=limit,
-                    check=False,
-                )
+                done = run_tool(command, timeout=limit, stdin=calls_file(trace), stdout=subprocess.DEVNULL, stderr=said)
                 how = _ending(done.returncode)
             except subprocess.TimeoutExpired:
                 how = f"gave no answer within {limit:.3g} s,"
@@ -293,24 +244,19 @@ class ForeignHeap:
     def smallest_arena(self, trace: Trace, ample: Run, step: int | None = None) -> int | None:
         """Smallest arena in bytes that serves the whole trace, found as for a recipe; None where none does.
 
-        `ample` is the run of `ample_run`; `step` rounds up to a multiple. Which arenas are too small may show in a
-        refused request, a refused arena or a crash: all count as not served.
+        `ample` is the run of `ample_run`; `step` rounds up to a multiple.
         """
         if not self.has_arena or ample.failed or ample.arena is None:
             return None
-
         low = max(trace.lower_bound(self.align), self.adapter.min_arena)
-        steps = COMPILED_STEPS if self.adapter.array else fit_steps(trace)
-        return smallest_arena(self._serves(trace), low, ample.footprint or low, step or self.unit, ample.arena, steps)
+        steps = COMPILED_STEPS if self.adapter.is_sized else fit_steps(trace)
+        guess = ample.footprint or low
+        return smallest_arena(self._server(trace, ample), low, guess, step or self.unit, ample.arena, steps)
 
-    def _serves(self, trace: Trace) -> Callable[[int], bool]:
-        def serves(size: int) -> bool:
-            try:
-                return not self.run(trace, size, mode="serves").failed
-            except ForeignHeapError:
-                return False
-
-        return serves
+    def _server(self, trace: Trace, ample: Run) -> Callable[[int], bool]:
+        """What tells whether an arena of some size serves the trace; a heap that hangs there is not waited for long."""
+        seconds = 1 + math.ceil(PATIENCE * ample.seconds)
+        return lambda arena: self.serves(trace, arena, seconds)
 
     # ---- what a caller asks for ------------------------------------------------------------------------------------
 
@@ -323,7 +269,7 @@ class ForeignHeap:
             fit: also find `smallest_arena_bytes`, where the heap has an arena.
 
         Every object is filled, and checked before it is freed or resized, and at the end. Raises ForeignHeapError where
-        the heap fails, HeapwrightError where it cannot be built.
+        the heap cannot be built, or fails.
         """
         bounded = arena is not None and self.has_arena
         run = self.run(trace, arena) if bounded else self.ample_run(trace)
@@ -335,7 +281,7 @@ class ForeignHeap:
     def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
         """Smallest arena in bytes that serves the whole trace; None where none does, or the heap has no arena.
 
-        Raises ForeignHeapError where the heap fails even in an ample arena, HeapwrightError where it cannot be built.
+        Raises ForeignHeapError where the heap cannot be built, or fails even in an ample arena.
         """
         return self.smallest_arena(trace, self.ample_run(trace), step)
 
@@ -349,7 +295,7 @@ class ForeignHeap:
         if smallest is None:
             return None
         tries = COMPILED_SAFE_TRIES if self.adapter.is_sized else SAFE_TRIES
-        return search(self._serves(trace), smallest, step or self.unit, self.adapter.max_arena, tries)
+        return search(self._server(trace, ample), smallest, step or self.unit, self.adapter.max_arena, tries)
 
     @property
     def reach_bytes(self) -> int | None:
@@ -405,37 +351,3 @@ def _describe(trace: Trace, index: int) -> str:
     """A call for a person, as in "call 17 (malloc of 24 bytes)"; calls are counted from 0."""
     op = int(trace.op[index])
     return f"call {index} ({OP_NAMES[op]}" + ("" if op == FREE else f" of {int(trace.size[index]):,} bytes") + ")"
-
-
-def _quiet(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LC_ALL": "C"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
-# ---- the trace's file ----------------------------------------------------------------------------------------------
-
-_files: weakref.WeakKeyDictionary[Trace, Path] = weakref.WeakKeyDictionary()
-
-
-def _calls_file(trace: Trace) -> Path:
-    """The calls as the driver reads them, each with its weight: microseconds until the next, or 1 without times."""
-    if trace not in _files:
-        handle, name = tempfile.mkstemp(prefix="heapwright-", suffix=".calls")
-        path = _files[trace] = Path(name)
-        weakref.finalize(trace, path.unlink, missing_ok=True)
-        slots, records = trace.calls.slots, trace.calls.records()
-        with os.fdopen(handle, "wb") as file:
-            np.array([len(trace), slots], np.uint32).tofile(file)
-            records.tofile(file)
-            _weights(trace).tofile(file)
-    return _files[trace]
-
-
-def _weights(trace: Trace) -> NDArray[np.int64]:
-    times = trace.ts_us
-    if not ((times >= 0).all() and times[-1] > times[0]):
-        return np.ones(len(trace), np.int64)
-    return np.append(np.diff(times), 0).astype(np.int64)
-
-
-# ---- the C that is written for an adapter --------------------------------------------------------------------------

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.foreign.adapter import ARGUMENTS, Adapter, call, is_name
+from heapwright.foreign.adapter import ARGUMENTS, BYTES, CAPACITY, LARGER, Adapter, call, is_name
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
 
+UNTOUCHED = 0xA4
+"""The byte that fills an arena beforehand."""
 
 _PARAMETERS = {
     "malloc": "size_t size",
@@ -21,6 +24,22 @@ _PARAMETERS = {
     "usable_size": "void *pointer",
     "pointer": "void *slot",
 }
+
+_ABSENT = {
+    "realloc": "return NULL;",
+    "calloc": "return foreign_malloc(size);",
+    "aligned_alloc": "return NULL;",
+    "usable_size": "return 0;",
+    "pointer": "return slot;",
+}
+"""What stands for a call that the adapter does not name. The driver makes none of them but for calloc."""
+
+_CAPACITY = "FOREIGN_CAPACITY"
+_SIZE_AT_RUN_TIME = f"""
+static int foreign_bytes;
+#define {_CAPACITY} __builtin_choose_expr(sizeof(__func__) == 1, {{most}}, foreign_bytes)
+"""
+"""Outside of functions, where `__func__` is empty, a constant, which may bound an array; inside, the arena's size."""
 
 _LIBRARY_PARAMETERS = {"init": "void *, size_t", "calloc": "size_t, size_t"}
 
@@ -91,33 +110,28 @@ _FRONT_FIRST = {
 }
 
 
-def interface(adapter: Adapter, align: int) -> str:
-    """`foreign_heap.h`: the calls that the driver may make."""
-    lines = [
-        "#include <stddef.h>",
-        f"#define FOREIGN_ALIGN {align}u",
-        f"#define FOREIGN_POISON {0 if adapter.zeroed else 0xA4}",
-        "int foreign_init(void *memory, size_t bytes);",
-    ]
-    for key, parameters in _PARAMETERS.items():
-        if call(adapter, key):
-            lines += [f"{ARGUMENTS[key][0]} foreign_{key}({parameters});", f"#define FOREIGN_HAS_{key.upper()}"]
-    lines.append(f"#define FOREIGN_MOVES {int(bool(adapter.handle))}")
-    if not adapter.calloc:
-        lines.append("#define foreign_calloc(size) foreign_malloc(size)")
-    if adapter.array:
-        lines += ["unsigned char *foreign_array(void);", "#define FOREIGN_ARRAY foreign_array()"]
-    else:
-        lines.append("#define FOREIGN_ARRAY ((unsigned char *)0)")
-    return "\n".join(lines) + "\n"
+def defines(adapter: Adapter, arena: int | None) -> dict[str, str]:
+    """The adapter's macros, for an arena of so many bytes."""
+
+    def is_larger(than: re.Match[str]) -> str:
+        return str(int((arena or 0) > int(than[1])))
+
+    texts = {name: LARGER.sub(is_larger, str(value)) for name, value in adapter.defines.items()}
+    return {name: text.replace(BYTES, str(arena)).replace(CAPACITY, _CAPACITY) for name, text in texts.items()}
 
 
-def calls(adapter: Adapter, sources: Sequence[Path], front: Recipe | None) -> str:
-    """`heap.c`: the allocator as one translation unit, so that the calls see its macros and static functions."""
+def heap_source(adapter: Adapter, sources: Sequence[Path], front: Recipe | None, align: int) -> str:
+    """`heap.c`: the allocator as one translation unit, so that the calls see its macros and static functions.
+
+    It ends with what `driver.c` declares; `align` is what every address is a multiple of.
+    """
     parts = ["#include <stddef.h>", adapter.prologue, *(f'#include "{source}"' for source in sources), adapter.epilogue]
     if not sources:
         parts += _declarations(adapter)
     init = f"{call(adapter, 'init')};" if adapter.init else ""
+    if adapter.has_capacity:
+        parts.insert(0, _SIZE_AT_RUN_TIME.format(most=adapter.max_arena))
+        init = f"foreign_bytes = (int)bytes; {init}"
     bodies = dict.fromkeys(_PARAMETERS, "return {call};") | {"free": "{call};"}
     if front is not None:
         parts.append(_IN_FRONT.format(bytes=_front_bytes(front)))
@@ -131,12 +145,19 @@ def calls(adapter: Adapter, sources: Sequence[Path], front: Recipe | None) -> st
         "#define heap foreign_heap",
         f"int foreign_init(void *memory, size_t bytes) {{ heap = memory; {init} return !bytes || heap; }}",
     ]
-    for key, body in bodies.items():
-        text = call(adapter, key)
-        if text:
-            parts.append(f"{ARGUMENTS[key][0]} foreign_{key}({_PARAMETERS[key]}) {{ {body.format(call=text)} }}")
-    if adapter.array:
-        parts.append(f"unsigned char *foreign_array(void) {{ return (unsigned char *)({adapter.array}); }}")
+    named = {key: "" if key == "calloc" and front is not None else call(adapter, key) for key in _PARAMETERS}
+    for key, text in named.items():
+        body = bodies[key].format(call=text) if text else _ABSENT[key]
+        parts.append(f"{ARGUMENTS[key][0]} foreign_{key}({_PARAMETERS[key]}) {{ {body} }}")
+    parts.append(f"unsigned char *foreign_array(void) {{ return (unsigned char *)({adapter.array or 0}); }}")
+    known = {
+        "align": align,
+        "poison": 0 if adapter.zeroed else UNTOUCHED,
+        "moves": int(bool(adapter.handle)),
+        "capacity": adapter.max_arena if adapter.has_capacity else 0,
+        **{f"has_{key}": int(bool(named[key])) for key in ("realloc", "aligned_alloc", "usable_size")},
+    }
+    parts += [f"const unsigned foreign_{name} = {value}u;" for name, value in known.items()]
     return "\n".join(part for part in parts if part) + "\n"
 
 
