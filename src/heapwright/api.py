@@ -26,10 +26,10 @@ from heapwright.heaps import (
     Arenas,
     Heap,
     RecipeHeap,
+    find,
     fit_each,
     parse,
     replay_each,
-    resolve,
     resolve_on_target,
     resolve_recipe,
     tuning,
@@ -224,7 +224,7 @@ def is_heap(name: str) -> bool:
 
 def _heap(heap: AnyHeap, word_size: WordSize | None) -> Heap:
     if isinstance(heap, str | os.PathLike):
-        return resolve(os.fspath(heap), word_size)
+        return find(os.fspath(heap), word_size)
     if isinstance(heap, Recipe):
         return RecipeHeap(heap)
     return RecipeHeap(heap.recipe) if isinstance(heap, Member) else heap

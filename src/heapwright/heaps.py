@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["zoo", "recipe", "study", "library", "file", "adapter", "sources", "front"]
 
+_BEHIND = ("library", "file", "adapter", "sources")
 _FILE = re.compile(r"\.c$|\.so(\.\d+)*$")
 
 
@@ -87,6 +88,31 @@ class RecipeHeap:
         return bench.generated(self.recipe)
 
 
+@dataclass(frozen=True)
+class UnusableHeap:
+    """A foreign heap that is there and cannot be used: whatever is asked of it raises the reason."""
+
+    label: str
+    reason: ForeignHeapError
+    reach_bytes: int | None = None
+
+    def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
+        """Raise the reason."""
+        raise self.reason
+
+    def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """Raise the reason."""
+        raise self.reason
+
+    def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """Raise the reason."""
+        raise self.reason
+
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+        """Raise the reason."""
+        raise self.reason
+
+
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 
@@ -114,11 +140,12 @@ def parse(text: str) -> Name:
         return Name("library", text.removeprefix("lib:"))
     if not Path(text).exists():
         adapter, equals, place = text.partition("=")
-        front, plus, behind = text.partition("+")
-        if plus and len(front) < len(adapter) and not parse(behind).is_recipe:
-            return Name("front", front, behind)
-        if equals:
+        if equals and ("+" not in adapter or Path(adapter).exists()):
             return Name("sources", place, adapter)
+        for plus in re.finditer(r"\+", text):
+            front, behind = text[: plus.start()], text[plus.end() :]
+            if _can_stand_in_front(parse(front)) and parse(behind).kind in _BEHIND:
+                return Name("front", front, behind)
     if _FILE.search(text):
         return Name("file", text)
     if text.endswith(".toml"):
@@ -127,12 +154,25 @@ def parse(text: str) -> Name:
     return Name("study", study, identifier) if colon else Name("zoo", text)
 
 
+def _can_stand_in_front(name: Name) -> bool:
+    return name.is_recipe and not (name.kind == "zoo" and "/" in name.first)
+
+
 def is_heap(text: str) -> bool:
     """Whether the text reads as the name of a heap, and not as that of a file which is none."""
     kind = parse(text).kind
     if kind == "zoo":
         return text in catalogue.names() and not Path(text).exists()
     return kind in ("recipe", "adapter", "file") or not Path(text).exists()
+
+
+def picked_up(text: str) -> list[tuple[Path, Path]]:
+    """The adapters that such a name leads to without naming them, and the files that they lie beside."""
+    name = parse(text)
+    if name.kind == "front":
+        return picked_up(name.second)
+    adapter = foreign_names.adapter_beside(Path(name.first))
+    return [(adapter, Path(name.first))] if name.kind == "file" and adapter.is_file() else []
 
 
 def resolve_recipe(text: str) -> Recipe:
@@ -162,7 +202,8 @@ def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | Foreig
     RECIPE+FOREIGN is a recipe in front of a foreign heap that gets its memory from the system.
     `word_size` is that of heaps built from sources, None for what their adapter says.
 
-    Raises HeapwrightError where nothing has that name, or an adapter is wrong.
+    Raises HeapwrightError where nothing has that name, ForeignHeapError where what has it is a foreign heap that cannot
+    be used, as where its adapter is wrong. Nothing is built before it is needed.
     """
     name = parse(text)
     path = Path(name.first)
@@ -180,6 +221,17 @@ def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | Foreig
         assert not isinstance(behind, RecipeHeap), "what stands behind a recipe is a foreign heap"
         return foreign_names.behind(resolve_recipe(name.first), behind, text)
     return RecipeHeap(resolve_recipe(text))
+
+
+def find(text: str, word_size: WordSize | None = None) -> Heap:
+    """Find the heap of that name as `resolve` does, but let a foreign heap that cannot be used say so when it is used.
+
+    It then costs its own row of a table. Raises HeapwrightError where nothing has that name.
+    """
+    try:
+        return resolve(text, word_size)
+    except ForeignHeapError as error:
+        return UnusableHeap(text, error)
 
 
 def resolve_on_target(text: str) -> TargetHeap:
@@ -233,9 +285,8 @@ def replay_each(
 ) -> dict[str, Outcome]:
     """Replay the trace on every heap; with `time` they are measured in turn, so that they share what disturbs them.
 
-    `energy` replaces the default table of `energy_nJ`.
-    A foreign heap that fails has the reason in its outcome. Raises HeapwrightError where a heap cannot be built or
-    an arena cannot hold a recipe's control data.
+    `energy` replaces the default table of `energy_nJ`. A foreign heap that cannot be built, or fails, has the reason in
+    its outcome. Raises HeapwrightError where an arena cannot hold a recipe's control data.
     """
     outcomes: dict[str, Outcome] = {}
     for name, heap in heaps.items():
@@ -245,8 +296,11 @@ def replay_each(
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
         sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
-        for name, ns in time_heaps(trace, sound, arena).items():
-            outcomes[name] = Outcome({**outcomes[name].metrics, "ns_per_event": ns})
+        for name, found in time_heaps(trace, sound, arena).items():
+            if isinstance(found, float):
+                outcomes[name] = Outcome({**outcomes[name].metrics, "ns_per_event": found})
+            else:
+                outcomes[name] = Outcome(dict.fromkeys(METRICS), str(found))
     return outcomes
 
 
@@ -261,10 +315,7 @@ class Arenas:
 
 
 def fit_each(trace: Trace, heaps: Mapping[str, Heap], *, step: int | None = None) -> dict[str, Arenas]:
-    """Smallest and safe arena of every heap on the trace; a foreign heap that fails has the reason.
-
-    Raises HeapwrightError where a heap cannot be built.
-    """
+    """Smallest and safe arena of every heap on the trace; a foreign heap that cannot be built, or fails, the reason."""
     found: dict[str, Arenas] = {}
     for name, heap in heaps.items():
         try:

@@ -6,6 +6,7 @@ import platform
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from heapwright.foreign import heap as foreign
 from heapwright.foreign.adapter import Adapter, WordSize
 from heapwright.foreign.heap import ForeignHeap
 from heapwright.generate import generate
+from heapwright.heaps import fit_each, replay_each
 from heapwright.host.timing import time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
@@ -209,6 +211,65 @@ def test_a_heap_with_its_own_array_is_compiled_for_each_size(make: Make, word_si
     assert foreign.addresses(THREE, heap, 72).tolist() == [0, 24, -1, 32]
 
 
+ONCE = SIZED.replace("pool + sizeof pool", "pool + POOL_BYTES")
+ONCE_TOML = SIZED_TOML.replace("{bytes}", "{capacity}")
+
+
+@pytest.fixture
+def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How often a heap was compiled so far; the driver and what is asked of the compiler do not count."""
+    log, compiler = tmp_path / "compiler.log", tmp_path / "counting-cc"
+    log.touch()
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    return lambda: sum("heap.c" in line for line in log.read_text().splitlines())
+
+
+def test_a_heap_whose_array_has_a_capacity_is_compiled_once(
+    make: Make, word_size: WordSize, compilations: Callable[[], int]
+) -> None:
+    heap = make(ONCE, ONCE_TOML, word_size)
+    metrics = replayed(THREE, heap, fit=True, time=True)
+    assert (metrics["footprint_bytes"], metrics["smallest_arena_bytes"]) == (64, 64)
+    assert foreign.addresses(THREE, heap, 72).tolist() == [0, 24, -1, 32]
+    assert compilations() == 1
+    assert replayed(THREE, make(SIZED, SIZED_TOML, word_size), fit=True)["smallest_arena_bytes"] == 64
+    assert compilations() > 2
+
+
+def test_what_lies_behind_the_arena_in_a_larger_array_is_watched(make: Make) -> None:
+    whole = make(ONCE.replace("pool + POOL_BYTES", "pool + sizeof pool"), ONCE_TOML)
+    with pytest.raises(ForeignHeapError, match=r"outside its arena in call 1 \(malloc of 8 bytes\)"):
+        replayed(THREE, whole, arena=24)
+    source = ONCE.replace("if (!next) next = pool", "if (!next) pool[POOL_BYTES] = 1, next = pool")
+    with pytest.raises(ForeignHeapError, match="wrote behind the end of its arena"):
+        replayed(THREE, make(source, ONCE_TOML))
+
+
+def test_a_heap_may_be_compiled_for_small_and_for_large_arenas(make: Make, compilations: Callable[[], int]) -> None:
+    """Large arenas have objects with an index in front: 16 bytes instead of 8."""
+    source = ONCE.replace(
+        "size = (size", "if (!next) next = pool, end = pool + POOL_BYTES;\n    size += 8 * LARGE;\n    size = (size"
+    )
+    toml = ONCE_TOML.replace("defines = {", 'defines = { LARGE = "{bytes > 72}",')
+    heap = make(source, toml)
+    assert foreign.addresses(THREE, heap, 72).tolist() == [0, 24, -1, 32]
+    assert foreign.addresses(THREE, heap, 80).tolist() == [0, 32, -1, -1]
+    assert heap.fit(THREE) == 64
+    assert compilations() == 2
+
+
+def test_heaps_of_one_command_share_the_driver(tmp_path: Path, make: Make, compilations: Callable[[], int]) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.c").write_text(BUMP)
+        (tmp_path / f"{name}.toml").write_text(BUMP_TOML.replace("bump.c", f"{name}.c"))
+    found = fit_each(THREE, {name: heaps.find(f"{tmp_path}/{name}.c", 64) for name in ("one", "two", "three")})
+    assert [arenas.smallest for arenas in found.values()] == [64, 64, 64]
+    log = (tmp_path / "compiler.log").read_text()
+    assert (log.count("driver.c"), compilations()) == (1, 3)
+
+
 @pytest.mark.parametrize(("source", "toml"), [(BUMP, BUMP_TOML), (SIZED, SIZED_TOML)], ids=["arena", "array"])
 def test_each_timed_pass_starts_afresh(source: str, toml: str, make: Make, word_size: WordSize) -> None:
     """A heap that never takes anything back, and ends the process where it is full, gets through several passes."""
@@ -341,6 +402,14 @@ def test_too_small_an_arena_may_crash_without_harm_to_the_search(make: Make) -> 
         replayed(THREE, refusing, arena=72)
 
 
+def test_an_arena_in_which_a_heap_hangs_is_too_small(make: Make) -> None:
+    """The time limit of a replay is a minute; the search does not wait for it."""
+    source = BUMP.replace("return 0;", "for (;;) ;")
+    start = time.perf_counter()
+    assert make(source, BUMP_TOML + "min_arena = 56\n").fit(THREE) == 64
+    assert time.perf_counter() - start < 30
+
+
 def test_a_heap_that_can_never_serve_has_no_smallest_arena(make: Make) -> None:
     source = BUMP.replace("return 0;", "return 0;\n    if (size == 8) return 0;")
     metrics = replayed(THREE, make(source, BUMP_TOML + "max_arena = 1048576\n"), fit=True)
@@ -445,6 +514,15 @@ def test_debians_allocators_are_measured(name: str) -> None:
     assert metrics["failed"] == 0
     assert isinstance(metrics["footprint_bytes"], int)
     assert metrics["footprint_bytes"] >= 400_000
+
+
+@pytest.mark.parametrize("length", [0, 3, 10, 63, 64, 200])
+def test_a_damaged_shared_object_is_named(length: int, tmp_path: Path) -> None:
+    whole = shared_object(tmp_path, "").read_bytes()
+    damaged = tmp_path / "damaged.so"
+    damaged.write_bytes(whole[:length] if length < 64 else whole[:4] + bytes(length))
+    with pytest.raises(ForeignHeapError, match=r"damaged.so: not a shared object of this system"):
+        heaps.resolve(str(damaged))
 
 
 def test_a_missing_library_says_what_to_install(tmp_path: Path) -> None:
@@ -556,7 +634,88 @@ def test_what_cannot_be_used_is_one_line(
     done = run("replay", "three.parquet", "--heap", heap, "--word-size", "64")
     assert (done.returncode, done.stdout) == (1, "")
     assert re.search(says, done.stderr), done.stderr
-    assert done.stderr.count("\n") == 1
+    picked_up = "heapwright: wrong.toml: the adapter beside wrong.c is used\n" if heap == "wrong.c" else ""
+    assert done.stderr.removeprefix(picked_up).count("\n") == 1
+
+
+LIBC = 'style = "libc"\n'
+UNUSABLE = {
+    "text.so": ("no ELF", "text.so: not a shared object of this system"),
+    "wrong.toml": (LIBC + 'mallok = "x"', 'wrong.toml: unknown key "mallok"'),
+    "extended.toml": (LIBC + 'extends = "nothing"', "extended.toml: extends nothing: no such adapter"),
+    "no_sources.toml": (LIBC + 'sources = ["missing.c"]', "missing.c is missing; the adapter lists it as a source"),
+    "no_file.toml": (LIBC + 'library = "./no_such.so"', "no_such.so: the adapter's library is missing"),
+    "no_library.toml": (LIBC + 'library = "libnosuch.so.1"', "libnosuch.so.1 is not installed for 64-bit programs"),
+    "no_c.toml": (LIBC + 'sources = ["no_c.toml"]', "no_c.toml: cannot be built: "),
+    "tlsf=.": ("", "tlsf.c is missing; github.com/mattconte/tlsf"),
+}
+
+
+@pytest.mark.parametrize("command", ["replay", "fit"])
+def test_a_foreign_heap_that_cannot_be_used_costs_only_its_own_row(
+    command: str, run: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
+) -> None:
+    for name, (text, _) in UNUSABLE.items():
+        if text:
+            (tmp_path / name).write_text(text)
+    names = ["kingsley", *UNUSABLE, "bump.toml"]
+    words = [word for name in names for word in ("--heap", name)]
+    done = run(command, "three.parquet", *words, "--word-size", "64", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["heap"]: row for row in json.loads(done.stdout)}
+    assert list(rows) == names
+    for name in ("kingsley", "bump.toml"):
+        assert "error" not in rows[name]
+    for name, (_, says) in UNUSABLE.items():
+        assert says in rows[name]["error"]
+        assert "Traceback" not in rows[name]["error"]
+
+
+def test_without_any_heap_that_can_be_used_the_command_fails(
+    run: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
+) -> None:
+    (tmp_path / "text.so").write_text("no ELF")
+    for command in ("replay", "fit"):
+        done = run(command, "three.parquet", "--heap", "text.so", "--heap", "bad.c", "--word-size", "64", "--json")
+        assert (done.returncode, done.stdout) == (1, "")
+        says = r"heapwright: .*text.so: not a shared object .*; bad.c: crashed \(SIGSEGV\) in call 2 \(free\)\n"
+        assert re.fullmatch(r"heapwright: bad.toml: the adapter beside bad.c is used\n" + says, done.stderr), (
+            done.stderr
+        )
+
+
+def test_a_name_that_nothing_has_ends_the_command(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
+    done = run("replay", "three.parquet", "--heap", "kingsley", "--heap", "tlsf=nowhere")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("heapwright: tlsf=nowhere: nowhere is missing")
+
+
+def test_an_adapter_that_was_picked_up_is_named(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
+    words = ("replay", "three.parquet", "--word-size", "64", "--json", "--heap")
+    beside, named = run(*words, "bump.c"), run(*words, "bump.toml")
+    assert (beside.returncode, named.returncode) == (0, 0)
+    assert beside.stderr == "heapwright: bump.toml: the adapter beside bump.c is used\n"
+    assert named.stderr == ""
+    assert json.loads(beside.stdout)[0]["metrics"] == json.loads(named.stdout)[0]["metrics"]
+
+
+def test_help_says_that_foreign_heaps_are_programs(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
+    for command in ("replay", "fit"):
+        said = " ".join(run(command, "--help").stdout.split())
+        assert "Foreign heaps are programs" in said
+        assert "is compiled and run with your rights" in said
+
+
+def test_a_heap_that_fails_while_it_is_timed_costs_only_its_own_row(make: Make) -> None:
+    """Objects are filled with bytes that are odd; where time is measured nobody fills them."""
+    source = "void abort(void);\n" + BUMP.replace("(void)pointer;", "if (*(char *)pointer % 2 == 0) abort();")
+    heap = make(source)
+    assert replayed(THREE, heap)["failed"] == 0
+    found = replay_each(THREE, {"tlsf": heaps.find("tlsf"), "odd": heap}, time=True)
+    assert found["tlsf"].error is None
+    assert found["tlsf"].metrics["ns_per_event"] is not None
+    assert found["odd"].error == "odd: failed while it was timed: exit code -6"
+    assert set(found["odd"].metrics.values()) == {None}
 
 
 def test_other_commands_say_that_they_take_recipes_only(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:

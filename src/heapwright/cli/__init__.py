@@ -71,9 +71,8 @@ def heapwright() -> None:
 
 def main() -> None:
     """Entry point: every foreseeable failure is one line on stderr and exit code 1; wrong flags exit 2."""
-    _leave_in_order()
     try:
-        heapwright.main(standalone_mode=False)
+        _run_in_order()
     except click.exceptions.Exit as exit_:
         sys.exit(exit_.exit_code)
     except click.ClickException as error:
@@ -91,19 +90,27 @@ def main() -> None:
         _fail(f"{where}{error.strerror or error}")
 
 
-def _leave_in_order() -> None:
-    """Have SIGTERM and SIGHUP end the command as an exception does, so that no temporary file and no tool stays."""
-    if threading.current_thread() is threading.main_thread():
-        for number in _ENDING:
-            if signal.getsignal(number) is signal.SIG_DFL:  # not under nohup
-                signal.signal(number, _leave)
+def _run_in_order() -> None:
+    """Run the command; SIGTERM and SIGHUP end it as an exception does, so that no temporary file and no tool stays."""
+    received: list[int] = []
 
+    def leave(number: int, _: object) -> None:
+        received.append(number)
+        for one in handled:
+            signal.signal(one, signal.SIG_IGN)
+        kill_tools()
+        sys.exit(128 + number)
 
-def _leave(number: int, _: object) -> None:
-    for one in _ENDING:
-        signal.signal(one, signal.SIG_IGN)
-    kill_tools()
-    sys.exit(128 + number)
+    in_main = threading.current_thread() is threading.main_thread()
+    handled = [one for one in _ENDING if in_main and signal.getsignal(one) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for one in handled:
+        signal.signal(one, leave)
+    try:
+        heapwright.main(standalone_mode=False)
+    except BaseException:
+        if received:  # DuckDB, for one, makes another exception of it
+            sys.exit(128 + received[0])
+        raise
 
 
 def _fail(message: str) -> None:

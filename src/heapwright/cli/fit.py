@@ -14,7 +14,7 @@ from heapwright.cli.options import (
     replayed_argument,
     word_size_option,
 )
-from heapwright.cli.output import json_option, print_rows
+from heapwright.cli.output import check_errors, json_option, print_rows
 
 if TYPE_CHECKING:
     from heapwright.api import Fit
@@ -38,11 +38,14 @@ def command(
     """Find the arena to reserve: the smallest that serves a whole trace, and the least from which on every one does.
 
     Both count control data. Where nothing proves that larger arenas serve, many are tried.
+
+    Foreign heaps are programs: what --heap names, and the adapter beside it, is compiled and run with your rights.
     """
     from heapwright import api
 
     found = api.fit(read_traces(traces, repair), heaps, step=step, word_size=word_size)
     assert isinstance(found, list)
+    check_errors(found)
     if as_json:
         print_rows(found)
         return

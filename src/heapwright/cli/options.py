@@ -28,6 +28,16 @@ def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -
     return paths
 
 
+def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the adapters that are used without being named."""
+    from heapwright.heaps import picked_up
+
+    for heap in heaps:
+        for adapter, place in picked_up(heap):
+            note(f"{adapter}: the adapter beside {place} is used")
+    return heaps
+
+
 def _word_size(ctx: click.Context, _: click.Parameter, bits: str | None) -> int | None:
     return int(bits) if bits else None
 
@@ -45,6 +55,7 @@ heap_option = click.option(
     metavar="HEAP",
     multiple=True,
     required=True,
+    callback=_tell_adapters,
     help="A zoo NAME, RECIPE.toml or STUDY:ID, or a foreign heap: lib:NAME, PATH.so, PATH.c, ADAPTER.toml, "
     "ADAPTER=PATH, RECIPE+FOREIGN. Repeat the flag for more.",
 )

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from heapwright.errors import HeapwrightError
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from heapwright.api import Fit, Replay
     from heapwright.explore.study import Study
     from heapwright.traces.trace import Trace
 
@@ -33,6 +36,12 @@ def print_rows(found: Sequence[DataclassInstance]) -> None:
     """Write one JSON array of what was found for each trace and heap; `error` stands only in what failed."""
     rows = map(dataclasses.asdict, found)
     print_json([{key: value for key, value in row.items() if key != "error" or value} for row in rows])
+
+
+def check_errors(found: Sequence[Replay | Fit]) -> None:
+    """Fail where every heap has failed; where one has not, the reasons stand in the others' rows."""
+    if all(one.error for one in found):
+        raise HeapwrightError("; ".join(dict.fromkeys(str(one.error) for one in found)))
 
 
 def written(trace: Trace, path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from heapwright.cli.options import (
     replayed_argument,
     word_size_option,
 )
-from heapwright.cli.output import json_option, print_rows
+from heapwright.cli.output import check_errors, json_option, print_rows
 
 
 @click.command()
@@ -41,12 +41,16 @@ def command(
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Run traces on heaps and print the metrics. Requests that a heap refuses are counted, and the replay goes on."""
+    """Run traces on heaps and print the metrics. Requests that a heap refuses are counted, and the replay goes on.
+
+    Foreign heaps are programs: what --heap names, and the adapter beside it, is compiled and run with your rights.
+    """
     from heapwright import api
 
     read = read_traces(traces, repair)
     found = api.replay(read, heaps, arena=arena, time=timed, fit=fitted, word_size=word_size, energy_table=energy_table)
     assert isinstance(found, list)
+    check_errors(found)
     if as_json:
         print_rows(found)
         return

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+_HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 _running: set[subprocess.Popen[Any]] = set()
 
 
@@ -17,22 +19,29 @@ def run_tool(
 ) -> subprocess.CompletedProcess[Any]:
     """Run a program to its end, with its own temporary files in `folder`, and capture what it prints.
 
-    `options` are those of `subprocess.Popen`.
-    Whatever interrupts us, or the time running out, kills it and its children; they have a session of their own for
-    that. Raises subprocess.TimeoutExpired.
+    `options` are those of `subprocess.Popen`. Whatever interrupts us, or the time running out, kills it and its
+    children; they have a session of their own for that. Raises subprocess.TimeoutExpired.
     """
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True, **options}
     if folder is not None:
         options["env"] = {**(options.get("env") or os.environ), "TMPDIR": str(folder)}
-    captured = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    with subprocess.Popen(command, start_new_session=True, **captured) as process:
-        _running.add(process)
+    process: subprocess.Popen[Any] | None = None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
         try:
-            output, errors = process.communicate(timeout=timeout)
-        except BaseException:
-            _kill(process)
-            raise
+            signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)  # an interruption waits until we know whom to kill
+            process = subprocess.Popen(command, **options)
+            _running.add(process)
         finally:
-            _running.discard(process)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        output, errors = process.communicate(timeout=timeout)
+    except BaseException:
+        if process is not None:
+            with process:
+                _kill(process)
+        raise
+    finally:
+        _running.discard(process)
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 

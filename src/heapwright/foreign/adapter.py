@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from heapwright.errors import HeapwrightError, unknown_key
+from heapwright.errors import ForeignHeapError, HeapwrightError, unknown_key
 from heapwright.files.shipped import toml_files, toml_text
 
 if sys.version_info >= (3, 11):
@@ -123,20 +123,26 @@ class Adapter(BaseModel):
 
     @classmethod
     def parse(cls, text: str, where: str) -> Adapter:
-        """Read TOML text; `where` leads every message. Raises HeapwrightError."""
+        """Read TOML text; `where` leads every message. Raises ForeignHeapError where it is no adapter."""
         try:
-            data = _extended(_data(text, where))
-            return cls.model_validate(_with_tuples(data))
+            return cls.model_validate(_with_tuples(_extended(tomllib.loads(text))))
+        except tomllib.TOMLDecodeError as error:
+            problem = f"not TOML: {error}"
         except ValidationError as error:
-            raise HeapwrightError(f"{where}: {_one_line(error)}") from None
+            problem = _one_line(error)
+        except HeapwrightError as error:
+            problem = f"extends {error}"
+        raise ForeignHeapError(f"{where}: {problem}")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Adapter:
-        """Read an adapter file. Raises HeapwrightError where it is missing or wrong."""
+        """Read an adapter file. Raises HeapwrightError where there is none, ForeignHeapError where it is wrong."""
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise HeapwrightError(f"{path}: cannot read the adapter: {error}") from None
+        except OSError as error:
+            raise HeapwrightError(f"{path}: cannot read the adapter: {error.strerror or error}") from None
+        except UnicodeDecodeError as error:
+            raise ForeignHeapError(f"{path}: not TOML: {error}") from None
         return cls.parse(text, str(path))
 
     @property
@@ -177,20 +183,12 @@ def is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
 
 
-def _data(text: str, where: str) -> dict[str, Any]:
-    try:
-        data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise HeapwrightError(f"{where}: not TOML: {error}") from None
-    return data
-
-
 def _extended(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of the ready-made adapter that this one extends, overridden; tables are merged."""
     base = data.get("extends")
     if not isinstance(base, str):
         return data
-    merged = _extended(_data(_text(base), base))
+    merged = _extended(tomllib.loads(_text(base)))
     for key, value in data.items():
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
             value = {**merged[key], **value}

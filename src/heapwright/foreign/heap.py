@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,10 @@ class ForeignHeap:
     word_size: WordSize = 32
     front: Recipe | None = None
     _programs: dict[tuple[str, ...], Path] = field(default_factory=dict, init=False, repr=False)
+    _ample: WeakKeyDictionary[Trace, Run] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
+    _served: WeakKeyDictionary[Trace, dict[int, bool]] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False
+    )
 
     @property
     def align(self) -> int:
@@ -172,16 +177,6 @@ class ForeignHeap:
         """Replay once, checked, in an arena of so many bytes. Raises ForeignHeapError."""
         return self._run(trace, arena, "replay", *([str(addresses)] if addresses else []))
 
-    def serves(self, trace: Trace, arena: int, seconds: int) -> bool:
-        """Whether the heap serves the trace in an arena of so many bytes, in so much time of the processor.
-
-        Where it does not, that may show in a refused request, a refused arena, a crash, or in that it does not compile.
-        """
-        try:
-            return not self._run(trace, arena, "serves", str(seconds)).failed
-        except ForeignHeapError:
-            return False
-
     def _run(self, trace: Trace, arena: int | None, mode: str, *more: str) -> Run:
         """Run the driver, see there, and read what it found."""
         program = self.program(arena)
@@ -225,10 +220,13 @@ class ForeignHeap:
     def ample_run(self, trace: Trace) -> Run:
         """Replay in an arena that is large enough to refuse nothing, if one up to the adapter's limit is.
 
-        Starts with four times what any allocator needs. Raises ForeignHeapError.
+        Starts with four times what any allocator needs. It is done once a trace. Raises ForeignHeapError.
         """
-        if not self.has_arena:
-            return self.run(trace, None)
+        if trace not in self._ample:
+            self._ample[trace] = self._find_ample(trace) if self.has_arena else self.run(trace, None)
+        return self._ample[trace]
+
+    def _find_ample(self, trace: Trace) -> Run:
         most = self.adapter.max_arena // self.unit * self.unit
         least = max(LEAST_AMPLE, self.adapter.min_arena, 4 * trace.lower_bound(self.align))
         bytes_ = min(1 << (least - 1).bit_length(), most)
@@ -241,22 +239,23 @@ class ForeignHeap:
             found = larger
         return found
 
-    def smallest_arena(self, trace: Trace, ample: Run, step: int | None = None) -> int | None:
-        """Smallest arena in bytes that serves the whole trace, found as for a recipe; None where none does.
+    def _server(self, trace: Trace) -> Callable[[int], bool]:
+        """What tells whether an arena of so many bytes serves the trace; each is tried once, and none for long.
 
-        `ample` is the run of `ample_run`; `step` rounds up to a multiple.
+        That one does not may show in a refused request, a refused arena, a crash, or in that it does not compile.
         """
-        if not self.has_arena or ample.failed or ample.arena is None:
-            return None
-        low = max(trace.lower_bound(self.align), self.adapter.min_arena)
-        steps = COMPILED_STEPS if self.adapter.is_sized else fit_steps(trace)
-        guess = ample.footprint or low
-        return smallest_arena(self._server(trace, ample), low, guess, step or self.unit, ample.arena, steps)
+        seconds = 1 + math.ceil(PATIENCE * self.ample_run(trace).seconds)
+        found = self._served.setdefault(trace, {})
 
-    def _server(self, trace: Trace, ample: Run) -> Callable[[int], bool]:
-        """What tells whether an arena of some size serves the trace; a heap that hangs there is not waited for long."""
-        seconds = 1 + math.ceil(PATIENCE * ample.seconds)
-        return lambda arena: self.serves(trace, arena, seconds)
+        def serves(arena: int) -> bool:
+            if arena not in found:
+                try:
+                    found[arena] = not self._run(trace, arena, "serves", str(seconds)).failed
+                except ForeignHeapError:
+                    found[arena] = False
+            return found[arena]
+
+        return serves
 
     # ---- what a caller asks for ------------------------------------------------------------------------------------
 
@@ -275,27 +274,33 @@ class ForeignHeap:
         run = self.run(trace, arena) if bounded else self.ample_run(trace)
         metrics = _metrics(trace, self, run, arena if bounded else None)
         if fit:
-            metrics["smallest_arena_bytes"] = self.smallest_arena(trace, self.ample_run(trace) if bounded else run)
+            metrics["smallest_arena_bytes"] = self.fit(trace)
         return metrics
 
     def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
         """Smallest arena in bytes that serves the whole trace; None where none does, or the heap has no arena.
 
-        Raises ForeignHeapError where the heap cannot be built, or fails even in an ample arena.
+        It is found as for a recipe; `step` rounds up to a multiple. Raises ForeignHeapError where the heap cannot be
+        built, or fails even in an ample arena.
         """
-        return self.smallest_arena(trace, self.ample_run(trace), step)
+        ample = self.ample_run(trace)
+        if ample.failed or ample.arena is None:
+            return None
+        low = max(trace.lower_bound(self.align), self.adapter.min_arena)
+        steps = COMPILED_STEPS if self.adapter.is_sized else fit_steps(trace)
+        guess = ample.footprint or low
+        return smallest_arena(self._server(trace), low, guess, step or self.unit, ample.arena, steps)
 
     def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
         """The least arena such that it and every larger one tried serve the whole trace; None as for `fit`.
 
         Each arena is a run of a process, or even a compile, so `SAFE_TRIES` or `COMPILED_SAFE_TRIES` are tried.
         """
-        ample = self.ample_run(trace)
-        smallest = self.smallest_arena(trace, ample, step)
+        smallest = self.fit(trace, step=step)
         if smallest is None:
             return None
         tries = COMPILED_SAFE_TRIES if self.adapter.is_sized else SAFE_TRIES
-        return search(self._server(trace, ample), smallest, step or self.unit, self.adapter.max_arena, tries)
+        return search(self._server(trace), smallest, step or self.unit, self.adapter.max_arena, tries)
 
     @property
     def reach_bytes(self) -> int | None:

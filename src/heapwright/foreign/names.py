@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.foreign import adapter as adapters
 from heapwright.foreign.adapter import Adapter, WordSize
 from heapwright.foreign.heap import ForeignHeap
@@ -42,10 +42,15 @@ def library(name: str, text: str, word_size: WordSize | None) -> ForeignHeap:
     return ForeignHeap(adapter, Path(), text, (), adapter.library, word_size or adapter.word_size)
 
 
+def adapter_beside(path: Path) -> Path:
+    """Where the adapter of the same stem would be."""
+    stem = _SHARED_OBJECT.sub("", path.name) if _SHARED_OBJECT.search(path.name) else path.stem
+    return path.with_name(f"{stem}.toml")
+
+
 def beside(path: Path) -> Adapter:
     """The adapter of the same stem; a shared object may do without one."""
-    stem = _SHARED_OBJECT.sub("", path.name) if _SHARED_OBJECT.search(path.name) else path.stem
-    beside = path.with_name(f"{stem}.toml")
+    beside = adapter_beside(path)
     if beside.is_file():
         return Adapter.load(beside)
     if path.suffix == ".c":
@@ -60,7 +65,10 @@ def _names_file(adapter: Adapter, name: str) -> bool:
 
 
 def at_place(adapter: Adapter, place: Path, label: str, word_size: WordSize | None) -> ForeignHeap:
-    """The heap of an adapter whose paths are relative to `place`, or which is that file."""
+    """The heap of an adapter whose paths are relative to `place`, or which is that file.
+
+    Raises HeapwrightError where nothing is there, ForeignHeapError where what is there is not what the adapter says.
+    """
     place = place.expanduser()
     if not place.exists():
         raise HeapwrightError(
@@ -78,7 +86,7 @@ def at_place(adapter: Adapter, place: Path, label: str, word_size: WordSize | No
         sources = [place, *sources[1:]]
     for source in sources:
         if not source.is_file():
-            raise HeapwrightError(
+            raise ForeignHeapError(
                 f"{label}: {source} is missing; {adapter.source or 'the adapter lists it as a source'}"
             )
     return ForeignHeap(adapter, root, label, tuple(sources), adapter.library, word_size or adapter.word_size)
@@ -90,7 +98,7 @@ def _library_path(adapter: Adapter, root: Path) -> str:
         return ""
     path = root / adapter.library
     if not path.is_file():
-        raise HeapwrightError(f"{path}: the adapter's library is missing")
+        raise ForeignHeapError(f"{path}: the adapter's library is missing")
     return str(path)
 
 
@@ -102,4 +110,4 @@ def _elf_word_size(path: Path) -> WordSize:
         with path.open("rb") as file:
             return 64 if ELFFile(file).elfclass == 64 else 32
     except ELFError:
-        raise HeapwrightError(f"{path}: not a shared object of this system (no ELF file)") from None
+        raise ForeignHeapError(f"{path}: not a shared object of this system (no ELF file, or a damaged one)") from None

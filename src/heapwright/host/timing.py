@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import run_tool
 from heapwright.host.calls import STDIN, calls_file
@@ -65,6 +65,14 @@ def find_compiler(what: str) -> str:
     if shutil.which(compiler) is None:
         raise HeapwrightError(f"{compiler}: no such C compiler, and {what} needs one: install gcc or clang, or set CC")
     return compiler
+
+
+class ProgramError(HeapwrightError):
+    """A compiled driver failed; `program` is its name among those that were measured."""
+
+    def __init__(self, program: str, problem: str) -> None:
+        super().__init__(f"{program}: {problem}")
+        self.program = program
 
 
 class Bench:
@@ -125,11 +133,11 @@ class Bench:
     def measure(
         self, programs: Mapping[str, Program], trace: Trace, rounds: int = ROUNDS, passes: int = PASSES
     ) -> dict[str, float]:
-        """Median nanoseconds of CPU time a call, by program, over interleaved rounds."""
+        """Median nanoseconds of CPU time a call, by program, over interleaved rounds. Raises ProgramError."""
         times: dict[str, list[int]] = {name: [] for name in programs}
         for _ in range(rounds):
             for name, program in programs.items():
-                times[name] += self._run(program, trace, passes)
+                times[name] += [int(line) for line in self._output(name, program, trace, passes).split()]
         return {name: statistics.median(found) / max(len(trace), 1) for name, found in times.items()}
 
     def ticks(
@@ -137,27 +145,24 @@ class Bench:
     ) -> dict[str, NDArray[np.float64]]:
         """Ticks of the processor's time-stamp counter in each call: float64[calls] by program, the median over passes.
 
-        The programs are compiled with TICKS among their defines. What counting takes is taken off. Raises
-        HeapwrightError where a program fails.
+        The programs are compiled with TICKS among their defines. What counting takes is taken off. Raises ProgramError.
         """
         found = {}
         for name, program in programs.items():
-            counted = np.frombuffer(self._output(program, trace, passes), np.uint32)
+            counted = np.frombuffer(self._output(name, program, trace, passes), np.uint32)
             found[name] = np.median(counted.reshape(passes, len(trace)), axis=0)
         return found
 
-    def _run(self, program: Program, trace: Trace, passes: int) -> list[int]:
-        return [int(line) for line in self._output(program, trace, passes).split()]
-
-    def _output(self, program: Program, trace: Trace, passes: int) -> bytes:
+    def _output(self, name: str, program: Program, trace: Trace, passes: int) -> bytes:
         environment = {**os.environ, "LD_PRELOAD": program.preload} if program.preload else None
         command = [str(program.path), STDIN, str(passes), *program.arguments]
         try:
             done = run_tool(command, timeout=program.time_limit, env=environment, stdin=calls_file(trace))
         except subprocess.TimeoutExpired:
-            raise HeapwrightError(f"the timing driver took more than {program.time_limit:.3g} s") from None
+            raise ProgramError(name, f"gave no answer within {program.time_limit:.3g} s, while it was timed") from None
         if done.returncode:
-            raise HeapwrightError(f"the timing driver failed: {done.stderr.decode().strip() or done.returncode}")
+            problem = done.stderr.decode(errors="replace").strip()[:500] or f"exit code {done.returncode}"
+            raise ProgramError(name, f"failed while it was timed: {problem}")
         output: bytes = done.stdout
         return output
 
@@ -169,10 +174,27 @@ class Timed(Protocol):
         """The program for an arena of so many bytes; None is ample."""
 
 
-def time_heaps(trace: Trace, heaps: Mapping[str, Timed], arena: int | None = None) -> dict[str, float]:
-    """CPU nanoseconds a call of every heap on this host, measured in turn, the median of repeated passes."""
+def time_heaps(
+    trace: Trace, heaps: Mapping[str, Timed], arena: int | None = None
+) -> dict[str, float | ForeignHeapError | ProgramError]:
+    """CPU nanoseconds a call of every heap on this host, measured in turn, the median of repeated passes.
+
+    A heap that fails has the error in its place.
+    """
+    failed: dict[str, ForeignHeapError | ProgramError] = {}
+    programs: dict[str, Program] = {}
     with Bench() as bench:
-        return bench.measure({name: heap.timed_program(bench, trace, arena) for name, heap in heaps.items()}, trace)
+        for name, heap in heaps.items():
+            try:
+                programs[name] = heap.timed_program(bench, trace, arena)
+            except ForeignHeapError as error:
+                failed[name] = error
+        while True:
+            try:
+                return {**bench.measure(programs, trace), **failed}
+            except ProgramError as error:
+                failed[error.program] = error
+                del programs[error.program]
 
 
 def ns_per_event(trace: Trace, recipe: Recipe) -> float:
