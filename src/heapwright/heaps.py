@@ -171,8 +171,10 @@ def picked_up(text: str) -> list[tuple[Path, Path]]:
     name = parse(text)
     if name.kind == "front":
         return picked_up(name.second)
+    if name.kind != "file":
+        return []
     adapter = foreign_names.adapter_beside(Path(name.first))
-    return [(adapter, Path(name.first))] if name.kind == "file" and adapter.is_file() else []
+    return [(adapter, Path(name.first))] if adapter.is_file() else []
 
 
 def resolve_recipe(text: str) -> Recipe:

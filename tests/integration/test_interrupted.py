@@ -82,7 +82,7 @@ MEASURED = ["measure", "tlsf", "calls.parquet", "--compiler", "gcc"]
     [
         (signal.SIGTERM, 143, ""),
         (signal.SIGHUP, 129, ""),
-        (signal.SIGINT, 1, "\nheapwright: interrupted; what was finished is kept\n"),
+        (signal.SIGINT, 1, "heapwright: interrupted; what was finished is kept\n"),
     ],
     ids=["SIGTERM", "SIGHUP", "SIGINT"],
 )

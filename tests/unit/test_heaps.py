@@ -1,33 +1,75 @@
-"""Names of heaps: how a text is taken apart."""
+"""Names of heaps: what each kind of name means, whatever signs the paths in it have."""
 
 from pathlib import Path
 
 import pytest
 
-from heapwright.heaps import Name, is_heap, parse
+from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.heaps import Name, find, is_heap, parse, resolve
+
+FILES = {
+    "recipe.toml": '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [4]\n',
+    "adapter.toml": 'style = "libc"\nsources = ["heap.c"]\n',
+    "heap.c": "",
+    "a+b/heap.c": "",
+    "a+b/adapter.toml": 'style = "libc"\nsources = ["heap.c"]\n',
+    "a+b/libx.so": "",
+    "my+front.toml": '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [4]\n',
+    "x=y.c": "",
+}
+
+NAMES = {
+    "tlsf": Name("zoo", "tlsf"),
+    "no-such-heap": Name("zoo", "no-such-heap"),
+    "recipe.toml": Name("recipe", "recipe.toml"),
+    "missing.toml": Name("recipe", "missing.toml"),
+    "my+front.toml": Name("recipe", "my+front.toml"),
+    "app.duckdb:a882": Name("study", "app.duckdb", "a882"),
+    "lib:glibc": Name("library", "glibc"),
+    "lib:a+b": Name("library", "a+b"),
+    "heap.c": Name("file", "heap.c"),
+    "missing.c": Name("file", "missing.c"),
+    "x=y.c": Name("file", "x=y.c"),
+    "libheap.so": Name("file", "libheap.so"),
+    "libheap.so.1.2": Name("file", "libheap.so.1.2"),
+    "a+b/heap.c": Name("file", "a+b/heap.c"),
+    "no/a+b/heap.c": Name("file", "no/a+b/heap.c"),
+    "adapter.toml": Name("adapter", "adapter.toml"),
+    "a+b/adapter.toml": Name("adapter", "a+b/adapter.toml"),
+    "tlsf=src": Name("sources", "src", "tlsf"),
+    "tlsf=a+b/heap.c": Name("sources", "a+b/heap.c", "tlsf"),
+    "tlsf=no/a+b/tlsf.c": Name("sources", "no/a+b/tlsf.c", "tlsf"),
+    "tlsf=a=b": Name("sources", "a=b", "tlsf"),
+    "tlsf=a+lib:glibc": Name("sources", "a+lib:glibc", "tlsf"),
+    "own.toml=src/heap.c": Name("sources", "src/heap.c", "own.toml"),
+    "adapter.toml=a+b": Name("sources", "a+b", "adapter.toml"),
+    "a+b/adapter.toml=a+b/heap.c": Name("sources", "a+b/heap.c", "a+b/adapter.toml"),
+    "kingsley+lib:glibc": Name("front", "kingsley", "lib:glibc"),
+    "recipe.toml+lib:glibc": Name("front", "recipe.toml", "lib:glibc"),
+    "my+front.toml+lib:glibc": Name("front", "my+front.toml", "lib:glibc"),
+    "app.duckdb:a8+lib:glibc": Name("front", "app.duckdb:a8", "lib:glibc"),
+    "recipe.toml+heap.c": Name("front", "recipe.toml", "heap.c"),
+    "recipe.toml+a+b/libx.so": Name("front", "recipe.toml", "a+b/libx.so"),
+    "recipe.toml+adapter.toml": Name("front", "recipe.toml", "adapter.toml"),
+    "tlsf+tlsf=src": Name("front", "tlsf", "tlsf=src"),
+    "recipe.toml+tlsf=a+b": Name("front", "recipe.toml", "tlsf=a+b"),
+    "recipe.toml+a+b/adapter.toml=a+b": Name("front", "recipe.toml", "a+b/adapter.toml=a+b"),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("tlsf", Name("zoo", "tlsf")),
-        ("mine.toml", Name("recipe", "mine.toml")),
-        ("s.duckdb:ab12", Name("study", "s.duckdb", "ab12")),
-        ("lib:glibc", Name("library", "glibc")),
-        ("heap.c", Name("file", "heap.c")),
-        ("libheap.so.1", Name("file", "libheap.so.1")),
-        ("tlsf=src/tlsf", Name("sources", "src/tlsf", "tlsf")),
-        ("own.toml=src/heap.c", Name("sources", "src/heap.c", "own.toml")),
-        ("mine.toml+lib:glibc", Name("front", "mine.toml", "lib:glibc")),
-        ("tlsf+tlsf=src", Name("front", "tlsf", "tlsf=src")),
-        # a path may hold what takes names apart elsewhere
-        ("tlsf=src/c++/tlsf", Name("sources", "src/c++/tlsf", "tlsf")),
-        ("tlsf=a+lib:glibc", Name("sources", "a+lib:glibc", "tlsf")),
-        ("tlsf=a=b", Name("sources", "a=b", "tlsf")),
-    ],
-)
-def test_a_name_is_taken_apart(text: str, name: Name) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("text", "name"), NAMES.items())
+def test_a_name_is_taken_apart(text: str, name: Name, folder: Path) -> None:
     assert parse(text) == name
+    assert name.is_recipe == (name.kind in ("zoo", "recipe", "study"))
 
 
 def test_what_lies_there_is_a_file_whatever_its_name(tmp_path: Path) -> None:
@@ -43,3 +85,25 @@ def test_a_heap_is_told_from_a_trace(tmp_path: Path) -> None:
     trace.touch()
     for name in ("nosuch", str(tmp_path / "nosuch"), str(trace)):
         assert not is_heap(name), name
+
+
+@pytest.mark.parametrize(
+    "text", ["heap.c=nowhere", "missing.c", "tlsf=nowhere", "lib:nosuch", "no-such-heap", "no.toml=."]
+)
+def test_what_nothing_has_as_its_name_is_not_put_off(text: str, folder: Path) -> None:
+    with pytest.raises(HeapwrightError) as found:
+        find(text)
+    assert not isinstance(found.value, ForeignHeapError)
+
+
+@pytest.mark.parametrize("text", ["a+b/libx.so", "tlsf=a+b", "wrong.toml", "recipe.toml+wrong.toml"])
+def test_what_is_there_and_cannot_be_used_says_so_when_it_is_used(text: str, folder: Path) -> None:
+    (folder / "wrong.toml").write_text('style = "libc"\nalign = 12\n')
+    with pytest.raises(ForeignHeapError) as strict:
+        resolve(text)
+    heap = find(text)
+    assert heap.label == text
+    for ask in (heap.replay, heap.fit, heap.safe_arena):
+        with pytest.raises(ForeignHeapError) as put_off:
+            ask(None)  # type: ignore[arg-type]
+        assert str(put_off.value) == str(strict.value)

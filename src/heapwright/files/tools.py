@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-_HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _running: set[subprocess.Popen[Any]] = set()
 
@@ -26,14 +28,10 @@ def run_tool(
     if folder is not None:
         options["env"] = {**(options.get("env") or os.environ), "TMPDIR": str(folder)}
     process: subprocess.Popen[Any] | None = None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)  # an interruption waits until we know whom to kill
+        with _interruptions_held():
             process = subprocess.Popen(command, **options)
             _running.add(process)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         output, errors = process.communicate(timeout=timeout)
     except BaseException:
         if process is not None:
@@ -49,6 +47,28 @@ def kill_tools() -> None:
     """Kill what `run_tool` is waiting for, in any thread."""
     for process in list(_running):
         _kill(process)
+
+
+@contextlib.contextmanager
+def _interruptions_held() -> Iterator[None]:
+    """Let signals wait, so that none falls between the start of a process and our knowing whom to kill.
+
+    Blocking them would not do: the system hands a signal to any thread, and Python then to this one.
+    """
+    held: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in _INTERRUPTIONS}
+        before = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in before:
+            signal.signal(number, lambda number, frame: held.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for one in held:
+            signal.raise_signal(one)
 
 
 def _kill(process: subprocess.Popen[Any]) -> None:
