@@ -403,7 +403,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, output: str) -> None:
 
 def test_a_folder_in_a_files_way(tmp_path: Path) -> None:
     (tmp_path / "app_heap.c").mkdir()
-    expect_one_line(command(tmp_path, "tlsf", "-o", "."), "app_heap.c", "directory")
+    expect_one_line(command(tmp_path, "tlsf", "-o", "."), "app_heap.c", "is a folder")
     assert contents(tmp_path) == {}
 
 
@@ -411,7 +411,8 @@ def test_a_folder_in_a_files_way(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: int) -> None:
     assert command(tmp_path, "tlsf", "-o", ".").returncode == 0
     before = contents(tmp_path)
-    expect_one_line(command(tmp_path, "drr-proposed", "-o", ".", limit=limit), "cannot write", "File too large")
+    expect_one_line(command(tmp_path, "drr-proposed", "-o", ".", limit=limit), "app_heap.c", "File too large")
+    expect_one_line(command(tmp_path, "tlsf", "-o", "a/b", limit=limit), "a/b/app_heap.c", "File too large")
     assert contents(tmp_path) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(before)
 

@@ -137,13 +137,14 @@ def copies(
     What each kind changes and keeps: docs/traces.md. How well each foretells another recording: docs/robustness.md.
     """
     from heapwright import api
+    from heapwright.files.writing import making
 
     (trace,) = read_traces([path], repair)
-    output.mkdir(parents=True, exist_ok=True)
     traces = []
-    for copy in api.copies(trace, count, kinds=kinds or None, seed=seed):
-        traces.append((copy, output / f"{copy.name}.parquet"))
-        copy.write(traces[-1][1])
+    with making(output):
+        for copy in api.copies(trace, count, kinds=kinds or None, seed=seed):
+            traces.append((copy, output / f"{copy.name}.parquet"))
+            copy.write(traces[-1][1])
     _tell(traces, as_json)
 
 

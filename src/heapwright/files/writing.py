@@ -1,11 +1,12 @@
-"""Writing a file whole or not at all."""
+"""Writing files whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from heapwright.errors import HeapwrightError
@@ -15,36 +16,91 @@ from heapwright.errors import HeapwrightError
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary file beside `path` that takes its place if all goes well, and is removed if not.
 
-    Raises HeapwrightError where `path` is a folder or a device, OSError where its folder takes no file.
+    Raises HeapwrightError where `path` is a folder or a device, or no file can be written there.
     """
     temporary = _new_file_beside(path)
     try:
         yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        error.filename = str(path)
-        raise
+        with _naming(path):
+            os.replace(temporary, path)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file, all of it or nothing; raises HeapwrightError as `replacing`, and where the disk is full."""
+    with replacing(path) as temporary, _naming(path):
+        temporary.write_text(text, encoding="utf-8")
+
+
 def check_writable(path: Path) -> None:
     """Raise HeapwrightError now, not after long work, where no file can be written under this name."""
+    _new_file_beside(path).unlink()
+
+
+@contextlib.contextmanager
+def making(folder: Path) -> Iterator[None]:
+    """Make a folder, and those above it that are missing; if something then fails, remove those that stayed empty.
+
+    Raises HeapwrightError where it cannot be made or is none.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
-        _new_file_beside(path).unlink()
-    except OSError as error:
-        raise HeapwrightError(f"{path}: cannot be written: {error.strerror}; name a file in another folder") from error
+        with _naming(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for one in missing:
+            with contextlib.suppress(OSError):
+                one.rmdir()
+        raise
+
+
+@contextlib.contextmanager
+def filling(folder: Path) -> Iterator[Callable[[str, str | bytes], Path]]:
+    """Give a function that writes a file of a name into `folder`, made where it is missing, and returns its path.
+
+    The files take their places together if all goes well; if not, the folder is as it was. Raises HeapwrightError as
+    `making`, or where a file cannot be written.
+    """
+    written: set[str] = set()
+    with making(folder), _aside(folder) as aside:
+
+        def put(name: str, content: str | bytes) -> Path:
+            place = folder / name
+            if place.is_dir():
+                raise HeapwrightError(f"{place}: cannot be written: is a folder; name another one around it")
+            with _naming(place):
+                Path(aside, name).write_bytes(content.encode() if isinstance(content, str) else content)
+            written.add(name)
+            return place
+
+        yield put
+        for name in sorted(written):
+            with _naming(folder / name):
+                os.replace(Path(aside, name), folder / name)
+
+
+def _aside(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    with _naming(folder):
+        return tempfile.TemporaryDirectory(prefix=".heapwright-", dir=folder)
 
 
 def _new_file_beside(path: Path) -> Path:
-    if path.exists() and not path.is_file():
-        hint = "is a folder; name a file in it" if path.is_dir() else "is a device; name a file"
-        raise HeapwrightError(f"{path}: cannot be written: {hint}")
-    temporary = path.with_name(f".heapwright-{uuid.uuid4().hex}.tmp")
-    try:
+    with _naming(path):
+        if path.exists() and not path.is_file():
+            hint = "is a folder; name a file in it" if path.is_dir() else "is a device; name a file"
+            raise HeapwrightError(f"{path}: cannot be written: {hint}")
+        temporary = path.with_name(f".heapwright-{uuid.uuid4().hex}.tmp")
         temporary.touch(exist_ok=False)
-    except OSError as error:
-        error.filename = str(path)
-        raise
     return temporary
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise HeapwrightError(f"{path}: cannot be written: {reason}; name a file in another folder") from error

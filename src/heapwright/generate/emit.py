@@ -6,9 +6,7 @@ what ships. The header's declarations and their comments come from csrc/heapwrig
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.version import __version__
+from heapwright.files.writing import filling
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -140,23 +139,15 @@ def generate(
 ) -> list[Path]:
     """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
 
-    Files take their places once all are written: a full disk leaves what was there. Raises HeapwrightError where it
-    cannot write.
+    Files take their places once all are written: a full disk leaves what was there, and no new folder. Raises
+    HeapwrightError where it cannot write.
     """
     files = generated_files(recipe, prefix, tuned_for, metrics)
     directory = Path(directory)
     if directory.exists() and not directory.is_dir():
         raise HeapwrightError(f"{directory}: is no folder; name one", parameter="output")
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=directory, prefix=f".{prefix}_heap.") as aside:
-            for name, text in files.items():
-                Path(aside, name).write_text(text, encoding="utf-8")
-            for name in files:
-                os.replace(Path(aside, name), directory / name)
-    except OSError as error:
-        raise HeapwrightError(f"{directory}: cannot write {', '.join(files)}: {error.strerror or error}") from None
-    return [directory / name for name in files]
+    with filling(directory) as put:
+        return [put(name, text) for name, text in files.items()]
 
 
 def _in_comment(text: str) -> str:

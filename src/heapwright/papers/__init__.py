@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.writing import making
 from heapwright.traffic.packets import PacketTable
 
 PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
@@ -33,13 +34,13 @@ def reproduce(
     """
     if what != "all" and what not in PAGES:
         raise HeapwrightError(f"{what}: cannot be reproduced; valid: {', '.join(PAGES)}, all")
-    output.mkdir(parents=True, exist_ok=True)
     pages: list[str] = []
     claims: list[dict[str, Any]] = []
-    for name in PAGES if what == "all" else (what,):
-        page = importlib.import_module(f"heapwright.papers.{name}").page(packets, progress)
-        pages += [str(path) for path in page.write(output)]
-        claims += [asdict(claim) for claim in page.claims]
+    with making(output):
+        for name in PAGES if what == "all" else (what,):
+            page = importlib.import_module(f"heapwright.papers.{name}").page(packets, progress)
+            pages += [str(path) for path in page.write(output)]
+            claims += [asdict(claim) for claim in page.claims]
     return {"pages": pages, "claims": claims}
 
 

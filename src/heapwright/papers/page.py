@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.files.writing import replacing
+from heapwright.files.writing import filling
 
 if TYPE_CHECKING:
     from heapwright.report.figure import Figure
@@ -62,18 +62,16 @@ class Page:
         self.claims.append(Claim(self.paper, claim, paper_value, our_value, holds))
 
     def write(self, folder: Path) -> list[Path]:
-        """Write NAME.md, NAME.html and each figure as PNG and SVG into `folder`; returns the two pages.
+        """Write NAME.md, NAME.html and each figure as PNG and SVG into `folder`, all or none; returns the two pages.
 
-        Raises HeapwrightError where a figure cannot be drawn, OSError where a file cannot be written.
+        Raises HeapwrightError where a figure cannot be drawn or a file cannot be written.
         """
-        for figure in self._figures:
-            figure.save(folder)
         markdown = "\n\n".join([f"# {self.title}", *self._parts, *self._claims()]) + "\n"
-        pages = [folder / f"{self.name}.md", folder / f"{self.name}.html"]
-        for page, content in zip(pages, (markdown, _html(self.title, markdown)), strict=True):
-            with replacing(page) as temporary:
-                temporary.write_text(content, encoding="utf-8")
-        return pages
+        with filling(folder) as put:
+            for figure in self._figures:
+                for name, content in figure.files().items():
+                    put(name, content)
+            return [put(f"{self.name}.md", markdown), put(f"{self.name}.html", _html(self.title, markdown))]
 
     def _claims(self) -> list[str]:
         if not self.claims:

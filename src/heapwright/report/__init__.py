@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
-from heapwright.files.writing import replacing
+from heapwright.files.writing import check_writable, filling, write_text
 
 if TYPE_CHECKING:
     from heapwright.report.page import Content
@@ -27,21 +27,22 @@ def write_report(
     of it); by default a study's balanced pick and the best of the zoo, and the zoo's victim-bins for a trace.
     `plots`: None for no files besides the page.
 
-    Returns the files written, the page first. The page is written last and whole or not at all. Raises
-    HeapwrightError where `source` is neither, or a heap has no such name; OSError where a file cannot be written.
+    Returns the files written, the page first: all of them, or none where one fails. Raises HeapwrightError where
+    `source` is neither, a heap has no such name, or a file cannot be written; OSError where `source` cannot be read.
     """
     from heapwright.report.page import render
 
     source, output = Path(source), Path(output)
     if not output.parent.is_dir():
         raise HeapwrightError(f"{output}: there is no folder {output.parent} to write the page to")
+    check_writable(output)
     content = _content(source, heaps)
-    written = []
-    if plots is not None:
-        folder = Path(plots)
-        folder.mkdir(parents=True, exist_ok=True)
-        written = [path for figure in content.figures() for path in figure.save(folder)]
-    _write_whole(output, render(content))
+    if plots is None:
+        write_text(output, render(content))
+        return [output]
+    with filling(Path(plots)) as put:
+        written = [put(name, file) for figure in content.figures() for name, file in figure.files().items()]
+        write_text(output, render(content))
     return [output, *written]
 
 
@@ -61,8 +62,3 @@ def _content(source: Path, heaps: Sequence[str]) -> Content:
     raise HeapwrightError(
         f"{source}: neither a study nor a trace; heapwright explore makes one, heapwright record the other"
     )
-
-
-def _write_whole(path: Path, text: str) -> None:
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")

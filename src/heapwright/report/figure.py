@@ -9,7 +9,6 @@ import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -52,23 +51,19 @@ class Figure:
         """The Vega-Lite specification for the page, without title and `datasets`, which the page adds."""
         return self._spec("container")
 
-    def save(self, folder: Path) -> list[Path]:
-        """Write `name`.png and `name`.svg into `folder`, with title and note; returns both paths.
-
-        Raises HeapwrightError where the plot cannot be drawn, OSError where a file cannot be written.
-        """
+    def files(self) -> dict[str, str | bytes]:
+        """The plot as `name`.png and `name`.svg, with its words; raises HeapwrightError where it cannot be drawn."""
         import vl_convert
 
         spec = json.dumps(self.whole_spec())
-        png, svg = folder / f"{self.name}.png", folder / f"{self.name}.svg"
         try:
             picture, drawing = vl_convert.vegalite_to_png(spec, scale=2), vl_convert.vegalite_to_svg(spec)
         except ValueError as error:
-            raise HeapwrightError(f"{png}: the plot cannot be drawn: {error}") from error
+            raise HeapwrightError(f"{self.name}: the plot cannot be drawn: {error}") from error
         # Without transparency and well compressed it is a fifth of the size.
-        Image.open(io.BytesIO(picture)).convert("RGB").save(png, optimize=True)
-        svg.write_text(drawing, encoding="utf-8")
-        return [png, svg]
+        png = io.BytesIO()
+        Image.open(io.BytesIO(picture)).convert("RGB").save(png, "PNG", optimize=True)
+        return {f"{self.name}.png": png.getvalue(), f"{self.name}.svg": drawing}
 
     def whole_spec(self) -> dict[str, Any]:
         """The Vega-Lite specification with title, note and data, `width` pixels wide."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heapwright.files.version import __version__
+from heapwright.files.names import LONGEST, shortened
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import plots
@@ -96,8 +97,8 @@ def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
 
 
 def slug(text: str) -> str:
-    """A name as part of a file's name and of an anchor in the page."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
+    """A name as part of a file's name and of an anchor in the page; two of them fit into one."""
+    return shortened(re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed", LONGEST // 3)
 
 
 def percent(share: float | None) -> str:

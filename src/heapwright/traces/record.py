@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
 from heapwright.files.version import __version__
+from heapwright.files.names import shortened
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -360,7 +361,8 @@ def _convert(image: _Image, output: Path, *, first: bool) -> Recorded:
     recording_ns = _record_ns(records) * len(records) + float(image.header["growing_ns"])
     columns, notes = _history(records)
     calls = len(columns["op"])
-    path = output if first else output.with_name(f"{output.stem}.{image.name_part}{output.suffix}")
+    beside = shortened(output.stem, ending=f".{image.name_part}{output.suffix}")
+    path = output if first else output.with_name(beside)
     trace = Trace.from_columns(
         **columns,
         name=path.stem,
