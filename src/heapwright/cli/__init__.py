@@ -11,6 +11,7 @@ import threading
 import click
 
 from heapwright.cli.group import Group
+from heapwright.cli.output import note
 from heapwright.errors import HeapwrightError
 from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
@@ -114,5 +115,5 @@ def _run_in_order() -> None:
 
 
 def _fail(message: str) -> None:
-    click.echo("heapwright: " + " ".join(message.split()), err=True)
+    note(" ".join(message.split()))
     sys.exit(1)

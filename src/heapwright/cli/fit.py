@@ -15,6 +15,7 @@ from heapwright.cli.options import (
     word_size_option,
 )
 from heapwright.cli.output import check_errors, json_option, print_rows
+from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.api import Fit
@@ -66,7 +67,7 @@ def command(
     print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
     for fit in found:
         if fit.error:
-            click.echo(f"No arena: {fit.error}")
+            click.echo(printable(f"No arena: {fit.error}"))
 
 
 def _how_sure(fit: Fit) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
+
+
+LONGEST_LINE = 4000
 
 
 def print_json(value: Any) -> None:
@@ -58,12 +62,13 @@ def written(trace: Trace, path: Path) -> dict[str, Any]:
 def print_written(trace: Trace, path: Path) -> None:
     """Tell people the same, in a line."""
     peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
-    click.echo(f"{path}: {len(trace):,} calls, {peak}")
+    click.echo(printable(f"{path}: {len(trace):,} calls, {peak}"))
 
 
 def note(text: str) -> None:
-    """Tell something beside the result, or how far it is: a line on stderr."""
-    click.echo(f"heapwright: {text}", err=True)
+    """Tell something beside the result, or how far it is: a line on stderr, cut where it quotes a huge name."""
+    shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}..."
+    click.echo(f"heapwright: {printable(shown)}", err=True)
 
 
 def note_partial(study: Study) -> None:

@@ -9,6 +9,7 @@ import click
 
 from heapwright.cli.options import OBJECTIVES, objectives_option
 from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.files.names import printable
 
 
 @click.command(epilog=OBJECTIVES)
@@ -41,7 +42,7 @@ def command(
 
             (one,) = chosen
             print_metrics("Metrics over all traces", {one.label: one.metrics})
-            click.echo(f"# {study.path}:{one.id}\n{study.recipe(one.id).to_toml()}", nl=False)
+            click.echo(f"# {printable(str(study.path))}:{one.id}\n{study.recipe(one.id).to_toml()}", nl=False)
         else:
             from heapwright.cli.tables import print_front
 

@@ -9,6 +9,7 @@ import click
 
 from heapwright.cli.options import repair_option
 from heapwright.cli.output import json_option, note, print_json
+from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,11 +50,17 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
 def _show_packets(console: Console, result: dict[str, Any]) -> None:
     seconds, flows = _time(result["seconds"]), result["flows"]
     synthetic = ", synthetic" if result["synthetic"] else ""
-    console.print(f"[bold]{result['name']}[/]: {result['packets']:,} packets, {seconds}, {flows:,} flows{synthetic}")
+    console.print(f"{_name(result)}: {result['packets']:,} packets, {seconds}, {flows:,} flows{synthetic}")
     console.print(f"{result['bytes']:,} B ({result['size_column']})")
     _show_sizes(console, result, "packets")
     _show_stability(console, result["stability"])
     _show_arrivals(console, result["burstiness"])
+
+
+def _name(result: dict[str, Any]) -> str:
+    from rich.markup import escape
+
+    return f"[bold]{escape(printable(result['name']))}[/]"
 
 
 def _show_stability(console: Console, stability: list[dict[str, Any]]) -> None:
@@ -87,7 +94,7 @@ def _show_trace(console: Console, result: dict[str, Any]) -> None:
     )
     threads = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
     never = result["never_freed"]
-    console.print(f"[bold]{result['name']}[/]: {result['events']:,} calls, {threads}, {_time(result['seconds'])}")
+    console.print(f"{_name(result)}: {result['events']:,} calls, {threads}, {_time(result['seconds'])}")
     console.print(calls)
     console.print(f"peak: {result['requested_peak_bytes']:,} B live, after call {result['requested_peak_event']:,}")
     console.print(f"most objects alive: {result['live_objects_peak']:,}")

@@ -18,6 +18,7 @@ from heapwright.cli.options import (
     word_size_option,
 )
 from heapwright.cli.output import check_errors, json_option, print_rows
+from heapwright.files.names import printable
 
 
 @click.command()
@@ -61,4 +62,4 @@ def command(
         print_metrics(f"Metrics on {trace}", {one.heap: one.metrics for one in shown})
         for one in shown:
             if one.error:
-                click.echo(f"No metrics: {one.error}")
+                click.echo(printable(f"No metrics: {one.error}"))

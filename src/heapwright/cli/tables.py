@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
+
+from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.explore.study import Candidate, Standing, Study
@@ -41,15 +43,20 @@ def print_table(
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in left else "right", no_wrap=heading != headings[-1])
+        justify: Literal["left", "right"] = "left" if heading in left else "right"
+        table.add_column(Text(_lines(heading)), justify=justify, no_wrap=heading != headings[-1])
     for section in sections:
         for row in section:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         table.add_section()
     console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _UNBOUNDED)
-    console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print(Text(_lines(title), style="bold"), soft_wrap=True)
     console.width = max(console.width, console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum)
     console.print(table)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _narrow() -> bool:
@@ -65,7 +72,7 @@ def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
         [key, *(number(key, metrics.get(key)) for metrics in heaps.values()), metric.unit, metric.meaning]
         for key, metric in METRICS.items()
     ]
-    print_table(title, ["metric", *heaps, "unit", "meaning"], [rows], left=("metric", "unit", "meaning"))
+    print_table(printable(title), ["metric", *heaps, "unit", "meaning"], [rows], left=("metric", "unit", "meaning"))
 
 
 def number(key: str, value: Value) -> str:
@@ -96,7 +103,7 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
 
     members = [row(one, _remark(picks.get(one.id, []), study.recipe(one.id).summary())) for one in shown]
     zoo = [row(standing.candidate, _standing(standing)) for standing in standings]
-    traces = ", ".join(trace.name for trace in study.traces())
+    traces = printable(", ".join(trace.name for trace in study.traces()))
     size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
     title = f"Front ({size}){' and zoo' if zoo else ''}: {study.tried} recipes on {traces}\n"
     headings = ["heap", *map(_heading, keys), *held_out.values(), "recipe; zoo: against the front" if zoo else "recipe"]
@@ -112,7 +119,7 @@ def _print_with_remarks(title: str, headings: list[str], sections: list[list[lis
     for rows in sections:
         click.echo()
         for row in rows:
-            click.echo(f"{row[0]}: {row[-1]}")
+            click.echo(printable(f"{row[0]}: {row[-1]}"))
 
 
 def _heading(key: str) -> str:

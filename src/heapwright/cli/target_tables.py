@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from heapwright.cli.tables import print_table
+from heapwright.files.names import printable
 
 _HEADINGS = (
     "heap",
@@ -39,10 +40,10 @@ def print_measured(found: Sequence[dict[str, Any]]) -> None:
     sections = [[_row(one, kind, index == 0) for index, kind in enumerate(one["calls"])] for one in found]
     print_table(f"Instructions a call on {where}", _HEADINGS, sections, left=_HEADINGS[:3])
     for note in dict.fromkeys(one["note"] for one in found if one["note"]):
-        click.echo(note)
+        click.echo(printable(note))
     for one in found:
         if one["prediction"] is not None:
-            click.echo(_prediction(one))
+            click.echo(printable(_prediction(one)))
 
 
 def _row(one: dict[str, Any], kind: str, first: bool) -> list[str]:

@@ -12,6 +12,7 @@ import click
 from heapwright.cli.group import Group
 from heapwright.cli.options import read_traces, repair_option, seed_option, trace_output_option
 from heapwright.cli.output import json_option, print_json, print_written, written
+from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -57,10 +58,11 @@ def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
     for facts in found:
         seconds = "no times" if facts["seconds"] is None else f"{facts['seconds']:,.1f} s"
         labels = "".join(f", {len(facts[key])} {key}" for key in ("phases", "sites") if facts[key])
-        click.echo(f"{facts['trace']}: {facts['events']:,} calls, {seconds}, threads: {facts['threads']}{labels}")
+        head = f"{facts['trace']}: {facts['events']:,} calls, {seconds}, threads: {facts['threads']}{labels}"
+        click.echo(printable(head))
         click.echo(f"  peak {facts['requested_peak_bytes']:,} B live, {facts['live_objects_peak']:,} objects")
         for key, value in facts["metadata"].items():
-            click.echo(f"  {key}: {value}")
+            click.echo(printable(f"  {key}: {value}"))
 
 
 def _facts(trace: Trace) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.names import printable
 from heapwright.files.version import __version__
 from heapwright.files.writing import filling
 
@@ -151,8 +152,8 @@ def generate(
 
 
 def _in_comment(text: str) -> str:
-    """The text without what would end a C comment, or look as if it began one."""
-    return text.replace("*/", "* /").replace("/*", "/ *")
+    """The text without what would end a C comment, look as if it began one, or hide from its reader."""
+    return printable(text).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None) -> list[str]:

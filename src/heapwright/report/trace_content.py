@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heapwright.files.version import __version__
 from heapwright.files.names import LONGEST, shortened
+from heapwright.files.version import __version__
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import plots

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
-from heapwright.files.version import __version__
 from heapwright.files.names import shortened
+from heapwright.files.version import __version__
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
