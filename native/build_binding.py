@@ -9,19 +9,35 @@ import cffi
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def declarations(header: Path) -> str:
-    """The header without comments and preprocessor lines, which is what cffi reads."""
-    text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+def text_of(path: str) -> str:
+    """A header without comments."""
+    return re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def numbers(path: str) -> str:
+    """The macros of a header that are whole numbers; the C compiler tells the values."""
+    found = re.findall(r"^#define (\w+) +\d\w* *$", text_of(path), flags=re.MULTILINE)
+    return "".join(f"#define {name} ...\n" for name in found)
+
+
+def enums(path: str) -> str:
+    """The enums of a header."""
+    return "".join(f"{enum}\n" for enum in re.findall(r"^enum [^;]*;", text_of(path), flags=re.MULTILINE))
+
+
+def declarations(path: str) -> str:
+    """Everything but preprocessor lines, which is what cffi reads."""
+    return "".join(f"{line}\n" for line in text_of(path).splitlines() if not line.startswith("#"))
 
 
 def main(output: Path) -> None:
-    """Write the binding of native/native.h and native/counter.h to `output`."""
+    """Write the binding of the engine's headers, and of the numbers in the files that the recorder writes."""
     ffi = cffi.FFI()
-    ffi.cdef(declarations(ROOT / "csrc" / "policy.h"))
-    ffi.cdef(declarations(ROOT / "native" / "native.h"))
-    ffi.cdef(declarations(ROOT / "native" / "counter.h"))
-    ffi.set_source("heapwright._native", '#include "native.h"\n#include "counter.h"', py_limited_api=True)
+    for path in ("csrc/policy.h", "native/native.h", "native/counter.h"):
+        ffi.cdef(declarations(path) + numbers(path))
+    ffi.cdef(enums("recorder/raw_format.h") + numbers("recorder/raw_format.h"))
+    source = '#include "native.h"\n#include "counter.h"\n#include "raw_format.h"'
+    ffi.set_source("heapwright._native", source, py_limited_api=True)
     ffi.emit_c_code(str(output))
 
 

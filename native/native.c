@@ -10,8 +10,6 @@
 
 #include "check.h"
 
-enum { OP_MALLOC = 0, OP_CALLOC = 1, OP_REALLOC = 2, OP_FREE = 3 };
-
 /* ---- traces ---------------------------------------------------------------------------------------------------- */
 
 uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t count, uint32_t objects, uint32_t *scratch,
@@ -28,7 +26,7 @@ uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t cou
             *mine = unused_count ? unused[--unused_count] : ++slots;
         }
         slot[i] = *mine - 1u;
-        if (op[i] == OP_FREE) {
+        if (op[i] == HW_OP_FREE) {
             unused[unused_count++] = *mine;
             *mine = 0;
         }
@@ -134,14 +132,14 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     metrics->broken_call = calls->count;
     metrics->abandoned_call = calls->count;
     if (!heap_init(policy, &r->heap, bytes)) {
-        return -2;
+        return HW_NO_ROOM;
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
     const size_t front = hw_front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
-    return r->objects ? 0 : -1;
+    return r->objects ? 0 : HW_NO_MEMORY;
 }
 
 /* Metadata bytes that a block brings with it; the descriptors of partitions lie elsewhere. */
@@ -324,7 +322,7 @@ static void replay_realloc(struct replay *r, uint64_t i)
     leave(r, object);
     enter(r, object, at, size);
     if (!is_intact(r, slot, had < size ? had : size)) {
-        note_broken(r, i, -1);
+        note_broken(r, i, HW_BROKEN_PAYLOAD);
     }
     fill(r, slot, had < size ? had : size);
 }
@@ -337,7 +335,7 @@ static void replay_free(struct replay *r, uint64_t i)
         return;
     }
     if (!is_intact(r, slot, object->size)) {
-        note_broken(r, i, -1);
+        note_broken(r, i, HW_BROKEN_PAYLOAD);
     }
     give_back(r, slot);
     leave(r, object);
@@ -350,7 +348,7 @@ static void look_at_all(struct replay *r, uint64_t call)
         if (r->objects[slot].at) {
             locate(r, slot);
             if (!is_intact(r, slot, r->objects[slot].size)) {
-                note_broken(r, call, -1);
+                note_broken(r, call, HW_BROKEN_PAYLOAD);
             }
         }
     }
@@ -363,9 +361,9 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     const uint32_t covered = r->heap.covered_bytes;
     const uint64_t moved = r->heap.moved_bytes;
     const uint8_t op = r->calls->op[i];
-    if (op == OP_FREE) {
+    if (op == HW_OP_FREE) {
         replay_free(r, i);
-    } else if (op == OP_REALLOC) {
+    } else if (op == HW_OP_REALLOC) {
         replay_realloc(r, i);
     } else {
         replay_malloc(r, i);
@@ -385,7 +383,7 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     if (moves(r->policy) && r->check && r->heap.moved_bytes != moved) {
         look_at_all(r, i);
     }
-    if (r->check > 1) {
+    if (r->check == HW_CHECK_INVARIANTS) {
         const uint64_t reads = r->heap.reads;
         const int broken = hw_check(r->policy, &r->heap);
         if (broken) {
@@ -511,17 +509,17 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
         free(a);
         free(dear);
         free(r.objects);
-        return -1;
+        return HW_NO_MEMORY;
     }
     uint64_t frees = 0;
     for (uint64_t i = 0; i < calls->count; i++) {
-        frees += calls->op[i] == OP_FREE;
+        frees += calls->op[i] == HW_OP_FREE;
     }
     struct bounds ahead = {bounds, bounds ? bounds + bound_count : NULL, UINT64_MAX};
     a->freeing.dear = dear;
     a->allocating.dear = dear + frees;
     for (uint64_t i = 0; i < calls->count; i++) {
-        costs_add(calls->op[i] == OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
+        costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
         account_time(a, &r, i);
         if (timeline) {
             timeline[3u * i] = (uint32_t)r.requested;
@@ -548,7 +546,7 @@ int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void
 {
     struct replay r;
     struct hw_metrics metrics;
-    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    const int failed = replay_start(&r, policy, calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
     if (failed) {
         return failed;
     }
@@ -593,13 +591,13 @@ static void add_run(struct map *map, uint32_t offset, uint32_t size, uint32_t st
 static void add_block(struct map *map, const struct hw_pool *pool, const struct hw_block *block,
                       const unsigned char *live)
 {
-    uint32_t state = 2;
+    uint32_t state = HW_RUN_FREE;
     if (block->state == HW_BLOCK_USED && (live == NULL || live[block->offset + block->header])) {
-        state = 1;
+        state = HW_RUN_USED;
     } else if (block->state == HW_BLOCK_USED && pool->cached) {
-        state = 3;
+        state = HW_RUN_CACHED;
     }
-    add_run(map, block->offset, block->header, 0);
+    add_run(map, block->offset, block->header, HW_RUN_HEADER);
     add_run(map, block->offset + block->header, block->size - block->header, state);
 }
 
@@ -653,8 +651,8 @@ static uint32_t add_descriptors(struct map *map, struct replay *r, uint32_t from
     uint32_t end = 0;
     for (uint32_t i = 0; i < r->policy->pool_count; i++) {
         if (descriptor_table(r, &r->policy->pools[i], &table, &used, &end) && table >= from && end <= to) {
-            add_run(map, from, table - from, 5);
-            add_run(map, table, used, 0);
+            add_run(map, from, table - from, HW_RUN_UNTOUCHED);
+            add_run(map, table, used, HW_RUN_HEADER);
             from = table + used;
         }
     }
@@ -667,18 +665,18 @@ static void add_column(struct map *map, struct replay *r, uint32_t arena, const 
     uint32_t order[HW_MAX_POOLS];
     const uint32_t pools = order_pools(r, order);
     uint32_t end = p->control;
-    add_run(map, 0, p->control, 4);
+    add_run(map, 0, p->control, HW_RUN_CONTROL);
     for (uint32_t i = 0; i < pools; i++) {
         struct hw_block block = {0, 0, 0, 0, 0};
         while (pool_block_at(&p->pools[order[i]], &r->heap, block.offset + block.size, &block)) {
             end = add_descriptors(map, r, end, block.offset);
-            add_run(map, end, block.offset - end, 5);
+            add_run(map, end, block.offset - end, HW_RUN_UNTOUCHED);
             add_block(map, &p->pools[order[i]], &block, live);
             end = block.offset + block.size;
         }
     }
     end = add_descriptors(map, r, end, arena);
-    add_run(map, end, arena - end, 5);
+    add_run(map, end, arena - end, HW_RUN_UNTOUCHED);
 }
 
 int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
@@ -687,14 +685,14 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
     struct replay r;
     struct hw_metrics metrics;
     struct map map = {runs, room, 0, 0};
-    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    const int failed = replay_start(&r, policy, calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
     if (failed) {
         return failed;
     }
     unsigned char *live = calloc(bytes + 1u, 1);
     if (live == NULL) {
         free(r.objects);
-        return -1;
+        return HW_NO_MEMORY;
     }
     for (uint64_t i = 0; i < calls->count && map.column < column_count; i++) {
         struct object *object = &r.objects[calls->slot[i]];
@@ -826,7 +824,7 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
 {
     struct replay r;
     struct hw_metrics metrics;
-    const int failed = replay_start(&r, policy, calls, memory, bytes, 0, &metrics);
+    const int failed = replay_start(&r, policy, calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
     if (failed) {
         return failed;
     }

@@ -7,11 +7,23 @@
 
 #include "policy.h"
 
+/* Operations of a trace. */
+enum { HW_OP_MALLOC = 0, HW_OP_CALLOC = 1, HW_OP_REALLOC = 2, HW_OP_FREE = 3 };
+
+/* How closely a replay looks at the heap: at the payloads before they go, and at all invariants after every call. */
+enum { HW_CHECK_NOTHING = 0, HW_CHECK_PAYLOAD = 1, HW_CHECK_INVARIANTS = 2 };
+
+/* What was found broken, beside HW_BROKEN_... */
+enum { HW_BROKEN_PAYLOAD = -1 };
+
+/* Why a replay could not begin: the system has no memory; the arena does not hold the control data and all regions. */
+enum { HW_NO_MEMORY = -1, HW_NO_ROOM = -2 };
+
 /* A trace, ready to be replayed: arrays of `count` calls. */
 struct hw_calls {
     uint64_t count;
     uint32_t slots;        /* objects are numbered so that no number is in use twice at a time; this many numbers */
-    const uint8_t *op;     /* 0 malloc, 1 calloc, 2 realloc, 3 free */
+    const uint8_t *op;     /* HW_OP_... */
     const uint32_t *slot;  /* the object's number */
     const uint32_t *size;  /* bytes requested; ignored for a free */
     const uint32_t *align; /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
@@ -40,7 +52,7 @@ struct hw_metrics {
     double mean_requested;   /* live requested bytes, averaged over time (over calls where there are no times) */
     uint64_t abandoned_call; /* the call after which a bound was exceeded and the replay given up; count if none */
     uint64_t broken_call;    /* first call after which a payload or an invariant was found broken; count if none */
-    int broken;              /* what was broken: HW_BROKEN_..., or -1 for a payload */
+    int broken;              /* what was broken: HW_BROKEN_... */
 };
 
 /* What some other heap needed for the same calls: a heap that needs more of both is not worth finishing. */
@@ -49,12 +61,22 @@ struct hw_bound {
     uint64_t accesses; /* metadata accesses that are then too many when exceeded */
 };
 
+/* What bytes of the arena are. */
+enum {
+    HW_RUN_HEADER = 0,
+    HW_RUN_USED = 1, /* payload of a live object */
+    HW_RUN_FREE = 2,
+    HW_RUN_CACHED = 3, /* payload of a block that waits in a quick list */
+    HW_RUN_CONTROL = 4,
+    HW_RUN_UNTOUCHED = 5
+};
+
 /* Bytes of the arena that look alike. */
 struct hw_run {
     uint32_t column; /* index into the requested calls */
     uint32_t offset;
     uint32_t size;
-    uint32_t state; /* 0 header, 1 payload in use, 2 free, 3 cached, 4 control, 5 untouched */
+    uint32_t state; /* HW_RUN_... */
 };
 
 /* Numbers objects so that few numbers are used; returns how many. `object` are dense indices below `objects`, and
@@ -72,12 +94,11 @@ void *hw_reserve(size_t front, size_t bytes);
 void hw_unreserve(void *memory, size_t front, size_t bytes);
 
 /* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
- * requests are counted, and later calls of the refused object are skipped. `check` is 0, 1 (payload patterns) or 2 (and
- * all invariants after every call). `timeline` may be NULL, or have room for 3 * count numbers: live requested bytes,
- * bytes of live blocks with headers, and bytes ever covered, after each call. `bounds`, ascending in `covered` and
- * descending in `accesses`, may be NULL: a replay that exceeds one is given up, and its other numbers mean nothing.
- * Returns 0, or -1 where there is no memory, or -2 where the arena is too small for the heap's control data. O(count)
- * calls of the heap. */
+ * requests are counted, and later calls of the refused object are skipped. `check` is HW_CHECK_... `timeline` may be
+ * NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers, and bytes ever
+ * covered, after each call. `bounds`, ascending in `covered` and descending in `accesses`, may be NULL: a replay that
+ * exceeds one is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of
+ * the heap. */
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
               const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics);
 
@@ -118,13 +139,13 @@ struct hw_link {
 struct hw_events {
     int64_t *ns;
     uint32_t *object; /* packets from 0, queue nodes from `count` of the arrivals on in the order they are created */
-    uint8_t *op;      /* 0 created, 3 gone */
+    uint8_t *op;      /* HW_OP_MALLOC: created, HW_OP_FREE: gone */
     uint64_t count;
     uint64_t dropped; /* packets that met full queues */
 };
 
 /* Runs all packets through the link until it is idle. A queue is created by the packet that finds none, and goes with
- * its last packet; a packet is gone when it has been sent. Returns 0, or -1 where there is no memory. O(count) where
+ * its last packet; a packet is gone when it has been sent. Returns 0 or HW_NO_MEMORY. O(count) where
  * the quantum is at least the largest packet; otherwise a packet may take bytes / quantum visits of every queue. */
 int hw_serve(const struct hw_arrivals *arrivals, const struct hw_link *link, struct hw_events *events);
 

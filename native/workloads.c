@@ -46,7 +46,7 @@ static void open_queue(struct server *server, uint32_t number, int64_t now)
     *(server->last == NONE ? &server->first : &server->queues[server->last].next) = number;
     server->last = number;
     if (server->link.nodes)
-        emit(server, now, queue->node, 0);
+        emit(server, now, queue->node, HW_OP_MALLOC);
 }
 
 static void close_queue(struct server *server, uint32_t number, int64_t now)
@@ -59,7 +59,7 @@ static void close_queue(struct server *server, uint32_t number, int64_t now)
     *(queue->prev == NONE ? &server->first : &server->queues[queue->prev].next) = queue->next;
     *(queue->next == NONE ? &server->last : &server->queues[queue->next].prev) = queue->prev;
     if (server->link.nodes)
-        emit(server, now, queue->node, 3);
+        emit(server, now, queue->node, HW_OP_FREE);
 }
 
 /* Puts the next packet on the link; there is at least one. A queue that may not send yet is passed over and has one
@@ -102,7 +102,7 @@ static void arrive(struct server *server, uint32_t packet)
     queue->tail = packet;
     server->behind[packet] = NONE;
     server->held++;
-    emit(server, now, packet, 0);
+    emit(server, now, packet, HW_OP_MALLOC);
     if (server->sending == NONE)
         choose(server, now);
 }
@@ -116,7 +116,7 @@ static void sent(struct server *server)
     queue->head = server->behind[packet];
     server->held--;
     server->sending = NONE;
-    emit(server, now, packet, 3);
+    emit(server, now, packet, HW_OP_FREE);
     if (queue->head == NONE)
         close_queue(server, number, now);
     if (server->held)
@@ -133,7 +133,7 @@ int hw_serve(const struct hw_arrivals *arrivals, const struct hw_link *link, str
     if (server.queues == NULL || server.behind == NULL) {
         free(server.queues);
         free(server.behind);
-        return -1;
+        return HW_NO_MEMORY;
     }
     for (uint32_t i = 0; i < arrivals->queues; i++)
         server.queues[i].head = NONE;

@@ -1,4 +1,4 @@
-/* The raw file a recorded process leaves behind, read by src/heapwright/record.py.
+/* The raw file a recorded process leaves behind, read by src/heapwright/traces/record.py.
  *
  *     0                     header
  *     RAW_RECORDS_AT        records, 32 bytes each, in the order in which their places were reserved

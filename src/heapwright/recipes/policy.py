@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heapwright._native import ffi
+from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.geometry import flags_in_word, round_up
 from heapwright.recipes.pools import (
@@ -29,15 +29,49 @@ from heapwright.recipes.pools import (
 )
 from heapwright.recipes.recipe import Recipe
 
-KINDS = {"quick": 1, "general": 2, "fixed": 3, "buddy": 4, "partition": 5, "compact": 6}
-FREE_LISTS = {"double": 0, "single": 1, "implicit": 2}
-ORDERS = {"lifo": 0, "fifo": 1, "address": 2, "size": 3}
-FITS = {"first": 0, "next": 1, "best": 2, "worst": 3, "exact": 4}
-COALESCE = {"never": 0, "immediate": 1, "forward": 2, "lazy": 3, "deferred": 4, "sweep": 5}
-SEARCH_FROM = {"start": 0, "freed": 1, "lowest-free": 2, "tried": 3}
-TOPS = {"last": 0, "bump": 1, "list": 2}
-RESIZES = {"in-place": 0, "both-sides": 1, "keep": 2, "move": 3}
-FLUSHES = {"never": 0, "over-limit": 1, "before-growing": 2}
+KINDS = {
+    "quick": lib.HW_QUICK,
+    "general": lib.HW_GENERAL,
+    "fixed": lib.HW_FIXED,
+    "buddy": lib.HW_BUDDY,
+    "partition": lib.HW_PARTITION,
+    "compact": lib.HW_COMPACT,
+}
+FREE_LISTS = {"double": lib.HW_DOUBLE, "single": lib.HW_SINGLE, "implicit": lib.HW_IMPLICIT}
+ORDERS = {"lifo": lib.HW_LIFO, "fifo": lib.HW_FIFO, "address": lib.HW_ADDRESS, "size": lib.HW_SIZE}
+FITS = {
+    "first": lib.HW_FIRST,
+    "next": lib.HW_NEXT,
+    "best": lib.HW_BEST,
+    "worst": lib.HW_WORST,
+    "exact": lib.HW_EXACT,
+}
+COALESCE = {
+    "never": lib.HW_NEVER,
+    "immediate": lib.HW_IMMEDIATE,
+    "forward": lib.HW_FORWARD,
+    "lazy": lib.HW_LAZY,
+    "deferred": lib.HW_DEFERRED,
+    "sweep": lib.HW_SWEEP,
+}
+SEARCH_FROM = {
+    "start": lib.HW_FROM_START,
+    "freed": lib.HW_FROM_FREED,
+    "lowest-free": lib.HW_FROM_LOWEST_FREE,
+    "tried": lib.HW_FROM_TRIED,
+}
+TOPS = {"last": lib.HW_TOP_LAST, "bump": lib.HW_TOP_BUMP, "list": lib.HW_TOP_LIST}
+RESIZES = {
+    "in-place": lib.HW_RESIZE_IN_PLACE,
+    "both-sides": lib.HW_RESIZE_BOTH_SIDES,
+    "keep": lib.HW_RESIZE_KEEP,
+    "move": lib.HW_RESIZE_MOVE,
+}
+FLUSHES = {
+    "never": lib.HW_FLUSH_NEVER,
+    "over-limit": lib.HW_FLUSH_OVER_LIMIT,
+    "before-growing": lib.HW_FLUSH_BEFORE_GROWING,
+}
 
 
 class BeyondReachError(HeapwrightError):

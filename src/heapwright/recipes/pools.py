@@ -7,13 +7,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-MAX_REQUEST = 0x7FFF0000
+from heapwright._native import lib
+
+MAX_REQUEST = lib.HW_MAX_REQUEST
 """Largest request in bytes that the core serves, so that no 32-bit sum of sizes overflows."""
 
 MAX_REACH = 1 << 31
 """No arena is larger: offsets have 32 bits and sums of two sizes must not overflow."""
 
-MAX_CLASSES = 64
+MAX_CLASSES = lib.HW_MAX_CLASSES
 
 MAX_UP_TO = 4096
 
@@ -26,7 +28,7 @@ MAX_CLOSE_BINS = 30
 DESCRIPTOR_FIELDS = 4
 """Numbers in the descriptor of a group of partitions: how many, where it starts, and two links."""
 
-MAX_POOLS, MAX_QUICK_POOLS, MAX_GENERAL_POOLS = 8, 2, 4
+MAX_POOLS, MAX_QUICK_POOLS, MAX_GENERAL_POOLS = lib.HW_MAX_POOLS, 2, 4
 
 
 FLUSH_STEPS = 1024

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 DEFAULT_ARENA = 1 << 31
 """Bytes of the arena where none is asked for: the most that any recipe reaches."""
 
-CHECK_PAYLOAD, CHECK_INVARIANTS = 1, 2
-
 
 class CorruptHeapError(RuntimeError):
     """A replay with checks found a broken payload or invariant: a defect of the core, never of the input."""
@@ -71,9 +69,9 @@ def least_arena(recipe: Recipe, struct: Any) -> int:
 
 def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
     """Raise HeapwrightError where the engine's return code tells of a replay that could not begin."""
-    if code == -1:
+    if code == lib.HW_NO_MEMORY:
         raise HeapwrightError("out of memory while replaying; replay fewer traces at a time")
-    if code == -2:
+    if code == lib.HW_NO_ROOM:
         raise HeapwrightError(
             f"{recipe.name or recipe.hash}: control data and regions need {least_arena(recipe, struct):,} bytes, "
             f"the arena has {arena:,}; give it a larger one",
@@ -86,7 +84,7 @@ def run(
     recipe: Recipe,
     struct: Any,
     arena: int | None,
-    check: int = 0,
+    check: int = lib.HW_CHECK_NOTHING,
     better: Sequence[tuple[int, int]] = (),
 ) -> tuple[Any, int]:
     """Replay once: what the engine counted (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
@@ -99,7 +97,7 @@ def run(
     code = lib.hw_replay(struct, calls.struct, memory, size, check, bounds, len(better), ffi.NULL, found)
     explain(code, recipe, struct, size)
     if found.broken:
-        what = "payload" if found.broken == -1 else f"invariant {found.broken}"
+        what = "payload" if found.broken == lib.HW_BROKEN_PAYLOAD else f"invariant {found.broken}"
         raise CorruptHeapError(f"{trace.name}: {what} broken after call {found.broken_call} of {recipe.to_toml()}")
     return found, size
 

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 
-HEAP_MAP_STATES = ("header", "payload in use", "free", "cached", "control data", "untouched")
+_STATES = {
+    lib.HW_RUN_HEADER: "header",
+    lib.HW_RUN_USED: "payload in use",
+    lib.HW_RUN_FREE: "free",
+    lib.HW_RUN_CACHED: "cached",
+    lib.HW_RUN_CONTROL: "control data",
+    lib.HW_RUN_UNTOUCHED: "untouched",
+}
+HEAP_MAP_STATES = tuple(_STATES[number] for number in range(len(_STATES)))
 """What the numbers in the `state` of a heap map's blocks mean."""
 
 BLOCK_TYPE = np.dtype([("column", "u4"), ("offset", "u4"), ("size", "u4"), ("state", "u4")])
@@ -41,7 +49,7 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
         calls.struct,
         memory_of(struct, calls, size),
         size,
-        0,
+        lib.HW_CHECK_NOTHING,
         ffi.NULL,
         0,
         pointer("uint32_t", rows) if len(trace) else ffi.NULL,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import Compact
 from heapwright.replay.energy import with_energy
-from heapwright.replay.engine import CHECK_INVARIANTS, CHECK_PAYLOAD, control_bytes, run
+from heapwright.replay.engine import control_bytes, run
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.replay.smallest import fit_from
 
@@ -49,7 +50,9 @@ def replay(
     arena cannot hold the heap's control data, CorruptHeapError where a check fails.
     """
     struct = policy_struct(recipe)
-    check = CHECK_INVARIANTS if check_invariants else CHECK_PAYLOAD if check_payload else 0
+    check = lib.HW_CHECK_PAYLOAD if check_payload else lib.HW_CHECK_NOTHING
+    if check_invariants:
+        check = lib.HW_CHECK_INVARIANTS
     found, arena_bytes = run(trace, recipe, struct, arena, check, better)
     if found.abandoned_call < len(trace):
         return dict.fromkeys(METRICS)

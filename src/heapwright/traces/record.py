@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
 from heapwright.files.names import shortened
@@ -33,7 +34,6 @@ from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 _MAGIC = b"HWRAW01"
-_RECORDS_AT = 65536
 _HEADER = np.dtype(
     [
         ("magic", "S8"),
@@ -58,8 +58,11 @@ _RECORD = np.dtype(
         ("kind", "u1"),
     ]
 )
-_EMPTY, _MALLOC, _CALLOC, _FREE, _BEGIN, _END, _FAILED, _FREED = range(8)
-_OF_KIND = np.array([FREE, MALLOC, CALLOC, FREE, REALLOC, REALLOC, REALLOC, FREE], np.uint8)
+_EMPTY, _MALLOC, _CALLOC, _FREE = lib.RAW_EMPTY, lib.RAW_MALLOC, lib.RAW_CALLOC, lib.RAW_FREE
+_BEGIN, _END = lib.RAW_REALLOC_BEGIN, lib.RAW_REALLOC_END
+_FAILED, _FREED = lib.RAW_REALLOC_FAILED, lib.RAW_REALLOC_FREED
+_OPS = {_EMPTY: FREE, _MALLOC: MALLOC, _CALLOC: CALLOC, _FREE: FREE, _FREED: FREE}
+_OF_KIND = np.array([_OPS.get(kind, REALLOC) for kind in range(_FREED + 1)], np.uint8)
 
 
 @dataclass(frozen=True)
@@ -340,12 +343,12 @@ class _Image:
 def _images(folder: Path) -> Iterator[_Image]:
     """Give the process images that allocated anything."""
     for path in folder.glob("*.raw"):
-        if path.stat().st_size <= _RECORDS_AT:
+        if path.stat().st_size <= lib.RAW_RECORDS_AT:
             continue
         header = np.fromfile(path, _HEADER, count=1)[0]
         if header["magic"] != _MAGIC or header["record_bytes"] != _RECORD.itemsize:
             continue
-        kind = np.memmap(path, _RECORD, mode="r", offset=_RECORDS_AT)["kind"]
+        kind = np.memmap(path, _RECORD, mode="r", offset=lib.RAW_RECORDS_AT)["kind"]
         allocations = int(np.count_nonzero((kind == _MALLOC) | (kind == _CALLOC) | (kind == _END)))
         if allocations:
             yield _Image(path, header, allocations)
@@ -353,7 +356,7 @@ def _images(folder: Path) -> Iterator[_Image]:
 
 def _convert(image: _Image, output: Path, *, first: bool) -> Recorded:
     """Write the trace of one image."""
-    records = np.fromfile(image.path, _RECORD, offset=_RECORDS_AT)
+    records = np.fromfile(image.path, _RECORD, offset=lib.RAW_RECORDS_AT)
     records = records[records["kind"] != _EMPTY]
     # The records are in memory and the trace is much smaller than they are: on a full disk this makes the room.
     image.path.unlink()

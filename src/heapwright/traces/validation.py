@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 
-MALLOC, CALLOC, REALLOC, FREE = range(4)
-
+MALLOC, CALLOC, REALLOC, FREE = lib.HW_OP_MALLOC, lib.HW_OP_CALLOC, lib.HW_OP_REALLOC, lib.HW_OP_FREE
 
 OP_NAMES = ("malloc", "calloc", "realloc", "free")
 

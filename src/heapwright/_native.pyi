@@ -1,0 +1,148 @@
+"""The native module: what csrc/policy.h, native/native.h, native/counter.h and recorder/raw_format.h declare.
+
+`tests/unit/test_native.py` compares this file with the module that was built. C data is `Any`: structs by their
+pointers, pointers to arrays by `ffi.cast`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+class _FFI:
+    NULL: Final[Any]
+    def new(self, type: str, value: object = ..., /) -> Any: ...
+    def cast(self, type: str, value: object, /) -> Any: ...
+    def gc(self, data: object, destructor: Callable[[Any], object], /) -> Any: ...
+    def from_buffer(self, memory: object, /) -> Any: ...
+    def buffer(self, data: object, bytes: int = ..., /) -> Any: ...
+    def addressof(self, library: _Lib, function: str, /) -> Any: ...
+    def typeof(self, type: object, /) -> Any: ...
+    def sizeof(self, type: str, /) -> int: ...
+
+class _Lib:
+    # policy.h: limits
+    HW_MAX_POOLS: Final[int]
+    HW_MAX_CLASSES: Final[int]
+    HW_MAX_REQUEST: Final[int]
+
+    # policy.h: pool kinds
+    HW_QUICK: Final[int]
+    HW_GENERAL: Final[int]
+    HW_FIXED: Final[int]
+    HW_BUDDY: Final[int]
+    HW_PARTITION: Final[int]
+    HW_COMPACT: Final[int]
+
+    # policy.h: how free blocks are found
+    HW_DOUBLE: Final[int]
+    HW_SINGLE: Final[int]
+    HW_IMPLICIT: Final[int]
+    HW_LIFO: Final[int]
+    HW_FIFO: Final[int]
+    HW_ADDRESS: Final[int]
+    HW_SIZE: Final[int]
+    HW_FIRST: Final[int]
+    HW_NEXT: Final[int]
+    HW_BEST: Final[int]
+    HW_WORST: Final[int]
+    HW_EXACT: Final[int]
+    HW_FROM_START: Final[int]
+    HW_FROM_FREED: Final[int]
+    HW_FROM_LOWEST_FREE: Final[int]
+    HW_FROM_TRIED: Final[int]
+
+    # policy.h: when neighbours merge
+    HW_NEVER: Final[int]
+    HW_IMMEDIATE: Final[int]
+    HW_FORWARD: Final[int]
+    HW_LAZY: Final[int]
+    HW_DEFERRED: Final[int]
+    HW_SWEEP: Final[int]
+
+    # policy.h: the top, resizing, flushing
+    HW_TOP_LAST: Final[int]
+    HW_TOP_BUMP: Final[int]
+    HW_TOP_LIST: Final[int]
+    HW_RESIZE_IN_PLACE: Final[int]
+    HW_RESIZE_BOTH_SIDES: Final[int]
+    HW_RESIZE_KEEP: Final[int]
+    HW_RESIZE_MOVE: Final[int]
+    HW_FLUSH_NEVER: Final[int]
+    HW_FLUSH_OVER_LIMIT: Final[int]
+    HW_FLUSH_BEFORE_GROWING: Final[int]
+
+    # native.h
+    HW_OP_MALLOC: Final[int]
+    HW_OP_CALLOC: Final[int]
+    HW_OP_REALLOC: Final[int]
+    HW_OP_FREE: Final[int]
+    HW_CHECK_NOTHING: Final[int]
+    HW_CHECK_PAYLOAD: Final[int]
+    HW_CHECK_INVARIANTS: Final[int]
+    HW_BROKEN_PAYLOAD: Final[int]
+    HW_NO_MEMORY: Final[int]
+    HW_NO_ROOM: Final[int]
+    HW_RUN_HEADER: Final[int]
+    HW_RUN_USED: Final[int]
+    HW_RUN_FREE: Final[int]
+    HW_RUN_CACHED: Final[int]
+    HW_RUN_CONTROL: Final[int]
+    HW_RUN_UNTOUCHED: Final[int]
+    def hw_assign_slots(self, op: Any, object: Any, count: int, objects: int, scratch: Any, slot: Any, /) -> int: ...
+    def hw_front_bytes(self, policy: Any, calls: Any, /) -> int: ...
+    def hw_reserve(self, front: int, bytes: int, /) -> Any: ...
+    def hw_unreserve(self, memory: Any, front: int, bytes: int, /) -> None: ...
+    def hw_replay(
+        self,
+        policy: Any,
+        calls: Any,
+        memory: Any,
+        bytes: int,
+        check: int,
+        bounds: Any,
+        bound_count: int,
+        timeline: Any,
+        metrics: Any,
+        /,
+    ) -> int: ...
+    def hw_serves(self, policy: Any, calls: Any, memory: Any, bytes: int, /) -> int: ...
+    def hw_heap_map(
+        self,
+        policy: Any,
+        calls: Any,
+        memory: Any,
+        bytes: int,
+        columns: Any,
+        column_count: int,
+        runs: Any,
+        room: int,
+        /,
+    ) -> int: ...
+    def hw_metadata(self, policy: Any, calls: Any, memory: Any, bytes: int, marks: Any, /) -> int: ...
+    def hw_serve(self, arrivals: Any, link: Any, events: Any, /) -> int: ...
+
+    # counter.h
+    HW_RISCV: Final[int]
+    HW_THUMB_UNTIMED: Final[int]
+    HW_THUMB_M3: Final[int]
+    HW_THUMB_M4: Final[int]
+    def hw_counter_block(self, engine: Any, address: int, size: int, counter: Any, /) -> None: ...
+    def hw_counter_access(
+        self, engine: Any, type: int, address: int, size: int, value: int, counter: Any, /
+    ) -> None: ...
+
+    # raw_format.h
+    RAW_RECORDS_AT: Final[int]
+    RAW_FIRST_CHUNK_BYTES: Final[int]
+    RAW_CHUNK_BYTES: Final[int]
+    RAW_SAMPLE: Final[int]
+    RAW_EMPTY: Final[int]
+    RAW_MALLOC: Final[int]
+    RAW_CALLOC: Final[int]
+    RAW_FREE: Final[int]
+    RAW_REALLOC_BEGIN: Final[int]
+    RAW_REALLOC_END: Final[int]
+    RAW_REALLOC_FAILED: Final[int]
+    RAW_REALLOC_FREED: Final[int]
+
+ffi: _FFI
+lib: _Lib
