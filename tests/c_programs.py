@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from heapwright._native import ffi
 
+from heapwright._native import ffi
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 

@@ -37,6 +37,9 @@ from heapwright.heaps import (
 from heapwright.heaps import (
     is_heap as names_a_heap,
 )
+from heapwright.heaps import (
+    picked_up as picked_up,
+)
 from heapwright.recipes.recipe import Recipe as Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
@@ -49,6 +52,7 @@ from heapwright.traces.record import record as _record
 from heapwright.traces.trace import Trace as Trace
 from heapwright.traffic.packets import PacketTable as PacketTable
 from heapwright.zoo import catalogue
+from heapwright.zoo.facts import facts as facts
 
 if TYPE_CHECKING:
     import altair
@@ -209,6 +213,11 @@ def zoo(name: None = None) -> list[Recipe]: ...
 def zoo(name: str | None = None) -> Recipe | list[Recipe]:
     """Return the named allocator, or all of them by name. Raises HeapwrightError where none has the name."""
     return catalogue.recipes() if name is None else catalogue.load(name)
+
+
+def zoo_text(name: str) -> str:
+    """Return the zoo's TOML file of that name, with its prose and comments. Raises as `zoo` does."""
+    return catalogue.text(name)
 
 
 @_one_line

@@ -30,7 +30,7 @@ def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -
 
 def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...]) -> tuple[str, ...]:
     """Name the adapters that are used without being named."""
-    from heapwright.heaps import picked_up
+    from heapwright.api import picked_up
 
     for heap in heaps:
         for adapter, place in picked_up(heap):

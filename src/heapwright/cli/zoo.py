@@ -27,16 +27,16 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
 
     The output is a recipe file: redirect it, change it, and give it to any command that takes a heap.
     """
-    from heapwright.zoo import catalogue as zoo
+    from heapwright import api
 
     if from_profile is not None:
         _print_derived(name, from_profile, as_json)
         return
-    recipes = [zoo.load(name)] if name else zoo.recipes()
+    recipes = [api.zoo(name)] if name else api.zoo()
     if as_json:
         print_json([_data(recipe) for recipe in recipes])
     elif name:
-        click.echo(zoo.text(name), nl=False)
+        click.echo(api.zoo_text(name), nl=False)
     else:
         _show(recipes)
 
@@ -56,15 +56,15 @@ def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
 
 def _data(recipe: Recipe) -> dict[str, Any]:
     """Every key of the recipe, its hash and its summary, and what its keys say about cost."""
-    from heapwright.zoo.facts import facts
+    from heapwright.api import facts
 
     cost = facts(recipe)._asdict()
     return {**recipe.model_dump(mode="json"), "hash": recipe.hash, "summary": recipe.summary(), **cost}
 
 
 def _show(recipes: list[Recipe]) -> None:
+    from heapwright.api import facts
     from heapwright.cli.tables import print_table
-    from heapwright.zoo.facts import facts
 
     headings = ("name", "year", "overhead", "smallest", "align", "bounded", "code", "source")
     rows = []
