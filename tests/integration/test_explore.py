@@ -249,7 +249,7 @@ main()
 @pytest.mark.parametrize(
     "moment",
     [
-        ("cli.options", "read_energy_table"),
+        ("cli.options", "read_traces"),
         ("traces.trace", "_check_types"),
         ("explore.space", "Space.load"),
         ("explore.search", "_candidates"),
