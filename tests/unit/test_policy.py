@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from heapwright._native import ffi
 from recipes_random import random_recipes
 
+from heapwright._native import ffi
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
