@@ -2,9 +2,7 @@
 
 import os
 import re
-import signal
 import sqlite3
-import threading
 from pathlib import Path
 
 import duckdb
@@ -133,17 +131,6 @@ def test_a_device_is_never_replaced(device: str) -> None:
     with pytest.raises(HeapwrightError, match="is a device; name a file"):
         few_calls().write(device)
     assert Path(device).is_char_device()
-
-
-def test_ctrl_c_ends_a_query_with_the_words_that_the_command_line_knows(tmp_path: Path) -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with database.reaching(tmp_path / "x") as connection:
-            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-            with pytest.raises(RuntimeError, match=r"^Query interrupted$"):
-                connection.execute("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b").fetchall()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 THAT_RUN = {
