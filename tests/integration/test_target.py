@@ -248,7 +248,7 @@ def test_command_prints_the_documented_json(tmp_path: Path) -> None:
     path = tmp_path / "small.parquet"
     Table.from_columns(op=[0, 3], id=[1, 1], size=[100, 0], ts_us=[0, 1]).write(path)
     command = [str(Path(sys.executable).with_name("heapwright")), "measure", "tlsf", str(path), "--json"]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    (found,) = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert {"cpu", "compiler", "backend", "code_bytes", "calls"} <= set(found)
     assert {"malloc", "free", "realloc", "total", "O0", "O2", "O3"} <= set(found["code_bytes"])
     keys = {"count", "instructions_mean", "instructions_p999", "instructions_max", "accesses_mean"}
@@ -312,7 +312,7 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
-    found = {one["heap"]: one for one in measure_front(small_study, beside=[str(source)])}
+    found = {one["heap"]: one for one in measure_front(small_study, beside=[resolve_on_target(str(source))])}
     with Study.open(small_study) as study:
         assert study.combined.find(str(source)) is None
     write_report(small_study, tmp_path / "report.html", plots=tmp_path / "plots")
