@@ -13,7 +13,7 @@ from c_programs import absent
 from click.testing import CliRunner
 from networks import five_networks, network
 
-from heapwright.cli.reproduce import command
+from heapwright.cli import heapwright
 from heapwright.explore.search import explore
 from heapwright.host.timing import Bench, has_ticks
 from heapwright.papers import case_study, drr, easyport, held_out, measuring, modem, pools, sensor, techniques, url
@@ -45,7 +45,7 @@ def test_the_command_writes_pages_figures_and_claims(
         network(len(name), with_ip).write(folder / f"{name}.parquet")
     monkeypatch.setattr(measuring, "session", lambda: None)
     output = tmp_path / "papers"
-    result = CliRunner().invoke(command, [what, "--packets", str(folder), "-o", str(output), "--json"])
+    result = CliRunner().invoke(heapwright, ["reproduce", what, "--packets", str(folder), "-o", str(output), "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert answer["pages"] == [str(output / f"{what}.md"), str(output / f"{what}.html")]

@@ -15,7 +15,7 @@ import pytest
 from captures import CLIENT, FRAMES, SERVER, block, pcap, pcapng, tcp_frame
 from click.testing import CliRunner
 
-from heapwright.cli.import_ import command
+from heapwright.cli import heapwright
 from heapwright.errors import HeapwrightError
 from heapwright.traffic import import_packets
 from heapwright.traffic.capture import import_capture
@@ -288,7 +288,7 @@ def test_columns_of_the_wrong_type_or_length_are_refused() -> None:
 def test_the_command_writes_a_table_and_warns(tmp_path: Path) -> None:
     (tmp_path / "cut.pcap").write_bytes(pcap(FRAMES)[:-1])
     output = tmp_path / "out.parquet"
-    result = CliRunner().invoke(command, [str(tmp_path / "cut.pcap"), "-o", str(output), "--json"])
+    result = CliRunner().invoke(heapwright, ["import", str(tmp_path / "cut.pcap"), "-o", str(output), "--json"])
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
     assert answer["packets"] == 3 == len(PacketTable.read(output))
@@ -299,7 +299,9 @@ def test_the_command_writes_a_table_and_warns(tmp_path: Path) -> None:
 
 def test_the_command_refuses_other_formats(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(pcap(FRAMES))
-    result = CliRunner().invoke(command, [str(tmp_path / "a.pcap"), "--format", "mtrace", "-o", str(tmp_path / "out")])
+    result = CliRunner().invoke(
+        heapwright, ["import", str(tmp_path / "a.pcap"), "--format", "mtrace", "-o", str(tmp_path / "out")]
+    )
     assert result.exit_code == 2
     assert "'--format': 'mtrace' is not one of 'capture', 'tsh', 'csv', 'profile'." in result.stderr
     with pytest.raises(HeapwrightError, match="format: 'mtrace' is no format of packets; valid: capture, tsh, csv, "):

@@ -26,7 +26,7 @@ from captures import (
 )
 from click.testing import CliRunner
 
-from heapwright.cli.import_ import command
+from heapwright.cli import heapwright
 from heapwright.errors import HeapwrightError
 from heapwright.traffic import find_format, import_packets, links, statistics
 from heapwright.traffic.packets import PacketTable
@@ -301,7 +301,7 @@ def test_the_command_makes_labelled_synthetic_packets(tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(profile))
     output = tmp_path / "out.parquet"
     arguments = [str(tmp_path / "p.json"), "--count", "321", "--seed", "4", "-o", str(output)]
-    result = CliRunner().invoke(command, arguments)
+    result = CliRunner().invoke(heapwright, ["import", *arguments])
     assert result.exit_code == 0
     assert "321 packets" in result.stdout and "(synthetic)" in result.stdout and result.stderr == ""
     assert PacketTable.read(output).metadata["fitted_to"] == "p"

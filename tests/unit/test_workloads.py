@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heapwright.cli.workload import command
+from heapwright.cli import heapwright
 from heapwright.errors import HeapwrightError
 from heapwright.papers.pools import erlang_b
 from heapwright.recipes.recipe import Recipe
@@ -427,17 +427,17 @@ def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: in
     random_packets(1000).write(packets)
     output = tmp_path / "trace.parquet"
     words = [str(packets) if word == "p" else word for word in words]
-    result = CliRunner().invoke(command, [*words, "-o", str(output), "--json"])
+    result = CliRunner().invoke(heapwright, ["workload", *words, "-o", str(output), "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     trace = Trace.read(output)
     assert answer["events"] == len(trace) and answer["requested_peak_bytes"] == trace.peak_live_bytes
     assert trace.metadata["workload"] == words[0]
     assert peak is None or trace.peak_live_objects == peak
-    plain = CliRunner().invoke(command, [*words, "-o", str(output)])
+    plain = CliRunner().invoke(heapwright, ["workload", *words, "-o", str(output)])
     assert f"{output}: {len(trace):,} calls" in plain.stdout and plain.stderr == ""
 
 
 @pytest.mark.parametrize("words", [["drr"], ["poisson", "--requests", "-1", "-o", "x"], ["drr", "p", "--size", "x"]])
 def test_wrong_flags_exit_2(words: list[str]) -> None:
-    assert CliRunner().invoke(command, words).exit_code == 2
+    assert CliRunner().invoke(heapwright, ["workload", *words]).exit_code == 2
