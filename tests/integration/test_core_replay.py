@@ -128,7 +128,7 @@ def test_replays_are_deterministic_and_survive_small_arenas(
     calls: list[tuple[int, int, int]], recipe: Recipe, room: int
 ) -> None:
     trace = trace_of(calls)
-    arena = least_arena(recipe, policy_struct(recipe)) + room
+    arena = least_arena(policy_struct(recipe)) + room
     found = replay(trace, recipe, arena=arena, check_invariants=True)
     assert found["footprint_bytes"] <= arena
     assert replay(trace_of(calls), recipe, arena=arena) == found

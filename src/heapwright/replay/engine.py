@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.geometry import round_up
-from heapwright.recipes.pools import Compact
 from heapwright.traces.calls import Calls
 
 if TYPE_CHECKING:
@@ -61,10 +60,10 @@ def arena_bytes_of(struct: Any, arena: int | None) -> int:
     return int(min(arena if arena is not None else DEFAULT_ARENA, struct.reach))
 
 
-def least_arena(recipe: Recipe, struct: Any) -> int:
-    """Bytes from which on the heap can begin: its control data and regions; handles in it hang from an aligned end."""
-    handles = any(isinstance(pool, Compact) and pool.handles == "arena" for pool in recipe.pools)
-    return round_up(int(struct.fixed_end), recipe.align if handles else 1)
+def least_arena(struct: Any) -> int:
+    """Bytes from which on the heap can begin: control data and regions; what grows down begins at an aligned end."""
+    unit = struct.align if struct.grows_down else 1
+    return int(round_up(struct.fixed_end + struct.end_header, unit) - struct.end_header)
 
 
 def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
@@ -73,7 +72,7 @@ def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
         raise HeapwrightError("out of memory while replaying; replay fewer traces at a time")
     if code == lib.HW_NO_ROOM:
         raise HeapwrightError(
-            f"{recipe.name or recipe.hash}: control data and regions need {least_arena(recipe, struct):,} bytes, "
+            f"{recipe.name or recipe.hash}: control data and regions need {least_arena(struct):,} bytes, "
             f"the arena has {arena:,}; give it a larger one",
             parameter="arena",
         )

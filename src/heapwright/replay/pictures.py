@@ -90,7 +90,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     struct = policy_struct(recipe)
     calls = trace.calls
     found, _ = run(trace, recipe, struct, None)
-    size = min(max(int(struct.fixed_end + found.shared), least_arena(recipe, struct)), arena_bytes_of(struct, None))
+    size = min(max(int(struct.fixed_end + found.shared), least_arena(struct)), arena_bytes_of(struct, None))
     event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.uint64))
     room = 1 << 16
     while True:
