@@ -366,7 +366,9 @@ class Fit:
             does, or the heap lives in no arena.
         safe_arena_bytes: the least arena such that it and every larger one serve it.
         safe_proved: whether that is proved; else `safe_tried` larger arenas were tried, and all served.
-        reach_bytes: the largest arena that the heap can use; None where nothing bounds it.
+        reach_bytes: the largest arena that the heap can use; None where nothing is known to bound it.
+        reach_request_bytes: the largest request up to which an empty heap serves all; None likewise.
+        reach_objects: how many objects can be alive at most; None likewise.
         error: why a foreign heap has no arena; None for every other.
     """
 
@@ -377,13 +379,15 @@ class Fit:
     safe_tried: int | None
     safe_proved: bool | None
     reach_bytes: int | None
+    reach_request_bytes: int | None
+    reach_objects: int | None
     error: str | None = None
 
     @classmethod
     def of(cls, trace: str, heap: str, found: Arenas) -> Fit:
         """Name what `heapwright.heaps.fit_each` found."""
         size, tried, proved = found.safe if found.safe else (None, None, None)
-        return cls(trace, heap, found.smallest, size, tried, proved, found.reach, found.error)
+        return cls(trace, heap, found.smallest, size, tried, proved, *found.reach, found.error)
 
     def __repr__(self) -> str:
         arenas = f"smallest {_number(self.smallest_arena_bytes)}, safe {_number(self.safe_arena_bytes)} bytes"

@@ -16,6 +16,7 @@ from heapwright.host.timing import Bench, Program, Timed, time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import replay
 from heapwright.replay.safe import SafeArena, safe_arena
 from heapwright.replay.smallest import fit
@@ -51,8 +52,8 @@ class Heap(Timed, Protocol):
         """The least arena such that it and every larger one serve the whole trace; None: none does."""
 
     @property
-    def reach_bytes(self) -> int | None:
-        """Largest arena that the heap can use; None where nothing bounds it, or nobody knows."""
+    def reach(self) -> Reach:
+        """The largest arena, request and number of objects that it serves; None where no bound is known."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ class RecipeHeap:
         return safe_arena(trace, self.recipe, step=step)
 
     @property
-    def reach_bytes(self) -> int | None:
-        """See `Heap.reach_bytes`."""
-        return self.recipe.reach
+    def reach(self) -> Reach:
+        """See `heapwright.replay.reach.reach`."""
+        return reach(self.recipe)
 
     def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
         """The recipe's generated code; it takes the arena it needs."""
@@ -94,7 +95,7 @@ class UnusableHeap:
 
     label: str
     reason: ForeignHeapError
-    reach_bytes: int | None = None
+    reach: Reach = UNKNOWN
 
     def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
         """Raise the reason."""
@@ -312,7 +313,7 @@ class Arenas:
 
     smallest: int | None
     safe: SafeArena | None
-    reach: int | None
+    reach: Reach
     error: str | None = None
 
 
@@ -321,7 +322,7 @@ def fit_each(trace: Trace, heaps: Mapping[str, Heap], *, step: int | None = None
     found: dict[str, Arenas] = {}
     for name, heap in heaps.items():
         try:
-            found[name] = Arenas(heap.fit(trace, step=step), heap.safe_arena(trace, step=step), heap.reach_bytes)
+            found[name] = Arenas(heap.fit(trace, step=step), heap.safe_arena(trace, step=step), heap.reach)
         except ForeignHeapError as error:
-            found[name] = Arenas(None, None, None, str(error))
+            found[name] = Arenas(None, None, UNKNOWN, str(error))
     return found

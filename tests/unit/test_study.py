@@ -51,7 +51,7 @@ def test_results_come_back_as_they_were_stored(study: Study, path: Path) -> None
 def test_meta_says_what_was_explored(study: Study) -> None:
     assert study.objectives == OBJECTIVES
     assert study.traces() == [TraceInfo.of(TRACES[0])]
-    assert study.meta["format"] == 2
+    assert study.meta["format"] == 3
 
 
 def test_front_and_picks(study: Study) -> None:

@@ -12,7 +12,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.files import database
 from heapwright.replay.metrics import METRICS, parse_objectives
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file's tables; a reader refuses any other."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}

@@ -30,6 +30,7 @@ from heapwright.foreign.source import defines, heap_source
 from heapwright.host.calls import STDIN, calls_file
 from heapwright.host.timing import Bench, Program
 from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.reach import UNKNOWN, Reach
 from heapwright.replay.safe import SafeArena, search
 from heapwright.replay.smallest import fit_steps, smallest_arena
 from heapwright.traces.validation import FREE, OP_NAMES
@@ -303,9 +304,9 @@ class ForeignHeap:
         return search(self._server(trace), smallest, step or self.unit, self.adapter.max_arena, tries)
 
     @property
-    def reach_bytes(self) -> int | None:
-        """None: nobody knows how far somebody else's headers and links reach."""
-        return None
+    def reach(self) -> Reach:
+        """Unknown: nobody tells how far somebody else's headers and links reach."""
+        return UNKNOWN
 
     def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
         """The program that `bench` times, in an arena of so many bytes; None is ample.

@@ -70,6 +70,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("pool_utilisation", "ratio", "the same / bytes usable for payload", "max", "smallest", False),
         Metric("smallest_arena_bytes", "B", "smallest arena that serves the whole trace; on request"),
         Metric("lower_bound_bytes", "B", "largest sum of live requested bytes rounded to the alignment"),
+        Metric("reach_bytes", "B", "largest arena that the heap can use at all", "max", "smallest"),
         Metric("ns_per_event", "ns", "host time of a call; on request", integer=False),
         Metric("instructions_malloc_mean", "count", "mean of a malloc on the target CPU; on request", integer=False),
         Metric("instructions_malloc_max", "count", "dearest malloc on the target CPU; on request"),

@@ -16,6 +16,7 @@ from heapwright.recipes.pools import Compact
 from heapwright.replay.energy import with_energy
 from heapwright.replay.engine import control_bytes, run
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.reach import reach_bytes
 from heapwright.replay.smallest import fit_from
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
             ),
             "smallest_arena_bytes": None,
             "lower_bound_bytes": trace.lower_bound(recipe.align),
+            "reach_bytes": reach_bytes(struct),
             "ns_per_event": None,
             **dict.fromkeys(TARGET_METRICS),
         }

@@ -1,0 +1,125 @@
+"""The reach: the largest arena, request and number of objects that a heap can serve at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from heapwright._native import lib
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
+from heapwright.replay.smallest import server
+from heapwright.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from heapwright.recipes.recipe import Recipe
+
+
+class Reach(NamedTuple):
+    """How far a heap reaches; None where nothing bounds it below 2 GB, the most that any heap here serves.
+
+    Attributes:
+        arena_bytes: the largest arena that it uses; a larger one changes nothing. Links and headers end somewhere, and
+            regions, classes and partitions with counts do not grow.
+        request_bytes: an empty heap serves every request up to this size, and not the next one.
+        objects: as many can be alive at most, where counts or the numbers of handles bound them.
+    """
+
+    arena_bytes: int | None
+    request_bytes: int | None
+    objects: int | None
+
+
+UNKNOWN = Reach(None, None, None)
+"""Of heaps that cannot be looked into, too."""
+
+
+def reach(recipe: Recipe) -> Reach:
+    """How far the heap of a recipe reaches. Some 40 replays of a single call; the arena alone is `reach_bytes`."""
+    struct = policy_struct(recipe)
+    return Reach(reach_bytes(struct), _largest_request(recipe, struct), _most_objects(struct))
+
+
+def reach_bytes(struct: Any) -> int | None:
+    """The `arena_bytes` of `reach` from the policy alone."""
+    arena = _largest_arena(struct)
+    return arena if arena < MAX_REACH else None
+
+
+def _pools(struct: Any) -> Iterator[Any]:
+    """The pools that blocks belong to."""
+    pools = (struct.pools[index] for index in range(struct.pool_count))
+    return (pool for pool in pools if pool.kind != lib.HW_QUICK)
+
+
+def _shares_the_rest(pool: Any) -> bool:
+    """Whether a larger arena gives the pool more memory."""
+    return bool(
+        pool.kind == lib.HW_COMPACT
+        or (pool.kind == lib.HW_GENERAL and not pool.general.region)
+        or (pool.kind == lib.HW_BUDDY and not pool.buddy.region)
+        or (pool.kind == lib.HW_PARTITION and pool.partition.grow)
+        or (pool.kind == lib.HW_FIXED and pool.fixed.grow)
+    )
+
+
+def _largest_arena(struct: Any) -> int:
+    sharing = [pool for pool in _pools(struct) if _shares_the_rest(pool)]
+    if not sharing:
+        return int(struct.fixed_end)
+    if sharing[0].kind == lib.HW_PARTITION:  # which then shares with no other
+        group = sharing[0].partition
+        return int(min(struct.reach, struct.fixed_end + group.most * (group.partition + group.descriptor)))
+    return int(struct.reach)
+
+
+def _most_objects(struct: Any) -> int | None:
+    most = [_most_objects_of(pool) for pool in _pools(struct)]
+    return sum(count for count in most if count is not None) if None not in most else None
+
+
+def _most_objects_of(pool: Any) -> int | None:
+    if pool.kind == lib.HW_COMPACT:
+        return int(pool.compact.most) if pool.compact.most < MAX_REACH else None
+    if pool.kind == lib.HW_PARTITION:
+        unbounded = pool.partition.most >= MAX_REACH // pool.partition.partition
+        return None if unbounded else int(pool.partition.most)
+    if _shares_the_rest(pool):
+        return None
+    if pool.kind == lib.HW_GENERAL:
+        return int(pool.general.region // pool.general.min_block)
+    if pool.kind == lib.HW_BUDDY:
+        return int(pool.buddy.region >> pool.buddy.min_block_log2)
+    return int(sum(pool.fixed.counts[index] for index in range(pool.fixed.count)))
+
+
+def _largest_request(recipe: Recipe, struct: Any) -> int | None:
+    """Bisected between the sizes at which a pool begins or ends: of each, an empty heap serves the smaller ones."""
+    arena = _largest_arena(struct)
+
+    def serves(size: int) -> bool:
+        one = Trace.from_columns(op=[0], id=[0], size=[size])
+        return server(one, recipe, struct)(arena)
+
+    ends = {MAX_REQUEST + 1}
+    for pool in _pools(struct):
+        ends |= {end for end in (int(pool.min_size), int(pool.max_size) + 1) if 1 < end <= MAX_REQUEST}
+    first = 1
+    for end in sorted(ends):
+        if not serves(first):
+            return first - 1
+        if not serves(end - 1):
+            return _last_served(serves, first, end - 1)
+        first = end
+    return None
+
+
+def _last_served(serves: Callable[[int], bool], served: int, refused: int) -> int:
+    while refused - served > 1:
+        middle = (served + refused) // 2
+        if serves(middle):
+            served = middle
+        else:
+            refused = middle
+    return served
