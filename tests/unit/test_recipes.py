@@ -174,6 +174,136 @@ def test_a_contradiction_names_the_pool_and_what_would_be_valid(pools: list[dict
     assert "\n" not in str(refused.value)
 
 
+BUMP = {"top": "bump", "boundary_tags": False}
+IN_TURN = {"search_from": "tried", "bins": "exact", "order": "fifo"}
+IMPLICIT = {"free_list": "implicit"}
+NARROW = {"links_in": "header", "free_list": "single"}
+
+TOGETHER: list[tuple[dict[str, Any], str | None]] = [
+    ({"merged": "in-place"}, None),
+    ({"merged": "in-place", "order": "fifo"}, None),
+    ({"merged": "in-place", "order": "address"}, '"merged" "in-place" needs'),
+    ({"merged": "in-place", "bins": "exact"}, '"merged" "in-place" needs'),
+    ({"merged": "in-place", "coalesce": "deferred"}, '"merged" "in-place" needs'),
+    ({"merged": "in-place", **IMPLICIT}, '"merged" "in-place" needs'),
+    ({"resize": "both-sides"}, None),
+    ({"resize": "both-sides", "bins": "exact", "victim_up_to": 64}, '"resize" "both-sides" looks'),
+    ({"resize": "both-sides", "boundary_tags": False}, '"resize" "both-sides" looks'),
+    ({"coalesce": "sweep"}, None),
+    ({"coalesce": "sweep", "order": "address"}, None),
+    ({"coalesce": "sweep", "order": "size"}, '"coalesce" "sweep" passes'),
+    ({"coalesce": "sweep", "bins": "exact"}, '"coalesce" "sweep" passes'),
+    ({"coalesce": "sweep", **IMPLICIT}, '"coalesce" "sweep" passes'),
+    (IN_TURN, None),
+    ({**IN_TURN, "bins": "power-of-two", "large_order": "fifo"}, None),
+    ({**IN_TURN, "bins": "two-level"}, '"search_from" "tried" takes'),
+    ({**IN_TURN, "bins": "none"}, '"search_from" "tried" takes'),
+    ({**IN_TURN, "fit": "best"}, '"search_from" "tried" takes'),
+    ({**IN_TURN, "order": "lifo"}, '"search_from" "tried" takes'),
+    ({**IN_TURN, "large_order": "lifo"}, '"search_from" "tried" takes'),
+    ({**IN_TURN, "order": "lifo", "large_order": "fifo"}, '"search_from" "tried" takes'),
+    ({**IN_TURN, "unsorted": True}, '"search_from" "tried" takes'),
+    ({"top": "list"}, None),
+    (BUMP, None),
+    ({"top": "bump", "coalesce": "deferred"}, None),
+    ({"top": "bump"}, '"top" "bump" leaves'),
+    (
+        {"top": "list", "bins": "exact", "victim_up_to": 64},
+        '"top" "list" is not valid with "victim_up_to"; valid: last',
+    ),
+    ({"bins": "exact", "victim_up_to": 64}, None),
+    ({**BUMP, "grow_least": 64}, None),
+    ({"grow_least": 64}, '"grow_least" leaves'),
+    ({**BUMP, "grow_least": 64, "bins": "exact"}, '"grow_least" leaves'),
+    ({**BUMP, "grow_least": 64, "fit": "exact"}, '"grow_least" leaves'),
+    ({**BUMP, "grow_least": 64, "search_most": 9}, '"grow_least" leaves'),
+    ({**BUMP, "grow_least": 64, "split": "never"}, '"grow_least" leaves'),
+    ({"header": 2, "tag_in": "header"}, None),
+    (
+        {"header": 1, "tag_in": "header"},
+        '"header" 1 cannot hold a size, the size of the block before; valid: 2 to 16, "links_in" "payload", "tag_in"',
+    ),
+    ({"header": 5, **NARROW}, None),
+    ({"header": 4, **NARROW}, '"header" 4 cannot hold a size, links; valid: 5 to 16'),
+    ({"header": 5, **NARROW, "tag_in": "header", "boundary_tags": False}, None),
+    (
+        {"header": 5, **NARROW, "tag_in": "header"},
+        '"header" 5 cannot hold a size, the size of the block before, links; valid: 6',
+    ),
+    ({"search_most": 9}, None),
+    ({"search_most": 9, **IMPLICIT}, '"search_most" 9 counts free blocks of a list'),
+    ({"search_from": "freed", "fit": "next"}, None),
+    ({"search_from": "freed"}, '"search_from" "freed" is where a next fit starts; valid with "fit" "first": start'),
+    ({"search_from": "lowest-free", **IMPLICIT}, None),
+    ({"search_from": "lowest-free", "fit": "exact", **IMPLICIT}, None),
+    ({"search_from": "lowest-free", "fit": "best", **IMPLICIT}, '"search_from" "lowest-free" needs'),
+    ({"search_from": "lowest-free"}, '"search_from" "lowest-free" needs'),
+    ({"fit": "best", **IMPLICIT}, None),
+    ({"fit": "best", "search_percent": 0, **IMPLICIT}, None),
+    ({"fit": "best", "search_percent": 99, **IMPLICIT}, '"search_percent" 99 is a share'),
+    ({"fit": "first", "search_percent": 99, **IMPLICIT}, None),
+    ({"coalesce": "lazy", "order": "address"}, None),
+    ({"coalesce": "lazy", **IMPLICIT}, None),
+    ({"bins": "exact", "most_bins": 509}, None),
+    ({"bins": "exact", "most_bins": 508}, '"most_bins" 508 leaves no bin for all larger blocks; valid: 0, or from 509'),
+    ({"bins": "two-level", "most_bins": 200}, '"most_bins" 200 leaves no bin'),
+    ({"bins": "exact", "linear_up_to": 4096}, '"linear_up_to" and "bins_per_octave" make 1096 bins; at most 1024'),
+    ({"bins": "exact", "linear_up_to": 4096, "unit": 8}, None),
+    ({"bins": "exact", "linear_up_to": 4096, "most_bins": 1024}, None),
+    ({"bins": "exact", "large_order": "size"}, None),
+    ({"large_order": "size"}, '"large_order" "size" is the order of bins'),
+    ({"bins": "lea", "unsorted": True}, None),
+    ({"unsorted": True}, '"unsorted" needs'),
+    ({"bins": "half-fit", "unsorted": True}, '"unsorted" needs'),
+    ({"bins": "lea", "unsorted": True, "free_list": "single"}, '"unsorted" needs'),
+    ({"bins": "lea", "unsorted": True, "victim_up_to": 64}, '"unsorted" needs'),
+    ({"bins": "exact", "victim_up_to": 64, "tag_in": "header"}, '"victim_up_to" needs'),
+    ({"max_block": 1024}, None),
+    ({"max_block": 1000}, '"max_block" 1000 is not valid; valid: 0 or a power of two'),
+    ({"min_block": 16}, None),
+    ({"region": 16}, None),
+    ({"min_size": 9, "max_size": 9}, None),
+]
+
+
+@pytest.mark.parametrize(("keys", "message"), TOGETHER)
+def test_keys_of_a_general_pool_that_need_others(keys: dict[str, Any], message: str | None) -> None:
+    """Each of the combinations that are refused stands beside the nearest one that is not."""
+    if message is None:
+        assert general(**keys)
+    else:
+        with pytest.raises(ContradictionError) as refused:
+            general(**keys)
+        assert str(refused.value).startswith(f"recipe: pool 1 (general): {message}")
+
+
+VALID: list[list[dict[str, Any]]] = [
+    [{"kind": "quick", "sizes": [8]}, {"kind": "quick", "sizes": [16]}, GENERAL],
+    [{"kind": "quick", "sizes": [32]}, {"kind": "quick", "up_to": 16}, GENERAL],
+    [{**QUICK_8, "limit_bytes": 12, "flush": "over-limit"}, GENERAL],
+    [{**QUICK_8, "limit_blocks": 1, "flush": "over-limit"}, GENERAL],
+    [{"kind": "quick", "sizes": [8, 9], "min_size": 9}, GENERAL],
+    [{"kind": "quick", "sizes": [8, 9], "max_size": 8}, FIXED_8],
+    [{**GENERAL, "region": 256}] * 3 + [GENERAL],
+    [{**GENERAL, "top": "list", "region": 256}, {"kind": "fixed", "sizes": [8], "header": 4}],
+    [{**FIXED_8, "min_size": 8}],
+    [{"kind": "fixed", "sizes": [8], "header": 4, "page": 512}],
+    [{"kind": "fixed", "sizes": [8], "header": 8, "find": "first-fit"}],
+    [{"kind": "fixed", "sizes": [8], "header": 8}, {**GENERAL, "region": 256}],
+    [{"kind": "fixed", "sizes": [8], "header": 4}, {**FIXED_8, "sizes": [16]}, GENERAL],
+]
+
+
+@pytest.mark.parametrize("pools", VALID)
+def test_pools_that_get_along(pools: list[dict[str, Any]]) -> None:
+    assert recipe(*pools)
+
+
+def test_a_top_that_is_a_free_block_leaves_nothing_to_classes_that_grow() -> None:
+    with pytest.raises(ContradictionError, match=r'pool 2 \(general\): "top" "list" leaves nothing to the fixed pool'):
+        recipe({"kind": "fixed", "sizes": [8], "header": 4}, {**GENERAL, "top": "list"})
+
+
 def test_a_block_without_a_link_is_refused() -> None:
     tiny = {"kind": "fixed", "sizes": [2], "counts": [9]}
     with pytest.raises(ContradictionError, match="cannot hold its link; valid: 4 and more"):
@@ -243,6 +373,11 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"min_size": 1}, {"min_size": 0}),
     ({"max_size": MAX_REQUEST}, {}),
     ({"region": 1027}, {"region": 1024}),
+    # Bins narrower than a unit of 16 hold one size, as linear bins do.
+    (
+        {"bins": "exact", "unit": 16, "linear_up_to": 64, "bins_per_octave": 4},
+        {"bins": "exact", "unit": 16, "linear_up_to": 0},
+    ),
 ]
 
 
@@ -501,6 +636,13 @@ def test_writing_leaves_out_what_is_the_default() -> None:
     assert full.canonical().to_toml() == (
         'name = "mine"\n\n[[pool]]\nkind = "quick"\nsizes = [16, 1476]\n\n[[pool]]\nkind = "general"\nfit = "best"\n'
     )
+    for keys in (
+        {"bins": "two-level"},
+        {"bins": "exact", "fit": "best"},
+        {"free_list": "implicit"},
+        {"coalesce": "lazy", "order": "address"},
+    ):
+        assert general(**keys).canonical().to_dict() == {"pool": [{**GENERAL, **keys}]}
 
 
 def test_summaries_are_one_short_line() -> None:

@@ -10,6 +10,7 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.errors import HeapwrightError
+from heapwright.explore import search
 from heapwright.explore.search import Exploration, Progress, explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
@@ -87,6 +88,18 @@ def test_neither_more_nor_less_than_was_asked_for_is_tried(
         }
     assert done.complete == (len(tried) == 12)
     assert done.evaluations == done.recipes == len(tried) + len(STAYING)
+
+
+def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process that dies has lost is one batch."""
+    stored: list[int] = []
+    add = Study.add
+    monkeypatch.setattr(search, "_BATCH_RESULTS", 5)
+    monkeypatch.setattr(
+        Study, "add", lambda self, batch, held_out: stored.append(len(batch)) or add(self, batch, held_out)
+    )
+    explore([trace], few_recipes(include_zoo=False), study_path=path)
+    assert stored == [5, 5, 2]
 
 
 def test_a_draw_is_as_large_as_asked_for(trace: Trace, path: Path) -> None:

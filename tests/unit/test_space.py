@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -10,10 +12,10 @@ import pytest
 from demands import demand
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore.families import Demand
+from heapwright.explore.families import Demand, Levels, default_families
 from heapwright.explore.space import Space
 from heapwright.explore.special_pools import special_pools
-from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.zoo import catalogue as zoo
@@ -63,6 +65,42 @@ def test_freelists_are_those_of_the_most_frequent_blocks(space: Space) -> None:
     merged = Space.tailored(Demand(((1000, 0.4), (13, 0.3), (15, 0.3)), 1000, 5000))
     assert Quick(sizes=(16,)) in {recipe.pools[0] for recipe in merged.recipes()}
     assert Quick(sizes=(1000,)) not in {recipe.pools[0] for recipe in merged.recipes()}
+
+
+def test_what_every_family_tries_stays_as_it_is() -> None:
+    """A study goes on only in the space that it was begun with, so none of these may change by accident."""
+    tried = []
+    for family in default_families(Levels(demand(), 4)):
+        recipes = [recipe.canonical() for recipe in family]
+        told = json.dumps([[recipe.link_bytes, recipe.to_dict()["pool"]] for recipe in recipes])
+        tried.append((len(recipes), sha256(told.encode()).hexdigest()[:12]))
+    assert tried == [
+        (525, "e799691bff3a"),  # victims
+        (672, "368456dbe483"),  # bins
+        (405, "333029a41bb3"),  # quick lists
+        (60, "d67ba9bb2d7a"),  # fixed classes
+        (40, "429626774941"),  # least blocks
+        (18, "8c67cf1cbc53"),  # buddies
+        (50, "1e7473f04ca5"),  # partitions
+        (272, "ccdb3b170e7b"),  # narrow links and headers
+        (10_000, "6258c498b8b3"),  # the grid of techniques
+        (144, "7376883562bd"),  # orders
+        (120, "01a1a200812a"),  # worst fit
+        (48, "8f0f266f63f5"),  # split from the tail
+        (64, "c22949f3a2ad"),  # single lists
+        (24, "959dcb974f3b"),  # lazy coalescing
+        (24, "a1973eb13da8"),  # implicit lists
+    ]
+
+
+def test_a_size_with_a_tenth_of_the_requests_gets_fixed_blocks_of_its_own() -> None:
+    def classes(share: float) -> set[tuple[int, ...]]:
+        levels = Levels(Demand(((300, 0.6), (84, 0.4 - share), (52, share)), 300, 5000), 4)
+        first = [recipe.pools[0] for family in default_families(levels) for recipe in family]
+        return {pool.sizes for pool in first if isinstance(pool, Fixed)}
+
+    assert classes(0.1) - classes(0.099) == {(52, 64, 84, 128, 256, 300, 512)}
+    assert classes(0.099) - classes(0.1) == {(64, 84, 128, 256, 300, 512)}
 
 
 def test_slow_kinds_are_few(space: Space) -> None:

@@ -48,6 +48,11 @@ def test_results_come_back_as_they_were_stored(study: Study, path: Path) -> None
         assert again.recipe(IDS[5]) == RECIPES[5]
 
 
+def test_a_study_that_is_written_here_is_not_opened_twice(study: Study, path: Path) -> None:
+    with pytest.raises(HeapwrightError, match=r"study\.duckdb: this process is writing this study; close it first$"):
+        Study.open(path)
+
+
 def test_meta_says_what_was_explored(study: Study) -> None:
     assert study.objectives == OBJECTIVES
     assert study.traces() == [TraceInfo.of(TRACES[0])]
