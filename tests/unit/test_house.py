@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import heapwright
 
 ROOT = Path(heapwright.__file__).parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 ORDER = (
     ("errors",),
@@ -78,3 +80,14 @@ def test_every_folder_says_in_one_line_what_it_is() -> None:
         assert docstring, path
         first = docstring.splitlines()[0]
         assert first.endswith((".", ":")), path
+
+
+def test_how_to_add_a_pool_kind_names_every_file_that_its_example_is_in() -> None:
+    sources = ("csrc/*.h", "native/*.c", "src/heapwright/**/*.py*", "tests/**/*.[chp]*")
+    kind = re.compile(r"(?<!binary-)buddy", re.IGNORECASE)  # the zoo has a binary-buddy
+    files = [path for pattern in sources for path in CHECKOUT.glob(pattern) if path.suffix != ".pyc" and path.is_file()]
+    found = {path.relative_to(CHECKOUT).as_posix() for path in files if kind.search(path.read_text(encoding="utf-8"))}
+    section = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("### A pool kind\n")[2]
+    named = re.findall(r"`([\w/.]+\.\w+)`", section.partition("\n### ")[0])
+    named = {name if (CHECKOUT / name).is_file() else f"src/heapwright/{name}" for name in named}
+    assert named == (found - {Path(__file__).relative_to(CHECKOUT).as_posix()}) | {"tests/unit/test_space.py"}
