@@ -196,6 +196,7 @@ def test_only_what_a_policy_needs_has_a_place_in_the_control_data() -> None:
     assert heap(general(free_list="single", boundary_tags=False, coalesce="deferred"))["control"] == 6 * 4
     partial = general(free_list="single", boundary_tags=False, fit="best", search_percent=50)
     assert heap(partial)["control"] == 6 * 4
+    assert heap({**partial, "search_percent": 100})["control"] == 5 * 4
     assert heap({"kind": "quick", "sizes": [8]}, general(free_list="single", boundary_tags=False))["control"] == 6 * 4
     limited = {"kind": "quick", "sizes": [8], "limit_blocks": 3}
     assert heap(limited, general(free_list="single", boundary_tags=False))["control"] == 7 * 4
@@ -207,6 +208,44 @@ def test_quick_lists_hold_what_the_pool_below_gives() -> None:
     assert (listed["count"], listed["sizes"], listed["by_size"]) == (2, [20, 100], 0)
     up_to = heap({"kind": "quick", "up_to": 33}, general())["pools"][0]["quick"]
     assert (up_to["count"], up_to["up_to"], up_to["by_size"]) == (7, 40, 1)
+
+
+def test_a_list_of_mixed_blocks_looks_at_their_sizes() -> None:
+    """Where a block may be smaller than its list says, or may come from several pools, its own size counts."""
+    quick = {"kind": "quick", "up_to": 16}
+    below: list[tuple[int, list[dict[str, Any]]]] = [
+        (0, [general()]),
+        (1, [general(region=512), general()]),
+        (1, [general(round_to="power-of-two")]),
+        (0, [fixed(sizes=[4, 16], counts=[9, 9])]),
+        (1, [fixed(sizes=[2, 16], counts=[9, 9], find="first-fit")]),
+    ]
+    for mixed, pools in below:
+        align = 2 if pools[0]["kind"] == "fixed" else 4
+        assert heap(quick, *pools, align=align)["pools"][0]["quick"]["mixed"] == mixed, pools
+
+
+def test_the_least_remainder_makes_a_block() -> None:
+    for split, least in (("always", 16), ("never", 16), (8, 16), (16, 16), (64, 64), (65, 68)):
+        assert heap(general(split=split))["pools"][0]["general"]["split_least"] == least, split
+
+
+def test_no_request_is_taken_whose_block_is_beyond_reach() -> None:
+    """Size fields of 14 bits count blocks up to 65,532 bytes, of which one unit is kept back."""
+    for keys, largest in (
+        ({}, 65_528 - 2),
+        ({"trailer": 4}, 65_528 - 2 - 4),
+        ({"unit": 64}, 64 * (2**14 - 2) - 2),
+        ({"round_to": "power-of-two"}, 32_768 - 2),
+        ({"max_size": 100}, 100),
+    ):
+        assert heap(general(header=2, **keys))["pools"][0]["max_size"] == largest, keys
+
+
+def test_headers_of_objects_that_move_are_two_halves() -> None:
+    for header, half, natural in ((4, 2, 1), (5, 2, 0), (6, 3, 0), (8, 4, 1), (12, 4, 1), (16, 4, 1), (10, 4, 0)):
+        word = heap({"kind": "compact", "header": header})["pools"][0]["compact"]["word"]
+        assert word == {"bytes": half, "natural": natural}, header
 
 
 def test_arenas_are_aligned_for_every_unit() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +16,7 @@ from pydantic import ValidationError
 from heapwright.errors import HeapwrightError
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.geometry import Geometry
-from heapwright.recipes.pools import MAX_REQUEST, General, Pool, Quick
+from heapwright.recipes.pools import KINDS, MAX_REQUEST, General, Pool, Quick
 from heapwright.recipes.recipe import ContradictionError, Recipe, json_schema
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
@@ -666,6 +668,34 @@ def test_the_schema_names_every_key_of_every_kind() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert set(schema["properties"]) == {"name", "year", "source", "about", "align", "link_bytes", "checks", "pool"}
     assert set(schema["$defs"]["General"]["properties"]) == set(General.model_fields)
+
+
+def documented_bounds() -> Iterator[tuple[str, str, int, int]]:
+    """(kind, key, least, most) of every key whose row in the reference gives bounds, or says bytes or blocks."""
+    kind = ""
+    for line in DOCS.read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"## (\w+): ", line):
+            kind = found[1]
+        row = re.match(r"\| `(\w+)` \| ([^|]+) \|", line)
+        if not row or kind not in KINDS:
+            continue
+        if bounds := re.fullmatch(r"(\d+) to (\d+)", row[2]):
+            yield kind, row[1], int(bounds[1]), int(bounds[2])
+        elif unit := re.fullmatch(r"(?:bytes|blocks)(?:, from (\d))?", row[2]):
+            yield kind, row[1], int(unit[1] or 0), MAX_REQUEST
+
+
+@pytest.mark.parametrize(("kind", "key", "least", "most"), list(documented_bounds()))
+def test_a_key_takes_what_its_reference_says(kind: str, key: str, least: int, most: int) -> None:
+    needed = {"sizes": [8]} if kind == "fixed" else {}
+
+    def valid(value: int) -> bool:
+        try:
+            return bool(KINDS[kind].model_validate({**needed, key: value}))
+        except ValidationError:
+            return False
+
+    assert [valid(value) for value in (least - 1, least, most, most + 1)] == [False, True, True, False]
 
 
 def test_the_reference_documents_every_key() -> None:

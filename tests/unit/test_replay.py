@@ -332,6 +332,12 @@ def test_the_heap_map_of_four_calls() -> None:
     ]
 
 
+def test_the_heap_map_of_a_single_call() -> None:
+    found = heap_map(trace_of((MALLOC, "a", 10)), SIMPLE)
+    assert found["event"].tolist() == [0]
+    assert set(found["blocks"]["column"]) == {0}
+
+
 def test_the_heap_map_is_in_order_of_address_whatever_the_order_of_the_pools() -> None:
     """Growing classes lie at the arena's end, a region before the shared part; both stand first in a recipe."""
     classes = {"kind": "fixed", "sizes": [16], "counts": "grow", "header": 4, "max_size": 16}

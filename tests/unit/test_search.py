@@ -208,6 +208,20 @@ def test_what_cannot_be_explored_is_one_line(trace: Trace, path: Path, changes: 
         explore(**{"traces": [trace], "space": few_recipes(), "study_path": path, **changes})
 
 
+def test_pruning_finds_the_same_front(trace: Trace, other: Trace, tmp_path: Path) -> None:
+    fronts, unfinished = [], []
+    for prune in (False, True):
+        path = tmp_path / f"{prune}.duckdb"
+        fronts.append(explore([trace, other], few_recipes(), study_path=path, prune=prune, jobs=1).front)
+        with Study.open(path) as study:
+            found = study.per_trace([id for id, _ in study.finished()]).values()
+            unfinished.append(sum(one["accesses"] is None for traces in found for one in traces.values()))
+            assert len(study.zoo_standings()) == len(STAYING)
+            assert all(standing.candidate.metrics["accesses"] for standing in study.zoo_standings())
+    assert fronts[0] == fronts[1]
+    assert unfinished[0] == 0 < unfinished[1]
+
+
 def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
     trace: Trace, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,10 @@ def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) ->
         ("default = true", '"default" true needs traces'),
         ("[[pool]]\nkind = 'quick'\nmost_frequent = 2\n[[pool]]\nkind = 'general'", '"most_frequent" needs traces'),
         (
+            "[[pool]]\nkind = 'quick'\nmost_frequent = true\n[[pool]]\nkind = 'general'",
+            '"most_frequent": True is not valid',
+        ),
+        (
             "[[pool]]\nkind = 'quick'\nmost_frequent = 10\n[[pool]]\nkind = 'general'",
             '"most_frequent": 10 is not valid',
         ),
