@@ -114,7 +114,7 @@ def test_the_footprint_is_the_sum_of_its_parts(calls: list[tuple[int, int, int]]
     assert (np.diff(footprint) >= 0).all()
     assert (times["requested"] <= times["allocated"]).all()
     assert (times["allocated"] <= footprint - control).all()
-    assert footprint[-1] == found["footprint_bytes"]
+    assert footprint[-1] <= found["footprint_bytes"]
     first = int(np.argmax(footprint == footprint[-1]))
     at_peak = int(times["requested"][first]) if footprint[-1] > control else 0
     parts = found["internal_bytes"] + found["external_bytes"] + found["header_bytes"]

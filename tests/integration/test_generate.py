@@ -22,13 +22,15 @@ from c_programs import ROOT, SANITIZED, STRICT, absent, compilers
 from recipes_random import random_recipes
 from traces_random import random_trace
 
+from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.generate import generate
 from heapwright.generate.emit import ALLOCATING, LOOKING, MOVING, core_sources, generated_files
 from heapwright.generate.specialise import specialise_parts
-from heapwright.recipes.policy import policy
+from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay import engine
 from heapwright.replay.pictures import metadata
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
@@ -306,10 +308,11 @@ def arenas(trace: Trace, recipe: Recipe) -> Iterator[int]:
 def expect_same_end(trace: Trace, recipe: Recipe, arena: int, driver: Path, calls: Path) -> int:
     """Returns the number of requests refused."""
     content, marks = metadata(trace, recipe, arena)
-    expected = replay(trace, recipe, arena=arena, check_payload=True)
+    expected, _ = engine.run(trace, recipe, policy_struct(recipe), arena, lib.HW_CHECK_PAYLOAD)
+    covered = engine.control_bytes(policy_struct(recipe)) + expected.covered
     done = subprocess.run([driver, calls, str(arena), str(len(content))], capture_output=True, check=True)
     peak, refused, _, broken_invariant, broken_payloads = map(int, done.stderr.split())
-    assert (peak, refused) == (expected["footprint_bytes"], expected["failed"])
+    assert (peak, refused) == (covered, expected.failed)
     assert (broken_invariant, broken_payloads) == (0, 0)
     assert marks.any()
     found = np.frombuffer(done.stdout, np.uint8)

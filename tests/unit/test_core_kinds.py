@@ -34,15 +34,19 @@ def split_adds_up(found: dict[str, Any], control: int) -> bool:
 
 @pytest.mark.parametrize("count", ["grow", 1000])
 def test_descriptors_belong_to_the_footprint(count: Any) -> None:
-    """32 bytes for each partition that was ever covered are headers; free memory is what else is not in use."""
+    """32 bytes for each partition that was ever covered are headers; free memory is what else is not in use.
+
+    Partitions that are counted take their memory whether they are used or not.
+    """
     heap = partitions(count=count)
     trace = Trace.from_columns(op=[0, 0, 0, 3, 0], id=[1, 2, 3, 2, 4], size=[64, 100, 1, 0, 64])
     found = replay(trace, heap, check_invariants=True)
     control = policy(heap)["control"]
     assert found["header_bytes"] == 4 * 32
-    assert found["footprint_bytes"] == control + 4 * (64 + 32)
+    unused = 0 if count == "grow" else count - 4
+    assert found["footprint_bytes"] == control + (4 + unused) * (64 + 32)
     assert found["internal_bytes"] == 4 * 64 - 165
-    assert found["external_bytes"] == 0
+    assert found["external_bytes"] == unused * (64 + 32)
     assert found["requested_peak_bytes"] == 165
 
 
@@ -179,14 +183,18 @@ def test_quick_lists_hold_blocks_of_these_pools(below: dict[str, Any], lists: li
 
 @pytest.mark.parametrize("keys", KINDS_OF_HANDLES, ids=str)
 def test_compaction_leaves_no_external_fragmentation(keys: dict[str, Any]) -> None:
-    """At the peak all memory is objects in use with their headers and handles; the arena needs no more than that."""
+    """At the peak all memory is objects in use with their headers and handles; the arena needs no more than that.
+
+    But for the last bytes of an arena: handles hang from an aligned end.
+    """
     for align, link_bytes, seed in [(1, 4, 1), (4, 2, 2), (8, 4, 3)]:
         heap = compact(align, link_bytes, **keys)
         trace = random_trace(seed)
         found = replay(trace, heap, check_invariants=True)
         arena = fit(trace, heap)
-        assert (found["failed"], found["external_bytes"]) == (0, 0)
-        assert arena is not None and arena == pytest.approx(found["footprint_bytes"], abs=align - 1)
+        assert found["failed"] == 0
+        assert found["external_bytes"] < align
+        assert arena == found["footprint_bytes"]
         assert split_adds_up(found, policy(heap)["fixed_end"])
 
 

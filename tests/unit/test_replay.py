@@ -8,20 +8,24 @@ list, last freed first, first fit, never merged.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes.policy import policy
+from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import run
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import replay
-from heapwright.replay.smallest import fit
+from heapwright.replay.smallest import fit, high_water_mark
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 from heapwright.zoo import catalogue as zoo
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 Call = tuple[int, str, int]
 
@@ -415,3 +419,43 @@ def test_aligned_requests_find_the_same_addresses_in_every_arena() -> None:
     expected = replay(trace, recipe, arena=1 << 23)
     with ThreadPoolExecutor(6) as threads:
         assert set(map(str, threads.map(lambda _: replay(trace, recipe, arena=1 << 23), range(12)))) == {str(expected)}
+
+
+@pytest.mark.parametrize("name", ["lighttpd_server", "mosquitto_broker"])
+def test_an_arena_of_the_footprint_serves_whatever_the_heap(name: str) -> None:
+    trace = Trace.read(EXAMPLES / f"{name}.parquet")
+    served = 0
+    for heap in zoo.names():
+        recipe = zoo.load(heap)
+        found = replay(trace, recipe)
+        if found["failed"] == 0:
+            assert replay(trace, recipe, arena=int(found["footprint_bytes"] or 0))["failed"] == 0, heap
+            served += 1
+    assert served > 30
+
+
+def test_a_region_that_stays_partly_empty_is_in_the_footprint() -> None:
+    recipe = Recipe.parse("""
+        align = 4
+        [[pool]]
+        kind = "fixed"
+        sizes = [64]
+        counts = [10]
+        """)
+    found = replay(Trace.from_columns(op=[0, 0], id=[1, 2], size=[64, 60]), recipe)
+    control = int(policy(recipe)["control"])
+    assert found["footprint_bytes"] == control + 640
+    assert found["external_bytes"] == 8 * 64
+    assert found["allocated_peak_bytes"] == 128
+
+
+def test_where_the_arena_decides_the_footprint_is_one_that_serves() -> None:
+    """TLSF passes by what is left of its one large block: the high-water mark of an ample arena is not enough."""
+    trace, tlsf = Trace.read(EXAMPLES / "lighttpd_server.parquet"), zoo.load("tlsf")
+    needed = int(replay(trace, tlsf)["footprint_bytes"] or 0)
+    struct = policy_struct(tlsf)
+    found, _ = run(trace, tlsf, struct, None)
+    mark = high_water_mark(struct, found)
+    assert replay(trace, tlsf, arena=mark)["failed"] > 0
+    assert mark < needed < 1.01 * mark
+    assert replay(trace, tlsf, arena=2 * needed)["footprint_bytes"] == needed, "whatever arena it was replayed in"

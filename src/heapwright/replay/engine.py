@@ -60,10 +60,15 @@ def arena_bytes_of(struct: Any, arena: int | None) -> int:
     return int(min(arena if arena is not None else DEFAULT_ARENA, struct.reach))
 
 
-def least_arena(struct: Any) -> int:
-    """Bytes from which on the heap can begin: control data and regions; what grows down begins at an aligned end."""
+def arena_holding(struct: Any, used: int) -> int:
+    """Bytes of the least arena in which a heap can use so many; what grows down begins at an aligned end."""
     unit = struct.align if struct.grows_down else 1
-    return int(round_up(struct.fixed_end + struct.end_header, unit) - struct.end_header)
+    return int(round_up(used + struct.end_header, unit) - struct.end_header)
+
+
+def least_arena(struct: Any) -> int:
+    """Bytes from which on the heap can begin: control data and regions."""
+    return arena_holding(struct, int(struct.fixed_end))
 
 
 def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:

@@ -17,7 +17,7 @@ from heapwright.replay.energy import with_energy
 from heapwright.replay.engine import control_bytes, run
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
-from heapwright.replay.smallest import fit_from
+from heapwright.replay.smallest import fit_from, footprint
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -57,15 +57,15 @@ def replay(
     found, arena_bytes = run(trace, recipe, struct, arena, check, better)
     if found.abandoned_call < len(trace):
         return dict.fromkeys(METRICS)
-    metrics = _metrics(trace, recipe, struct, found, arena_bytes if arena is not None else None)
+    needed = footprint(trace, recipe, struct, found, arena_bytes)
+    metrics = _metrics(trace, recipe, struct, found, needed, arena_bytes if arena is not None else None)
     if fit:
         metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, found, None)
     return metrics
 
 
-def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int | None) -> dict[str, Value]:
+def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, needed: int, arena: int | None) -> dict[str, Value]:
     control = control_bytes(struct)
-    footprint = control + found.covered
     allocated = found.covered - found.peak_headers
     requested = found.requested_peak
 
@@ -78,9 +78,9 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
             "allocated_peak_bytes": allocated,
             "fragmentation": allocated / requested - 1 if requested else None,
             "fragmentation_with_headers": found.covered / requested - 1 if requested else None,
-            "footprint_bytes": footprint,
+            "footprint_bytes": needed,
             "internal_bytes": found.peak_capacity - found.peak_requested,
-            "external_bytes": allocated - found.peak_capacity,
+            "external_bytes": needed - control - found.peak_headers - found.peak_capacity,
             "header_bytes": found.peak_headers,
             "accesses": found.reads + found.writes,
             "reads": found.reads,
@@ -93,7 +93,7 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int |
             "moved_bytes": found.moved,
             "failed": found.failed,
             "admitted_fraction": ratio(found.admitted_bytes, found.requested_bytes),
-            "utilisation": ratio(found.mean_requested, footprint if arena is None else arena),
+            "utilisation": ratio(found.mean_requested, needed if arena is None else arena),
             "pool_utilisation": ratio(
                 found.mean_requested, allocated if arena is None else arena - control - found.peak_headers
             ),

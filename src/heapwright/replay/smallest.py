@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from heapwright._native import lib
+from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import General
-from heapwright.replay.engine import explain, least_arena, memory_of, run
+from heapwright.replay.engine import arena_holding, explain, least_arena, memory_of, run
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 FINER = 16
 """Each step that holds the first success is searched again in so many smaller ones."""
+
+FOOTPRINT_STEPS = 64
+"""How finely a footprint is looked for above a high-water mark that does not serve."""
 
 
 def smallest_arena(
@@ -121,8 +125,23 @@ def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
 
 
 def high_water_mark(struct: Any, found: Any) -> int:
-    """Bytes of the arena that a run in an ample one has used."""
-    return int(struct.fixed_end + found.shared)
+    """Bytes of the arena that a run in an ample one has used, regions that stay partly empty included."""
+    return arena_holding(struct, int(struct.fixed_end + found.shared))
+
+
+def footprint(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int) -> int:
+    """Bytes of an arena that serves as much of the trace as a run in one of `arena` bytes did, which found this.
+
+    It is the high-water mark, which all heaps that take fresh memory last prove to be enough. Where what goes where
+    depends on the arena it may not be, and where nothing was refused, the next larger one that serves is looked for, in
+    steps of 1 / `FOOTPRINT_STEPS` of the size and finer ones in the last of them.
+    """
+    mark = high_water_mark(struct, found)
+    serves = server(trace, recipe, struct)
+    if found.failed or not depends_on_arena(recipe) or serves(mark):
+        return mark
+    low = round_up(mark + 1, recipe.align)
+    return smallest_arena(serves, low, low, recipe.align, enough=arena, steps=FOOTPRINT_STEPS)
 
 
 def depends_on_arena(recipe: Recipe) -> bool:
