@@ -331,6 +331,10 @@ GENERAL = {"kind": "general"}
             [{"kind": "quick", "up_to": 99}, {**PARTITION, "size": 1}],
             '"size" 1 cannot hold the link of a quick pool above',
         ),
+        (
+            [{"kind": "fixed", "sizes": [8], "counts": [4]}, {"kind": "quick", "up_to": 99}, {**PARTITION, "size": 1}],
+            '"size" 1 cannot hold the link of a quick pool above',
+        ),
         ([{"kind": "fixed", "sizes": [8], "header": 8}, PARTITION], "would grow from the end of the arena"),
         (
             [COMPACT, GENERAL],
@@ -354,6 +358,31 @@ def test_contradictions_of_these_pools_say_what_is_valid(pools: list[dict[str, A
         recipe(*pools)
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "pools",
+    [
+        [{**BUDDY, "header": 8}],
+        [{**BUDDY, "max_block": 16}],
+        [{**BUDDY, "max_block": 64, "min_size": 60}],
+        [{**BUDDY, "region": 16}, GENERAL],
+        [{**BUDDY, "region": 64, "max_size": 60}, BUDDY],
+        [{**PARTITION, "descriptor_bytes": 16}],
+        [{**PARTITION, "count": 2, "min_size": 1024}, GENERAL],
+        [{**PARTITION, "size": 1}],
+        [{**PARTITION, "size": 1, "count": 9, "max_size": 9}, {"kind": "quick", "up_to": 99}, GENERAL],
+        [{"kind": "quick", "up_to": 99}, {**PARTITION, "size": 4}],
+        [{"kind": "fixed", "sizes": [8], "counts": [4]}, PARTITION],
+        [{"kind": "fixed", "sizes": [8], "header": 8}, {**PARTITION, "count": 4}],
+        [{**COMPACT, "header": 4, "handle_bytes": 4}],
+        [{**COMPACT, "header": 0, "handle_bytes": 12}],
+        [{**COMPACT, "min_size": 262136}],
+    ],
+)
+def test_pools_of_these_kinds_that_get_along(pools: list[dict[str, Any]]) -> None:
+    """Each is next to one that is refused above."""
+    assert recipe(*pools)
 
 
 def test_narrow_links_number_fewer_partitions() -> None:

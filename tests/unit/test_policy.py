@@ -230,6 +230,42 @@ def test_the_least_remainder_makes_a_block() -> None:
         assert heap(general(split=split))["pools"][0]["general"]["split_least"] == least, split
 
 
+@pytest.mark.parametrize(
+    ("keys", "field", "value", "otherwise"),
+    [
+        ({"split_from": "tail"}, "split_tail", 1, 0),
+        ({"split": "never"}, "split", 0, 1),
+        ({"remainder": "filed"}, "refile", 1, 0),
+        ({"merged": "in-place"}, "keep_place", 1, 0),
+        ({"coalesce": "lazy", "order": "address", "merge_until": "enough"}, "merge_enough", 1, 0),
+        ({"tag_in": "header"}, "tag_in_header", 1, 0),
+        ({"tag_in": "header", "coalesce": "deferred"}, "tag_in_header", 0, 0),
+        ({"boundary_tags": False}, "boundary_tags", 0, 1),
+        ({"top": "list"}, "end_word", 1, 0),
+        ({"top": "list", "boundary_tags": False}, "end_word", 0, 0),
+        ({"top": "bump", "boundary_tags": False, "grow_least": 65}, "grow_least", 68, 0),
+        ({"round_to": "power-of-two"}, "powers", 1, 0),
+        ({"bins": "two-level"}, "bin_round_up", 1, 0),
+        ({"bins": "two-level"}, "bin_unmark", 1, 0),
+        ({"bins": "exact", "search_most": 3}, "bin_unmark", 1, 0),
+        ({"search_most": 3}, "bin_unmark", 0, 0),
+        ({"bins": "lea", "unsorted": True}, "unsorted", 1, 0),
+        ({"trailer": 3}, "overhead", 7, 4),
+        ({"header": 12, "links_in": "header"}, "node", 4, 4),
+        ({"fit": "best", "search_percent": 30}, "search_percent", 30, 100),
+        ({"fit": "best", "free_list": "implicit"}, "search_percent", 100, 100),
+        ({"bins": "exact", "bin_by": "payload"}, "bin_less", 4, 0),
+        ({"bins": "exact"}, "bins", (2048 - 16) // 4 + 4 * 20, 0),
+        ({"bins": "exact", "most_bins": 587}, "bins", 587, 0),
+        ({"bins": "exact", "most_bins": 587}, "bin_last", 1, 0),
+        ({"bins": "exact", "most_bins": 588}, "bin_last", 0, 0),
+    ],
+)
+def test_what_a_key_of_a_general_pool_becomes(keys: dict[str, Any], field: str, value: int, otherwise: int) -> None:
+    assert heap(general(**keys))["pools"][0]["general"][field] == value
+    assert heap(general())["pools"][0]["general"][field] == otherwise
+
+
 def test_no_request_is_taken_whose_block_is_beyond_reach() -> None:
     """Size fields of 14 bits count blocks up to 65,532 bytes, of which one unit is kept back."""
     for keys, largest in (
@@ -240,6 +276,66 @@ def test_no_request_is_taken_whose_block_is_beyond_reach() -> None:
         ({"max_size": 100}, 100),
     ):
         assert heap(general(header=2, **keys))["pools"][0]["max_size"] == largest, keys
+
+
+@pytest.mark.parametrize(
+    ("pool", "keys", "places"),
+    [
+        (
+            {"kind": "buddy", "max_block": 64},  # behind the null node 0-7, refused 8, limit 12, high 16
+            {},
+            {"top_at": 20, "lists_at": 24, "orders": 3, "high_at": 16, "limit_at": 12, "start": 24 + 3 * 4},
+        ),
+        (
+            {"kind": "buddy", "max_block": 32, "region": 100, "header": 2},
+            {"link_bytes": 2},  # null node 0-3; a list head takes a unit
+            {"top_at": 16, "high_at": 20, "limit_at": 24, "lists_at": 28, "list_stride": 4, "start": 28 + 2 * 4 + 2},
+        ),
+        (
+            {"kind": "partition"},  # refused 0, limit 4, high 8
+            {},
+            {"head_at": 12, "top_at": 16, "high_at": 8, "limit_at": 4, "end_at": 20, "start": 24},
+        ),
+        (
+            {"kind": "partition", "size": 64, "count": 4, "descriptor_bytes": 17},
+            {"align": 8},
+            {"head_at": 12, "top_at": 16, "high_at": 20, "end_at": 0, "descriptors": 24, "start": 96, "end": 352},
+        ),
+        (
+            {"kind": "compact"},
+            {},
+            {"holes_at": 12, "top_at": 16, "high_at": 8, "limit_at": 4, "start": 20, "head_at": 0, "handles_at": 0},
+        ),
+        (
+            {"kind": "compact", "when": "eager", "handles": "arena", "header": 0},
+            {},
+            {"head_at": 12, "unused_at": 16, "handles_at": 20, "top_at": 24, "end_at": 28, "holes_at": 0, "start": 32},
+        ),
+        (
+            {"kind": "fixed", "sizes": [8, 16], "header": 8, "find": "first-fit"},
+            {},
+            {"heads_at": 12, "tails_at": 20, "end_at": 28, "carved_at": 0, "high_at": 8, "limit_at": 4},
+        ),
+        (
+            {"kind": "fixed", "sizes": [8, 16], "counts": [3, 2], "find": "first-fit"},
+            {},
+            {"flags_at": [12, 15], "carved_at": 20, "blocks_at": [28, 52], "end": 84, "heads_at": 0, "end_at": 4},
+        ),
+        (
+            {"kind": "general", "bins": "lea", "unsorted": True},
+            {},
+            {"unsorted_at": 20, "remainder_at": 28, "top_at": 32, "summary_at": 36, "bitmap_at": 40, "lists_at": 60},
+        ),
+        (
+            {"kind": "general", "bins": "exact", "victim_up_to": 64, "close_bins": 2, "linear_up_to": 32},
+            {"align": 8},  # 2 linear bins, and 4 in each of 26 octaves
+            {"top_at": 20, "victim_at": 24, "summary_at": 32, "bitmap_at": 36, "lists_at": 56, "bins": 106},
+        ),
+    ],
+)
+def test_where_control_data_and_memory_lie(pool: dict[str, Any], keys: dict[str, Any], places: dict[str, int]) -> None:
+    found = heap(pool, **keys)["pools"][0][pool["kind"]]
+    assert some(found, " ".join(places)) == places
 
 
 def test_headers_of_objects_that_move_are_two_halves() -> None:

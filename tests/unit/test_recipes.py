@@ -102,6 +102,23 @@ def test_a_wrong_key_or_value_is_one_line_with_the_valid_ones(toml: str, message
     assert "\n" not in text
 
 
+def test_the_first_problem_is_told_and_how_many_more_there_are() -> None:
+    for keys, end in (
+        ({}, "valid: a whole number from 1 to 16"),
+        ({"trailer": 17, "unit": -1}, "1 to 16 (and 2 more)"),
+    ):
+        with pytest.raises(HeapwrightError) as refused:
+            general(header=17, **keys)
+        assert str(refused.value).startswith('recipe: pool 1 (general): "header": 17 is not valid; ')
+        assert str(refused.value).endswith(end)
+
+
+def test_a_long_value_is_cut() -> None:
+    for digits, quoted in ((60, "9" * 60), (61, "9" * 57 + "...")):
+        with pytest.raises(HeapwrightError, match=rf'"header": {re.escape(quoted)} is not valid'):
+            general(header=int("9" * digits))
+
+
 QUICK_8 = {"kind": "quick", "sizes": [8]}
 FIXED_8 = {"kind": "fixed", "sizes": [8], "counts": [4]}
 
@@ -415,6 +432,12 @@ def test_recipes_that_differ_are_distinct(one: dict[str, Any], other: dict[str, 
     assert not same(general(**one), general(**other))
 
 
+def test_exact_bins_are_at_most_512_linear_ones() -> None:
+    for align, linear in ((1, 512), (2, 1024), (4, 2048), (8, 2048)):
+        exact = {**GENERAL, "bins": "exact"}
+        assert same(recipe(exact, align=align), recipe({**exact, "linear_up_to": linear}, align=align))
+
+
 def test_heap_wide_keys_are_part_of_the_hash_but_names_are_not() -> None:
     hashes = {general().hash} | {
         recipe(GENERAL, **keys).hash for keys in ({"align": 8}, {"link_bytes": 2}, {"checks": True})
@@ -442,6 +465,9 @@ def test_quick_sizes_are_those_of_the_blocks_below() -> None:
     assert not same(quick(16), quick(20))
     classes = {"kind": "fixed", "sizes": [6], "counts": [9]}
     assert same(recipe({"kind": "quick", "sizes": [6]}, classes), recipe({"kind": "quick", "sizes": [8]}, classes))
+    both = [{**classes, "max_size": 6}, GENERAL]
+    assert same(recipe({"kind": "quick", "sizes": [5]}, *both), recipe({"kind": "quick", "sizes": [6]}, *both))
+    assert not same(recipe({"kind": "quick", "sizes": [5]}, *both), recipe({"kind": "quick", "sizes": [9]}, *both))
     wide = {**GENERAL, "unit": 8}
     assert same(recipe({"kind": "quick", "sizes": [13]}, wide), recipe({"kind": "quick", "sizes": [20]}, wide))
 

@@ -160,6 +160,8 @@ def test_held_out_results_are_stored_apart(study: Study) -> None:
     study.add([result(0, metrics(1, 1), "idle")], held_out=True)
     assert study.finished(held_out=True) == {(IDS[0], "idle")}
     assert study.combined_held_out.find(IDS[0]) == Candidate(IDS[0], None, metrics(1, 1))
+    study.add([result(1, metrics(2, 2), "idle")], held_out=True)
+    assert study.combined_held_out.ids == sorted([IDS[0], IDS[1]])
     assert study.candidate(IDS[0]).metrics == metrics(100, 1000)
     assert set(study.per_trace([IDS[0]])[IDS[0]]) == {"busy", "idle"}
     study.hold_out([other])
