@@ -25,7 +25,7 @@ from heapwright.host.timing import time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import replay
-from heapwright.replay.smallest import fit, smallest_arena
+from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
@@ -308,46 +308,6 @@ def test_calloc_is_only_called_where_the_adapter_names_it(make: Make) -> None:
     toml = BUMP_TOML + 'calloc = "bump_malloc(4 * size)"\n'
     assert replayed(trace((0, 1, 8), (1, 2, 8)), make())["footprint_bytes"] == 16
     assert foreign.addresses(trace((1, 1, 8), (1, 2, 8)), make(BUMP, toml), 1024).tolist() == [0, 32]
-
-
-# ---- the search ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("guess", [0, 40, 96, 100, 104, 1000])
-@pytest.mark.parametrize("enough", [None, 104, 4096])
-def test_the_search_finds_the_one_threshold(guess: int, enough: int | None) -> None:
-    tried: list[int] = []
-
-    def serves(size: int) -> bool:
-        tried.append(size)
-        return size >= 100
-
-    assert smallest_arena(serves, 40, guess, 8, enough) == 104
-    assert all(size % 8 == 0 and 40 <= size <= max(guess, 200) for size in tried)
-
-
-def test_a_right_guess_takes_two_probes() -> None:
-    tried: list[int] = []
-    assert smallest_arena(lambda size: not tried.append(size) and size >= 100, 0, 100, 1) == 100
-    assert tried == [100, 99]
-
-
-def test_below_a_gap_the_search_ends_where_the_lower_neighbour_fails() -> None:
-    found = smallest_arena(lambda size: 50 <= size < 60 or size >= 90, 0, 200, 1)
-    assert found in (50, 90)
-
-
-@pytest.mark.parametrize("unit", [1, 8])
-def test_where_a_larger_arena_may_fail_the_first_success_from_below_counts(unit: int) -> None:
-    tried: list[int] = []
-
-    def serves(size: int) -> bool:
-        tried.append(size)
-        return 50_000 <= size < 50_800 or size >= 90_000
-
-    assert smallest_arena(serves, 40_000, 90_000, unit, steps=128) == 50_000
-    assert len(tried) < 300
-    assert all(size % unit == 0 for size in tried)
 
 
 # ---- heaps that misbehave ------------------------------------------------------------------------------------------

@@ -210,6 +210,37 @@ def test_quick_lists_hold_what_the_pool_below_gives() -> None:
     assert (up_to["count"], up_to["up_to"], up_to["by_size"]) == (7, 40, 1)
 
 
+def test_the_heap_knows_what_its_pools_are() -> None:
+    flushed = {"kind": "quick", "sizes": [8], "flush": "before-growing"}
+    assert heap(flushed, general())["flushes"] == 1
+    assert heap({**flushed, "flush": "never"}, general())["flushes"] == 0
+    growing = fixed(sizes=[8, 16], header=8)
+    assert some(heap(growing, general(header=8)), "grows_down end_header shared_end_at") == {
+        "grows_down": 1,
+        "end_header": 8,
+        "shared_end_at": heap(growing, general(header=8))["pools"][0]["fixed"]["end_at"],
+    }
+    assert some(heap(general()), "grows_down end_header") == {"grows_down": 0, "end_header": 0}
+    below = heap({"kind": "quick", "sizes": [8]}, general(region=512, max_size=64), general())["pools"]
+    assert [(pool["cached"], pool["last"]) for pool in below] == [(0, 0), (1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("pools", "empty_as_one"),
+    [
+        ([general()], 1),
+        ([general(header=12, links_in="header", boundary_tags=False, min_block=12)], 0),
+        ([fixed(sizes=[8], counts=[2])], 1),
+        ([{"kind": "buddy"}], 1),
+        ([{"kind": "partition"}], 0),
+        ([{"kind": "quick", "sizes": [8]}, {"kind": "partition"}], 0),
+        ([{"kind": "quick", "sizes": [8]}, general()], 1),
+    ],
+)
+def test_pools_that_give_no_bytes_the_block_of_one(pools: list[dict[str, Any]], empty_as_one: int) -> None:
+    assert heap(*pools)["empty_as_one"] == empty_as_one
+
+
 def test_a_list_of_mixed_blocks_looks_at_their_sizes() -> None:
     """Where a block may be smaller than its list says, or may come from several pools, its own size counts."""
     quick = {"kind": "quick", "up_to": 16}

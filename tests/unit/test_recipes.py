@@ -305,6 +305,7 @@ VALID: list[list[dict[str, Any]]] = [
     [{"kind": "quick", "sizes": [8, 9], "max_size": 8}, FIXED_8],
     [{**GENERAL, "region": 256}] * 3 + [GENERAL],
     [{**GENERAL, "top": "list", "region": 256}, {"kind": "fixed", "sizes": [8], "header": 4}],
+    [FIXED_8, {**GENERAL, "top": "list"}],
     [{**FIXED_8, "min_size": 8}],
     [{"kind": "fixed", "sizes": [8], "header": 4, "page": 512}],
     [{"kind": "fixed", "sizes": [8], "header": 8, "find": "first-fit"}],
@@ -325,8 +326,8 @@ def test_a_top_that_is_a_free_block_leaves_nothing_to_classes_that_grow() -> Non
 
 def test_a_block_without_a_link_is_refused() -> None:
     tiny = {"kind": "fixed", "sizes": [2], "counts": [9]}
-    with pytest.raises(ContradictionError, match="cannot hold its link; valid: 4 and more"):
-        recipe(tiny, align=1)
+    with pytest.raises(ContradictionError, match="a free block of 2 bytes cannot hold its link; valid: 4 and more"):
+        recipe({**tiny, "sizes": [8, 2], "counts": [9, 9]}, align=1)
     assert recipe({**tiny, "find": "first-fit"}, align=1)
     assert recipe(tiny, align=1, link_bytes=2)
 

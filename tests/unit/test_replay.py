@@ -20,7 +20,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import replay
-from heapwright.replay.smallest import fit, high_water_mark
+from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, smallest_arena
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 from heapwright.zoo import catalogue as zoo
@@ -281,6 +281,58 @@ def test_no_arena_serves_more_than_the_classes_hold() -> None:
     trace = trace_of((MALLOC, "a", 16), (MALLOC, "b", 16), (MALLOC, "c", 16))
     assert fit(trace, recipe) is None
     assert replay(trace, recipe, fit=True)["smallest_arena_bytes"] is None
+
+
+@pytest.mark.parametrize("guess", [0, 40, 96, 100, 104, 1000])
+@pytest.mark.parametrize("enough", [None, 104, 4096])
+def test_the_search_finds_the_one_threshold(guess: int, enough: int | None) -> None:
+    tried: list[int] = []
+
+    def serves(size: int) -> bool:
+        tried.append(size)
+        return size >= 100
+
+    assert smallest_arena(serves, 40, guess, 8, enough) == 104
+    assert all(size % 8 == 0 and 40 <= size <= max(guess, 200) for size in tried)
+
+
+def test_a_right_guess_takes_two_probes() -> None:
+    tried: list[int] = []
+    assert smallest_arena(lambda size: not tried.append(size) and size >= 100, 0, 100, 1) == 100
+    assert tried == [100, 99]
+
+
+def test_below_a_gap_the_search_ends_where_the_lower_neighbour_fails() -> None:
+    found = smallest_arena(lambda size: 50 <= size < 60 or size >= 90, 0, 200, 1)
+    assert found in (50, 90)
+
+
+@pytest.mark.parametrize("unit", [1, 8])
+def test_where_a_larger_arena_may_fail_the_first_success_from_below_counts(unit: int) -> None:
+    tried: list[int] = []
+
+    def serves(size: int) -> bool:
+        tried.append(size)
+        return 50_000 <= size < 50_800 or size >= 90_000
+
+    assert smallest_arena(serves, 40_000, 90_000, unit, steps=128) == 50_000
+    assert len(tried) < 300
+    assert all(size % unit == 0 for size in tried)
+
+
+def test_an_arena_that_is_known_to_do_ends_the_search() -> None:
+    """Nothing below serves: it is not looked for in ever larger steps beyond what is known."""
+    tried: list[int] = []
+    assert smallest_arena(lambda size: not tried.append(size) and size >= 996, 0, 100, 8, enough=1001, steps=64) == 1000
+    assert max(tried) < 1001
+
+
+def test_a_region_of_its_own_does_not_depend_on_the_arena() -> None:
+    """The fresh memory of its free block has always the same size."""
+    pool = {"kind": "general", "top": "list"}
+    assert depends_on_arena(Recipe.from_dict({"pool": [pool]}))
+    bounded = {**pool, "region": 4096, "max_size": 64}
+    assert not depends_on_arena(Recipe.from_dict({"pool": [bounded, {"kind": "general"}]}))
 
 
 # ---- pictures ------------------------------------------------------------------------------------------------------

@@ -59,8 +59,6 @@ def _bisected(serves: Callable[[int], bool], failed: int, high: int, unit: int) 
         else:
             failed = probe
         probe = (failed + high) // 2 // unit * unit
-        if probe <= failed:
-            break
     return high
 
 
