@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from heapwright.errors import HeapwrightError, did_you_mean
-from heapwright.explore.search import DEFAULT_OBJECTIVES, Progress, Strategy
+from heapwright.explore.picks import Pick
+from heapwright.explore.results import Candidate
+from heapwright.explore.search import COPIES, DEFAULT_OBJECTIVES, Progress, Strategy
 from heapwright.explore.search import explore as _explore
-from heapwright.explore.study import Candidate, Pick
 from heapwright.explore.study import Study as _Study
 from heapwright.files.kinds import kind_of
 from heapwright.heaps import (
@@ -490,13 +491,21 @@ class Study(_Study):
         """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""
         return self._member(self.candidate(id))
 
-    def front(self, objectives: str | Sequence[str] | None = None) -> list[Member]:  # type: ignore[override]
-        """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`."""
-        return [self._member(candidate) for candidate in super().front(objectives)]
+    def front(  # type: ignore[override]
+        self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+    ) -> list[Member]:
+        """The Pareto-optimal recipes, best in the first objective first, of those that meet the conditions `where`."""
+        return [self._member(candidate) for candidate in super().front(objectives, where)]
 
-    def pick(self, how: Pick = "balanced", objectives: str | Sequence[str] | None = None) -> Member:
-        """One member of the front: "balanced", "smallest" or "fastest"; raises HeapwrightError where it is empty."""
-        return self._member(super().pick(how, objectives))
+    def pick(
+        self, how: Pick = "balanced", objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+    ) -> Member:
+        """One recipe that holds on copies and on traces held out: "balanced", "smallest" or "fastest".
+
+        docs/metrics.md has the rules. `where`: conditions such as "footprint_bytes <= 131072" that it has to meet.
+        Raises HeapwrightError where no recipe does.
+        """
+        return self._member(super().pick(how, objectives, where))
 
     def to_arrow(self) -> pyarrow.Table:
         """Every recipe that was tried on all traces, a row each: id, name (the zoo's), front, every metric, recipe.
@@ -540,6 +549,7 @@ def explore(
     space: Space | PathLike | None = None,
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
+    copies: int = COPIES,
     jobs: int | None = None,
     strategy: Strategy = "exhaustive",
     limit: int | None = None,
@@ -558,10 +568,11 @@ def explore(
         output: the study file.
         space: a `Space`, a SPACE.toml, or None for the default space made for the traces.
         objectives: metric keys, as "a,b" or a list.
-        held_out: traces that the front and the zoo are replayed on afterwards, never ranked by.
+        held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
+        copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
         jobs: threads; None is one for every processor.
         strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them.
-        prune: give up replays that cannot reach the front.
+        prune: give up replays that cannot reach the front; for one trace.
         energy_table, repair: as for `replay`.
         progress: called about ten times a second.
 
@@ -581,6 +592,7 @@ def explore(
         Path(output),
         jobs,
         held_out=[_trace(trace, repair) for trace in _listed(held_out)],
+        copies=copies,
         strategy=strategy,
         limit=limit,
         seed=seed,

@@ -82,7 +82,7 @@ def failure(done: "subprocess.CompletedProcess[str]") -> str:
     return done.stderr
 
 
-EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "-o", "s.duckdb")
+EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb")
 
 
 def test_explore_then_pareto_then_replay(run: Run) -> None:
@@ -91,7 +91,8 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
     assert explored["recipes"] == explored["evaluations"] == 6 + len(STAYING)
     front = json.loads(run("pareto", "s.duckdb", "--json").stdout)
     assert [one["id"] for one in front] == explored["front"]
-    assert list(front[0]) == ["id", "recipe", "metrics", "traces"]
+    assert list(front[0]) == ["id", "recipe", "metrics", "traces", "copies", "held_out", "why_not"]
+    assert front[0]["copies"] is front[0]["held_out"] is front[0]["why_not"] is None
     for pick in ("balanced", "smallest", "fastest"):
         (one,) = json.loads(run("pareto", "s.duckdb", "--pick", pick, "--json").stdout)
         assert one["id"] in explored["front"]
@@ -109,6 +110,26 @@ def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run) -> None:
     places = ("on the front", "dominated by", "equal to", "not ranked: refused")
     assert all(any(place in line for place in places) for line in last_of_each.values())
     assert run("pareto", "s.duckdb").stdout.splitlines()[2:] == done.stdout.splitlines()[2:-1]
+
+
+def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
+    words = ["explore", "first.parquet", "--space", "space.toml", "--copies", "2", "--held-out", "second.parquet"]
+    done = run(*words, "-o", "c.duckdb")
+    assert done.returncode == 0, done.stderr
+    assert "copies," in done.stdout and "held out," in done.stdout and "BALANCED" in done.stdout
+    (one,) = json.loads(run("pareto", "c.duckdb", "--pick", "balanced", "--json").stdout)
+    assert one["why_not"] is None
+    for apart in ("copies", "held_out"):
+        assert one[apart]["refused"] == 0
+        assert 1 <= one[apart]["worst_ratio"]["footprint_bytes"] < 1.3 * one["metrics"]["footprint_bytes"]
+    every = json.loads(run("pareto", "c.duckdb", "--json").stdout)
+    most = max(member["metrics"]["accesses"] for member in every)
+    assert len(every) > 1, "or the condition leaves nothing out"
+    met = json.loads(run("pareto", "c.duckdb", "--where", f"accesses < {most}", "--json").stdout)
+    assert [member["id"] for member in met] == [one["id"] for one in every if one["metrics"]["accesses"] < most]
+    nothing = run("pareto", "c.duckdb", "--where", "accesses < 1", "--pick", "smallest")
+    assert "the front is empty: no recipe has accesses < 1; there are " in failure(nothing)
+    assert run("pareto", "c.duckdb", "--where", "acesses < 1").returncode == 2
 
 
 def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
@@ -281,20 +302,19 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
     stored = len(finished)
     missing = {recipe.hash for recipe in zoo.staying()} - {id for id, _ in finished}
     assert stored > 0
-    resumed = run("explore", "long.parquet", "--limit", "1", "-o", "l.duckdb", "--json")
+    resumed = run("explore", "long.parquet", "--limit", "1", "--copies", "0", "-o", "l.duckdb", "--json")
     again = json.loads(resumed.stdout)
     assert again["evaluations"] <= 1 + len(missing)  # the zoo comes on top of the limit
     assert again["recipes"] == stored + again["evaluations"]
 
 
-@pytest.mark.parametrize("names", [["mosquitto_broker"], ["mosquitto_broker", "lighttpd_server"]])
-def test_pruning_keeps_the_front(names: list[str], tmp_path: Path) -> None:
-    traces = [Trace.read(EXAMPLES / f"{name}.parquet") for name in names]
-    space = Space.default(traces)
+def test_pruning_keeps_the_front(tmp_path: Path) -> None:
+    trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
+    space = Space.default([trace])
     fronts, given_up = [], []
     for prune in (False, True):
         path = tmp_path / f"{prune}.duckdb"
-        done = explore(traces, space, study_path=path, strategy="random", limit=600, seed=1, prune=prune)
+        done = explore([trace], space, study_path=path, strategy="random", limit=600, seed=1, prune=prune, copies=0)
         fronts.append(done.front)
         with Study.open(path) as study:
             given_up.append(int(np.isnan(study.combined.columns["accesses"]).sum()))

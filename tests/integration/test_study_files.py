@@ -33,7 +33,7 @@ def study(path: Path, five: Path) -> Iterator[Study]:
         yield opened
 
 
-SECRET = "SELECT content AS name, '' AS path, '' AS digest, 3 AS events, false AS held_out, 0 AS position"
+SECRET = "SELECT content AS name, '' AS path, '' AS digest, 3 AS events, 'explored' AS role, 0 AS position"
 
 
 POISON = {
@@ -61,7 +61,7 @@ POISON = {
     "damaged: results twice": "INSERT INTO results SELECT * FROM results LIMIT 1",
     "damaged: results below 0": "UPDATE results SET footprint_bytes = -1",
     "damaged: results that are no numbers": "UPDATE results SET fragmentation = 'nan'",
-    "damaged: held_out without a trace": "INSERT INTO held_out SELECT * FROM results",
+    "damaged: elsewhere without a trace": "INSERT INTO elsewhere SELECT * FROM results",
 }
 
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from heapwright.cli import COMMANDS, explore, import_, measure, pareto, reproduce, trace
 from heapwright.cli import heapwright as command_line
+from heapwright.explore.picks import PICKS
 from heapwright.explore.search import Strategy
-from heapwright.explore.study import PICKS
 from heapwright.papers import PAGES
 from heapwright.replay.metrics import METRICS
 from heapwright.target.compilers import LEVELS

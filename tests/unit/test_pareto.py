@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from heapwright.explore import pareto
-from heapwright.explore.pareto import balanced, dominated_by, front, ratios_to_best
+from heapwright.explore.pareto import dominated_by, front, ratios_to_best
 
 
 def front_by_definition(points: np.ndarray) -> np.ndarray:
@@ -78,22 +78,10 @@ def test_unusable_points_are_an_error(points: np.ndarray, directions: list) -> N
         front(points, directions)
 
 
-def test_balanced_has_the_smallest_geometric_mean() -> None:
-    # value / best: (1, 10) -> 3.2, (2, 2) -> 2, (10, 1) -> 3.2
-    points = np.array([[100, 1000], [200, 200], [1000, 100]])
-    assert balanced(points, ["min", "min"]) == 1
-    # with the second objective turned the best is the last but one: (1, 1), (2, 5), (10, 10)
-    assert balanced(points, ["min", "max"]) == 0
-
-
-def test_balanced_raises_an_objective_with_a_zero_by_one_unit() -> None:
+def test_ratios_to_best_raise_an_objective_with_a_zero_by_one_unit() -> None:
     points = np.array([[0.0, 300.0], [1.0, 100.0]])
     assert ratios_to_best(points, ["min", "min"]).tolist() == [[1, 3], [2, 1]]
-    assert balanced(points, ["min", "min"]) == 1
-
-
-def test_balanced_takes_the_first_of_equals() -> None:
-    assert balanced(np.array([[1.0, 2.0], [2.0, 1.0]]), ["min", "min"]) == 0
+    assert ratios_to_best(points, ["min", "max"]).tolist() == [[1, 1], [2, 3]]
 
 
 def test_dominated_by_names_the_member_that_beats_the_point_most() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from traces_random import plain_trace
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore import search
-from heapwright.explore.search import Exploration, Progress, explore
+from heapwright.explore.search import Exploration, Progress
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
 from heapwright.recipes.pools import General, Quick
@@ -19,8 +20,12 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay import replay as replaying
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.replay import replay
+from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
 from heapwright.zoo import catalogue as zoo
+
+explore = partial(search.explore, copies=0)
+"""Copies have tests of their own."""
 
 STAYING = [recipe.name for recipe in zoo.staying()]
 RECIPES = 12 + len(STAYING)
@@ -118,7 +123,7 @@ def test_without_the_zoo_none_of_it_is_tried(trace: Trace, other: Trace, path: P
         assert set(study.combined.zoo_names) == {None}
         assert study.zoo_standings() == []
         assert study.pick("balanced").id in done.front
-        assert set(study.combined_held_out.ids) == set(done.front)
+        assert set(done.front) <= set(study.elsewhere["held out"].ids)
 
 
 def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> None:
@@ -167,12 +172,30 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
     done = explore([trace], few_recipes(), study_path=path, held_out=[other])
     assert done.front == alone.front
     with Study.open(path) as study:
-        apart = study.combined_held_out
-        assert set(apart.ids) == set(done.front) | {zoo.load(name).hash for name in STAYING}
+        apart = study.elsewhere["held out"]
+        assert set(apart.ids) >= set(done.front) | {zoo.load(name).hash for name in STAYING}
         for id in done.front:
             found = apart.find(id)
             assert found is not None
             assert found.metrics == with_energy(replay(other, study.recipe(id)))
+
+
+def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> None:
+    seen: list[Progress] = []
+    done = search.explore([trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append)
+    made = {copy.name: copy for copy in copies(trace, 3, seed=7)}
+    with Study.open(path) as study:
+        apart = study.elsewhere["copy"]
+        assert apart.traces == sorted(made)
+        assert set(apart.ids) > {*done.front, zoo.load("tlsf").hash, zoo.load("newlib-nano").hash}
+        stored = study.results("copy")
+        for recipe, name, accesses in zip(stored["recipe"], stored["trace"], stored["accesses"], strict=True):
+            assert accesses == replay(made[name], study.recipe(recipe))["accesses"]
+        assert "first~load-1" not in study.per_trace(done.front)[done.front[0]]
+        tried = len(apart.ids)
+    assert (seen[-1].what, seen[-1].finished, seen[-1].total) == ("copies", 3 * tried, 3 * tried)
+    again = search.explore([trace], few_recipes(), study_path=path, copies=4, seed=7)
+    assert again.evaluations == tried, "the first three are kept"
 
 
 def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
@@ -197,6 +220,8 @@ def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
         ({"objectives": "acesses"}, "did you mean accesses"),
         ({"limit": 0}, "limit: 0"),
         ({"objectives": "accesses", "prune": True}, "prune: works for the objectives footprint_bytes,accesses only"),
+        ({"prune": True, "traces": [plain_trace(1, name="a"), plain_trace(2, name="b")]}, "prune: works on one trace"),
+        ({"copies": -1}, "copies: -1; must be 0 or more"),
         ({"traces": []}, "no trace given"),
         ({"traces": [plain_trace(1), plain_trace(2)]}, "two traces are named random"),
         ({"held_out": [plain_trace(2, name="first")]}, "two traces are named first"),
@@ -208,11 +233,11 @@ def test_what_cannot_be_explored_is_one_line(trace: Trace, path: Path, changes: 
         explore(**{"traces": [trace], "space": few_recipes(), "study_path": path, **changes})
 
 
-def test_pruning_finds_the_same_front(trace: Trace, other: Trace, tmp_path: Path) -> None:
+def test_pruning_finds_the_same_front(trace: Trace, tmp_path: Path) -> None:
     fronts, unfinished = [], []
     for prune in (False, True):
         path = tmp_path / f"{prune}.duckdb"
-        fronts.append(explore([trace, other], few_recipes(), study_path=path, prune=prune, jobs=1).front)
+        fronts.append(explore([trace], few_recipes(), study_path=path, prune=prune, jobs=1).front)
         with Study.open(path) as study:
             found = study.per_trace([id for id, _ in study.finished()]).values()
             unfinished.append(sum(one["accesses"] is None for traces in found for one in traces.values()))

@@ -42,7 +42,15 @@ SHOWN_MEMBERS = 16
     metavar="TRACE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Replay the front and the zoo on this trace too, without ranking by it. Repeat the flag for more.",
+    help="Try the front and the zoo on this trace too, without ranking by it. Repeat the flag for more.",
+)
+@click.option(
+    "--copies",
+    type=click.IntRange(min=0),
+    default=6,
+    show_default=True,
+    metavar="N",
+    help="Try the front on so many perturbed copies of each trace; a pick holds there.",
 )
 @click.option(
     "--strategy",
@@ -64,6 +72,7 @@ def command(
     objectives: str | None,
     jobs: int | None,
     held_out: tuple[Path, ...],
+    copies: int,
     strategy: Literal["exhaustive", "random"],
     limit: int | None,
     seed: int,
@@ -95,6 +104,7 @@ def command(
             output,
             jobs,
             held_out=read_traces(held_out, repair),
+            copies=copies,
             strategy=strategy,
             limit=limit,
             seed=seed,

@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from heapwright.cli.options import OBJECTIVES, objectives_option
-from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.cli.output import json_option, note, note_partial, print_json
 from heapwright.files.names import printable
 
 
@@ -17,12 +17,22 @@ from heapwright.files.names import printable
 @click.option(
     "--pick",
     type=click.Choice(["balanced", "smallest", "fastest"]),
-    help="One member: the best compromise, the least footprint, or the fewest accesses.",
+    help="One recipe that holds elsewhere: the best compromise, the least footprint, or the fewest accesses.",
+)
+@click.option(
+    "--where",
+    metavar="'KEY <= VALUE'",
+    multiple=True,
+    help="Look only at recipes with such a metric, as in 'footprint_bytes <= 131072'. Repeat the flag for more.",
 )
 @objectives_option("those it was explored for")
 @json_option
 def command(
-    study_path: Path, pick: Literal["balanced", "smallest", "fastest"] | None, objectives: str | None, as_json: bool
+    study_path: Path,
+    pick: Literal["balanced", "smallest", "fastest"] | None,
+    where: tuple[str, ...],
+    objectives: str | None,
+    as_json: bool,
 ) -> None:
     """Print the Pareto-optimal recipes of a study, the zoo beside them.
 
@@ -33,8 +43,10 @@ def command(
 
     with Study.open(study_path) as study:
         keys = parse_objectives(objectives) if objectives is not None else study.objectives
-        chosen = [study.pick(pick, keys)] if pick else study.front(keys)
+        chosen = [study.pick(pick, keys, where)] if pick else study.front(keys, where)
         note_partial(study)
+        if pick and (why := study.robustness(keys).why_not(chosen[0].id)):
+            note(f"{printable(chosen[0].label)} does not hold elsewhere, and nothing better does: {why}")
         if as_json:
             print_json(study.describe(chosen))
         elif pick:
@@ -46,4 +58,4 @@ def command(
         else:
             from heapwright.cli.tables import print_front
 
-            print_front(study, keys)
+            print_front(study, keys, where=where)

@@ -12,7 +12,8 @@ import click
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
-    from heapwright.explore.study import Candidate, Standing, Study
+    from heapwright.explore.results import Candidate, Standing
+    from heapwright.explore.study import Study
     from heapwright.replay.metrics import Value
 
 _UNBOUNDED = 10_000
@@ -26,6 +27,7 @@ _HEADINGS = {
     "accesses_free_max": "worst\nfree",
     "failed": "refused",
 }
+_WORST = {"copy": "copies,\nworst", "held out": "held out,\nworst"}
 _PERCENT = ("fragmentation", "fragmentation_with_headers")
 
 
@@ -86,28 +88,39 @@ def number(key: str, value: Value) -> str:
     return f"{value:.4g}"
 
 
-def print_front(study: Study, objectives: Sequence[str], most: int | None = None) -> None:
-    """Print the front, or about ``most`` members of it, and the zoo beside it with how far each is from the front."""
-    front = study.front(objectives)
-    picks = _picks(study, objectives) if front else {}
+def print_front(study: Study, objectives: Sequence[str], most: int | None = None, where: Sequence[str] = ()) -> None:
+    """Print the front, or about ``most`` members of it, the picks, and the zoo with how far each is from the front.
+
+    On copies, and on traces held out, the worst ratio to the best there is shown.
+    """
+    from heapwright.replay.metrics import TARGET_METRICS
+
+    front = study.front(objectives, where)
+    picks = _picks(study, objectives, where) if front else {}
     standings = study.zoo_standings(objectives)
+    robustness = study.robustness(objectives)
     shown = _thinned(front, most, {*picks, *(standing.dominated_by for standing in standings)})
+    beside = [study.candidate(id) for id in picks if id not in {one.id for one in front}]
     keys = [*objectives, *(key for key in _ALWAYS if key not in objectives)]
-    held_out = {key: f"held out\n{_heading(key)}" for key in (*objectives, "failed") if study.combined_held_out.ids}
+    apart = [(role, key) for role in study.elsewhere for key in objectives if key not in TARGET_METRICS]
 
     def row(candidate: Candidate, remark: str) -> list[str]:
-        apart = study.combined_held_out.find(candidate.id)
         here = [number(key, candidate.metrics[key]) for key in keys]
-        there = [number(key, apart.metrics[key]) if apart else "-" for key in held_out]
+        worst = robustness.worst(candidate.id)
+        there = [_ratio(worst[role].ratios.get(key)) if role in worst else "-" for role, key in apart]
         return [candidate.label, *here, *there, remark]
 
-    members = [row(one, _remark(picks.get(one.id, []), study.recipe(one.id).summary())) for one in shown]
+    def member(one: Candidate) -> list[str]:
+        return row(one, _remark(picks.get(one.id, []), study.recipe(one.id).summary(), robustness.why_not(one.id)))
+
     zoo = [row(standing.candidate, _standing(standing)) for standing in standings]
     traces = printable(", ".join(trace.name for trace in study.traces()))
     size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
-    title = f"Front ({size}){' and zoo' if zoo else ''}: {study.tried} recipes on {traces}\n"
-    headings = ["heap", *map(_heading, keys), *held_out.values(), "recipe; zoo: against the front" if zoo else "recipe"]
-    _print_with_remarks(title, headings, [members, zoo] if zoo else [members])
+    title = f"Front ({size}){', picks near it' if beside else ''}{' and zoo' if zoo else ''}: {study.tried} recipes on "
+    headings = ["heap", *map(_heading, keys), *(f"{_WORST[role]}\n{_heading(key)}" for role, key in apart)]
+    sections = [[member(one) for one in shown], [member(one) for one in beside], zoo]
+    last = "recipe; zoo: against the front" if zoo else "recipe"
+    _print_with_remarks(f"{title}{traces}\n", [*headings, last], [rows for rows in sections if rows])
 
 
 def _print_with_remarks(title: str, headings: list[str], sections: list[list[list[str]]]) -> None:
@@ -126,17 +139,26 @@ def _heading(key: str) -> str:
     return _HEADINGS.get(key, key)
 
 
-def _remark(picks: Sequence[str], summary: str) -> str:
-    return f"{', '.join(picks).upper()}: {summary}" if picks else summary
+def _ratio(value: float | None) -> str:
+    """How many times the best a value is, for people."""
+    if value is None:
+        return "-"
+    return "refused" if value == float("inf") else f"{value:,.2f} x"
 
 
-def _picks(study: Study, objectives: Sequence[str]) -> dict[str, list[str]]:
-    """Which picks a member is, by id."""
-    from heapwright.explore.study import PICKS
+def _remark(picks: Sequence[str], summary: str, why_not: str | None) -> str:
+    """The picks a member is, its recipe, and why it is none though it may look like one."""
+    told = f"{', '.join(picks).upper()}: {summary}" if picks else summary
+    return f"{told}; does not hold: {why_not}" if why_not else told
+
+
+def _picks(study: Study, objectives: Sequence[str], where: Sequence[str]) -> dict[str, list[str]]:
+    """Which picks a recipe is, by id."""
+    from heapwright.explore.picks import PICKS
 
     found: dict[str, list[str]] = {}
     for how in PICKS:
-        found.setdefault(study.pick(how, objectives).id, []).append(how)
+        found.setdefault(study.pick(how, objectives, where).id, []).append(how)
     return found
 
 

@@ -84,7 +84,7 @@ class Levels:
             {"coalesce": "never"},
         ]
         thresholds = [32, 64, 128, 256, 512, 1000, 2000]
-        self.victims = [size for size in thresholds if size < demand.largest] + [min(demand.largest, 4096)]
+        self.victims = [size for size in thresholds if size < demand.largest] + [min(_round_size(demand.largest), 4096)]
         self.up_to = [size for size in (32, 64, 128, 256, 512, 1024, 2048) if size < 2 * demand.largest]
 
     def reaches(self, recipe: Recipe) -> bool:
@@ -102,9 +102,18 @@ def frequent_capacities(demand: Demand, align: int) -> list[int]:
 
 
 def _thresholds(least: int, most: int, count: int) -> list[int]:
-    """Sizes in geometric progression, rounded up to 8 bytes."""
+    """Sizes in geometric progression, each rounded up to 2^k or 1.5 x 2^k.
+
+    Round ones: a threshold that is a size of this trace, or lies just beside one, is good on no other.
+    """
     step = (most / least) ** (1 / (count - 1))
-    return [-(-round(least * step**i) // 8) * 8 for i in range(count)]
+    return [_round_size(round(least * step**i)) for i in range(count)]
+
+
+def _round_size(size: int) -> int:
+    """The next 2^k or 1.5 x 2^k, of at least 8 bytes."""
+    power = 1 << max(size - 1, 4).bit_length()
+    return power * 3 // 4 if size <= power * 3 // 4 else power
 
 
 def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:

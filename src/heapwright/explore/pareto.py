@@ -42,19 +42,12 @@ def front(points: Floats, directions: Sequence[Direction]) -> Bools:
     return mask
 
 
-def balanced(points: Floats, directions: Sequence[Direction]) -> int:
-    """Index of the point with the smallest geometric mean, over the objectives, of value / best value.
-
-    ``points`` is float64[n, k], n >= 1: the members of a front. For an objective where more is better the ratio is best
-    value / value. An objective in which some member is 0 has all its values raised by one unit first, so that
-    ratios stay finite and keep their order. Ties go to the first point. Raises ValueError as `front` does.
-    """
-    ratios = np.log(ratios_to_best(points, directions)).mean(axis=1)
-    return int(np.argmin(ratios))
-
-
 def ratios_to_best(points: Floats, directions: Sequence[Direction]) -> Floats:
-    """Each value over its objective's best value, float64[n, k]: 1 for the best, more for others; see `balanced`."""
+    """Each value over its objective's best value, float64[n, k]: 1 for the best, more for others.
+
+    An objective in which some value is 0 has all its values raised by one unit first, so that ratios stay finite and
+    keep their order.
+    """
     _costs(points, directions)
     shifted = points + (points == 0).any(axis=0)
     less_is_better = np.array([direction == "min" for direction in directions])

@@ -12,16 +12,20 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.explore.picks import design, shortlist
+from heapwright.explore.stored import Role
 from heapwright.explore.study import Identity, Result, Study, TraceInfo
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
+from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
     from heapwright.explore.space import Space
@@ -29,6 +33,12 @@ if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
+
+COPIES = 6
+"""Copies of a trace that the best recipes are tried on: three of each standard kind, as in docs/robustness.md."""
+
+RIVALS = ("tlsf", "newlib-nano")
+"""The zoo's that are tried on copies in any case: what most would take otherwise."""
 
 Strategy = Literal["exhaustive", "random"]
 
@@ -41,7 +51,7 @@ _POLL_SECONDS = 0.1
 class Progress:
     """How far an exploration is: replays stored by all runs, those there are to do, this run's count and time."""
 
-    what: Literal["exploring", "held out"]
+    what: Literal["exploring", "copies", "held out"]
     finished: int
     total: int
     evaluated: int
@@ -95,6 +105,7 @@ def explore(
     jobs: int | None = None,
     *,
     held_out: Sequence[Trace] = (),
+    copies: int = COPIES,
     strategy: Strategy = "exhaustive",
     limit: int | None = None,
     seed: int = 0,
@@ -112,16 +123,20 @@ def explore(
             they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles.
         study_path: the file to write. Where it exists, what it holds is not repeated.
         jobs: threads; default one for every processor.
-        held_out: traces that the front and the zoo are replayed on afterwards, stored apart and never ranked by.
+        held_out: traces that the front, what lies near it and the zoo are replayed on afterwards, stored apart and
+            never ranked by.
+        copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
+            on; 0 for none. A pick has to hold on them (`heapwright.explore.picks`).
         energy_table: energy of an access by SRAM size, in place of the default one.
         prune: give a replay up once a finished recipe is known to beat it in both of the default objectives, and
             store it without metrics: the front is the same, the cloud behind it is not. The zoo is always finished.
+            For one trace: on several, recipes are ranked by ratios to bests that only the end tells.
         progress: called from this thread about ten times a second.
 
     Raises:
-        HeapwrightError: names that clash, an unknown objective, pruning by other objectives than the default ones, a
-            study that cannot be written or belongs to another exploration (`Study.create_or_resume`), or Ctrl-C: what
-            was finished is stored and the same call goes on.
+        HeapwrightError: names that clash, an unknown objective, pruning by other objectives than the default ones or
+            on several traces, a study that cannot be written or belongs to another exploration
+            (`Study.create_or_resume`), or Ctrl-C: what was finished is stored and the same call goes on.
     """
     keys = parse_objectives(objectives)
     _check_names([*traces, *held_out])
@@ -129,20 +144,27 @@ def explore(
         raise ParameterError(f"{limit}: leaves no recipe to try; give 1 or more", parameter="limit")
     if prune and sorted(keys) != sorted(DEFAULT_OBJECTIVES):
         raise ParameterError(f"works for the objectives {','.join(DEFAULT_OBJECTIVES)} only", parameter="prune")
+    if prune and len(traces) > 1:
+        raise ParameterError("works on one trace only: several are ranked by the best of each", parameter="prune")
+    if copies < 0:
+        raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
     start = time.perf_counter()
     table = energy_table or default_energy_table()
-    replay = _replay_for(keys, table)
     candidates = _candidates(space)
     identity = Identity.of(traces, keys, list(candidates), table)
     with _Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
-        run = _Run(study, replay, jobs or _processors(), interrupt, progress)
-        run.evaluate(chosen, traces, held_out=False, finished=_Finished(study, len(traces)) if prune else None)
+        run = _Run(study, _replay_for(keys, table), _replay_for((), table), jobs or _processors(), interrupt, progress)
+        run.evaluate(chosen, traces, finished=_Finished(study) if prune else None)
         front = [member.id for member in study.front()]
+        designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
+        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs)]
+        tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
+        rivals = [tried[name] for name in RIVALS if name in tried]
+        run.evaluate_on_copies([candidates[id] for id in dict.fromkeys(near + rivals)], traces, copies, seed)
         if held_out:
-            study.hold_out([TraceInfo.of(trace) for trace in held_out])
-            zoo = [candidate.id for candidate in chosen if candidate.zoo_name]
-            run.evaluate([candidates[id] for id in dict.fromkeys(front + zoo)], held_out, held_out=True)
+            study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
+            run.evaluate([candidates[id] for id in dict.fromkeys([*near, *tried.values()])], held_out, "held out")
         seconds = time.perf_counter() - start
         recipes = len(study.combined.ids)
         return Exploration(study.path, recipes, run.evaluated, seconds, recipes == len(candidates), front)
@@ -226,12 +248,20 @@ class _Interrupt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_SHOWN: Mapping[Role, Literal["exploring", "copies", "held out"]] = {
+    "explored": "exploring",
+    "copy": "copies",
+    "held out": "held out",
+}
+
+
 @dataclass
 class _Run:
     """Evaluates lists of candidates into a study and counts what it did."""
 
     study: Study
     replay: _Replay
+    plain_replay: _Replay
     jobs: int
     interrupt: _Interrupt
     progress: Callable[[Progress], None] | None
@@ -241,16 +271,39 @@ class _Run:
         self,
         candidates: Sequence[_Candidate],
         traces: Sequence[Trace],
-        held_out: bool,
+        role: Role = "explored",
         finished: _Finished | None = None,
     ) -> None:
         """Replay every candidate on every trace but for the pairs that the study has, and store the results."""
-        stored = self.study.finished(held_out)
+        meter = _Meter(self.progress, role, len(candidates) * len(traces))
+        self._evaluate(candidates, traces, self.replay, meter, finished)
+
+    def evaluate_on_copies(
+        self, candidates: Sequence[_Candidate], traces: Sequence[Trace], count: int, seed: int
+    ) -> None:
+        """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay."""
+
+        def made() -> Iterator[Trace]:
+            return chain.from_iterable(each_copy(trace, count, seed=seed) for trace in traces if count)
+
+        self.study.set_apart([TraceInfo.of(copy) for copy in made()], "copy")
+        meter = _Meter(self.progress, "copy", len(candidates) * len(traces) * count)
+        for copy in made():
+            self._evaluate(candidates, [copy], self.plain_replay, meter)
+
+    def _evaluate(
+        self,
+        candidates: Sequence[_Candidate],
+        traces: Sequence[Trace],
+        replay: _Replay,
+        meter: _Meter,
+        finished: _Finished | None = None,
+    ) -> None:
+        stored = self.study.finished(meter.role)
         tasks = [(one, trace) for one in candidates for trace in traces if (one.id, trace.name) not in stored]
-        total = len(candidates) * len(traces)
-        meter = _Meter(self.progress, "held out" if held_out else "exploring", total - len(tasks), total)
-        writer = _Writer(self.study, held_out)
-        with closing(_replays(tasks, self.replay, self.jobs, self.interrupt, finished)) as results, writer:
+        meter.stored += len(candidates) * len(traces) - len(tasks)
+        writer = _Writer(self.study, meter.role)
+        with closing(_replays(tasks, replay, self.jobs, self.interrupt, finished)) as results, writer:
             for result in results:
                 if result is not None:
                     writer.add(result)
@@ -263,37 +316,26 @@ class _Run:
         meter.report()
         if self.interrupt.seen:
             raise HeapwrightError(
-                f"{self.study.path}: interrupted with {meter.finished:,} of {total:,} replays stored; "
+                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored; "
                 "the same command goes on from there"
             )
 
 
 class _Finished:
-    """What finished recipes need, as the bounds beyond which another replay is hopeless.
+    """What finished recipes need, as the bounds beyond which another replay of the same trace is hopeless.
 
     Written by the thread that collects results; workers read `front`, which is replaced as a whole.
     """
 
-    def __init__(self, study: Study, traces: int) -> None:
-        self._traces = traces
-        self._partial: dict[str, list[tuple[int, int]]] = {}
+    def __init__(self, study: Study) -> None:
         self.front: tuple[tuple[int, int], ...] = ()
         for member in study.front():
             self._improve(_needs(member.metrics))
 
     def add(self, result: Result) -> None:
-        """Take note of a result; once a recipe has served all traces it may bound others.
-
-        Over several traces the footprint is the largest and accesses add up, so what one trace alone exceeds is
-        exceeded for good.
-        """
-        if result.metrics["failed"] != 0:
-            return
-        needs = self._partial.setdefault(result.id, [])
-        needs.append(_needs(result.metrics))
-        if len(needs) == self._traces:
-            self._improve((max(one[0] for one in needs), sum(one[1] for one in needs)))
-            del self._partial[result.id]
+        """Take note of a result: a recipe that served everything may bound others."""
+        if result.metrics["failed"] == 0:
+            self._improve(_needs(result.metrics))
 
     def _improve(self, point: tuple[int, int]) -> None:
         kept: list[tuple[int, int]] = []
@@ -312,9 +354,9 @@ def _needs(metrics: Mapping[str, Value]) -> tuple[int, int]:
 class _Writer:
     """Gathers results into transactions. On leaving its context, also by an exception, it stores the rest."""
 
-    def __init__(self, study: Study, held_out: bool) -> None:
+    def __init__(self, study: Study, role: Role) -> None:
         self._study = study
-        self._held_out = held_out
+        self._role = role
         self._batch: list[Result] = []
         self._written = time.perf_counter()
 
@@ -334,30 +376,24 @@ class _Writer:
     def _write(self) -> None:
         batch, self._batch = self._batch, []  # a batch that cannot be written is not tried again on leaving
         if batch:
-            self._study.add(batch, self._held_out)
+            self._study.add(batch, self._role)
         self._written = time.perf_counter()
 
 
 class _Meter:
-    """Tells a callback how far a list of tasks is."""
+    """Tells a callback how far the replays on the traces of a role are."""
 
-    def __init__(
-        self,
-        callback: Callable[[Progress], None] | None,
-        what: Literal["exploring", "held out"],
-        stored: int,
-        total: int,
-    ) -> None:
+    def __init__(self, callback: Callable[[Progress], None] | None, role: Role, total: int) -> None:
+        self.role = role
+        self.total = total
+        self.stored = 0
         self.evaluated = 0
         self._callback = callback
-        self._what = what
-        self._stored = stored
-        self._total = total
         self._start = self._reported = time.perf_counter()
 
     @property
     def finished(self) -> int:
-        return self._stored + self.evaluated
+        return self.stored + self.evaluated
 
     def report_when_due(self) -> None:
         if time.perf_counter() - self._reported >= _POLL_SECONDS:
@@ -367,7 +403,7 @@ class _Meter:
         self._reported = time.perf_counter()
         if self._callback:
             seconds = self._reported - self._start
-            self._callback(Progress(self._what, self.finished, self._total, self.evaluated, seconds))
+            self._callback(Progress(_SHOWN[self.role], self.finished, self.total, self.evaluated, seconds))
 
 
 def _replays(

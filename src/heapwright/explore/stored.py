@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,9 @@ from heapwright.replay.metrics import METRICS, parse_objectives
 
 FORMAT = 3
 """Version of the file's tables; a reader refuses any other."""
+
+Role = Literal["explored", "copy", "held out"]
+"""What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
 _RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS}
@@ -25,12 +28,12 @@ TABLES = {
         "path": "VARCHAR",
         "digest": "VARCHAR",
         "events": "BIGINT",
-        "held_out": "BOOLEAN",
+        "role": "VARCHAR",
         "position": "BIGINT",
     },
     "recipes": {"id": "VARCHAR", "name": "VARCHAR", "toml": "VARCHAR"},
     "results": _RESULTS,
-    "held_out": _RESULTS,
+    "elsewhere": _RESULTS,
 }
 """Table -> column -> type of every study."""
 
@@ -92,7 +95,8 @@ def _decoded(connection: database.Connection) -> dict[str, Any]:
 def _faults() -> dict[str, str]:
     """What can be wrong with the rows -> the query that finds it."""
     faults = {
-        "no trace": "WHERE NOT EXISTS (FROM traces WHERE NOT held_out)",
+        "no trace": "WHERE NOT EXISTS (FROM traces WHERE role = 'explored')",
+        "a trace of no known role": f"FROM traces WHERE role NOT IN {get_args(Role)}",
         "a trace without a value": f"FROM traces WHERE {_any('{} IS NULL', TABLES['traces'])}",
         "two traces of one name": "FROM traces GROUP BY name HAVING count(*) > 1",
         "a recipe without id or text": "FROM recipes WHERE id IS NULL OR toml IS NULL",
@@ -101,8 +105,8 @@ def _faults() -> dict[str, str]:
     }
     counts = [key for key, kind in _METRICS.items() if kind == "BIGINT"]
     ratios = [key for key, kind in _METRICS.items() if kind == "DOUBLE"]
-    for table, held_out in {"results": "NOT held_out", "held_out": "held_out"}.items():
-        known = {"recipe": "SELECT id FROM recipes", "trace": f"SELECT name FROM traces WHERE {held_out}"}
+    for table, role in {"results": "=", "elsewhere": "<>"}.items():
+        known = {"recipe": "SELECT id FROM recipes", "trace": f"SELECT name FROM traces WHERE role {role} 'explored'"}
         faults |= {
             f"{table} without a {key}": f"FROM {table} WHERE {key} IS NULL OR {key} NOT IN ({ids})"
             for key, ids in known.items()

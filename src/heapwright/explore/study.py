@@ -8,37 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore import pareto
-from heapwright.explore.stored import FORMAT, TABLES, TARGET, check, read_meta
+from heapwright.explore.picks import DEPENDS, Condition, Pick, choose
+from heapwright.explore.results import Bools, Candidate, Results, Standing
+from heapwright.explore.robustness import Robustness
+from heapwright.explore.stored import FORMAT, TABLES, TARGET, Role, check, read_meta
 from heapwright.files import database
 from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, combine_columns, parse_objectives
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, parse_objectives
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
-
-Pick = Literal["balanced", "smallest", "fastest"]
-PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
-"""The ways to pick one member of a front; see `Study.pick`."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -102,73 +97,6 @@ class Measured:
     trace: str
     metrics: Mapping[str, Value]
     detail: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A recipe with its metrics over all traces: id, and the zoo's name where it is one of the zoo's."""
-
-    id: str
-    zoo_name: str | None
-    metrics: dict[str, Value]
-
-    @property
-    def label(self) -> str:
-        """The zoo's name, or the id."""
-        return self.zoo_name or self.id
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Where a zoo allocator stands against the front.
-
-    ``on_front``: it is a member. Otherwise ``dominated_by`` is the id of the member that beats it most and ``ratios``
-    how many times worse it is in each objective (all 1: equal). Both are unset for one that was not admitted
-    because it refused requests, or lacks an objective's value.
-    """
-
-    candidate: Candidate
-    on_front: bool
-    dominated_by: str | None
-    ratios: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Results:
-    """Metrics of many recipes over all traces: sorted ids, zoo names, one float64[n] column a metric (NaN: None)."""
-
-    ids: list[str]
-    zoo_names: list[str | None]
-    columns: dict[str, Floats]
-
-    def candidate(self, row: int) -> Candidate:
-        """One recipe's row with plain numbers."""
-        metrics = {key: METRICS[key].plain(float(column[row])) for key, column in self.columns.items()}
-        return Candidate(self.ids[row], self.zoo_names[row], metrics)
-
-    def find(self, id: str) -> Candidate | None:
-        """The row of this full id, if there is one."""
-        row = bisect_left(self.ids, id)
-        return self.candidate(row) if row < len(self.ids) and self.ids[row] == id else None
-
-    def points(self, objectives: Sequence[str]) -> Floats:
-        """The objectives' columns as float64[n, k]."""
-        return np.stack([self.columns[key] for key in objectives], axis=1)
-
-    def front_rows(self, objectives: Sequence[str]) -> NDArray[np.intp]:
-        """Rows of the front, best in the first objective first.
-
-        Recipes that refused a request are left out unless ``admitted_fraction`` is an objective; so are those that
-        lack the value of an objective. Of equal recipes the one with the lower id is kept.
-        """
-        points = self.points(objectives)
-        eligible = ~np.isnan(points).any(axis=1)
-        if "admitted_fraction" not in objectives:
-            eligible &= self.columns["failed"] == 0
-        rows = np.flatnonzero(eligible)
-        rows = rows[pareto.front(points[rows], _directions(objectives))]
-        keys = [points[rows, i] * (1 if METRICS[key].direction == "min" else -1) for i, key in enumerate(objectives)]
-        return rows[np.lexsort(keys[::-1])]
 
 
 class Study:
@@ -278,26 +206,27 @@ class Study:
         left = f"; {self.tried} recipes tried" if self.complete is False else ""
         return f"{traces}; objectives {', '.join(self.objectives)}{left}"
 
-    def traces(self, held_out: bool = False) -> list[TraceInfo]:
-        """The traces explored on, or those held out, in the order they were given."""
-        rows = self._fetch(
-            "SELECT name, path, digest, events FROM traces WHERE held_out = ? ORDER BY position", [held_out]
-        )
+    def traces(self, role: Role = "explored") -> list[TraceInfo]:
+        """The traces of a role, in the order they were given."""
+        rows = self._fetch("SELECT name, path, digest, events FROM traces WHERE role = ? ORDER BY position", [role])
         return [TraceInfo(*row) for row in rows]
 
-    def add(self, results: Sequence[Result], held_out: bool = False) -> None:
+    def add(self, results: Sequence[Result], role: Role = "explored") -> None:
         """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
         fresh = {one.id: one for one in results if one.id not in self._stored}
         recipes = [[id, one.zoo_name, one.recipe.to_toml()] for id, one in fresh.items()]
         rows = [[one.id, one.trace, *(one.metrics.get(key) for key in METRICS)] for one in results]
-        table = "held_out" if held_out else "results"
         with _one_line(self.path):
             self._connection.begin()
             _insert(self._connection, "recipes", recipes)
-            _insert(self._connection, table, rows)
+            _insert(self._connection, _table(role), rows)
             self._connection.commit()
         self._stored.update(fresh)
-        for outdated in ("combined", "combined_held_out"):
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was derived from results that have changed."""
+        for outdated in ("combined", "elsewhere", "meta"):
             self.__dict__.pop(outdated, None)
 
     def add_measured(self, setting: str, measured: Sequence[Measured]) -> None:
@@ -317,8 +246,7 @@ class Study:
             if not explored_for:
                 self._replace_target_metrics(setting, measured)
             connection.commit()
-        self.__dict__.pop("combined", None)
-        self.__dict__.pop("meta", None)
+        self._forget()
 
     def _replace_target_metrics(self, setting: str, measured: Sequence[Measured]) -> None:
         connection = self._connection
@@ -340,30 +268,35 @@ class Study:
         rows = self._fetch("SELECT setting, recipe, trace, detail FROM target ORDER BY ALL")
         return [(setting, recipe, trace, json.loads(detail)) for setting, recipe, trace, detail in rows]
 
-    def hold_out(self, traces: Sequence[TraceInfo]) -> None:
-        """Set the traces held out, in place of any before; results of those that stay are kept.
+    def set_apart(self, traces: Sequence[TraceInfo], role: Role) -> None:
+        """Set the traces that are tried but not ranked by, in place of any before of this role.
 
-        Raises `HeapwrightError` where one is explored on as well, or has the name of one that is.
+        Results of those that stay are kept. Raises `HeapwrightError` where one that is held out is explored on as well,
+        or has the name of another.
         """
-        explored = {info.name for info in self.traces()} | {info.digest for info in self.traces()}
-        for info in traces:
-            if info.name in explored or info.digest in explored:
-                raise HeapwrightError(
-                    f"{info.name}: held out and explored on; hold out another trace", parameter="held_out"
-                )
-        staying = [info.name for info in self.traces(held_out=True) if info in traces]
+        self._require_apart(traces, role)
+        before = self.traces(role)
+        going = [info.name for info in before if info not in traces]
         with _one_line(self.path):
             self._connection.begin()
-            self._connection.execute("DELETE FROM traces WHERE held_out")
-            self._connection.execute("DELETE FROM held_out WHERE trace NOT IN (SELECT unnest(?::VARCHAR[]))", [staying])
-            _insert_traces(self._connection, traces, held_out=True)
+            self._connection.execute("DELETE FROM traces WHERE role = ?", [role])
+            self._connection.execute("DELETE FROM elsewhere WHERE trace IN (SELECT unnest(?::VARCHAR[]))", [going])
+            _insert_traces(self._connection, traces, role)
             self._connection.commit()
-        self.__dict__.pop("combined_held_out", None)
+        self._forget()
 
-    def finished(self, held_out: bool = False) -> set[tuple[str, str]]:
+    def _require_apart(self, traces: Sequence[TraceInfo], role: Role) -> None:
+        taken = {info.name: other for other in get_args(Role) if other != role for info in self.traces(other)}
+        explored = {info.digest for info in self.traces()}
+        for info in traces:
+            other = taken.get(info.name, "explored" if info.digest in explored else None)
+            if other and role == "held out":
+                what = "explored on" if other == "explored" else "a copy of what is explored on"
+                raise HeapwrightError(f"{info.name}: held out and {what}; hold out another trace", parameter="held_out")
+
+    def finished(self, role: Role = "explored") -> set[tuple[str, str]]:
         """The pairs (recipe id, trace name) that have a result."""
-        rows = self._fetch(f"SELECT recipe, trace FROM {'held_out' if held_out else 'results'}")
-        return {(recipe, trace) for recipe, trace in rows}
+        return set(self._fetch(f"SELECT recipe, trace FROM {_table(role)}"))
 
     def recipe(self, id: str) -> Recipe:
         """The recipe of this id, of a prefix that only one id has, or of a zoo name.
@@ -397,26 +330,32 @@ class Study:
             raise HeapwrightError(f"{self.path}:{id}: the study has no such recipe; heapwright pareto lists its front")
         raise HeapwrightError(f"{self.path}:{id}: {len(ids)} recipes begin so ({', '.join(ids[:3])}, ...); give more")
 
-    def results(self, held_out: bool = False) -> dict[str, NDArray[Any]]:
-        """All results, one row for a recipe and a trace, sorted by both: columns ``recipe``, ``trace``, every metric.
+    def results(self, role: Role = "explored") -> dict[str, NDArray[Any]]:
+        """All results on the traces of a role, one row for a recipe and a trace, sorted by both.
 
-        Names are object arrays, metrics float64 with NaN for None.
+        Columns are ``recipe``, ``trace`` and every metric; names are object arrays, metrics float64 with NaN for None.
         """
-        table = "held_out" if held_out else "results"
+        among = "SELECT name FROM traces WHERE role = ?"
         with self._reading() as connection:
-            columns = connection.execute(f"SELECT * FROM {table} ORDER BY recipe, trace").fetchnumpy()
+            query = f"SELECT * FROM {_table(role)} WHERE trace IN ({among}) ORDER BY recipe, trace"
+            columns = connection.execute(query, [role]).fetchnumpy()
         names = {key: columns[key] for key in ("recipe", "trace")}
         return names | {key: np.ma.filled(columns[key].astype(np.float64), np.nan) for key in METRICS}
 
     @cached_property
     def combined(self) -> Results:
-        """Metrics over all traces (see `metrics.combine`) of every recipe that has a result for each."""
-        return self._combine(held_out=False)
+        """Metrics over all traces explored on (see `metrics.combine`) of every recipe that has a result for each."""
+        return self._combine("explored")
 
     @cached_property
-    def combined_held_out(self) -> Results:
-        """The same over the traces held out."""
-        return self._combine(held_out=True)
+    def elsewhere(self) -> dict[Role, Results]:
+        """The same over copies, and over the traces held out, where there are any."""
+        apart: tuple[Role, ...] = ("copy", "held out")
+        return {role: self._combine(role) for role in apart if self.traces(role)}
+
+    def _combine(self, role: Role) -> Results:
+        names = dict(self._fetch("SELECT id, name FROM recipes"))
+        return Results.of(self.results(role), [info.name for info in self.traces(role)], names)
 
     def candidate(self, id: str) -> Candidate:
         """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""
@@ -429,87 +368,91 @@ class Study:
     def per_trace(self, ids: Sequence[str]) -> dict[str, dict[str, dict[str, Value]]]:
         """The metrics of some recipes on each trace: id -> trace name -> metrics; held-out traces included."""
         found: dict[str, dict[str, dict[str, Value]]] = {id: {} for id in ids}
-        for table in ("results", "held_out"):
-            query = f"SELECT * FROM {table} WHERE recipe IN (SELECT unnest(?::VARCHAR[])) ORDER BY recipe, trace"
+        for table in ("results", "elsewhere"):
+            wanted = (
+                "recipe IN (SELECT unnest(?::VARCHAR[])) AND trace IN (SELECT name FROM traces WHERE role <> 'copy')"
+            )
+            query = f"SELECT * FROM {table} WHERE {wanted} ORDER BY recipe, trace"
             for recipe, trace, *values in self._fetch(query, [list(found)]):
                 found[recipe][trace] = dict(zip(METRICS, values, strict=True))
         return found
 
     def describe(self, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-        """The candidates as `heapwright pareto --json` gives them: id, recipe, metrics over all traces and for each."""
+        """The candidates as `heapwright pareto --json` gives them: docs/commands.md names the keys."""
         per_trace = self.per_trace([one.id for one in candidates])
+        robustness = self.robustness()
         return [
             {
                 "id": one.id,
                 "recipe": self.recipe(one.id).to_dict(),
                 "metrics": one.metrics,
                 "traces": per_trace[one.id],
+                **robustness.describe(one.id),
             }
             for one in candidates
         ]
 
-    def front(self, objectives: str | Sequence[str] | None = None) -> list[Candidate]:
+    def front(self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()) -> list[Candidate]:
         """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`.
 
-        ``objectives`` may be any metrics; default are the study's. Raises `HeapwrightError` for an unknown metric.
+        ``objectives`` may be any metrics; default are the study's. ``where``: conditions that a recipe has to meet to
+        be looked at, such as "accesses_malloc_max <= 40". Raises `HeapwrightError` for an unknown metric.
         """
-        rows = self.combined.front_rows(self._objectives(objectives))
-        return [self.combined.candidate(int(row)) for row in rows]
+        keys, within = self._objectives(objectives), self._within(where)
+        return [self.combined.candidate(int(row)) for row in self.combined.front_rows(keys, within)]
 
-    def pick(self, how: Pick, objectives: str | Sequence[str] | None = None) -> Candidate:
-        """One member of the front.
+    def pick(
+        self, how: Pick, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+    ) -> Candidate:
+        """One recipe to ship: the best compromise, the least memory or the fewest accesses; see `picks.choose`.
 
-        ``balanced``: the smallest geometric mean, over the objectives, of value / best value on the front.
-        ``smallest``: the least footprint, of equals the fewest accesses; ``fastest``: the other way round. Ties go to
-        the first on the front. Raises `HeapwrightError` where the front is empty.
+        Of the front, and of the recipes near it that were tried elsewhere, one that holds there
+        (`Robustness.why_not`); of the front where none does. ``objectives`` and ``where`` as for `front`. Raises
+        `HeapwrightError` where the front is empty.
         """
-        keys = self._objectives(objectives)
-        rows = self.combined.front_rows(keys)
+        keys, within = self._objectives(objectives), self._within(where)
+        rows = self.combined.front_rows(keys, within)
         if not len(rows):
-            raise HeapwrightError(
-                f"{self.path}: the front is empty: no recipe tried serves every request; explore for admitted_fraction"
-            )
-        if how == "balanced":
-            member = pareto.balanced(self.combined.points(keys)[rows], _directions(keys))
-            return self.combined.candidate(int(rows[member]))
-        first, second = ("footprint_bytes", "accesses") if how == "smallest" else ("accesses", "footprint_bytes")
-        columns = self.combined.columns
-        return self.combined.candidate(int(rows[np.lexsort((columns[second][rows], columns[first][rows]))[0]]))
+            raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
+        robustness = self.robustness(keys)
+        candidates = robustness.candidates(rows, self.combined.eligible(keys) & within)
+        compared = dict.fromkeys(keys if how == "balanced" else DEPENDS)
+        needs = {key: robustness.needs(key, candidates) for key in compared}
+        return self.combined.candidate(candidates[choose(how, needs)])
+
+    def _within(self, where: str | Sequence[str]) -> Bools:
+        """Mask of the recipes that meet all conditions."""
+        mask = np.ones(len(self.combined.ids), dtype=np.bool_)
+        for text in [where] if isinstance(where, str) else where:
+            mask &= Condition.parse(text).met(self.combined)
+        return mask
+
+    def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
+        """Why a front is empty, and what would fill it."""
+        eligible = self.combined.eligible(objectives)
+        if not eligible.any():
+            return "no recipe tried serves every request; explore for admitted_fraction"
+        for text in [where] if isinstance(where, str) else where:
+            one = Condition.parse(text)
+            if not (one.met(self.combined) & eligible).any():
+                values = self.combined.columns[one.key][eligible]
+                found = f"there are {np.nanmin(values):,g} to {np.nanmax(values):,g}" if len(values) else "none has it"
+                return f"no recipe has {one}; {found}"
+        return "no recipe meets all conditions at once; loosen one"
+
+    def robustness(self, objectives: str | Sequence[str] | None = None) -> Robustness:
+        """Which recipes hold on the traces that were not explored on."""
+        return Robustness(self.combined, self.elsewhere, self.recipe_texts(), self._objectives(objectives))
 
     def zoo_standings(self, objectives: str | Sequence[str] | None = None) -> list[Standing]:
         """Every zoo allocator against the front, in the order of their names."""
         keys = self._objectives(objectives)
-        combined = self.combined
-        rows = combined.front_rows(keys)
-        named = sorted((name, row) for row, name in enumerate(combined.zoo_names) if name)
-        return [self._standing(combined, row, rows, keys) for _, row in named]
-
-    def _standing(self, combined: Results, row: int, front: NDArray[np.intp], objectives: Sequence[str]) -> Standing:
-        candidate = combined.candidate(row)
-        if row in front:
-            return Standing(candidate, True, None, {})
-        points = combined.points(objectives)
-        refused = candidate.metrics["failed"] != 0 and "admitted_fraction" not in objectives
-        if refused or np.isnan(points[row]).any():
-            return Standing(candidate, False, None, {})
-        found = pareto.dominated_by(points[row], points[front], _directions(objectives))
-        assert found is not None, "an admitted recipe off the front is dominated by a member"
-        ratios = dict(zip(objectives, found.ratios, strict=True))
-        return Standing(candidate, False, combined.ids[front[found.member]], ratios)
+        rows = self.combined.front_rows(keys)
+        named = sorted((name, row) for row, name in enumerate(self.combined.zoo_names) if name)
+        return [self.combined.standing(row, rows, keys) for _, row in named]
 
     def _objectives(self, objectives: str | Sequence[str] | None) -> tuple[str, ...]:
         return self.objectives if objectives is None else parse_objectives(objectives)
-
-    def _combine(self, held_out: bool) -> Results:
-        columns = self.results(held_out)
-        trace_count = len(self.traces(held_out))
-        recipes, starts, counts = np.unique(columns["recipe"].astype(str), return_index=True, return_counts=True)
-        complete = (counts == trace_count) & (counts > 0)
-        rows = starts[complete][:, np.newaxis] + np.arange(trace_count)
-        names = dict(self._fetch("SELECT id, name FROM recipes"))
-        ids = [str(id) for id in recipes[complete]]
-        metrics = {key: columns[key][rows] for key in METRICS}
-        return Results(ids, [names[id] for id in ids], combine_columns(metrics) if ids else _no_rows())
 
     def _require(self, identity: Identity) -> None:
         """Check that a file to be resumed holds the same exploration."""
@@ -552,12 +495,8 @@ class Study:
                 yield connection
 
 
-def _no_rows() -> dict[str, Floats]:
-    return {key: np.empty(0, dtype=np.float64) for key in METRICS}
-
-
-def _directions(objectives: Sequence[str]) -> list[Literal["min", "max"]]:
-    return [METRICS[key].direction for key in objectives]
+def _table(role: Role) -> str:
+    return "results" if role == "explored" else "elsewhere"
 
 
 def _create(connection: database.Connection, identity: Identity) -> None:
@@ -574,7 +513,7 @@ def _create(connection: database.Connection, identity: Identity) -> None:
     for table, columns in TABLES.items():
         connection.execute(f"CREATE TABLE {table} ({_declared(columns)})")
     _insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
-    _insert_traces(connection, identity.traces, held_out=False)
+    _insert_traces(connection, identity.traces, "explored")
     connection.commit()
 
 
@@ -582,8 +521,8 @@ def _declared(columns: Mapping[str, str]) -> str:
     return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
 
 
-def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], held_out: bool) -> None:
-    rows = [[info.name, info.path, info.digest, info.events, held_out, at] for at, info in enumerate(traces)]
+def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role) -> None:
+    rows = [[info.name, info.path, info.digest, info.events, role, at] for at, info in enumerate(traces)]
     _insert(connection, "traces", rows)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright.explore import pareto
-from heapwright.explore.study import Candidate, Standing, Study, TraceInfo
+from heapwright.explore.results import Candidate, Standing
+from heapwright.explore.study import Study, TraceInfo
 from heapwright.files.version import __version__
 from heapwright.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
@@ -93,10 +94,7 @@ def overview(study: Study) -> Figure:
 
 def _admitted(study: Study) -> npt.NDArray[np.intp]:
     """Rows of the recipes that may be on a front; see `Results.front_rows`."""
-    eligible = ~np.isnan(study.combined.points(study.objectives)).any(axis=1)
-    if "admitted_fraction" not in study.objectives:
-        eligible &= study.combined.columns["failed"] == 0
-    return np.flatnonzero(eligible)
+    return np.flatnonzero(study.combined.eligible(study.objectives))
 
 
 def _fact(key: str, balanced: Candidate, standings: Sequence[Standing]) -> Fact:
@@ -144,11 +142,11 @@ def _drawn_recipes(
     """The recipes that the page holds: front, zoo, and of the others one for each spot of the plots."""
     kinds = {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
     kinds |= {candidate.id: "front" for candidate in front}
-    kinds = dict.fromkeys(measured_ids(study), "cloud") | kinds
+    kinds = dict.fromkeys([balanced, *measured_ids(study)], "cloud") | kinds
     rows = _admitted(study)
     ids = study.combined.ids
     standing_out = np.array([ids[row] in kinds for row in rows])
-    points = study.combined.points(_plotted(study.objectives))
+    points = study.combined.values(_plotted(study.objectives))
     front_points, pick = points[[ids.index(candidate.id) for candidate in front]], points[ids.index(balanced)]
     limits = [
         trade_off.reach(column.tolist(), float(value)) for column, value in zip(front_points.T, pick, strict=True)
@@ -260,8 +258,8 @@ def _behind(standing: Standing) -> str:
 
 def _held_out(study: Study, balanced: str) -> Table | None:
     """The recipes replayed on the traces held out: the objectives there beside those explored."""
-    results = study.combined_held_out
-    if not results.ids:
+    results = study.elsewhere.get("held out")
+    if results is None or not results.ids:
         return None
     best = {results.ids[row] for row in results.front_rows(study.objectives)}
     order = {candidate.id: at for at, candidate in enumerate(study.front())}
@@ -278,7 +276,7 @@ def _held_out(study: Study, balanced: str) -> Table | None:
         for where in ("explored", "held out")
     ]
     columns.append(("best there", "", "on the Pareto front of these recipes over the traces held out"))
-    names = _listed([info.name for info in study.traces(held_out=True)])
+    names = _listed([info.name for info in study.traces("held out")])
     return Table(columns, rows, f"Held out: {names}. No recipe was chosen with them in view.")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar, NamedTuple
 
@@ -287,6 +287,11 @@ def copies(trace: Trace, count: int = 8, *, kinds: Sequence[str | Kind] | None =
 
     Raises ParameterError for a count below 1, a negative seed or an unknown kind.
     """
+    return list(each_copy(trace, count, kinds=kinds, seed=seed))
+
+
+def each_copy(trace: Trace, count: int, *, kinds: Sequence[str | Kind] | None = None, seed: int = 0) -> Iterator[Trace]:
+    """What `copies` makes, one after the other: a long trace has room for one copy, not for all."""
     if count < 1:
         raise ParameterError(f"{count}; must be 1 or more", parameter="count")
     if seed < 0:
@@ -294,7 +299,7 @@ def copies(trace: Trace, count: int = 8, *, kinds: Sequence[str | Kind] | None =
     chosen = STANDARD if kinds is None else [_kind(kind) for kind in kinds]
     if not chosen:
         raise ParameterError(f"none given; valid: {', '.join(KINDS)}", parameter="kinds")
-    return [_copy(trace, chosen[turn % len(chosen)], turn // len(chosen) + 1, seed) for turn in range(count)]
+    return (_copy(trace, chosen[turn % len(chosen)], turn // len(chosen) + 1, seed) for turn in range(count))
 
 
 def _kind(kind: str | Kind) -> Kind:

@@ -1,0 +1,126 @@
+"""Whether recipes hold on traces that they were not explored on: perturbed copies, and traces held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.explore.picks import DEPENDS, FALLS_OFF, HEADROOM, Needs
+from heapwright.explore.results import Bools, Floats, Results
+from heapwright.explore.stored import Role
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.reach import reach
+
+AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
+
+
+@dataclass(frozen=True)
+class Worst:
+    """How a recipe did on traces that it was not explored on.
+
+    Attributes:
+        refused: requests refused, over all these traces.
+        ratios: of each metric the worst ratio to the best there; inf where a request was refused, absent without value.
+        where: of each metric, the trace with the worst ratio.
+        footprint_bytes: the largest footprint.
+    """
+
+    refused: int
+    ratios: dict[str, float]
+    where: dict[str, str]
+    footprint_bytes: int
+
+
+class Robustness:
+    """Which recipes of a study hold elsewhere."""
+
+    def __init__(
+        self,
+        combined: Results,
+        elsewhere: Mapping[Role, Results],
+        texts: Mapping[str, str],
+        objectives: Sequence[str],
+    ) -> None:
+        """Gather the ratios of the objectives, of memory and of accesses on every trace.
+
+        ``combined``: the traces explored on; ``elsewhere``: those of other roles; ``texts``: the recipes' TOML by id.
+        """
+        self._refusing = "admitted_fraction" in objectives
+        keys = dict.fromkeys([*objectives, *DEPENDS])
+        self._combined, self._elsewhere, self._texts = combined, elsewhere, texts
+        self._here = self._ratios(combined, keys)
+        self._there = {role: self._ratios(results, keys) for role, results in elsewhere.items()}
+
+    def _ratios(self, results: Results, keys: Iterable[str]) -> dict[str, Floats]:
+        return {key: results.ratios(key, self._refusing) for key in keys}
+
+    def worst(self, id: str) -> dict[Role, Worst]:
+        """How a recipe did on copies, and on traces held out, where it was tried on all of them."""
+        rows = {role: results.row(id) for role, results in self._elsewhere.items()}
+        return {role: self._worst(role, row) for role, row in rows.items() if row is not None}
+
+    def _worst(self, role: Role, row: int) -> Worst:
+        results = self._elsewhere[role]
+        known = {key: ratios[row] for key, ratios in self._there[role].items() if not np.isnan(ratios[row]).any()}
+        return Worst(
+            refused=int(results.columns["failed"][row]),
+            ratios={key: float(values.max()) for key, values in known.items()},
+            where={key: results.traces[int(values.argmax())] for key, values in known.items()},
+            footprint_bytes=int(results.columns["footprint_bytes"][row]),
+        )
+
+    def why_not(self, id: str) -> str | None:
+        """Why a recipe does not hold elsewhere, in words; None for one that does, and where nothing was tried.
+
+        It does not where it refused a request, fell off in memory (`FALLS_OFF`), or reaches too little (`HEADROOM`).
+        """
+        apart = self.worst(id)
+        if missing := [role for role in self._elsewhere if role not in apart]:
+            return f"not tried on {AMONG[missing[0]]}"
+        row = self._combined.row(id)
+        here = float(self._here["footprint_bytes"][row].max())
+        for role, found in apart.items():
+            where = found.where["footprint_bytes"]
+            if found.refused and not self._refusing:
+                return f"refused {found.refused:,} requests on {AMONG[role]}, as on {where}"
+            there = found.ratios["footprint_bytes"]
+            if there > FALLS_OFF * here:
+                return f"{there:.2f} x the least memory on {where}, {here:.2f} x here"
+        return self._short_of_reach(id, float(self._combined.columns["footprint_bytes"][row]), apart.values())
+
+    def _short_of_reach(self, id: str, footprint: float, apart: Iterable[Worst]) -> str | None:
+        most = max([footprint, *(found.footprint_bytes for found in apart)])
+        found = reach(Recipe.parse(self._texts[id], id))
+        bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
+        if not bounds or min(bounds) >= HEADROOM * most:
+            return None
+        return f"reaches {min(bounds):,} bytes, less than {HEADROOM:g} x the {most:,.0f} that it needed"
+
+    def candidates(self, front: NDArray[np.intp], eligible: Bools) -> list[int]:
+        """Rows to pick from: of the front and all that was tried, what holds; the front if nothing does."""
+        ids = self._combined.ids
+        tried = {id for results in self._elsewhere.values() for id in results.ids}
+        near = (int(row) for row in np.flatnonzero(eligible) if ids[row] in tried)
+        rows = dict.fromkeys([*map(int, front), *near])
+        return [row for row in rows if self.why_not(ids[row]) is None] or [int(row) for row in front]
+
+    def needs(self, key: str, rows: Sequence[int]) -> Needs:
+        """The ratios of some recipes in one metric: on the traces explored on, and the worst on any."""
+        here = self._here[key][rows].max(axis=1)
+        at_worst = here.copy()
+        for at, row in enumerate(rows):
+            for found in self.worst(self._combined.ids[row]).values():
+                at_worst[at] = max(at_worst[at], found.ratios.get(key, 0.0))
+        return Needs(here, at_worst)
+
+    def describe(self, id: str) -> dict[str, Any]:
+        """Plain values: ``copies`` and ``held_out`` with requests refused and worst ratios, and ``why_not``."""
+        told: dict[str, Any] = {"copies": None, "held_out": None, "why_not": self.why_not(id)}
+        for role, found in self.worst(id).items():
+            ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in found.ratios.items()}
+            told["copies" if role == "copy" else "held_out"] = {"refused": found.refused, "worst_ratio": ratios}
+        return told

@@ -1,0 +1,199 @@
+"""Picks: which recipe is chosen, from what, and why one that looks good is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from made_studies import IDS, OBJECTIVES, RECIPES, metrics
+
+from heapwright.errors import HeapwrightError
+from heapwright.explore import picks
+from heapwright.explore.picks import Condition, Needs, choose, design, shortlist
+from heapwright.explore.results import Results
+from heapwright.explore.robustness import Robustness
+from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import METRICS, as_float
+from heapwright.replay.reach import reach
+
+Points = Sequence[tuple[int, int]]
+
+
+def results(points: Sequence[Points], refused: Sequence[Sequence[int]] = (), ids: Sequence[str] = IDS) -> Results:
+    """Footprint and accesses of recipes on each of some traces: one list of points a trace."""
+    rows = [
+        (id, f"trace{at}", metrics(*trace[number], failed=refused[at][number] if refused else 0))
+        for number, id in enumerate(ids[: len(points[0])])
+        for at, trace in enumerate(points)
+    ]
+    columns = {key: np.array([as_float(row[2][key]) for row in rows]) for key in METRICS}
+    columns["recipe"], columns["trace"] = (np.array([row[at] for row in rows], object) for at in (0, 1))
+    return Results.of(columns, [f"trace{at}" for at in range(len(points))], dict.fromkeys(ids))
+
+
+def needs(here: Points, at_worst: Points | None = None) -> dict[str, Needs]:
+    first, last = np.array(here, float), np.array(at_worst or here, float)
+    return {key: Needs(first[:, at], last[:, at]) for at, key in enumerate(OBJECTIVES)}
+
+
+# --- ranking ---------------------------------------------------------------------------------------------------------
+
+
+def test_several_traces_are_ranked_by_the_worst_ratio_to_each_ones_best() -> None:
+    small, large = [(10, 100), (11, 100), (50, 100)], [(1000, 900), (1500, 900), (900, 900)]
+    both = results([small, large])
+    assert both.points(["footprint_bytes"])[:, 0] == pytest.approx([1000 / 900, 1500 / 900, 5])
+    assert [both.ids[row] for row in both.front_rows(OBJECTIVES)] == [IDS[0]]
+    assert both.candidate(0).metrics["footprint_bytes"] == 1000, "shown as ever: the largest"
+
+
+def test_on_one_trace_the_objectives_themselves_rank() -> None:
+    assert results([[(10, 100), (20, 50)]]).points(OBJECTIVES).tolist() == [[10, 100], [20, 50]]
+
+
+def test_who_refuses_sets_no_best() -> None:
+    ratios = results([[(10, 1), (20, 1), (30, 1)]], [[1, 0, 0]]).ratios("footprint_bytes")
+    assert ratios[:, 0].tolist() == [np.inf, 1, 1.5]
+
+
+# --- conditions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("footprint_bytes <= 20", [True, True, False]),
+        ("footprint_bytes<20", [True, False, False]),
+        ("  accesses   >= 5e1", [True, True, False]),
+        ("accesses == 50", [False, True, False]),
+        ("accesses > 50", [True, False, False]),
+    ],
+)
+def test_a_condition_is_read_and_met(text: str, met: list[bool]) -> None:
+    assert Condition.parse(text).met(results([[(10, 100), (20, 50), (30, 49)]])).tolist() == met
+
+
+def test_nothing_meets_a_condition_on_what_was_not_measured() -> None:
+    assert not Condition.parse("ns_per_event > 0").met(results([[(1, 1)]])).any()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("footprint_bytes", "where: 'footprint_bytes': no condition; write one as in 'footprint_bytes <= 131072'"),
+        ("accesses <= many", "where: 'accesses <= many': no condition"),
+        ("acesses <= 1", "did you mean accesses"),
+        ("accesses => 1", "no condition"),
+    ],
+)
+def test_what_is_no_condition_is_one_line(text: str, says: str) -> None:
+    with pytest.raises(HeapwrightError) as error:
+        Condition.parse(text)
+    assert says in str(error.value) and error.value.parameter == "where"
+
+
+# --- the choice ------------------------------------------------------------------------------------------------------
+
+
+def test_smallest_is_the_least_memory_and_of_those_alike_the_fewest_accesses_at_the_worst() -> None:
+    here = [(1.0, 9), (1.02, 5), (1.02, 5), (1.021, 1)]
+    assert choose("smallest", needs(here, [(1, 9), (1, 8), (1, 7), (1, 1)])) == 2
+
+
+def test_fastest_is_the_fewest_accesses_and_of_those_alike_the_least_memory() -> None:
+    assert choose("fastest", needs([(5.0, 1), (4, 1.02), (1, 1.03)], [(9, 9), (9, 9), (1, 1)])) == 1
+
+
+def test_balanced_pays_15_percent_of_memory_for_half_of_the_accesses() -> None:
+    assert choose("balanced", needs([(1, 2.01), (1.14, 1)])) == 1
+    assert choose("balanced", needs([(1, 1.9), (1.16, 1)])) == 0
+    assert choose("balanced", needs([(1, 8), (1.15, 4), (1.5, 1)])) == 1, "two doublings cost as much as 1.32 x memory"
+
+
+def test_balanced_leaves_out_what_doubles_the_memory() -> None:
+    assert choose("balanced", needs([(1, 1000), (2.01, 1)])) == 0
+    assert choose("balanced", needs([(1, 1000), (2.0, 1)])) == 1
+
+
+def test_balanced_stays_near_the_least_memory_where_twice_the_least_accesses_can_be_had_there() -> None:
+    here = [(1.0, 4), (1.15, 2), (1.3, 1)]
+    at_worst = [(1, 40), (1, 20), (1, 1)]
+    assert choose("balanced", needs(here, at_worst)) == 1
+    assert choose("balanced", needs([(1.0, 4), (1.15, 2.1), (1.3, 1)], at_worst)) == 2
+
+
+def test_accesses_count_at_their_worst() -> None:
+    assert choose("balanced", needs([(1, 1.2), (1, 1)], [(1, 1.2), (1, 3)])) == 0
+
+
+# --- what is tried elsewhere -----------------------------------------------------------------------------------------
+
+
+def test_the_shortlist_is_the_front_and_the_nearest_of_every_design_near_it() -> None:
+    points = [(100, 100), (110, 110), (105, 100), (120, 90), (181, 100), (150, 150), (100, 101), (149, 100)]
+    table = results([points])
+    designs = {id: number % 4 for number, id in enumerate(IDS)}
+    assert [IDS[row] for row in shortlist(table, OBJECTIVES, designs)] == [IDS[at] for at in (0, 3, 6, 1)]
+    assert len(shortlist(table, OBJECTIVES, {id: id for id in IDS})) == 7, "all but the one that is 1.51 x away"
+
+
+def test_the_shortlist_is_bounded_but_holds_the_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picks, "SHORTLIST", 2)
+    table = results([[(100, 100), (90, 110), (80, 120), (101, 101)]])
+    assert shortlist(table, OBJECTIVES, {id: id for id in IDS}) == [2, 1, 0]
+
+
+def test_a_design_leaves_sizes_and_thresholds_out() -> None:
+    def of(up_to: int = 64, fit: str = "first", victim_up_to: int = 0, split: int | str = "always") -> object:
+        general = General(bins="exact", fit=fit, victim_up_to=victim_up_to, split=split)  # type: ignore[arg-type]
+        return design(Recipe.unchecked((Quick(up_to=up_to), general)))
+
+    assert of() == of(up_to=128) == of(split=64)
+    assert of(victim_up_to=64) == of(victim_up_to=512)
+    assert len({of(), of(fit="best"), of(victim_up_to=64), design(Recipe.unchecked((General(bins="exact"),)))}) == 4
+
+
+# --- what holds ------------------------------------------------------------------------------------------------------
+
+
+def robustness(here: Points, there: Points, refused: Sequence[int] = (0,) * 8, **texts: str) -> Robustness:
+    toml = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)} | texts
+    return Robustness(results([here]), {"copy": results([there], [refused])}, toml, OBJECTIVES)
+
+
+def test_what_falls_off_or_refuses_elsewhere_does_not_hold() -> None:
+    found = robustness([(100, 1), (100, 1), (200, 1)], [(100, 1), (131, 1), (259, 9)], (0, 0, 0))
+    assert [found.why_not(id) for id in IDS[:3]] == [None, "1.31 x the least memory on trace0, 1.00 x here", None]
+    refusing = robustness([(100, 1), (100, 1)], [(100, 1), (10, 1)], (0, 7))
+    assert refusing.why_not(IDS[1]) == "refused 7 requests on copies, as on trace0"
+    assert refusing.worst(IDS[0])["copy"].ratios["footprint_bytes"] == 1
+
+
+def test_what_was_not_tried_or_nothing_holds() -> None:
+    found = robustness([(100, 1), (100, 1), (50, 9)], [(100, 1), (90, 1)])
+    assert found.why_not(IDS[2]) == "not tried on copies"
+    every = np.ones(3, dtype=bool)
+    assert found.candidates(np.array([2]), every) == [0, 1]
+    assert robustness([(50, 1), (50, 1)], [(1, 1), (100, 1)], (1, 1)).candidates(np.array([1]), every[:2]) == [1]
+
+
+def test_a_heap_that_cannot_grow_to_twice_its_memory_does_not_hold() -> None:
+    narrow = Recipe.unchecked((General(header=2),), 4, 2)
+    text = {IDS[0]: narrow.to_toml()}
+    most = reach(narrow).request_bytes
+    assert most is not None
+    assert robustness([(most // 2, 1)], [(10, 1)], **text).why_not(IDS[0]) is None
+    assert robustness([(10, 1)], [(most // 2, 1)], **text).why_not(IDS[0]) is None
+    needed = most // 2 + 1
+    told = f"reaches {most:,} bytes, less than 2 x the {needed:,} that it needed"
+    assert robustness([(needed, 1)], [(10, 1)], **text).why_not(IDS[0]) == told
+    assert robustness([(10, 1)], [(needed, 1)], **text).why_not(IDS[0]) == told
+
+
+def test_needs_are_the_ratio_here_and_the_worst_anywhere() -> None:
+    found = robustness([(100, 10), (150, 10)], [(300, 40), (200, 10)])
+    assert found.needs("footprint_bytes", [0, 1]).here.tolist() == [1, 1.5]
+    assert found.needs("footprint_bytes", [0, 1]).at_worst.tolist() == [1.5, 1.5]
+    assert found.needs("accesses", [0, 1]).at_worst.tolist() == [4, 1]
