@@ -16,7 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.explore.picks import Pick
 from heapwright.explore.results import Candidate
 from heapwright.explore.search import COPIES, DEFAULT_OBJECTIVES, Progress, Strategy
@@ -46,6 +46,7 @@ from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.target.image import Heap as TargetHeap
 from heapwright.traces.copies import Kind as CopyKind
+from heapwright.traces.copies import affordable
 from heapwright.traces.copies import copies as _copies
 from heapwright.traces.cut import cut as _cut
 from heapwright.traces.record import Recording
@@ -367,6 +368,10 @@ class Fit:
             does, or the heap lives in no arena.
         safe_arena_bytes: the least arena such that it and every larger one serve it.
         safe_proved: whether that is proved; else `safe_tried` larger arenas were tried, and all served.
+        reserve_bytes: the arena to reserve: enough for the trace, the held-out traces and the asked share of `copies`
+            perturbed copies of it; None where there were none of both, or too many are refused in any arena.
+        copies: how many copies were tried.
+        refused: the copies and held-out traces of which the heap refuses some request in any arena.
         reach_bytes: the largest arena that the heap can use; None where nothing is known to bound it.
         reach_request_bytes: the largest request up to which an empty heap serves all; None likewise.
         reach_objects: how many objects can be alive at most; None likewise.
@@ -379,19 +384,35 @@ class Fit:
     safe_arena_bytes: int | None
     safe_tried: int | None
     safe_proved: bool | None
+    reserve_bytes: int | None
+    copies: int
+    refused: tuple[str, ...]
     reach_bytes: int | None
     reach_request_bytes: int | None
     reach_objects: int | None
     error: str | None = None
 
     @classmethod
-    def of(cls, trace: str, heap: str, found: Arenas) -> Fit:
+    def of(cls, trace: str, heap: str, found: Arenas, copies: int) -> Fit:
         """Name what `heapwright.heaps.fit_each` found."""
         size, tried, proved = found.safe if found.safe else (None, None, None)
-        return cls(trace, heap, found.smallest, size, tried, proved, *found.reach, found.error)
+        return cls(
+            trace,
+            heap,
+            found.smallest,
+            size,
+            tried,
+            proved,
+            found.reserve,
+            copies,
+            found.refused,
+            *found.reach,
+            found.error,
+        )
 
     def __repr__(self) -> str:
-        arenas = f"smallest {_number(self.smallest_arena_bytes)}, safe {_number(self.safe_arena_bytes)} bytes"
+        arenas = f"smallest {_number(self.smallest_arena_bytes)}, safe {_number(self.safe_arena_bytes)}"
+        arenas += f", reserve {_number(self.reserve_bytes)} bytes"
         return f"<Fit of {self.heap} on {self.trace}: {self.error or arenas}>"
 
 
@@ -401,6 +422,10 @@ def fit(
     heaps: AnyHeap,
     *,
     step: int | None = None,
+    copies: int | None = None,
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    share: float = 1.0,
+    seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Fit: ...
@@ -410,6 +435,10 @@ def fit(
     heaps: AnyHeap | Sequence[AnyHeap],
     *,
     step: int | None = None,
+    copies: int | None = None,
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    share: float = 1.0,
+    seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]: ...
@@ -419,26 +448,39 @@ def fit(
     heaps: AnyHeap | Sequence[AnyHeap],
     *,
     step: int | None = None,
+    copies: int | None = None,
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    share: float = 1.0,
+    seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]:
-    """Find the smallest and the safe arena for a whole trace.
+    """Find the smallest and the safe arena for a whole trace, and the one to reserve.
 
     Args:
         traces, heaps: one of each, or lists of them.
         step: bytes; the arena is a multiple of it. None is one alignment unit.
+        copies: perturbed copies of each trace that the reserved arena must serve, as `heapwright.copies` makes them;
+            None for 8, fewer of long traces, 0 for none.
+        held_out: other recordings, all of which it must serve.
+        share: of the copies, above 0 and at most 1, that it must serve.
+        seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         repair: drop the invalid calls of traces that are read.
 
     Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
     has its reason in `error`; alone it raises. Raises HeapwrightError for input that cannot be used.
     """
-    named = _named(heaps, word_size)
-    found = [
-        Fit.of(trace.name, name, arenas)
-        for trace in (_trace(one, repair) for one in _listed(traces))
-        for name, arenas in fit_each(trace, named, step=step).items()
-    ]
+    if copies is not None and copies < 0:
+        raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
+    if not 0 < share <= 1:
+        raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
+    named, others, found = _named(heaps, word_size), [_trace(one, repair) for one in _listed(held_out)], []
+    for trace in (_trace(one, repair) for one in _listed(traces)):
+        count = affordable(trace) if copies is None else copies
+        made = _copies(trace, count, seed=seed) if count else []
+        fitted = fit_each(trace, named, step=step, copies=made, held_out=others, share=share)
+        found += [Fit.of(trace.name, name, arenas, count) for name, arenas in fitted.items()]
     return _alone(found, traces, heaps)
 
 

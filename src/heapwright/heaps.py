@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -18,7 +19,7 @@ from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import replay
-from heapwright.replay.safe import SafeArena, safe_arena
+from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import fit
 from heapwright.zoo import catalogue
 
@@ -51,6 +52,9 @@ class Heap(Timed, Protocol):
     def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
         """The least arena such that it and every larger one serve the whole trace; None: none does."""
 
+    def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """An arena from which on every one tried serves the whole trace, found in few replays; None: none does."""
+
     @property
     def reach(self) -> Reach:
         """The largest arena, request and number of objects that it serves; None where no bound is known."""
@@ -79,6 +83,10 @@ class RecipeHeap:
         """See `heapwright.replay.safe.safe_arena`."""
         return safe_arena(trace, self.recipe, step=step)
 
+    def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """See `heapwright.replay.safe.enough_arena`."""
+        return enough_arena(trace, self.recipe, step=step)
+
     @property
     def reach(self) -> Reach:
         """See `heapwright.replay.reach.reach`."""
@@ -106,6 +114,10 @@ class UnusableHeap:
         raise self.reason
 
     def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """Raise the reason."""
+        raise self.reason
+
+    def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
         """Raise the reason."""
         raise self.reason
 
@@ -309,20 +321,60 @@ def replay_each(
 
 @dataclass(frozen=True)
 class Arenas:
-    """The arenas of a heap for a trace, in bytes; all None where it failed, and why it failed."""
+    """The arenas of a heap for a trace, in bytes; all None where it failed, and why it failed.
+
+    `reserve` is None where no other traces were tried, or too many of them are refused in any arena: the `refused`.
+    """
 
     smallest: int | None
     safe: SafeArena | None
     reach: Reach
+    reserve: int | None = None
+    refused: tuple[str, ...] = ()
     error: str | None = None
 
 
-def fit_each(trace: Trace, heaps: Mapping[str, Heap], *, step: int | None = None) -> dict[str, Arenas]:
-    """Smallest and safe arena of every heap on the trace; a foreign heap that cannot be built, or fails, the reason."""
-    found: dict[str, Arenas] = {}
-    for name, heap in heaps.items():
-        try:
-            found[name] = Arenas(heap.fit(trace, step=step), heap.safe_arena(trace, step=step), heap.reach)
-        except ForeignHeapError as error:
-            found[name] = Arenas(None, None, UNKNOWN, str(error))
-    return found
+def fit_each(
+    trace: Trace,
+    heaps: Mapping[str, Heap],
+    *,
+    step: int | None = None,
+    copies: Sequence[Trace] = (),
+    held_out: Sequence[Trace] = (),
+    share: float = 1.0,
+) -> dict[str, Arenas]:
+    """Smallest and safe arena of every heap on the trace, and the one to reserve; of a foreign heap that fails, why.
+
+    The reserved arena is a safe one for the trace, for every held-out trace, and for that share of the copies.
+    """
+    return {name: _fit(trace, heap, step, copies, held_out, share) for name, heap in heaps.items()}
+
+
+def _fit(
+    trace: Trace, heap: Heap, step: int | None, copies: Sequence[Trace], held_out: Sequence[Trace], share: float
+) -> Arenas:
+    try:
+        smallest, safe = heap.fit(trace, step=step), heap.safe_arena(trace, step=step)
+        if safe is None or not (copies or held_out):
+            return Arenas(smallest, safe, heap.reach)
+        others = (*held_out, *copies)
+        needs = [heap.enough_arena(other, step=step) for other in others]
+    except ForeignHeapError as error:
+        return Arenas(None, None, UNKNOWN, error=str(error))
+    refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
+    reserve = reserved(safe.bytes, needs[: len(held_out)], needs[len(held_out) :], share)
+    return Arenas(smallest, safe, heap.reach, reserve, refused)
+
+
+def reserved(safe: int, held_out: Sequence[int | None], copies: Sequence[int | None], share: float) -> int | None:
+    """The arena to reserve: enough for the trace, all held-out traces and so large a share of the copies.
+
+    Args:
+        safe: the safe arena of the trace.
+        held_out, copies: what each of these traces needs, None where no arena serves it.
+        share: of the copies, above 0 and at most 1.
+    """
+    needs = sorted(math.inf if needed is None else needed for needed in copies)
+    needs = needs[: math.ceil(share * len(needs) - 1e-9)]  # 0.7 x 10 is a little more than 7
+    reserve = max([safe, *(math.inf if needed is None else needed for needed in held_out), *needs])
+    return None if reserve == math.inf else int(reserve)

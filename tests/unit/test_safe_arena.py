@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from recipes_random import random_recipes
 
+from heapwright.heaps import RecipeHeap, fit_each, reserved
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import run
-from heapwright.replay.safe import LEAST_TRIES, SafeArena, safe_arena, search
+from heapwright.replay.safe import LEAST_TRIES, SafeArena, enough_arena, safe_arena, search
 from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, server
+from heapwright.traces.copies import Load, affordable, copies
 from heapwright.traces.trace import Trace
 from heapwright.zoo import catalogue
 
@@ -141,3 +143,53 @@ def test_search_stays_within_reach() -> None:
     seen = []
     assert search(lambda size: seen.append(size) is None, 1_000, 8, 1_400, tries=LEAST_TRIES).bytes == 1_000
     assert max(seen) < 1_400
+
+
+# ---- the arena to reserve ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tlsf", "victim-bins", "lwip-mem", "kingsley", "contiki-mmem"])
+def test_what_is_enough_for_a_copy_serves_it_and_so_do_larger_ones(broker: Trace, name: str) -> None:
+    recipe = catalogue.load(name)
+    for copy in copies(broker, 2):
+        needed = enough_arena(copy, recipe)
+        assert needed is not None
+        assert refusing(copy, recipe, needed, 30) == []
+
+
+def test_the_reserve_serves_the_trace_its_copies_and_the_held_out_traces(broker: Trace) -> None:
+    heaps = {name: RecipeHeap(catalogue.load(name)) for name in ("tlsf", "victim-bins")}
+    made, other = copies(broker, 4), copies(broker, 1, kinds=[Load(8)])
+    for name, found in fit_each(broker, heaps, copies=made, held_out=other).items():
+        assert found.smallest is not None and found.safe is not None and found.reserve is not None
+        assert found.smallest <= found.safe.bytes <= found.reserve
+        serves = [server(one, heaps[name].recipe, policy_struct(heaps[name].recipe)) for one in (broker, *made, *other)]
+        assert all(one(found.reserve) for one in serves)
+        assert found.refused == ()
+
+
+def test_a_copy_beyond_the_reach_is_named(broker: Trace) -> None:
+    near = Recipe.parse("align = 4\nlink_bytes = 2\n[[pool]]\nkind = 'general'\nheader = 4\n")
+    assert near.reach == 262_140
+    (found,) = fit_each(broker, {"near": RecipeHeap(near)}, copies=copies(broker, 4)).values()
+    assert found.safe is not None
+    assert found.reserve is None
+    assert found.refused == ("broker~load-1", "broker~load-2")
+    (half,) = fit_each(broker, {"near": RecipeHeap(near)}, copies=copies(broker, 4), share=0.5).values()
+    assert half.reserve is not None and half.refused == found.refused
+
+
+def test_the_reserve_takes_the_share_of_the_copies_and_all_held_out_traces() -> None:
+    assert reserved(10, [], [30, 20, None, 15], 0.75) == 30
+    assert reserved(10, [], [30, 20, None, 15], 0.5) == 20
+    assert reserved(10, [], [30, 20, None, 15], 1.0) is None
+    assert reserved(10, [40], [30, 20], 0.5) == 40
+    assert reserved(50, [40], [30, 20], 1.0) == 50
+    assert reserved(10, [None], [], 1.0) is None
+    assert reserved(0, [], list(range(1, 11)), 0.7) == 7
+
+
+def test_long_traces_have_fewer_copies(broker: Trace) -> None:
+    assert affordable(broker) == 8
+    long = Trace.from_columns(op=[0] * 60_000, id=list(range(60_000)), size=[1] * 60_000)
+    assert affordable(long) == 6

@@ -1,4 +1,4 @@
-"""`heapwright fit`: find the smallest arena that serves a whole trace."""
+"""`heapwright fit`: find the arena to reserve for a trace."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from heapwright.cli.options import (
     read_traces,
     repair_option,
     replayed_argument,
+    seed_option,
     word_size_option,
 )
 from heapwright.cli.output import check_errors, json_option, print_rows
@@ -25,6 +26,28 @@ if TYPE_CHECKING:
 @replayed_argument
 @heap_option
 @click.option("--step", type=click.IntRange(min=1), metavar="BYTES", help="Precision; default one alignment unit.")
+@click.option(
+    "--copies",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Perturbed copies that the reserved arena must serve; default 8, fewer of long traces.",
+)
+@click.option(
+    "--held-out",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another recording that the reserved arena must serve. Repeat the flag for more.",
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    default=1.0,
+    show_default=True,
+    help="Share of the copies that it must serve.",
+)
+@seed_option
 @word_size_option
 @repair_option
 @json_option
@@ -32,19 +55,34 @@ def command(
     traces: tuple[Path, ...],
     heaps: tuple[str, ...],
     step: int | None,
+    copies: int | None,
+    held_out: tuple[Path, ...],
+    share: float,
+    seed: int,
     word_size: Literal[32, 64] | None,
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Find the arena to reserve: the smallest that serves a whole trace, and the least from which on every one does.
+    """Find the arena to reserve.
 
-    Both count control data. Where nothing proves that larger arenas serve, many are tried.
+    The smallest serves the trace; the safe one and every larger one do; the reserved one serves perturbed copies of the
+    trace, as "trace copies" makes them, and held-out traces, too. All count control data. Where nothing proves that
+    larger arenas serve, many are tried.
 
     Foreign heaps are programs: what --heap names, and the adapter beside it, is compiled and run with your rights.
     """
     from heapwright import api
 
-    found = api.fit(read_traces(traces, repair), heaps, step=step, word_size=word_size)
+    found = api.fit(
+        read_traces(traces, repair),
+        heaps,
+        step=step,
+        copies=copies,
+        held_out=read_traces(held_out, repair),
+        share=share,
+        seed=seed,
+        word_size=word_size,
+    )
     assert isinstance(found, list)
     check_errors(found)
     if as_json:
@@ -59,15 +97,27 @@ def command(
             number("smallest_arena_bytes", fit.smallest_arena_bytes),
             number("safe_arena_bytes", fit.safe_arena_bytes),
             _how_sure(fit),
+            number("reserve_bytes", fit.reserve_bytes),
             "-" if fit.reach_bytes is None else f"{fit.reach_bytes:,}",
         ]
         for fit in found
     ]
-    headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reach"]
+    headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reserve", "reach"]
     print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
+    for count in dict.fromkeys(fit.copies for fit in found):
+        _tell_reserve(count, share, len(held_out))
     for fit in found:
         if fit.error:
             click.echo(printable(f"No arena: {fit.error}"))
+        elif fit.refused:
+            click.echo(printable(f"{fit.heap}: refused in any arena that it reaches: {', '.join(fit.refused)}"))
+
+
+def _tell_reserve(copies: int, share: float, held_out: int) -> None:
+    of_copies = f"{copies} perturbed copies of it" if share == 1 else f"{share:.0%} of {copies} perturbed copies of it"
+    others = [of_copies] * (copies > 0) + [f"held-out traces: {held_out}"] * (held_out > 0)
+    if others:
+        click.echo(f"The reserve is enough for the trace and for {', '.join(others)}.")
 
 
 def _how_sure(fit: Fit) -> str:

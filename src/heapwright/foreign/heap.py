@@ -43,6 +43,8 @@ LEAST_AMPLE = 1 << 16
 COMPILED_STEPS = 32
 """Fineness of the search for the smallest arena of a heap that is compiled anew for each size, see `smallest_arena`."""
 SAFE_TRIES, COMPILED_SAFE_TRIES = 64, 16
+ENOUGH_TRIES = ENOUGH_STEPS = 16
+"""The same for a copy of a trace, and how finely an arena is looked for above one that does not serve it."""
 SECONDS, SECONDS_A_CALL = 60.0, 1e-4
 """How long a replay may take by default: so much, and so much more for each call."""
 PATIENCE = 20
@@ -302,6 +304,19 @@ class ForeignHeap:
             return None
         tries = COMPILED_SAFE_TRIES if self.adapter.is_sized else SAFE_TRIES
         return search(self._server(trace), smallest, step or self.unit, self.adapter.max_arena, tries)
+
+    def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """An arena from which on every one tried serves the whole trace, found in few runs; None as for `fit`.
+
+        The least from the footprint in an ample arena on such that `ENOUGH_TRIES` larger ones serve, too.
+        """
+        ample = self.ample_run(trace)
+        if ample.failed or ample.arena is None:
+            return None
+        serves, unit = self._server(trace), step or self.unit
+        low = max(ample.footprint or 0, trace.lower_bound(self.align), self.adapter.min_arena)
+        served = smallest_arena(serves, low, low, unit, ample.arena, ENOUGH_STEPS)
+        return search(serves, served, unit, self.adapter.max_arena, ENOUGH_TRIES).bytes
 
     @property
     def reach(self) -> Reach:

@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import run
-from heapwright.replay.smallest import depends_on_arena, fit_from, high_water_mark, server
+from heapwright.replay.smallest import depends_on_arena, fit_from, footprint, high_water_mark, server
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -21,6 +22,10 @@ CALLS = 200_000_000
 """Calls that all these tries may make: long traces get fewer tries, `LEAST_TRIES` at least."""
 
 LEAST_TRIES = 100
+
+ENOUGH_TRIES = 64
+"""Larger arenas that are tried for each copy of a trace."""
+
 NEIGHBOURS = 64
 """Arenas next above the safe one that are tried one by one, for what fails is often next to what serves."""
 
@@ -61,7 +66,7 @@ def safe_arena(
     if found.failed:
         return None
     unit, serves = step or recipe.align, server(trace, recipe, struct)
-    mark = -(-high_water_mark(struct, found) // unit) * unit
+    mark = round_up(high_water_mark(struct, found), unit)
     if not depends_on_arena(recipe):
         return SafeArena(_downward(serves, mark, unit), 0, proved=True)
     smallest = fit_from(trace, recipe, struct, found, unit)
@@ -69,6 +74,23 @@ def safe_arena(
     if tries is None:
         tries = max(LEAST_TRIES, min(TRIES, CALLS // len(trace)))
     return search(serves, smallest, unit, int(struct.reach), tries, seed)
+
+
+def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
+    """An arena from which on every one tried serves the whole trace, found in few replays; None where none serves.
+
+    The footprint, where that is proved to be enough. Else the least from there on such that `ENOUGH_TRIES` larger ones
+    serve, too: a look at another trace, where `safe_arena` is the answer for one.
+    """
+    struct = policy_struct(recipe)
+    found, arena = run(trace, recipe, struct, None)
+    if found.failed:
+        return None
+    unit = step or recipe.align
+    needed = round_up(footprint(trace, recipe, struct, found, arena), unit)
+    if not depends_on_arena(recipe):
+        return needed
+    return search(server(trace, recipe, struct), needed, unit, int(struct.reach), ENOUGH_TRIES).bytes
 
 
 def search(serves: Callable[[int], bool], smallest: int, unit: int, reach: int, tries: int, seed: int = 0) -> SafeArena:

@@ -1,0 +1,110 @@
+"""Are the arenas that `heapwright fit` gives enough? docs/robustness.md shows what this prints.
+
+The safe arena: 1,000 larger ones, other than those that the search tried, up to twice as large. The reserve: what the
+other recording of each pair in robustness.py needs.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+import heapwright as hw
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
+from heapwright.replay.smallest import server
+from heapwright.traces.copies import copies
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
+
+from recipes_random import random_recipe  # noqa: E402
+from robustness import PAIRS, heap  # noqa: E402
+
+ARENAS, RANDOM_RECIPES = 1000, 50
+
+QUICK = '[[pool]]\nkind = "quick"\nup_to = 256\n'
+LISTS = {
+    "quick, exact bins": QUICK + '[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\n',
+    "quick flushed, exact bins": QUICK
+    + 'flush = "before-growing"\n[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\n',
+    "quick flushed from a share": QUICK
+    + 'flush = "before-growing"\nflush_share = 0.25\n[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\n',
+    "deferred": '[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\ncoalesce = "deferred"\n',
+    "quick, deferred": QUICK + '[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\ncoalesce = "deferred"\n',
+}
+
+
+def traces() -> list[Trace]:
+    shipped = (hw.read_trace(ROOT / "examples" / f"{name}.parquet") for name in ("mosquitto_broker", "lighttpd_server"))
+    return [*shipped, heap("rec_lighttpd"), heap("rec_sqlite")]
+
+
+def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, SafeArena]]:
+    """TLSF, the quick lists, and random recipes until so many serve the trace."""
+    for name, recipe in {
+        "tlsf": catalogue.load("tlsf"),
+        **{name: Recipe.parse(f"align = 4\n{text}") for name, text in LISTS.items()},
+    }.items():
+        safe = safe_arena(trace, recipe)
+        assert safe is not None
+        yield name, recipe, safe
+    random_, served = random.Random(1), 0
+    while served < RANDOM_RECIPES:
+        recipe = random_recipe(random_)
+        safe = safe_arena(trace, recipe)
+        if safe is not None:
+            served += 1
+            yield f"random {served}", recipe, safe
+
+
+def refusing(trace: Trace, recipe: Recipe, safe: int) -> int:
+    """How many of `ARENAS` from the safe one to twice that refuse a request."""
+    struct = policy_struct(recipe)
+    serves, most = server(trace, recipe, struct), min(2 * safe, int(struct.reach))
+    random_ = random.Random(f"{trace.name} {safe}")
+    shares = [0.0, *((part + random_.random()) / (ARENAS - 1) for part in range(ARENAS - 1))]
+    return sum(not serves(safe + int(share * (most - safe)) // recipe.align * recipe.align) for share in shares)
+
+
+def try_safe() -> None:
+    click.echo("| trace | heaps | proved | arenas tried | heaps that refuse in one | refusals |")
+    click.echo("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for trace in traces():
+        found = [(name, safe.proved, refusing(trace, recipe, safe.bytes)) for name, recipe, safe in fitted(trace)]
+        failing = {name: count for name, _, count in found if count}
+        proved, tried = sum(proved for _, proved, _ in found), ARENAS * len(found)
+        told = ", ".join(f"{name} ({count})" for name, count in failing.items()) or "none"
+        click.echo(f"| {trace.name} | {len(found)} | {proved} | {tried:,} | {told} | {sum(failing.values())} |")
+
+
+def try_reserve() -> None:
+    click.echo("| first and other recording | heap | the other needs | sizes+blocks | load | the reserve |")
+    click.echo("| --- | --- | ---: | ---: | ---: | --- |")
+    for pair in PAIRS:
+        first, other = pair.make()
+        made = copies(first, 8)
+        for name in ("victim-bins", "tlsf"):
+            recipe = catalogue.load(name)
+            one, two, *needs = (enough_arena(trace, recipe) or 0 for trace in (first, other, *made))
+            sizes, load = max(needs[::2]) / one, max(needs[1::2]) / one
+            enough = "is enough" if max(sizes, load, 1) >= two / one else "is too small"
+            click.echo(f"| {pair.name} | {name} | {two / one:.2f} x | {sizes:.2f} x | {load:.2f} x | {enough} |")
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["safe", "reserve"]))
+def main(what: str) -> None:
+    """Try the safe arenas, or the reserves, and print tables."""
+    {"safe": try_safe, "reserve": try_reserve}[what]()
+
+
+if __name__ == "__main__":
+    main()
