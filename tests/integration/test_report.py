@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.replay.replay import replay
 from heapwright.report import raster, write_report
-from heapwright.report.figure import Figure, inline
+from heapwright.report.figure import Figure, inline, quantity
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, place
 from heapwright.report.trade_off import close_up
 from heapwright.traces.trace import Trace
@@ -162,9 +163,13 @@ def visit(browser: str, page: Path, fragment: str = "", width: int = 1280) -> Vi
     return Visit(result.stdout, console)
 
 
-def with_script(made: Made, name: str, addition: str) -> Path:
-    """A copy of the page with something more at its end."""
+def with_script(made: Made, name: str, addition: str, allowed: bool = True) -> Path:
+    """A copy of the page with something more at its end, which its policy lets run if it is `allowed`."""
     before, end, after = made.page.read_text(encoding="utf-8").rpartition("</body>")
+    if allowed:
+        scripts = re.findall(r"<script>(.*?)</script>", addition, re.DOTALL)
+        digests = [base64.b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
+        before = before.replace("script-src ", "script-src " + "".join(f"'sha256-{one}' " for one in digests), 1)
     path = made.folder / name
     path.write_text(before + addition + end + after, encoding="utf-8")
     return path
@@ -180,9 +185,24 @@ def test_page_draws_everything_without_network_or_complaint(seen: Visit, made: M
     assert seen.console == []
     figures = packed(made.page)["figures"]
     assert seen.dom.count("<canvas") == len(figures)
-    assert list(figures)[:4] == ["trade-off", "trade-off-close", "sizes-traffic", "histogram-traffic"]
-    # Here the balanced pick is the best of the zoo itself, so there is no other heap to draw beside it.
-    assert list(figures)[4:] == ["timeline-traffic-balanced-pick", "heap-map-traffic-balanced-pick"]
+    assert list(figures)[:5] == ["arena", "trade-off", "trade-off-close", "sizes-traffic", "histogram-traffic"]
+    drawn = [f"{kind}-traffic-{heap}" for heap in ("balanced-pick", "enea-ose") for kind in ("timeline", "heap-map")]
+    assert list(figures)[5:] == drawn
+
+
+def test_page_begins_with_the_answer(made: Made) -> None:
+    with Study.open(made.study) as study:
+        pick = study.pick("balanced")
+        needs = {need.trace: need for need in study.needs(pick.id)}
+    most = max(need.bytes or 0 for need in needs.values())
+    text = made.page.read_text(encoding="utf-8")
+    assert (
+        f"Reserve {quantity(most)} for {pick.label}: that served the recording, 6 perturbed copies and 1 trace" in text
+    )
+    assert text.index('class="answer"') < text.index('id="answer"') < text.index('id="trade-offs"')
+    rows = packed(made.page)["figures"]["arena"]["data"]["values"]
+    shares = {row["arena"]: row["share"] for row in rows if row["heap"] == f"{pick.label} (pick)"}
+    assert len(needs) == 8 and shares[most] == 1
 
 
 def test_page_draws_every_recipe_that_stands_apart(seen: Visit, made: Made) -> None:
@@ -263,6 +283,19 @@ def test_click_on_a_point_selects_its_recipe(browser: str, made: Made) -> None:
 )
 def test_an_attempt_to_load_would_be_seen(browser: str, made: Made, attempt: str) -> None:
     seen = visit(browser, with_script(made, "loading.html", attempt))
+    assert any("Content Security Policy" in line for line in seen.console)
+
+
+def test_no_script_but_the_pages_own_runs(browser: str, made: Made) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', made.page.read_text(encoding="utf-8"))
+    assert policy is not None
+    directives = dict(part.strip().partition(" ")[::2] for part in policy[1].split(";"))
+    assert directives["default-src"] == "'none'"
+    assert re.fullmatch(r"('sha256-[\w+/=]{44}' ?){2}", directives["script-src"])
+    script = "<script>document.documentElement.dataset.foreign = 'ran'</script>"
+    assert visit(browser, with_script(made, "allowed.html", script)).attribute("foreign") == "ran"
+    seen = visit(browser, with_script(made, "foreign.html", script, allowed=False))
+    assert (seen.attribute("ready"), seen.attribute("foreign")) == ("true", None)
     assert any("Content Security Policy" in line for line in seen.console)
 
 
@@ -397,7 +430,7 @@ def test_held_out_traces_have_a_table_and_the_zoo_says_by_how_much(made: Made) -
     text = made.page.read_text(encoding="utf-8")
     assert '<section id="held-out">' in text
     assert "Held out: later." in text
-    zoo_part = text[text.index('<section id="zoo">') : text.index('<section id="held-out">')]
+    zoo_part = text[text.index('<section id="zoo">') : text.index("</main>")]
     assert all(recipe.name in zoo_part for recipe in zoo.staying())
     assert re.search(r"\d× accesses of [0-9a-f]{6}", zoo_part)
 

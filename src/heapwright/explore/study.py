@@ -99,6 +99,15 @@ class Measured:
     detail: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Need:
+    """The footprint in bytes of a recipe on a trace of some role; None where it refused requests there."""
+
+    role: Role
+    trace: str
+    bytes: int | None
+
+
 class Study:
     """One study file. Use as a context manager, or `close` it; once closed it opens the file for each question."""
 
@@ -439,6 +448,19 @@ class Study:
                 found = f"there are {np.nanmin(values):,g} to {np.nanmax(values):,g}" if len(values) else "none has it"
                 return f"no recipe has {one}; {found}"
         return "no recipe meets all conditions at once; loosen one"
+
+    def needs(self, id: str) -> list[Need]:
+        """The memory that a recipe needed on each trace that it was tried on: explored on, copies, held out."""
+        found = []
+        for role, results in {"explored": self.combined, **self.elsewhere}.items():
+            row = results.row(id)
+            if row is not None:
+                sizes, refused = (results.each[key][row] for key in ("footprint_bytes", "failed"))
+                found += [
+                    Need(role, name, None if failed else int(size))
+                    for name, size, failed in zip(results.traces, sizes, refused, strict=True)
+                ]
+        return found
 
     def robustness(self, objectives: str | Sequence[str] | None = None) -> Robustness:
         """Which recipes hold on the traces that were not explored on."""

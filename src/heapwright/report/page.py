@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,12 +66,14 @@ class TargetSection:
 
 @dataclass(frozen=True)
 class Content:
-    """All that a page shows. A trace's page has no trade-offs, tables or recipes."""
+    """All that a page shows. A trace's page has no answer, trade-offs, tables or recipes."""
 
     title: str
     lead: str
     facts: Sequence[Fact]
     traces: Sequence[TraceSection]
+    answer: str = ""
+    arena: Figure | None = None
     trade_offs: Sequence[Figure] = ()
     front: Table | None = None
     zoo: Table | None = None
@@ -84,7 +87,7 @@ class Content:
 
     def figures(self) -> list[Figure]:
         """Every figure of the page, in its order."""
-        found = list(self.trade_offs)
+        found = [*([self.arena] if self.arena else []), *self.trade_offs]
         found += [figure for section in self.target for figure in section.figures]
         for trace in self.traces:
             found += trace.figures
@@ -92,8 +95,20 @@ class Content:
         return found
 
 
+@dataclass(frozen=True)
+class Script:
+    """A script of the page; its `digest` lets it, and no other, run."""
+
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 in base64, as a content security policy wants it."""
+        return base64.b64encode(hashlib.sha256(self.text.encode()).digest()).decode("ascii")
+
+
 def render(content: Content) -> str:
-    """The page as HTML. It loads nothing: a content security policy in its head forbids that."""
+    """The page as HTML. A content security policy in its head lets it load nothing, and run its own scripts alone."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -106,8 +121,7 @@ def render(content: Content) -> str:
     return environment.get_template("page.html.jinja").render(
         content=content,
         style=(TEMPLATE / "page.css").read_text(encoding="utf-8"),
-        script=(TEMPLATE / "page.js").read_text(encoding="utf-8"),
-        library=_library(),
+        scripts=[Script(_library()), Script((TEMPLATE / "page.js").read_text(encoding="utf-8"))],
         data=_packed(content),
     )
 

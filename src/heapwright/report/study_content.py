@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from heapwright.explore import pareto
 from heapwright.explore.results import Candidate, Standing
+from heapwright.explore.robustness import AMONG, Worst
 from heapwright.explore.study import Study, TraceInfo
 from heapwright.files.version import __version__
 from heapwright.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.report import trade_off
+from heapwright.report.answer import answer, served_by_arena
 from heapwright.report.figure import Figure, quantity, words
 from heapwright.report.page import Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
@@ -72,7 +74,9 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
             ),
         ],
         traces=[_section(study, info, named) for info in infos],
-        trade_offs=_trade_offs(study.objectives, recipes, admitted),
+        answer=answer(study, balanced),
+        arena=served_by_arena(study, balanced),
+        trade_offs=_trade_offs(study, recipes, admitted),
         front=_front(study, front, balanced.id),
         zoo=_zoo(study, standings, balanced.id) if standings else None,
         held_out=_held_out(study, balanced.id),
@@ -89,7 +93,7 @@ def overview(study: Study) -> Figure:
     """Every recipe of the study by its first two objectives; the front, the zoo and the balanced pick stand out."""
     front, balanced, standings = study.front(), study.pick("balanced"), study.zoo_standings()
     recipes = _drawn_recipes(study, front, standings, balanced.id)
-    return _trade_offs(study.objectives, recipes, len(_admitted(study)))[0]
+    return _trade_offs(study, recipes, len(_admitted(study)))[0]
 
 
 def _admitted(study: Study) -> npt.NDArray[np.intp]:
@@ -190,19 +194,21 @@ def _plotted(objectives: Sequence[str]) -> tuple[str, ...]:
     return (*objectives, "footprint_bytes" if objectives[0] == "accesses" else "accesses")
 
 
-def _trade_offs(objectives: Sequence[str], recipes: Sequence[dict[str, Any]], admitted: int) -> list[Figure]:
+def _trade_offs(study: Study, recipes: Sequence[dict[str, Any]], admitted: int) -> list[Figure]:
     """A plot for every pair of objectives, the first of them followed by a close-up where that shows more."""
+    objectives = study.objectives
+    joined = len(objectives) == 2 and len(study.combined.traces) == 1
     keys = _plotted(objectives)
     rows = [_point(recipe, keys) for recipe in recipes]
     figures = []
     for x, y in list(combinations(keys, 2))[:PLOTTED_PAIRS]:
         stem = "trade-off" if len(keys) == 2 else f"trade-off-{slug(words(x))}-{slug(words(y))}"
         title = f"{admitted:,} recipes: {words(x)} against {words(y)}"
-        figures.append(trade_off.trade_off(stem, title, rows, x, y, staircase=len(objectives) == 2))
+        figures.append(trade_off.trade_off(stem, title, rows, x, y, staircase=joined))
         corner = trade_off.close_up(rows, x, y)
         if corner and len(figures) == 1:
             title = "Close up: where most of the front lies"
-            figures.append(trade_off.trade_off(f"{stem}-close", title, corner, x, y, staircase=len(objectives) == 2))
+            figures.append(trade_off.trade_off(f"{stem}-close", title, corner, x, y, staircase=joined))
     return figures + _measured_trade_off(keys, recipes)
 
 
@@ -228,8 +234,28 @@ def _point(recipe: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 def _front(study: Study, front: Sequence[Candidate], balanced: str) -> Table:
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
-    rows = [_row(study, one, "front", balanced, [_cell(key, one.metrics[key]) for key in keys]) for one in front]
-    return Table([*map(_column, keys)], rows, f"In the order of {words(study.objectives[0])}.")
+    robustness = study.robustness()
+    order = f"In the order of {words(study.objectives[0])}."
+    members = {one.id: "front" for one in front}
+    shown = list(front)
+    if balanced not in members:
+        shown.insert(0, study.candidate(balanced))
+        order = f"First the balanced pick, which lies near the front. {order}"
+    rows = []
+    for one in shown:
+        worst = robustness.worst(one.id)
+        there = [_times(worst[role]) if role in worst else "\u2013" for role in study.elsewhere]
+        cells = [*(_cell(key, one.metrics[key]) for key in keys), *there]
+        rows.append(_row(study, one, members.get(one.id, "cloud"), balanced, cells))
+    apart = [
+        (f"memory, worst on {AMONG[role]}", "\u00d7", "footprint over the least that any recipe tried there needs")
+        for role in study.elsewhere
+    ]
+    return Table([*map(_column, keys), *apart], rows, order)
+
+
+def _times(worst: Worst) -> str:
+    return "refused" if worst.refused else f"{worst.ratios['footprint_bytes']:.2f}"
 
 
 def _zoo(study: Study, standings: Sequence[Standing], balanced: str) -> Table:
@@ -263,12 +289,13 @@ def _held_out(study: Study, balanced: str) -> Table | None:
         return None
     best = {results.ids[row] for row in results.front_rows(study.objectives)}
     order = {candidate.id: at for at, candidate in enumerate(study.front())}
-    candidates = sorted(map(results.candidate, range(len(results.ids))), key=lambda one: order.get(one.id, len(order)))
+    place = order | {balanced: -1}
+    candidates = sorted(map(results.candidate, range(len(results.ids))), key=lambda one: place.get(one.id, len(order)))
     rows = []
     for candidate in candidates:
         explored = study.candidate(candidate.id).metrics
         cells = [_cell(key, metrics[key]) for key in study.objectives for metrics in (explored, candidate.metrics)]
-        kind = "front" if candidate.id in order else "zoo"
+        kind = "front" if candidate.id in order else "zoo" if candidate.zoo_name else "cloud"
         rows.append(_row(study, candidate, kind, balanced, [*cells, "yes" if candidate.id in best else "no"]))
     columns = [
         (f"{words(key)}, {where}", METRICS[key].unit, METRICS[key].meaning)
@@ -277,7 +304,7 @@ def _held_out(study: Study, balanced: str) -> Table | None:
     ]
     columns.append(("best there", "", "on the Pareto front of these recipes over the traces held out"))
     names = _listed([info.name for info in study.traces("held out")])
-    return Table(columns, rows, f"Held out: {names}. No recipe was chosen with them in view.")
+    return Table(columns, rows, f"Held out: {names}. The front was made without them; a pick has to hold on them.")
 
 
 def _row(study: Study, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:

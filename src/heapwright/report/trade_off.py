@@ -68,7 +68,7 @@ def close_up(rows: Sequence[Row], x: str, y: str) -> list[Row]:
     front = [row for row in rows if row["kind"] == "front"]
     if len(front) < 3 or not _both_smaller(x, y) or min(min(row[x], row[y]) for row in rows) <= 0:
         return []
-    (pick,) = (row for row in front if row["balanced"])
+    (pick,) = (row for row in rows if row["balanced"])
     limits = {key: reach([row[key] for row in front], pick[key]) for key in (x, y)}
     parts = [_part(limits[key], [row[key] for row in rows]) for key in (x, y)]
     if min(parts) > CLOSE_UP_AT_MOST:

@@ -64,7 +64,7 @@
   }
 
   async function draw(data, recipes) {
-    const options = { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "canvas" };
+    const options = { ast: true, actions: { export: true, source: false, compiled: false, editor: false }, renderer: "canvas" };
     const views = new Map();
     for (const [name, spec] of Object.entries(data.figures)) {
       if (name in data.points) {
