@@ -200,7 +200,7 @@ def test_page_begins_with_the_answer(made: Made) -> None:
         f"Reserve {quantity(most)} for {pick.label}: that served the recording, 6 perturbed copies and 1 trace" in text
     )
     assert text.index('class="answer"') < text.index('id="answer"') < text.index('id="trade-offs"')
-    rows = packed(made.page)["figures"]["arena"]["data"]["values"]
+    (rows,) = packed(made.page)["figures"]["arena"]["datasets"].values()
     shares = {row["arena"]: row["share"] for row in rows if row["heap"] == f"{pick.label} (pick)"}
     assert len(needs) == 8 and shares[most] == 1
 
