@@ -498,6 +498,7 @@ def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
     assert not same(fixed(sizes=[8], header=4, page=24), fixed(sizes=[8], header=4))
     assert same(fixed(sizes=[8], counts=[1], max_size=8), fixed(sizes=[8], counts=[1]))
     assert not same(fixed(sizes=[8], counts=[1], max_size=7), fixed(sizes=[8], counts=[1]))
+    assert not same(fixed(sizes=[8, 16], counts=[1, 1], max_size=15), fixed(sizes=[8, 16], counts=[1, 1]))
 
 
 @pytest.mark.parametrize(
