@@ -11,6 +11,15 @@
  *
  * The word holds the block's size and its flags. Blocks start where the payload comes out aligned. A free block has
  * as many links as its list needs; it repeats its size at its end only with boundary tags.
+ *
+ * Where the unit of sizes is below the alignment, blocks start at any unit, with one word of header, and have as many
+ * bytes more as the payload may have to be moved up; what is not needed in front of it stays behind it:
+ *
+ *        +--------+---------+---------------+         +--------+---------------+---------+
+ *        | word   | padding | payload       |   or    | word   | payload       | padding |
+ *        +--------+---------+---------------+         +--------+---------------+---------+
+ *
+ * The last word of padding in front says how much there is, and reads as the word of a block that is not in use.
  */
 #ifndef HW_BLOCK_H
 #define HW_BLOCK_H
@@ -98,6 +107,36 @@ static inline uint32_t block_size_for(const struct hw_general *g, uint32_t n)
         size = power_of_two_above(size);
     }
     return size;
+}
+
+/* Where the payload of the block b lies. */
+static inline uint32_t payload_of(const struct hw_general *g, uint32_t b)
+{
+    if (g->pad) {
+        return (b + g->header + g->pad) & ~(g->align - 1u);
+    }
+    return b + g->header;
+}
+
+/* Hands out the used block b: the address of its payload, which padding in front leads back from. */
+static inline uint32_t hand_out(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    const uint32_t at = payload_of(g, b);
+    if (g->pad && at != b + g->header) {
+        store_word(g, h, at - g->header, size_word(g, at - g->header - b, 0));
+    }
+    return at;
+}
+
+/* The used block with this payload. */
+static inline uint32_t block_of(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t b = at - g->header;
+    if (g->pad) {
+        const uint32_t word = load_word(g, h, b);
+        return word & HW_USED ? b : b - word_size(g, word);
+    }
+    return b;
 }
 
 /* Whether a free block of this size takes part in merging. */

@@ -24,7 +24,7 @@ static inline int general_describe(const struct hw_general *g, struct hw_heap *h
     }
     const uint32_t word = load_word(g, h, at);
     block->size = word_size(g, word);
-    block->header = g->header;
+    block->header = word & HW_USED ? payload_of(g, at) - at : g->header;
     block->state = word & HW_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
     return block->size != 0;
 }
@@ -271,7 +271,12 @@ static inline void count_blocks(const struct hw_policy *p, const uint32_t owner,
 static inline void general_tell(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
 {
     if (g->top != HW_TOP_LIST) {
-        tell_free(told, payload_within(g, load4(h, g->limit_at) - load4(h, g->top_at)));
+        uint32_t from = load4(h, g->top_at);
+        if (g->top == HW_TOP_EXTEND) {
+            const uint32_t last = free_below_top(g, h);
+            from = last ? last : from;
+        }
+        tell_free(told, payload_within(g, load4(h, g->limit_at) - from));
     }
     if (g->region) {
         told->peak -= g->start + g->region - load4(h, g->high_at);
@@ -430,6 +435,9 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     if (g->boundary_tags && !is_tag_right(g, h, b, previous)) {
         return HW_BROKEN_FLAGS;
     }
+    if (g->pad && (word & HW_USED) && block_of(g, h, payload_of(g, b)) != b) {
+        return HW_BROKEN_FLAGS;
+    }
     if (g->top == HW_TOP_LAST && g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) &&
         b + size == load4(h, g->top_at)) {
         return HW_BROKEN_MERGE;
@@ -474,7 +482,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
     while (node) {
         const uint32_t b = node - g->node;
         const uint32_t top = load4(h, g->top_at);
-        if (b < g->start || b >= top || top - b < g->min_block || ((b + g->header) & (g->align - 1u)) != 0) {
+        if (b < g->start || b >= top || top - b < g->min_block || ((b + g->header) & (g->align - g->pad - 1u)) != 0) {
             return HW_BROKEN_BOUNDS;
         }
         const uint32_t word = load_word(g, h, b);

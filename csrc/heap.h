@@ -199,7 +199,7 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
     }
     b = align_block(g, h, b, alignment);
     trim_block(g, h, b, block_size_for(g, n));
-    return b + g->header;
+    return hand_out(g, h, b);
 }
 
 /* As heap_malloc(), at an alignment beyond the policy's: only blocks with headers can be cut to it. */
@@ -242,7 +242,7 @@ static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint3
                 return;
             }
             const struct hw_general *g = &pool->general;
-            const uint32_t b = at - g->header;
+            const uint32_t b = block_of(g, h, at);
             const uint32_t word = load_word(g, h, b);
             if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->overhead)) {
                 return;

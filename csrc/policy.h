@@ -36,10 +36,16 @@ enum { HW_FROM_START = 0, HW_FROM_FREED = 1, HW_FROM_LOWEST_FREE = 2, HW_FROM_TR
 enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4, HW_SWEEP = 5 };
 
 /* general: what becomes of the memory that was never used */
-enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2 };
+enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2, HW_TOP_EXTEND = 3 };
 
 /* general: how realloc changes a block where it lies */
-enum { HW_RESIZE_IN_PLACE = 0, HW_RESIZE_BOTH_SIDES = 1, HW_RESIZE_KEEP = 2, HW_RESIZE_MOVE = 3 };
+enum {
+    HW_RESIZE_IN_PLACE = 0,
+    HW_RESIZE_BOTH_SIDES = 1,
+    HW_RESIZE_KEEP = 2,
+    HW_RESIZE_MOVE = 3,
+    HW_RESIZE_KEEP_HALF = 4
+};
 
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
@@ -84,7 +90,8 @@ struct hw_general {
     struct hw_field word;     /* the word at a block's start that holds its size and flags */
     uint32_t header;          /* bytes before the payload */
     uint32_t trailer;         /* bytes behind the payload */
-    uint32_t overhead;        /* derived: header and trailer */
+    uint32_t overhead;        /* derived: header, padding and trailer */
+    uint32_t pad;             /* derived: most bytes between header and payload, where units are below the alignment */
     uint32_t node;            /* derived: bytes from a block's start to its links */
     uint32_t align;           /* alignment of payloads */
     uint32_t unit_shift;      /* log2 of the unit of block sizes */
@@ -117,7 +124,7 @@ struct hw_general {
     uint32_t bin_unmark;      /* derived: 1: a bin is unmarked when it becomes empty; 0: when a search finds it so */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
-    uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST */
+    uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST, HW_TOP_EXTEND */
     uint32_t end_word;        /* derived: 1: a used block of no size marks the end of the blocks */
     uint32_t grow_least;      /* least bytes by which the blocks grow */
     uint32_t resize;          /* HW_RESIZE_... */

@@ -7,8 +7,9 @@
  *   +------+-------------+------+-------------+------+-------+----------+--------------------+
  *
  * Blocks lie back to back from `start` to `top`. Above the top memory is taken last, so the highest top ever is the
- * smallest arena that serves the same requests. Or the top only ever rises; or all memory is one free block to begin
- * with, the top is the end of the memory, and the high-water mark tells how far used blocks have reached. The victim is
+ * smallest arena that serves the same requests. Or the top only ever rises, with or without the free block that ends
+ * there once memory is short; or all memory is one free block to begin with, the top is the end of the memory, and the
+ * high-water mark tells how far used blocks have reached. The victim is
  * a region without header or tag from which small requests are carved one after another: the remainder of the block
  * that was split last for a small request. Next to the top, and next to the victim, freeing and carving only move a
  * boundary.
@@ -1054,6 +1055,41 @@ static inline void release_block(const struct hw_general *g, struct hw_heap *h, 
     release_alone(g, h, b, size, word & HW_PREV_USED);
 }
 
+/* The free block that ends at the top; 0 where there is none. O(list), which is in order of address. */
+static inline uint32_t free_below_top(const struct hw_general *g, struct hw_heap *h)
+{
+    uint32_t last = 0;
+    uint32_t node = load_link(&g->links, h, g->lists_at);
+    while (node) {
+        last = node;
+        node = load_link(&g->links, h, node);
+    }
+    if (last && last - g->node + word_size(g, load_word(g, h, last - g->node)) == load4(h, g->top_at)) {
+        return last - g->node;
+    }
+    return 0;
+}
+
+/* Extends the free block that ends at the top by what a request lacks, because the memory above does not hold all of
+ * it; 0 where there is no such block, or too little memory even so. */
+static inline uint32_t extend_last(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t b = free_below_top(g, h);
+    if (b == 0) {
+        return 0;
+    }
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t had = top - b;
+    if (had > size || load4(h, g->limit_at) - b < size) {
+        return 0;
+    }
+    freelist_remove(g, h, b, had);
+    raise_high(g, h, b + size);
+    store4(h, g->top_at, b + size);
+    write_used(g, h, b, size, HW_PREV_USED);
+    return b;
+}
+
 /* A block that raises the high-water mark; 0 where the arena ends. What a growth gives beyond the request is a free
  * block like any other, so the search finds the request's block in it. */
 static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
@@ -1064,7 +1100,7 @@ static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h,
     const uint32_t more = size < g->grow_least ? g->grow_least : size;
     const uint32_t top = load4(h, g->top_at);
     if (load4(h, g->limit_at) - top < more) {
-        return 0;
+        return g->top == HW_TOP_EXTEND ? extend_last(g, h, size) : 0;
     }
     raise_high(g, h, top + more);
     const uint32_t b = cut_from_top(g, h, top, more);
@@ -1173,6 +1209,15 @@ static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uin
     move_payload(h, to + g->header, b + g->header, size - g->overhead);
 }
 
+/* Payload bytes of a used block of `size` bytes. */
+static inline uint32_t payload_bytes(const struct hw_general *g, uint32_t b, uint32_t size)
+{
+    if (g->pad) {
+        return b + size - g->trailer - payload_of(g, b);
+    }
+    return size - g->overhead;
+}
+
 /* Makes the used block b hold n bytes without a search; 0 where it cannot, and nothing has changed. Returns the block,
  * which has moved only if the policy lets it slide down. Shrinking gives the end back. Growing takes from the free
  * block behind, the victim or the top, or from both sides. */
@@ -1183,10 +1228,11 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
     }
     const uint32_t word = load_word(g, h, b);
     const uint32_t size = word_size(g, word);
-    const uint32_t need = block_size_for(g, n);
-    if (g->resize == HW_RESIZE_KEEP) {
-        return need <= size ? b : 0;
+    if (g->resize == HW_RESIZE_KEEP || g->resize == HW_RESIZE_KEEP_HALF) {
+        const uint32_t had = payload_bytes(g, b, size);
+        return n <= had && (g->resize == HW_RESIZE_KEEP || n > had / 2u) ? b : 0;
     }
+    const uint32_t need = block_size_for(g, n);
     if (need <= size) {
         trim_block(g, h, b, need);
         return b;
@@ -1255,14 +1301,14 @@ static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h
 static inline uint32_t general_find(const struct hw_general *g, struct hw_heap *h, uint32_t n)
 {
     const uint32_t b = find_block(g, h, block_size_for(g, n));
-    return b ? b + g->header : 0;
+    return b ? hand_out(g, h, b) : 0;
 }
 
 /* Serves n bytes from memory that was never used: the address of the payload, or 0. */
 static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *h, uint32_t n)
 {
     const uint32_t b = grow_block(g, h, block_size_for(g, n));
-    return b ? b + g->header : 0;
+    return b ? hand_out(g, h, b) : 0;
 }
 
 /* Whether the payload lies in the pool's region. */
@@ -1274,8 +1320,9 @@ static inline int general_owns(const struct hw_general *g, struct hw_heap *h, ui
 
 static inline uint32_t general_capacity(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
-    const uint32_t word = load_word(g, h, at - g->header);
-    return word_size(g, word) - g->overhead;
+    const uint32_t b = block_of(g, h, at);
+    const uint32_t word = load_word(g, h, b);
+    return payload_bytes(g, b, word_size(g, word));
 }
 
 /* Whether `at` is the payload of a block in use, as far as its header tells. */
@@ -1284,13 +1331,19 @@ static inline int general_is_used(const struct hw_general *g, struct hw_heap *h,
     if (at < g->start + g->header || at >= load4(h, g->top_at)) {
         return 0;
     }
-    return (load_word(g, h, at - g->header) & HW_USED) != 0;
+    const uint32_t word = load_word(g, h, at - g->header);
+    if (g->pad && (word & HW_USED) == 0) {
+        const uint32_t padding = word_size(g, word);
+        return padding != 0 && padding <= g->pad && at - g->header - padding >= g->start &&
+               (load_word(g, h, at - g->header - padding) & HW_USED) != 0;
+    }
+    return (word & HW_USED) != 0;
 }
 
 /* Frees the block with this payload. */
 static inline void general_release(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
-    const uint32_t b = at - g->header;
+    const uint32_t b = block_of(g, h, at);
     release_block(g, h, b, load_word(g, h, b));
 }
 
@@ -1298,8 +1351,8 @@ static inline void general_release(const struct hw_general *g, struct hw_heap *h
  * nothing has changed. */
 static inline uint32_t general_resize(const struct hw_general *g, struct hw_heap *h, uint32_t at, uint32_t n)
 {
-    const uint32_t b = resize_block(g, h, at - g->header, n);
-    return b ? b + g->header : 0;
+    const uint32_t b = resize_block(g, h, block_of(g, h, at), n);
+    return b ? payload_of(g, b) : 0;
 }
 
 #endif

@@ -157,6 +157,16 @@ static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
     return pool->general.overhead;
 }
 
+/* Payload bytes of a block; padding counts as overhead on whichever side of the payload it lies. */
+static uint32_t capacity_of(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    if (pool->kind == HW_GENERAL && pool->general.pad) {
+        const struct hw_general *g = &pool->general;
+        return word_size(g, load_word(g, h, block_of(g, h, at))) - g->overhead;
+    }
+    return pool_capacity(pool, h, at);
+}
+
 /* Where an object that moves is now; the access is the program's, not the heap's. */
 static void locate(struct replay *r, uint32_t slot)
 {
@@ -182,7 +192,7 @@ static void describe(struct replay *r, struct object *object)
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, &r->heap, object->at)) {
-            object->capacity = pool_capacity(pool, &r->heap, object->at);
+            object->capacity = capacity_of(pool, &r->heap, object->at);
             object->header = overhead_of(pool, object->capacity);
             break;
         }
@@ -731,6 +741,9 @@ static void general_mark(const struct hw_general *g, const struct hw_block *bloc
 {
     const uint32_t payload = block->offset + block->header;
     mark(m, block->offset, block->header ? g->word.bytes : 0);
+    if (block->header > g->header) {
+        mark(m, payload - g->header, g->word.bytes);
+    }
     if (block->state == HW_BLOCK_FREE) {
         const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
         mark(m, block->offset + g->node, links * g->links.field.bytes);

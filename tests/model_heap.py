@@ -57,9 +57,12 @@ class ModelHeap:
     def realloc(self, block: Block, request: int) -> Block:
         size = self.block_size(request)
         behind = self.behind(block)
-        if self.pool.resize == "keep" and size <= block.size:
+        most = block.size - self.numbers["overhead"]
+        if self.pool.resize == "keep" and request <= most:
             return block
-        if self.pool.resize in ("keep", "move"):
+        if self.pool.resize == "keep-half" and most // 2 < request <= most:
+            return block
+        if self.pool.resize in ("keep", "keep-half", "move"):
             return self.move(block, request)
         if size <= block.size:
             self.trim(block, size)

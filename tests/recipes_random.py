@@ -55,12 +55,25 @@ def _heap(rng: random.Random) -> dict[str, Any]:
     for pool in pools:
         _maybe(rng, 0.1, pool, "min_size", rng.choice([1, 8, 50]))
         _maybe(rng, 0.1, pool, "max_size", rng.choice([64, 500, 2000]))
-    return {
+    heap = {
         "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
         "link_bytes": rng.choice([2, 4]),
         "checks": rng.random() < 0.4,
         "pool": pools,
     }
+    return _floating(rng, heap) if rng.random() < 0.08 else heap
+
+
+def _floating(rng: random.Random, heap: dict[str, Any]) -> dict[str, Any]:
+    """The heap with general pools whose blocks start at units below the alignment."""
+    unit = rng.choice([4, 8])
+    pools = [pool for pool in heap["pool"] if pool["kind"] != "quick"]
+    for pool in pools:
+        if pool["kind"] == "general":
+            pool |= {"unit": unit, "header": unit, "boundary_tags": False, "links_in": "payload"}
+        elif pool.get("counts") == "grow":
+            pool["header"] = unit
+    return heap | {"align": rng.choice([2 * unit, 16]), "link_bytes": 4, "pool": pools}
 
 
 def _pools(rng: random.Random) -> list[dict[str, Any]]:
@@ -129,6 +142,8 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "links_in", "header")
     _maybe(rng, 0.15, general, "round_to", "power-of-two")
     general["top"] = rng.choice(["last", "last", "bump", "list"])
+    if general["order"] == "address" and not binned and general["free_list"] != "implicit" and rng.random() < 0.3:
+        general |= {"top": "extend", "boundary_tags": False}
     _maybe(rng, 0.1, general, "grow_least", rng.choice([40, 128, 1000]))
     _maybe(rng, 0.15, general, "search_most", rng.choice([1, 3, 16]))
     roving = {"next": "freed", "first": "tried" if binned else "lowest-free", "exact": "lowest-free"}
@@ -136,7 +151,7 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "remainder", "filed")
     _maybe(rng, 0.3, general, "merged", "in-place")
     _maybe(rng, 0.3, general, "merge_until", "enough")
-    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "move"]))
+    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "keep-half", "move"]))
     _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([header, 16, 32, 48, 100]))
     if binned:
@@ -181,7 +196,7 @@ def random_general_recipe(rng: random.Random) -> Recipe:
     while True:
         pool = _general(rng, rng.choice([4, 4, 8, 5, 16]))
         pool = {key: value for key, value in pool.items() if key not in BEYOND_THE_MODEL}
-        pool |= {"resize": rng.choice(["in-place", "in-place", "keep", "move"])}
+        pool |= {"resize": rng.choice(["in-place", "in-place", "keep", "keep-half", "move"])}
         pool |= {"coalesce": "deferred"} if pool["coalesce"] == "sweep" else {}
         try:
             return Recipe.from_dict({"align": rng.choice([1, 2, 4, 8, 16]), "pool": [pool]})

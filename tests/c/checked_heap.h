@@ -76,10 +76,11 @@ static void expect(const struct checked *c, int holds, const char *what, long de
 
 /* ---- what must hold after every call --------------------------------------------------------------------------- */
 
-static uint32_t trailer_of(const struct checked *c, const struct hw_block *block)
+/* Bytes behind a block's payload that count with its header: trailer, and padding that was not needed in front. */
+static uint32_t behind_payload(const struct checked *c, const struct hw_block *block)
 {
     const struct hw_pool *pool = &c->policy->pools[block->pool];
-    return pool->kind == HW_GENERAL && block->state != HW_BLOCK_VICTIM ? pool->general.trailer : 0;
+    return pool->kind == HW_GENERAL && block->state != HW_BLOCK_VICTIM ? pool->general.overhead - block->header : 0;
 }
 
 static int moves(const struct checked *c)
@@ -123,7 +124,7 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
         expect(c, block.offset >= c->policy->control && block.offset >= end, "blocks overlap", (long)block.offset);
         end = block.offset + block.size;
         expect(c, end <= c->bytes, "a block leaves the arena", (long)end);
-        headers += block.header + trailer_of(c, &block) + descriptors_of(&c->policy->pools[pool], &block);
+        headers += block.header + behind_payload(c, &block) + descriptors_of(&c->policy->pools[pool], &block);
         used += block.state == HW_BLOCK_USED;
     }
     expect(c, headers == c->heap.header_bytes, "header bytes differ from the walk", (long)headers);

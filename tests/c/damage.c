@@ -39,6 +39,9 @@ static void damage_general(struct checked *c, const struct hw_general *g, const 
         return;
     }
     flip_bits(c, WORD, block->offset, g->word.bytes);
+    if (block->header > g->header) {
+        flip_bits(c, WORD, payload - g->header, g->word.bytes);
+    }
     if (block->state == HW_BLOCK_FREE) {
         const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
         flip_bits(c, LINKS, block->offset + g->node, links * g->links.field.bytes);

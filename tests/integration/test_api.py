@@ -80,7 +80,7 @@ def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
         ("mosquitto_broker", "tlsf"),
         ("mosquitto_broker", "kingsley"),
     ]
-    assert found[2].metrics["footprint_bytes"] == 136_376
+    assert found[2].metrics["footprint_bytes"] == 136_380
     assert [one.smallest_arena_bytes for one in hw.fit([BROKER], "victim-bins")] == [133_804]
 
 
@@ -115,7 +115,7 @@ def test_a_study_is_a_table_and_a_chart(study: hw.api.Study) -> None:
 def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:
     assert repr(trace) == f"<Trace start: 400 calls, peak {trace.peak_live_bytes:,} B live>"
     assert repr(hw.replay(BROKER, "tlsf")).endswith(
-        "mosquitto_broker on tlsf: footprint_bytes 136,376, accesses 204,875, failed 0>"
+        "mosquitto_broker on tlsf: footprint_bytes 136,380, accesses 204,875, failed 0>"
     )
     assert (
         repr(hw.fit(BROKER, "victim-bins"))

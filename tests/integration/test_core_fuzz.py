@@ -65,9 +65,9 @@ VALUES = {
     "general.remainder": {"in-place", "filed"},
     "general.merged": {"in-place", "filed"},
     "general.merge_until": {"end", "enough"},
-    "general.top": {"last", "bump", "list"},
+    "general.top": {"last", "bump", "list", "extend"},
     "general.grow_least": {0, "some"},
-    "general.resize": {"in-place", "both-sides", "keep", "move"},
+    "general.resize": {"in-place", "both-sides", "keep", "keep-half", "move"},
     "general.coalesce_from": {0, "some"},
     "general.min_block": {0, "some"},
     "general.unit": {0, "some"},
@@ -151,7 +151,7 @@ def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
     without lists or tags, flags that no rule of the recipe contradicts, and the unused flag bits of boundary tags."""
     program = compile_c(tmp_path / "damage", "damage.c", flags=["-std=gnu11", *SANITIZED, "-DHW_EXPLORE"])
     rng = random.Random(7)
-    heaps = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in random_recipes(450, 7)])
+    heaps = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in random_recipes(600, 7)])
     done = subprocess.run([program, heaps, "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     counts = [int(number) for number in re.findall(r"\d+", done.stdout)]

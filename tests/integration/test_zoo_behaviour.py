@@ -65,6 +65,19 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc g 144    |0:20:a|20:28:f|48:152:g|
         malloc h 1      refused |0:20:a|20:28:f|48:152:g|
     """),
+    # the same with 12 bytes of header: what is split off has at least 24, so e's block stays whole
+    "lwip-mem-large": (212, """
+        malloc a 10     |0:24:a|24:176:.|
+        malloc b 40     |0:24:a|24:52:b|76:124:.|
+        malloc c 1      |0:24:a|24:52:b|76:24:c|100:100:.|
+        free b          |0:24:a|24:52:.|76:24:c|100:100:.|
+        malloc e 20     |0:24:a|24:52:e|76:24:c|100:100:.|
+        free e          |0:24:a|24:52:.|76:24:c|100:100:.|
+        malloc f 16     |0:24:a|24:28:f|52:24:.|76:24:c|100:100:.|
+        free c          |0:24:a|24:28:f|52:148:.|
+        malloc g 136    |0:24:a|24:28:f|52:148:g|
+        malloc h 1      refused |0:24:a|24:28:f|52:148:g|
+    """),
     # e's block has taken in 48 bytes and is large enough, so the 12 behind stay; f's takes them
     "threadx-byte-pool": (200, """
         malloc a 10     |0:20:a|20:180:.|
@@ -307,8 +320,24 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:16:~|16:304:.|320:16:c|
         malloc f 501    |0:320:.|320:16:c|336:512:f|
     """),
-    # requests are cut from the end; what is free at the end of the heap is not extended
+    # the first part of a larger chunk is handed out; g finds memory beside the free 12 bytes, h does not, and i gets
+    # what lies free at the end of the heap with the 4 bytes that are left
     "newlib-nano": (200, """
+        malloc a 10     |0:20:a|
+        malloc b 40     |0:20:a|20:48:b|
+        malloc c 1      |0:20:a|20:48:b|68:12:c|
+        free b          |0:20:a|20:48:.|68:12:c|
+        malloc d 24     |0:20:a|20:32:d|52:16:.|68:12:c|
+        free c          |0:20:a|20:32:d|52:28:.|
+        malloc e 8      |0:20:a|20:32:d|52:16:e|68:12:.|
+        malloc f 20     |0:20:a|20:32:d|52:16:e|68:12:.|80:28:f|
+        malloc g 80     |0:20:a|20:32:d|52:16:e|68:12:.|80:28:f|108:88:g|
+        malloc h 24     refused |0:20:a|20:32:d|52:16:e|68:12:.|80:28:f|108:88:g|
+        free g          |0:20:a|20:32:d|52:16:e|68:12:.|80:28:f|108:88:.|
+        malloc i 84     |0:20:a|20:32:d|52:16:e|68:12:.|80:28:f|108:92:i|
+    """),
+    # requests are cut from the end; what is free at the end of the heap is not extended
+    "newlib-nano-2020": (200, """
         malloc a 10     |0:20:a|
         malloc b 40     |0:20:a|20:48:b|
         malloc c 1      |0:20:a|20:48:b|68:12:c|

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from heapwright.errors import HeapwrightError
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.geometry import Geometry
+from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import KINDS, MAX_REQUEST, General, Pool, Quick
 from heapwright.recipes.recipe import ContradictionError, Recipe, json_schema
 
@@ -159,6 +160,18 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     (
         [{**GENERAL, "bins": "exact", "linear_up_to": 8192}],
         'pool 1 (general): "linear_up_to" and "bins_per_octave" make',
+    ),
+    (
+        [{**GENERAL, "unit": 2, "header": 2, "coalesce": "never"}],
+        'pool 1 (general): "unit" 2 is below "align" 4, so payloads float in their blocks; it needs a "header"',
+    ),
+    (
+        [{**GENERAL, "top": "extend", "boundary_tags": False}],
+        'pool 1 (general): "top" "extend" looks for the last free block; it needs "order" "address" and one list',
+    ),
+    (
+        [{**GENERAL, "top": "extend", "order": "address"}],
+        'pool 1 (general): "top" "extend" leaves free blocks below memory that has no header to say so',
     ),
     ([{**GENERAL, "unit": 6}], 'pool 1 (general): "unit" 6 is not valid; valid: 0 (= align) or a power of two'),
     ([{**GENERAL, "unit": 12}], 'pool 1 (general): "unit" 12 is not valid; valid: 0 (= align) or a power of two'),
@@ -675,6 +688,42 @@ def test_writing_leaves_out_what_is_the_default() -> None:
         assert general(**keys).canonical().to_dict() == {"pool": [{**GENERAL, **keys}]}
 
 
+FLOATING = {**GENERAL, "unit": 4, "header": 4, "boundary_tags": False}
+
+
+def test_a_unit_below_the_alignment_costs_padding() -> None:
+    """A block holds its header, the payload in units of 4, and 4 bytes that lie before or behind the payload."""
+    floating = recipe(FLOATING, align=8)
+    pool = floating.pools[0]
+    assert isinstance(pool, General)
+    assert (floating.geometry.padding(pool), floating.geometry.overhead(pool)) == (4, 8)
+    assert [floating.geometry.capacity_for(size, pool) + 8 for size in (1, 4, 5, 1500)] == [12, 12, 16, 1508]
+    assert policy(floating)["pools"][0]["general"]["start"] % 8 == 0
+    assert recipe(FLOATING, align=4).hash == recipe({**FLOATING, "unit": 0}, align=4).hash
+
+
+@pytest.mark.parametrize(
+    ("pools", "link_bytes"),
+    [
+        ([{**FLOATING, "header": 8}], 4),
+        ([{**FLOATING, "boundary_tags": True}], 4),
+        ([{**FLOATING, "links_in": "header", "header": 8, "unit": 8}], 4),
+        ([FLOATING], 2),
+        ([QUICK_8, FLOATING], 4),
+    ],
+)
+def test_what_a_unit_below_the_alignment_excludes(pools: list[dict[str, Any]], link_bytes: int) -> None:
+    with pytest.raises(ContradictionError, match="payloads float in their blocks"):
+        Recipe.from_dict({"align": 16, "link_bytes": link_bytes, "pool": pools})
+
+
+def test_control_data_takes_at_least_what_is_asked_for() -> None:
+    least = policy(recipe(GENERAL))["control"]
+    assert policy(Recipe.from_dict({"control_bytes": least + 10, "pool": [GENERAL]}))["control"] == least + 10
+    assert policy(Recipe.from_dict({"control_bytes": least - 4, "pool": [GENERAL]}))["control"] == least
+    assert Recipe.from_dict({"control_bytes": 100, "pool": [GENERAL]}).hash != recipe(GENERAL).hash
+
+
 def test_summaries_are_one_short_line() -> None:
     drr = recipe({"kind": "quick", "sizes": [16, 1476]}, GENERAL)
     assert drr.summary() == "quick 16,1476 + general double/lifo first-fit, split always, coalesce immediate"
@@ -694,7 +743,9 @@ def test_the_unchecked_way_is_the_same_without_the_checks(monkeypatch: pytest.Mo
 
 def test_the_schema_names_every_key_of_every_kind() -> None:
     schema = json.loads(json.dumps(json_schema()))
-    assert set(schema["properties"]) == {"name", "year", "source", "about", "align", "link_bytes", "checks", "pool"}
+    assert set(schema["properties"]) == {"name", "year", "source", "about", "align", "link_bytes", "checks", "pool"} | {
+        "control_bytes"
+    }
     assert set(schema["$defs"]["General"]["properties"]) == set(General.model_fields)
 
 

@@ -56,8 +56,8 @@ def test_a_lucky_arena_is_not_safe() -> None:
     """TLSF's fresh memory is a free block among others: what goes where depends on how large it is."""
     trace, tlsf = churn([24, 40, 56, 120, 200, 333, 700, 2000], 0.49), catalogue.load("tlsf")
     smallest, found = fit(trace, tlsf), safe_arena(trace, tlsf)
-    assert found == SafeArena(28_472, 1000, proved=False)
-    assert smallest == 25_320
+    assert found == SafeArena(28_476, 1000, proved=False)
+    assert smallest == 25_324
     assert refusing(trace, tlsf, smallest, 100) != []
     assert refusing(trace, tlsf, found.bytes, 1000) == []
 
@@ -148,7 +148,7 @@ def test_search_stays_within_reach() -> None:
 # ---- the arena to reserve ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["tlsf", "victim-bins", "lwip-mem", "kingsley", "contiki-mmem"])
+@pytest.mark.parametrize("name", ["tlsf", "victim-bins", "lwip-mem-large", "kingsley", "contiki-mmem"])
 def test_what_is_enough_for_a_copy_serves_it_and_so_do_larger_ones(broker: Trace, name: str) -> None:
     recipe = catalogue.load(name)
     for copy in copies(broker, 2):

@@ -108,6 +108,14 @@ class Geometry(NamedTuple):
         handed_out = self.whole_block(pool.header + self.align + pool.trailer, pool)
         return max(self.metadata_block(pool), handed_out)
 
+    def padding(self, pool: General) -> int:
+        """Bytes by which the payload may have to be moved up, where blocks start at units below the alignment."""
+        return max(0, self.align - (pool.unit or self.align))
+
+    def overhead(self, pool: General) -> int:
+        """Bytes of a block in use that are not its payload."""
+        return pool.header + self.padding(pool) + pool.trailer
+
     def whole_block(self, size: int, pool: General) -> int:
         """The size rounded up to what the pool hands out."""
         block = round_up(size, pool.unit or self.align)
@@ -172,7 +180,7 @@ class Geometry(NamedTuple):
     def capacity_in(self, pool: Owner, size: int) -> int:
         """Payload bytes of the block that a pool gives for a request of `size` bytes, if quick lists keep it."""
         if isinstance(pool, General):
-            overhead = pool.header + pool.trailer
+            overhead = self.overhead(pool)
             return max(self.whole_block(size + overhead, pool), self.smallest_cached_block(pool)) - overhead
         if isinstance(pool, Buddy):
             return max(power_above(size + pool.header), pool.min_block) - pool.header
@@ -182,6 +190,6 @@ class Geometry(NamedTuple):
 
     def capacity_for(self, size: int, pool: General) -> int:
         """Payload bytes of the block that a general pool cuts for a request of `size` bytes."""
-        overhead = pool.header + pool.trailer
+        overhead = self.overhead(pool)
         block = max(self.whole_block(size + overhead, pool), self.smallest_block(pool))
         return min(block - overhead, MAX_REQUEST)

@@ -60,11 +60,12 @@ SEARCH_FROM = {
     "lowest-free": lib.HW_FROM_LOWEST_FREE,
     "tried": lib.HW_FROM_TRIED,
 }
-TOPS = {"last": lib.HW_TOP_LAST, "bump": lib.HW_TOP_BUMP, "list": lib.HW_TOP_LIST}
+TOPS = {"last": lib.HW_TOP_LAST, "bump": lib.HW_TOP_BUMP, "list": lib.HW_TOP_LIST, "extend": lib.HW_TOP_EXTEND}
 RESIZES = {
     "in-place": lib.HW_RESIZE_IN_PLACE,
     "both-sides": lib.HW_RESIZE_BOTH_SIDES,
     "keep": lib.HW_RESIZE_KEEP,
+    "keep-half": lib.HW_RESIZE_KEEP_HALF,
     "move": lib.HW_RESIZE_MOVE,
 }
 FLUSHES = {
@@ -128,6 +129,7 @@ class _Layout:
         self.values: dict[str, Any] = {}
         last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
+        self._take(max(0, recipe.control_bytes - self.cursor), 1)
         control = self._regions(laid_out)
         kinds = (values[pool.kind] for pool, values in zip(pools, laid_out, strict=True))
         grown = next((kind for kind in kinds if kind.get("grow") or kind.get("in_arena")), None)
@@ -197,7 +199,7 @@ class _Layout:
     def _largest_request(self, pool: Pool) -> int:
         """A request whose block would be beyond the pool's reach has no bin, and is not asked for."""
         if isinstance(pool, General):
-            reach, overhead = self.geometry.reach_of(pool), pool.header + pool.trailer
+            reach, overhead = self.geometry.reach_of(pool), self.geometry.overhead(pool)
             largest = reach - pool.unit
             if pool.round_to == "power-of-two":
                 largest = 1 << _log2(reach - 1)
@@ -281,7 +283,8 @@ class _Layout:
             "word": word,
             "header": pool.header,
             "trailer": pool.trailer,
-            "overhead": pool.header + pool.trailer,
+            "overhead": self.geometry.overhead(pool),
+            "pad": self.geometry.padding(pool),
             "node": pool.header - self.geometry.links_in_header(pool),
             "align": self.align,
             "unit_shift": _log2(pool.unit),
@@ -494,12 +497,18 @@ class _Layout:
         """
         return round_up(self.cursor + header, unit) - header
 
+    def _start_of(self, pool: General) -> int:
+        """Where the first block starts: aligned itself where blocks start at units below the alignment."""
+        if pool.unit < self.align:
+            return round_up(self.cursor, self.align)
+        return self._aligned_for(pool.header, pool.unit)
+
     def _regions(self, laid_out: list[dict[str, Any]]) -> int:
         """Lays out the regions with a size of their own, then the shared part's start; returns the control's end."""
         control = self.cursor
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region:
-                self.cursor = self._aligned_for(pool.header, pool.unit)
+                self.cursor = self._start_of(pool)
                 values["general"]["start"] = self.cursor
                 self.cursor += pool.region
             elif isinstance(pool, Buddy) and pool.region:
@@ -512,7 +521,7 @@ class _Layout:
                 self._counted_classes(pool, values["fixed"])
         for pool, values in zip(self.recipe.pools, laid_out, strict=True):
             if isinstance(pool, General) and pool.region == 0:
-                self.cursor = self._aligned_for(pool.header, pool.unit)
+                self.cursor = self._start_of(pool)
                 values["general"]["start"] = self.cursor
             elif isinstance(pool, Fixed) and pool.counts == "grow":  # blocks carved from the end may reach this far
                 self.cursor = self._aligned_for(pool.header, self.align)

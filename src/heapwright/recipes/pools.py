@@ -169,13 +169,14 @@ class General(_Pool):
     merged: Literal["filed", "in-place"] = Field(
         default="filed", description="a free block that one behind it joins is filed anew, or keeps its place"
     )
-    top: Literal["last", "bump", "list"] = Field(
-        default="last", description="memory never used: taken last, taken last and never given back, or a free block"
+    top: Literal["last", "bump", "list", "extend"] = Field(
+        default="last",
+        description="memory never used: taken last, taken last and never given back (until short), or a free block",
     )
     grow_least: int = Field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
-    resize: Literal["in-place", "both-sides", "keep", "move"] = Field(
+    resize: Literal["in-place", "both-sides", "keep", "keep-half", "move"] = Field(
         default="in-place",
-        description="realloc resizes where it can; slides down, too; keeps what fits; always takes a new block",
+        description="realloc resizes where it can; slides down, too; keeps what fits (and fills half); always moves",
     )
     min_block: int = Field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"

@@ -55,6 +55,7 @@ class Recipe(Table):
         default=4, description="width of a link in metadata, bytes; 2 counts in units of align"
     )
     checks: bool = Field(default=False, description="free and realloc ignore and count wrong pointers")
+    control_bytes: int = Field(default=0, ge=0, le=65536, description="least bytes of control data")
     pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
         validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS
     )
@@ -120,7 +121,7 @@ class Recipe(Table):
     def hash(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
         pools = canonical_pools(self.pools, self.geometry)
-        heap = {"align": self.align, "link_bytes": self.link_bytes, "checks": self.checks}
+        heap = {key: getattr(self, key) for key in _HEAP_DEFAULTS}
         keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _HEAP_DEFAULTS[key]]
         content = ",".join([*sorted(keys), f'"pool":[{",".join(map(_pool_json, pools))}]'])
         return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:12]
@@ -156,11 +157,12 @@ class Recipe(Table):
         heap = [f"align {self.align}"] if self.align != 4 else []
         heap += ["2-byte links"] if self.link_bytes == 2 else []
         heap += ["checks"] if self.checks else []
+        heap += [f"control {self.control_bytes}"] if self.control_bytes else []
         pools = " + ".join(pool_summary(without_resolved(pool, self.geometry)) for pool in self.pools)
         return ", ".join([pools, *heap])
 
 
-_HEAP_DEFAULTS = {key: field.default for key, field in Recipe.model_fields.items()}
+_HEAP_DEFAULTS = {key: Recipe.model_fields[key].default for key in ("align", "link_bytes", "checks", "control_bytes")}
 
 
 def json_schema() -> dict[str, Any]:

@@ -105,9 +105,11 @@ def _can_serve(pool: Owner, size: int, geometry: Geometry) -> bool:
 
 
 def _general_contradictions(pool: General, pools: tuple[Pool, ...], geometry: Geometry, index: int) -> Iterator[str]:
-    if pool.unit % geometry.align or pool.unit & (pool.unit - 1):
-        yield f'"unit" {pool.unit} is not valid; valid: 0 (= align) or a power of two from align ({geometry.align}) up'
+    if pool.unit & (pool.unit - 1):
+        yield f'"unit" {pool.unit} is not valid; valid: 0 (= align) or a power of two'
         return
+    if 0 < pool.unit < geometry.align:
+        yield from _padding_contradictions(pool, pools, geometry, index)
     yield from _search_contradictions(pool)
     yield from _top_contradictions(pool, pools)
     if pool.bins != "none":
@@ -121,6 +123,22 @@ def _general_contradictions(pool: General, pools: tuple[Pool, ...], geometry: Ge
     if 0 < pool.min_block < least:
         yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
     yield from _region_contradictions(pool, pools, geometry, index, max(least, pool.min_block))
+
+
+def _padding_contradictions(pool: General, pools: tuple[Pool, ...], geometry: Geometry, index: int) -> Iterator[str]:
+    if (
+        pool.unit != pool.header
+        or pool.unit < 4
+        or has_tags(pool)
+        or pool.links_in == "header"
+        or geometry.link_bytes == 2
+        or any(isinstance(above, Quick) for above in pools[:index])
+    ):
+        yield (
+            f'"unit" {pool.unit} is below "align" {geometry.align}, so payloads float in their blocks; it needs a '
+            f'"header" of the same 4 or 8 bytes, "link_bytes" 4, "links_in" "payload", no "boundary_tags" and no quick '
+            f"pool above; valid otherwise: 0 (= align) or a power of two from {geometry.align} up"
+        )
 
 
 def _turn_contradictions(pool: General) -> Iterator[str]:
@@ -152,13 +170,15 @@ def _grows(pool: Pool) -> bool:
 
 
 def _top_contradictions(pool: General, pools: tuple[Pool, ...]) -> Iterator[str]:
-    if pool.top == "bump" and has_tags(pool):
+    if pool.top in ("bump", "extend") and has_tags(pool):
         yield (
-            '"top" "bump" leaves free blocks below memory that has no header to say so; valid with "boundary_tags" '
-            "true: last, list"
+            f'"top" "{pool.top}" leaves free blocks below memory that has no header to say so; '
+            'valid with "boundary_tags" true: last, list'
         )
     if pool.top != "last" and pool.victim_up_to:
         yield f'"top" "{pool.top}" is not valid with "victim_up_to"; valid: last'
+    if pool.top == "extend" and (pool.order != "address" or pool.bins != "none" or pool.free_list == "implicit"):
+        yield '"top" "extend" looks for the last free block; it needs "order" "address" and one list with links'
     if pool.top == "list" and pool.region == 0 and any(_grows(other) for other in pools):
         yield '"top" "list" leaves nothing to the fixed pool that grows; valid: last, bump, or a "region"'
     if pool.grow_least and (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import run
-from heapwright.replay.smallest import depends_on_arena, fit_from, footprint, high_water_mark, server
+from heapwright.replay.smallest import depends_on_arena, fills_arena, fit_from, footprint, high_water_mark, server
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -59,7 +59,8 @@ def safe_arena(
     A heap that takes fresh memory last does in every arena from its high-water mark on what it does there: the mark is
     safe, and just below it the last few arenas are tried. Where what goes where depends on the arena (TLSF and its kin,
     whose fresh memory is a free block among others), a larger arena may refuse what a smaller one serves, so as many
-    are tried, spread over the sizes up to twice the safe one.
+    are tried, spread over the sizes up to twice the safe one; where only a short arena matters (newlib-nano), up to the
+    mark.
     """
     struct = policy_struct(recipe)
     found, _ = run(trace, recipe, struct, None)
@@ -73,7 +74,7 @@ def safe_arena(
     assert smallest is not None, "an ample arena served"
     if tries is None:
         tries = max(LEAST_TRIES, min(TRIES, CALLS // len(trace)))
-    return search(serves, smallest, unit, int(struct.reach), tries, seed)
+    return search(serves, smallest, unit, int(struct.reach) if fills_arena(recipe) else mark, tries, seed)
 
 
 def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
@@ -88,7 +89,7 @@ def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> in
         return None
     unit = step or recipe.align
     needed = round_up(footprint(trace, recipe, struct, found, arena), unit)
-    if not depends_on_arena(recipe):
+    if not fills_arena(recipe):
         return needed
     return search(server(trace, recipe, struct), needed, unit, int(struct.reach), ENOUGH_TRIES).bytes
 

@@ -81,9 +81,9 @@ def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
     """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
 
     `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
-    needs exactly its high-water mark, which two replays prove. Where all memory is one free block from the start, what
-    goes where depends on the arena, and a larger one may fail where a smaller one does: the search then goes up from
-    the lower bound in steps of 1 / `fit_steps(trace)` of the size, and again in finer ones.
+    needs exactly its high-water mark, which two replays prove. Where what goes where depends on the arena, a larger one
+    may fail where a smaller one does not: the search then goes up from the lower bound in steps of
+    1 / `fit_steps(trace)` of the size, and again in finer ones.
     """
     struct = policy_struct(recipe)
     found, _ = run(trace, recipe, struct, None)
@@ -145,7 +145,17 @@ def footprint(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int)
 def depends_on_arena(recipe: Recipe) -> bool:
     """Whether what goes where depends on the arena's size although no request was refused.
 
-    So it is where all memory is one free block from the start: searches meet that block, and its size. Every other heap
-    meets the end of the arena only where it would grow beyond it, and does the same in all arenas that are larger.
+    So it is where all memory is one free block from the start, and where the free block that ends at the top is
+    extended once memory is short. Every other heap meets the end of the arena only where it would grow beyond it, and
+    does the same in all arenas that are larger.
     """
-    return any(isinstance(pool, General) and pool.top == "list" and not pool.region for pool in recipe.pools)
+    return fills_arena(recipe) or "extend" in _shared_tops(recipe)
+
+
+def fills_arena(recipe: Recipe) -> bool:
+    """Whether all memory is one free block from the start: searches meet that block, and its size."""
+    return "list" in _shared_tops(recipe)
+
+
+def _shared_tops(recipe: Recipe) -> list[str]:
+    return [pool.top for pool in recipe.pools if isinstance(pool, General) and not pool.region]

@@ -29,7 +29,7 @@ def facts(recipe: Recipe) -> Facts:
     canonical = recipe.canonical()
     values = policy(canonical)["pools"]
     blocks = [
-        (_overhead(pool), _smallest(pool, laid_out, recipe.align))
+        (_overhead(pool, laid_out), _smallest(pool, laid_out, recipe.align))
         for pool, laid_out in zip(canonical.pools, values, strict=True)
         if not isinstance(pool, Quick)
     ]
@@ -46,11 +46,13 @@ def _code_bytes() -> dict[str, int]:
     return {hash: int(size) for _, hash, size in rows}
 
 
-def _overhead(pool: Pool) -> int:
+def _overhead(pool: Pool, laid_out: dict[str, Any]) -> int:
+    if isinstance(pool, General):
+        return int(laid_out["general"]["overhead"])
     if pool.kind == "partition":
         return pool.descriptor_bytes
     assert not isinstance(pool, Quick)
-    return pool.header + (pool.trailer if isinstance(pool, General) else 0)
+    return pool.header
 
 
 def _smallest(pool: Pool, laid_out: dict[str, Any], align: int) -> int:
