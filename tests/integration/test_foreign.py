@@ -765,3 +765,74 @@ def test_an_rtos_heap_builds_with_the_stub_headers(tmp_path: Path, word_size: Wo
         heap = heaps.resolve(name, word_size)
         assert isinstance(heap, ForeignHeap)
         assert replayed(THREE, heap, fit=True)["smallest_arena_bytes"] == 64
+
+
+MANAGED = """
+#include <string.h>
+struct mmem { struct mmem *next; unsigned int size; char *ptr; };
+#define MMEM_PTR(m) (m)->ptr
+static struct mmem *mmemlist[1];
+static char memory[MMEM_CONF_SIZE];
+static unsigned int used;
+static void list_remove(struct mmem **list, struct mmem *m)
+{
+    while (*list && *list != m) {
+        list = &(*list)->next;
+    }
+    *list = *list ? m->next : 0;
+}
+static void list_add(struct mmem **list, struct mmem *m)
+{
+    while (*list) {
+        list = &(*list)->next;
+    }
+    *list = m;
+    m->next = 0;
+}
+int mmem_alloc(struct mmem *m, unsigned int size)
+{
+    if (size > MMEM_CONF_SIZE - used) {
+        return 0;
+    }
+    m->ptr = memory + used;
+    m->size = size;
+    used += size;
+    list_add(mmemlist, m);
+    return 1;
+}
+void mmem_free(struct mmem *m)
+{
+    memmove(m->ptr, m->ptr + m->size, memory + used - m->ptr - m->size);
+    for (struct mmem *n = m->next; n; n = n->next) {
+        n->ptr -= m->size;
+    }
+    used -= m->size;
+    list_remove(mmemlist, m);
+}
+void mmem_init(void) {}
+"""
+MANAGED_REALLOC = """
+int mmem_realloc(struct mmem *m, unsigned int size)
+{
+    if (m->next || size > m->size + MMEM_CONF_SIZE - used) {
+        return 0;
+    }
+    used += size - m->size;
+    m->size = size;
+    return 1;
+}
+"""
+
+
+@pytest.mark.parametrize(("has_realloc", "smallest"), [(False, 10 + 20 + 30), (True, 10 + 30)])
+def test_contikis_heap_builds_with_and_without_realloc(
+    has_realloc: bool, smallest: int, tmp_path: Path, word_size: WordSize
+) -> None:
+    """The releases differ; where there is none, the old object and the new one are there at once."""
+    folder = tmp_path / "core" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "list.c").touch()
+    (folder / "mmem.c").write_text(MANAGED + (MANAGED_REALLOC if has_realloc else ""))
+    heap = heaps.resolve(f"contiki-mmem={tmp_path}", word_size)
+    calls = trace((0, 1, 10), (0, 2, 20), (2, 2, 30), (3, 1, 0), (3, 2, 0))
+    assert replayed(calls, heap, fit=True)["smallest_arena_bytes"] == smallest
