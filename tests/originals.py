@@ -1,0 +1,122 @@
+"""Other people's allocators as their authors released them, fetched through this machine's own package managers.
+
+They come from crates and from Debian's source packages into `build/originals`, once; none is part of the repository.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from c_programs import ROOT
+
+CACHE = ROOT / "build" / "originals"
+SECONDS = 300
+
+
+def missing(what: str, why: str) -> None:
+    """Skip, but fail where CI promises that everything can be had; the public host promises Debian's binaries alone."""
+    message = f"{what} cannot be had: {why}"
+    if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def crate(name: str, version: str, path: str) -> Path:
+    """A folder of a crate."""
+    home = CACHE / "cargo"
+    with _alone():
+        if not any(home.glob(f"registry/src/*/{name}-{version}")):
+            _run(["cargo", "info", f"{name}@{version}"], CACHE, f"crate {name}", {"CARGO_HOME": str(home)})
+    found = [folder / path for folder in home.glob(f"registry/src/*/{name}-{version}")]
+    if not found:
+        missing(f"crate {name} {version}", "cargo did not unpack it")
+    return found[0]
+
+
+def debian(package: str, suite: str, path: str) -> Path:
+    """A folder of the upstream sources of a Debian source package, in that suite."""
+    folder = CACHE / f"{package}-{suite}"
+    with _alone():
+        if not folder.is_dir():
+            _unpack(_tarball(package, suite), folder, path)
+    found = next(folder.glob(f"*/{path}"), None)
+    if found is None:
+        missing(f"{path} of {package} in {suite}", "its sources hold no such folder")
+    assert found is not None
+    return found
+
+
+def _tarball(package: str, suite: str) -> Path:
+    """Downloaded through a list of sources of its own: most machines list Debian's binaries alone.
+
+    What is checked is each file's checksum in the index, which is signed; the package's own description is not needed.
+    """
+    site = _run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Label: Debian", "Component: main"],
+        ROOT,
+        "Debian's archive",
+    ).split()
+    if not site:
+        missing(f"Debian's source package {package}", "apt has no index of Debian's archive; run apt-get update")
+    state = CACHE / f"apt-{suite}"
+    (state / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (state / "sources.list").write_text(f"deb-src {site[0]} {suite} main\n")
+    options = ["-o", f"Dir::Etc::SourceList={state}/sources.list", "-o", "Dir::Etc::SourceParts=/dev/null"]
+    options += ["-o", f"Dir::State::Lists={state}/lists", "-o", f"Dir::Cache={state}", "-o", "Debug::NoLocking=1"]
+    options += ["-o", "Acquire::Retries=3"]
+    if not any((state / "lists").glob("*Sources*")):
+        _run(["apt-get", *options, "update"], state, f"Debian's index of sources of {suite}")
+    command = ["apt-get", *options, "source", "--download-only", f"{package}/{suite}"]
+    said = _run(command, state, f"Debian's source package {package}", must=False)
+    found = next(state.glob(f"{package}_*.orig.tar.*"), None)
+    if found is None:
+        missing(f"Debian's source package {package} in {suite}", (said.strip().splitlines() or ["nothing came"])[-1])
+    assert found is not None
+    return found
+
+
+def _unpack(tarball: Path, folder: Path, path: str) -> None:
+    fresh = folder.with_suffix(".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    _run(["tar", "-xf", str(tarball), "-C", str(fresh), "--wildcards", f"*/{path}/*"], fresh, tarball.name)
+    fresh.rename(folder)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process of this checkout fetches at a time."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(
+    command: Sequence[str], folder: Path, what: str, variables: Mapping[str, str] | None = None, must: bool = True
+) -> str:
+    """What the command printed; on stderr, where it need not succeed."""
+    environment = {**os.environ, "LC_ALL": "C", **(variables or {})}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        missing(what, str(error))
+        raise
+    if must and done.returncode:
+        missing(what, (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    return done.stdout if must else done.stderr
