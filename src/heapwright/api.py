@@ -372,6 +372,8 @@ class Fit:
             perturbed copies of it; None where there were none of both, or too many are refused in any arena.
         copies: how many copies were tried.
         refused: the copies and held-out traces of which the heap refuses some request in any arena.
+        worst_case_bytes: enough for any program whose live blocks and largest block are no larger than the trace's;
+            None where no theorem says so. `worst_case_by` names the theorem.
         reach_bytes: the largest arena that the heap can use; None where nothing is known to bound it.
         reach_request_bytes: the largest request up to which an empty heap serves all; None likewise.
         reach_objects: how many objects can be alive at most; None likewise.
@@ -387,6 +389,8 @@ class Fit:
     reserve_bytes: int | None
     copies: int
     refused: tuple[str, ...]
+    worst_case_bytes: int | None
+    worst_case_by: str | None
     reach_bytes: int | None
     reach_request_bytes: int | None
     reach_objects: int | None
@@ -395,19 +399,24 @@ class Fit:
     @classmethod
     def of(cls, trace: str, heap: str, found: Arenas, copies: int) -> Fit:
         """Name what `heapwright.heaps.fit_each` found."""
-        size, tried, proved = found.safe if found.safe else (None, None, None)
+        size, tried, proved = found.safe or (None, None, None)
+        worst, theorem = found.worst or (None, None)
         return cls(
-            trace,
-            heap,
-            found.smallest,
-            size,
-            tried,
-            proved,
-            found.reserve,
-            copies,
-            found.refused,
-            *found.reach,
-            found.error,
+            trace=trace,
+            heap=heap,
+            smallest_arena_bytes=found.smallest,
+            safe_arena_bytes=size,
+            safe_tried=tried,
+            safe_proved=proved,
+            reserve_bytes=found.reserve,
+            copies=copies,
+            refused=found.refused,
+            worst_case_bytes=worst,
+            worst_case_by=theorem,
+            reach_bytes=found.reach.arena_bytes,
+            reach_request_bytes=found.reach.request_bytes,
+            reach_objects=found.reach.objects,
+            error=found.error,
         )
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import replay
 from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import fit
+from heapwright.replay.worst_case import WorstCase, worst_case
 from heapwright.zoo import catalogue
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ class Heap(Timed, Protocol):
     def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
         """An arena from which on every one tried serves the whole trace, found in few replays; None: none does."""
 
+    def worst_case(self, trace: Trace) -> WorstCase | None:
+        """The arena that is enough for any program like the trace, where a theorem gives one; else None."""
+
     @property
     def reach(self) -> Reach:
         """The largest arena, request and number of objects that it serves; None where no bound is known."""
@@ -86,6 +90,10 @@ class RecipeHeap:
     def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
         """See `heapwright.replay.safe.enough_arena`."""
         return enough_arena(trace, self.recipe, step=step)
+
+    def worst_case(self, trace: Trace) -> WorstCase | None:
+        """See `heapwright.replay.worst_case.worst_case`."""
+        return worst_case(trace, self.recipe)
 
     @property
     def reach(self) -> Reach:
@@ -120,6 +128,10 @@ class UnusableHeap:
     def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
         """Raise the reason."""
         raise self.reason
+
+    def worst_case(self, trace: Trace) -> WorstCase | None:
+        """None: nothing is known of it."""
+        return None
 
     def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
         """Raise the reason."""
@@ -331,6 +343,7 @@ class Arenas:
     reach: Reach
     reserve: int | None = None
     refused: tuple[str, ...] = ()
+    worst: WorstCase | None = None
     error: str | None = None
 
 
@@ -355,15 +368,16 @@ def _fit(
 ) -> Arenas:
     try:
         smallest, safe = heap.fit(trace, step=step), heap.safe_arena(trace, step=step)
+        worst = heap.worst_case(trace)
         if safe is None or not (copies or held_out):
-            return Arenas(smallest, safe, heap.reach)
+            return Arenas(smallest, safe, heap.reach, worst=worst)
         others = (*held_out, *copies)
         needs = [heap.enough_arena(other, step=step) for other in others]
     except ForeignHeapError as error:
         return Arenas(None, None, UNKNOWN, error=str(error))
     refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
     reserve = reserved(safe.bytes, needs[: len(held_out)], needs[len(held_out) :], share)
-    return Arenas(smallest, safe, heap.reach, reserve, refused)
+    return Arenas(smallest, safe, heap.reach, reserve, refused, worst)
 
 
 def reserved(safe: int, held_out: Sequence[int | None], copies: Sequence[int | None], share: float) -> int | None:

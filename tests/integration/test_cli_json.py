@@ -25,7 +25,16 @@ SPACE = '[[pool]]\nkind = "general"\nfit = ["first", "best"]\n'
 WRITTEN = ["path", "events", "requested_peak_bytes", "live_objects_peak", "metadata"]
 PROFILE = ["name", "events", "sizes", "requested_peak_bytes", "live_objects_peak"]
 FACTS = ["trace", "events", "seconds", "threads", "requested_peak_bytes", "live_objects_peak", "metadata"]
-FIT = ["trace", "heap", "smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes", "copies", "reach_bytes"]
+FIT = [
+    "trace",
+    "heap",
+    "smallest_arena_bytes",
+    "safe_arena_bytes",
+    "reserve_bytes",
+    "copies",
+    "worst_case_bytes",
+    "reach_bytes",
+]
 RECIPE = ["name", "source", "pools", "hash"]
 
 # Words -> whether it prints an array, and keys that each of its objects has.

@@ -98,11 +98,12 @@ def command(
             number("safe_arena_bytes", fit.safe_arena_bytes),
             _how_sure(fit),
             number("reserve_bytes", fit.reserve_bytes),
+            number("worst_case_bytes", fit.worst_case_bytes),
             "-" if fit.reach_bytes is None else f"{fit.reach_bytes:,}",
         ]
         for fit in found
     ]
-    headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reserve", "reach"]
+    headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reserve", "worst case", "reach"]
     print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
     for count in dict.fromkeys(fit.copies for fit in found):
         _tell_reserve(count, share, len(held_out))

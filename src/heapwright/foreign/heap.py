@@ -33,6 +33,7 @@ from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach
 from heapwright.replay.safe import SafeArena, search
 from heapwright.replay.smallest import fit_steps, smallest_arena
+from heapwright.replay.worst_case import WorstCase
 from heapwright.traces.validation import FREE, OP_NAMES
 
 if TYPE_CHECKING:
@@ -317,6 +318,10 @@ class ForeignHeap:
         low = max(ample.footprint or 0, trace.lower_bound(self.align), self.adapter.min_arena)
         served = smallest_arena(serves, low, low, unit, ample.arena, ENOUGH_STEPS)
         return search(serves, served, unit, self.adapter.max_arena, ENOUGH_TRIES).bytes
+
+    def worst_case(self, trace: Trace) -> WorstCase | None:
+        """None: nobody tells by which rules somebody else's heap goes."""
+        return None
 
     @property
     def reach(self) -> Reach:

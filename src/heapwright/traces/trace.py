@@ -21,6 +21,7 @@ from heapwright.traces.calls import Calls
 from heapwright.traces.validation import (
     CALLOC,
     FREE,
+    REALLOC,
     REQUIRED,
     Columns,
     check_labels,
@@ -243,22 +244,27 @@ class Trace:
         O(calls) once for an alignment.
         """
         if align not in self._lower_bounds:
-            self._lower_bounds[align] = self._largest_live_sum(align)
+            rounded = (np.maximum(self.size.astype(np.int64), 1) + align - 1) // align * align
+            self._lower_bounds[align] = self.largest_live_sum(rounded)
         return self._lower_bounds[align]
 
     @cached_property
     def _lower_bounds(self) -> dict[int, int]:
         return {}
 
-    def _largest_live_sum(self, align: int) -> int:
-        object_, objects = self.objects()
-        rounded = (np.maximum(self.size.astype(np.int64), 1) + align - 1) // align * align
-        rounded[self.op == FREE] = 0
+    def largest_live_sum(self, bytes_: NDArray[np.int64], *, both: bool = False) -> int:
+        """Largest sum of the live objects' bytes, where each request makes its object so many (frees are ignored).
+
+        `both` counts an object twice while realloc changes it: as it was and as it will be. O(calls).
+        """
+        object_, _ = self.objects()
+        after = np.where(self.op == FREE, 0, bytes_)
         order = np.argsort(object_, kind="stable")
         before = np.zeros(len(self), np.int64)
         same = object_[order][1:] == object_[order][:-1]
-        before[order[1:][same]] = rounded[order[:-1][same]]
-        return int(np.cumsum(rounded - before).max(initial=0)) if objects else 0
+        before[order[1:][same]] = after[order[:-1][same]]
+        sums = np.cumsum(after - before)
+        return int((sums + np.where(self.op == REALLOC, before, 0) if both else sums).max(initial=0))
 
     @cached_property
     def seconds(self) -> float | None:
