@@ -25,7 +25,7 @@ Pick = Literal["balanced", "smallest", "fastest"]
 PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
 """The ways to pick one recipe; see `choose`."""
 
-FALLS_OFF = 1.3
+FALLS_OFF = 1.2
 """A recipe falls off where its ratio to the least memory on a copy is so many times that on the traces explored on."""
 
 HEADROOM = 2.0
