@@ -22,7 +22,11 @@ def malloc_and_free_bytes(recipe: hw.api.Recipe) -> int | None:
     with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as name:
         folder = Path(name)
         hw.generate(recipe, folder, prefix="app")
-        linked = ["-nostdlib", "-Wl,--gc-sections,--entry=app_malloc,--undefined=app_free"]
+        linked = [
+            "-DAPP_HEAP_ALIGN_UNCHECKED",
+            "-nostdlib",
+            "-Wl,--gc-sections,--entry=app_malloc,--undefined=app_free",
+        ]
         image = folder / "image"
         subprocess.run([compiler, *TARGET, *linked, str(folder / "app_heap.c"), "-o", str(image)], check=True)
         size = compiler.removesuffix("gcc") + "size"

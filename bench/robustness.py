@@ -130,7 +130,7 @@ def members(trace: Trace, most: int, jobs: int) -> list[hw.api.Recipe]:
     """The recipes nearest the front, at most NEAR times a member of it in both needs, of a random part of the default
     space and the zoo.
     """
-    recipes = list(Space.default([trace]).recipes())
+    recipes = list(Space.default([trace], 4, move_zoo=False).recipes())
     recipes = [one for one in recipes if one.name] + random.Random(0).sample(recipes, min(LIMIT, len(recipes)))
     trace.calls  # noqa: B018 - made once, not by every thread
     bounds: list[tuple[int, int]] = []

@@ -57,11 +57,11 @@ def main() -> None:
     heap = f"{STUDY}:{identifier}"
     run(HEAPWRIGHT, "fit", TRACE, "--heap", heap, "--heap", "tlsf", "--heap", "victim-bins")
 
-    say("4. Ship it: C for the firmware, compiled without warnings and tested")
+    say("4. Ship it: C for the firmware, compiled without warnings and tested here, for a target whose objects need 8")
     run(HEAPWRIGHT, "generate", heap, "--prefix", "app", "-o", FIRMWARE)
     compiler = os.environ.get("CC", "cc")
     source, test = FIRMWARE / "app_heap.c", FIRMWARE / "app_heap_test.c"
-    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DAPP_HEAP_ALIGN_UNCHECKED"]
     run(compiler, *strict, "-Os", "-ffreestanding", "-c", source, "-o", FIRMWARE / "app_heap.o")
     run(compiler, *strict, "-O2", source, test, "-o", FIRMWARE / "app_heap_test")
     run(FIRMWARE / "app_heap_test")

@@ -21,6 +21,8 @@ CORE_FILES = ("policy", "heapwright", "arena", "block", "freelist", "pool_quick"
 CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "pool", "heap")
 COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
+"""Lets a heap that is generated for a smaller target, with the prefix app, be compiled for this host."""
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 

@@ -11,7 +11,7 @@ from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 
 def recipe(*pools: dict[str, Any], **heap: Any) -> Recipe:
-    return Recipe.from_dict({**heap, "pool": list(pools)})
+    return Recipe.from_dict({"align": 4, **heap, "pool": list(pools)})
 
 
 def partitions(**keys: Any) -> Recipe:

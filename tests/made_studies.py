@@ -37,8 +37,10 @@ def metrics(footprint: int, accesses: int, **others: float | None) -> dict[str, 
     return {**values, "footprint_bytes": footprint, "accesses": accesses, "ns_per_event": None, **others}
 
 
-def result(number: int, measured: dict[str, Value], where: str = "busy", zoo_name: str | None = None) -> Result:
-    return Result(IDS[number], RECIPES[number], zoo_name, where, measured)
+def result(
+    number: int, measured: dict[str, Value], where: str = "busy", zoo_name: str | None = None, ranked: bool = True
+) -> Result:
+    return Result(IDS[number], RECIPES[number], zoo_name, where, measured, ranked)
 
 
 def identity(
@@ -46,8 +48,9 @@ def identity(
     objectives: Sequence[str] = OBJECTIVES,
     ids: Sequence[str] = IDS,
     table: EnergyTable | None = None,
+    align: int = 8,
 ) -> Identity:
-    return Identity.of(traces, objectives, ids, table or default_energy_table())
+    return Identity.of(traces, objectives, ids, table or default_energy_table(), align)
 
 
 def write_five(path: Path) -> Path:

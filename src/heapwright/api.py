@@ -559,7 +559,7 @@ class Study(_Study):
         return self._member(super().pick(how, objectives, where))
 
     def to_arrow(self) -> pyarrow.Table:
-        """Every recipe that was tried on all traces, a row each: id, name (the zoo's), front, every metric, recipe.
+        """Every recipe that was tried on all traces, a row each: id, name (the zoo's), front, ranked, metrics, recipe.
 
         Metrics are float64, null where unknown, over all traces; recipe is TOML. Needs pyarrow; raises
         HeapwrightError without it.
@@ -571,6 +571,7 @@ class Study(_Study):
         combined, front = self.combined, {member.id for member in super().front()}
         texts = self.recipe_texts()
         columns = {"id": combined.ids, "name": combined.zoo_names, "front": [id in front for id in combined.ids]}
+        columns["ranked"] = combined.ranked
         columns |= {key: pyarrow.array(column, from_pandas=True) for key, column in combined.columns.items()}
         return pyarrow.table({**columns, "recipe": [texts[id] for id in combined.ids]})
 
@@ -598,6 +599,7 @@ def explore(
     output: PathLike,
     *,
     space: Space | PathLike | None = None,
+    align: int | None = None,
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
@@ -612,12 +614,16 @@ def explore(
 ) -> Study:
     """Try every recipe of a space, and the zoo, on traces; the metrics are kept as a study.
 
+    All recipes have one alignment. The zoo's are tried at that one, too; those that have another of their own also
+    stand beside the others as they are, called NAME@ALIGN, and are not ranked.
+
     The same call goes on where an earlier one stopped, and repeats nothing that is stored.
 
     Args:
         traces: one or several, with different names.
         output: the study file.
         space: a `Space`, a SPACE.toml, or None for the default space made for the traces.
+        align: alignment of payloads in bytes; None is what the space says, or 8. `Trace.notes` says what suits a trace.
         objectives: metric keys, as "a,b" or a list.
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
         copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
@@ -633,9 +639,11 @@ def explore(
 
     read = [_trace(trace, repair) for trace in _listed(traces)]
     if space is None:
-        space = Space.default(read)
+        space = Space.default(read) if align is None else Space.default(read, align)
     elif not isinstance(space, Space):
-        space = Space.load(Path(space), read)
+        space = Space.load(Path(space), read, align)
+    elif align not in (None, space.align):
+        raise HeapwrightError(f"{align}: the space has align {space.align}; give one of them", parameter="align")
     done = _explore(
         read,
         space,

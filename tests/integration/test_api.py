@@ -65,10 +65,11 @@ def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
 ) -> None:
     recipe = hw.zoo("tlsf")
     (tmp_path / "own.toml").write_text(recipe.to_toml(), encoding="utf-8")
-    given = {"tlsf": "tlsf", "path": tmp_path / "own.toml", "recipe": recipe, "member": study["tlsf"]}[heap]
+    given = {"tlsf": "tlsf", "path": tmp_path / "own.toml", "recipe": recipe, "member": study["tlsf@4"]}[heap]
     found = hw.replay(trace, given)
     assert found.metrics == hw.replay(trace, "tlsf").metrics
-    assert found.metrics["footprint_bytes"] == study["tlsf"].metrics["footprint_bytes"]
+    assert found.metrics["footprint_bytes"] == study["tlsf@4"].metrics["footprint_bytes"]
+    assert study["tlsf"].recipe == recipe.at_alignment(8)
     assert hw.fit(trace, given).smallest_arena_bytes == hw.fit(trace, "tlsf").smallest_arena_bytes
 
 

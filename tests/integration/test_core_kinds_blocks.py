@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from behaviour import build_script, play
-from c_programs import SANITIZED, compile_c
+from c_programs import SANITIZED, UNCHECKED, compile_c
 from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace
 
 from heapwright.generate.emit import generated_files
@@ -225,7 +225,7 @@ def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str,
     for name, text in generated_files(heap).items():
         (tmp_path / name).write_text(text)
     words = heap.pools[0].reference_words  # type: ignore[union-attr]
-    flags = ["-std=gnu11", f"-DHANDLE_WORDS={words}", f"-I{tmp_path}", *SANITIZED]
+    flags = ["-std=gnu11", f"-DHANDLE_WORDS={words}", f"-I{tmp_path}", UNCHECKED, *SANITIZED]
     program = compile_c(tmp_path / "driver", "generated_driver.c", tmp_path / "app_heap.c", flags=flags)
     done = subprocess.run([program, tmp_path / "calls", str(arena), str(arena)], capture_output=True)
     assert done.returncode == 0, done.stderr

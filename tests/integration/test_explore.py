@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "study.duckdb"
 
 
-STAYING = [recipe.name for recipe in zoo.staying()]
+ZOO = Space([])
+"""The zoo as it is explored, and what stands beside it."""
+NAMES = {recipe.name for recipe in ZOO.zoo.values()}
+BESIDE = {f"{recipe.name}@{recipe.align}" for recipe in ZOO.beside}
 
 
 @pytest.fixture
@@ -88,7 +92,8 @@ EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "--copies", "0",
 def test_explore_then_pareto_then_replay(run: Run) -> None:
     explored = json.loads(run(*EXPLORE, "--json").stdout)
     assert list(explored) == ["study", "recipes", "evaluations", "seconds", "complete", "front"]
-    assert explored["recipes"] == explored["evaluations"] == 6 + len(STAYING)
+    assert explored["recipes"] == 6 + len(NAMES)
+    assert explored["evaluations"] == 6 + len(NAMES) + len(BESIDE)
     front = json.loads(run("pareto", "s.duckdb", "--json").stdout)
     assert [one["id"] for one in front] == explored["front"]
     assert list(front[0]) == ["id", "recipe", "metrics", "traces", "copies", "held_out", "why_not"]
@@ -104,11 +109,12 @@ def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run) -> None:
     done = run(*EXPLORE, "--held-out", "second.parquet")
     assert done.returncode == 0
     assert "held out" in done.stdout
-    zoo_rows = [line for line in done.stdout.splitlines() if line.split() and line.split()[0] in STAYING]
+    zoo_rows = [line for line in done.stdout.splitlines() if line.split() and line.split()[0] in NAMES | BESIDE]
     last_of_each = {line.split()[0]: line for line in zoo_rows}
-    assert set(last_of_each) == set(STAYING)
+    assert set(last_of_each) == NAMES | BESIDE
     places = ("on the front", "dominated by", "equal to", "not ranked: refused")
-    assert all(any(place in line for place in places) for line in last_of_each.values())
+    assert all(any(place in last_of_each[name] for place in places) for name in NAMES)
+    assert all("not ranked: at its own alignment" in last_of_each[name] for name in BESIDE)
     assert run("pareto", "s.duckdb").stdout.splitlines()[2:] == done.stdout.splitlines()[2:-1]
 
 
@@ -132,8 +138,35 @@ def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
     assert run("pareto", "c.duckdb", "--where", "acesses < 1").returncode == 2
 
 
+@pytest.mark.parametrize("how", ["flag", "file", "flag and file"])
+def test_every_recipe_has_the_alignment_asked_for_and_so_has_its_code(run: Run, files: Path, how: str) -> None:
+    (files / "space.toml").write_text(SPACE_FILE if how == "flag" else "align = 16")
+    asked = [] if how == "file" else ["--align", "16"]
+    done = run(*EXPLORE, *asked, "--strategy", "random", "--limit", "20", "--json")
+    assert done.returncode == 0, done.stderr
+    with Study.open(files / "s.duckdb") as study:
+        named = dict(zip(study.combined.ids, study.combined.zoo_names, strict=True))
+        own = [id for id, name in named.items() if not name]
+        assert len(own) == (6 if how == "flag" else 20)
+        assert {study.recipe(id).align for id in own} == {16} == {study.align}
+    assert run("generate", f"s.duckdb:{own[0]}", "-o", "out").returncode == 0
+    assert "#define APP_ALIGNMENT 16u" in (files / "out/app_heap.h").read_text()
+    again = run(*EXPLORE, "--align", "4", "--json")
+    expected = '"align" 16, but 4 is asked for' if how != "flag" else "explored at alignment 16, not 4"
+    assert expected in failure(again)
+
+
+def test_a_trace_of_a_64_bit_program_says_what_holds_where(run: Run, files: Path, trace: Trace) -> None:
+    replace(trace, name="wide", metadata={"pointer_bytes": "8"}).write(files / "wide.parquet")
+    told = "heapwright: wide: recorded with 8-byte pointers; a heap that stands for malloc there needs alignment 16, "
+    told += "one for a 32-bit target 8"
+    assert f"{told}; explored at 8\n" in run("explore", "wide.parquet", *EXPLORE[2:]).stderr
+    assert run("fit", "wide.parquet", "--heap", "tlsf").stderr == f"{told}\n"
+    assert run("fit", "first.parquet", "--heap", "tlsf").stderr == ""
+
+
 def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
-    told = f"{2 + len(STAYING)} of {6 + len(STAYING)} recipes"
+    told = f"{2 + len(NAMES)} of {6 + len(NAMES)} recipes"
     line = f"heapwright: s.duckdb: partial: {told} were tried; the others may be better\n"
     explored = run(*EXPLORE, "--limit", "2", "--json")
     assert explored.stderr.endswith(line)
@@ -143,10 +176,10 @@ def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
     for words in (["pareto", "s.duckdb"], ["report", "s.duckdb", "-o", "r.html"], ["generate", heap, "-o", "out"]):
         done = run(*words)
         assert (done.returncode, done.stderr) == (0, line), words
-    assert f"{told} on first" in run("pareto", "s.duckdb").stdout
+    assert f"{told} of alignment 8 on first" in run("pareto", "s.duckdb").stdout
     page = (files / "r.html").read_text()
     assert f"The exploration is not finished: {told} of its space were tried." in page
-    assert told.replace("recipes", "allocators tried on first") in page
+    assert told.replace("recipes", "allocators of alignment 8 tried on first") in page
     assert f"{told} tried" in (files / "out/app_heap.h").read_text()
     assert run("measure", "s.duckdb", "--front", "none.parquet").stderr.startswith(line)
 
@@ -164,7 +197,7 @@ def test_a_space_without_the_zoo_is_explored_and_shown_without_it(run: Run, file
     shown = run("pareto", "alone.duckdb")
     assert shown.returncode == 0
     assert "zoo" not in shown.stdout
-    assert not set(shown.stdout.split()) & set(STAYING)
+    assert not set(shown.stdout.split()) & (NAMES | BESIDE)
     assert run("report", "alone.duckdb", "-o", "alone.html").returncode == 0
     page = (files / "alone.html").read_text()
     assert '<section id="zoo">' not in page
@@ -284,9 +317,8 @@ def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str,
     line = [sys.executable, "-c", code, *EXPLORE]
     done = subprocess.run(line, cwd=files, capture_output=True, text=True, check=False)
     created = module == "explore.study"
-    stored = (
-        rf"s.duckdb: interrupted with \d+ of {6 + len(STAYING)} replays stored; the same command goes on from there"
-    )
+    replays = 6 + len(NAMES) + len(BESIDE)
+    stored = rf"s.duckdb: interrupted with \d+ of {replays} replays stored; the same command goes on from there"
     says = stored if created else "interrupted; what was finished is kept"
     assert re.fullmatch(f"heapwright: {says}\n", failure(done))
     assert [path.name for path in files.glob("s.duckdb*")] == (["s.duckdb"] if created else [])

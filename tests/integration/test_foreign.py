@@ -150,12 +150,13 @@ def test_refused_requests_are_counted_and_their_later_calls_skipped(make: Make) 
 def test_generated_code_as_a_foreign_heap_equals_its_recipe(
     recipe: str, share: float | None, tmp_path: Path, word_size: WordSize
 ) -> None:
-    model = Recipe.parse(recipe, "test")
+    model = Recipe.parse(f"align = 4\n{recipe}", "test")
     generate(model, tmp_path, "own")
     (tmp_path / "own.toml").write_text(
         'style = "arena"\nsources = ["own_heap.c"]\nalign = 4\ninit = "heap = own_init(memory, bytes)"\n'
         'malloc = "own_malloc(heap, size)"\nfree = "own_free(heap, pointer)"\n'
         'realloc = "own_realloc(heap, pointer, size)"\n'
+        'defines = { OWN_HEAP_ALIGN_UNCHECKED = "1" }\n'
     )
     heap = heaps.resolve(str(tmp_path / "own.toml"), word_size)
     assert isinstance(heap, ForeignHeap)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import ROOT, SANITIZED, STRICT, absent, compilers
+from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED, absent, compilers
 from recipes_random import random_recipes
 from traces_random import random_trace
 
@@ -187,7 +187,7 @@ def test_compiles_without_a_warning_and_needs_no_library(
     recipe: Recipe, compiler: str, generated: Callable[[Recipe], Path], tmp_path: Path
 ) -> None:
     source, heap = generated(recipe) / "app_heap.c", tmp_path / "heap.o"
-    flags = [*STRICT, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c"]
+    flags = [*STRICT, UNCHECKED, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c"]
     for level in ("-O0", "-Os", "-O2"):
         compile_or_fail(compiler, *flags, level, source, "-o", heap)
         kinds, names = zip(*symbols(heap), strict=True)
@@ -200,7 +200,7 @@ def test_compiles_without_a_warning_and_needs_no_library(
 @every_recipe
 def test_the_generated_test_passes(recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path) -> None:
     sources = [generated(recipe) / name for name in ("app_heap.c", "app_heap_test.c")]
-    compile_or_fail("cc", *STRICT, *SANITIZED, *sources, "-o", tmp_path / "test")
+    compile_or_fail("cc", *STRICT, UNCHECKED, *SANITIZED, *sources, "-o", tmp_path / "test")
     done = run(tmp_path / "test")
     assert (done.stdout, done.returncode) == ("app_heap: ok\n", 0), done.stderr
     quiet = ["-ffreestanding", "-DAPP_TEST_QUIET", "-fsyntax-only"]
@@ -230,7 +230,7 @@ def test_the_generated_test_finds_a_broken_heap(tmp_path: Path) -> None:
     for right, wrong in defects.values():
         assert text.count(right) == 1
         source.write_text(text.replace(right, wrong))
-        compile_or_fail("cc", "-w", "-O1", source, tmp_path / "app_heap_test.c", "-o", tmp_path / "test")
+        compile_or_fail("cc", "-w", "-O1", UNCHECKED, source, tmp_path / "app_heap_test.c", "-o", tmp_path / "test")
         done = run(tmp_path / "test")
         assert done.returncode != 0
         source.write_text(text)
@@ -243,7 +243,7 @@ def test_the_program_in_the_documentation_runs(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text("\n".join(line[4:] for line in lines) + "\n")
     generate(zoo.load("drr-proposed"), tmp_path)
     sources = (tmp_path / "app_heap.c", tmp_path / "main.c")
-    compile_or_fail("cc", *STRICT, *SANITIZED, *sources, "-o", tmp_path / "main")
+    compile_or_fail("cc", *STRICT, UNCHECKED, *SANITIZED, *sources, "-o", tmp_path / "main")
     assert run(tmp_path / "main").returncode == 0
 
 
@@ -251,7 +251,8 @@ def test_without_loop_idioms_nothing_is_called(generated: Callable[[Recipe], Pat
     """The flags that the documentation names for programs that have no memset and memcpy."""
     idioms = {"gcc": "-fno-tree-loop-distribute-patterns", "clang": "-fno-builtin"}
     for compiler in compilers():
-        flags = [*STRICT, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-O2", "-c", idioms[compiler]]
+        flags = [*STRICT, UNCHECKED, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-O2", "-c"]
+        flags += [idioms[compiler]]
         for name in ("drr-proposed", "tlsf", "wifi-special-pools"):
             compile_or_fail(compiler, *flags, generated(zoo.load(name)) / "app_heap.c", "-o", tmp_path / "heap.o")
             assert [name for kind, name in symbols(tmp_path / "heap.o") if kind == "U"] == []
@@ -264,9 +265,35 @@ def test_malloc_and_free_of_the_2006_design_fit_into_750_bytes_of_thumb(tmp_path
     target = ["-mcpu=cortex-m3", "-mthumb", "-Os", "-ffreestanding", "-ffunction-sections", "-fdata-sections"]
     roots = ["-nostdlib", "-Wl,--gc-sections", "-Wl,-e,app_malloc", "-Wl,-u,app_free"]
     elf = tmp_path / "heap.elf"
-    compile_or_fail("arm-none-eabi-gcc", *STRICT, *target, *roots, tmp_path / "app_heap.c", "-o", elf)
+    compile_or_fail("arm-none-eabi-gcc", *STRICT, UNCHECKED, *target, *roots, tmp_path / "app_heap.c", "-o", elf)
     text = int(run("arm-none-eabi-size", elf).stdout.splitlines()[1].split()[0])
     assert 300 < text <= 750
+
+
+# ---- alignment ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("align", [4, 8, 16])
+def test_a_heap_does_not_compile_where_a_type_needs_more(align: int, tmp_path: Path) -> None:
+    """On this host, whose max_align_t has 16 bytes, and on a Cortex-M3, whose has 8."""
+    generate(zoo.load("tlsf").at_alignment(align), tmp_path)
+    source, check = tmp_path / "app_heap.c", ["-std=c11", "-ffreestanding", "-fsyntax-only"]
+    needs = {"cc": ([], 16), "arm-none-eabi-gcc": (["-mcpu=cortex-m3", "-mthumb"], 8)}
+    for compiler, (flags, needed) in needs.items():
+        if shutil.which(compiler) is None:
+            absent(compiler, "its target has types of its own")
+        plain = run(compiler, *check, *flags, source)
+        assert (plain.returncode == 0) == (align >= needed), plain.stderr
+        assert align >= needed or "define APP_HEAP_ALIGN_UNCHECKED where no object needs it" in plain.stderr
+        compile_or_fail(compiler, *check, *flags, UNCHECKED, source)
+
+
+def test_an_arena_that_does_not_suit_its_objects_does_not_compile(tmp_path: Path) -> None:
+    generate(zoo.load("tlsf").at_alignment(16), tmp_path)
+    header = tmp_path / "app_heap.h"
+    header.write_text(header.read_text().replace("ARENA_ALIGNMENT 16u", "ARENA_ALIGNMENT 8u"))
+    done = run("cc", "-std=c11", "-fsyntax-only", tmp_path / "app_heap.c")
+    assert "the arena is aligned to less than the objects in it" in done.stderr
 
 
 # ---- the criterion: the same metadata as the replay ----------------------------------------------------------------
@@ -282,7 +309,9 @@ def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPat
         folder = generated(recipe)
         pool = recipe.pools[0]
         words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
-        compile_or_fail("cc", *STRICT, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program)
+        compile_or_fail(
+            "cc", *STRICT, UNCHECKED, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
+        )
         return program
 
     return compiled

@@ -30,7 +30,9 @@ def test_a_page_is_a_heading_tables_and_claims(tmp_path: Path) -> None:
     page.claim("it is so", "1", "2", False)
     markdown, html = page.write(tmp_path)
     assert markdown.read_text() == (
-        "# Title & more\n\nSome *words*.\n\n| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n\n"
+        "# Title & more\n\n"
+        "Recipes have alignment 4 on this page, a word of the paper's 32-bit systems; allocators whose source says "
+        "another\nkeep theirs.\n\nSome *words*.\n\n| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n\n"
         "## What the paper claims, and what holds on this traffic\n\n"
         "| claim | the paper | here | holds |\n| --- | --- | --- | --- |\n| it is so | 1 | 2 | no |\n"
     )

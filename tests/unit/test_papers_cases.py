@@ -139,7 +139,7 @@ def test_what_beats_the_proposed_allocator_is_told_with_its_ratios() -> None:
 
 
 def test_the_grid_knows_the_levels_of_its_recipes() -> None:
-    grid = technique_grid([some_trace(60)])
+    grid = technique_grid([some_trace(60)], 4)
     assert len(grid) == 10 * 10 * 10 * 4
     proposed = grid[Techniques(freelists=2, fit=FITS.index({"fit": "first"}), split=0, coalesce=0)]
     lists, general = proposed.pools

@@ -30,7 +30,7 @@ def results(points: Sequence[Points], refused: Sequence[Sequence[int]] = (), ids
     ]
     columns = {key: np.array([as_float(row[2][key]) for row in rows]) for key in METRICS}
     columns["recipe"], columns["trace"] = (np.array([row[at] for row in rows], object) for at in (0, 1))
-    return Results.of(columns, [f"trace{at}" for at in range(len(points))], dict.fromkeys(ids))
+    return Results.of(columns, [f"trace{at}" for at in range(len(points))], dict.fromkeys(ids, (None, True)))
 
 
 def needs(here: Points, at_worst: Points | None = None) -> dict[str, Needs]:

@@ -18,7 +18,7 @@ from heapwright.zoo import catalogue as zoo
 
 def heap(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:
     """Policy of a recipe of these pools."""
-    return policy(Recipe.from_dict({**keys, "pool": list(pools)}))
+    return policy(Recipe.from_dict({"align": 4, **keys, "pool": list(pools)}))
 
 
 def general(**keys: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ GENERAL = {"kind": "general"}
 
 
 def recipe(*pools: dict[str, Any], **heap: Any) -> Recipe:
-    return Recipe.from_dict({**heap, "pool": list(pools)})
+    return Recipe.from_dict({"align": 4, **heap, "pool": list(pools)})
 
 
 def same(first: Recipe, second: Recipe) -> bool:
@@ -201,7 +201,7 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
 @pytest.mark.parametrize(("pools", "message"), CONTRADICTIONS)
 def test_a_contradiction_names_the_pool_and_what_would_be_valid(pools: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(ContradictionError) as refused:
-        Recipe.from_dict({"pool": pools}, "my.toml")
+        Recipe.from_dict({"align": 4, "pool": pools}, "my.toml")
     assert str(refused.value).startswith("my.toml: " + message)
     assert "\n" not in str(refused.value)
 
@@ -556,8 +556,9 @@ def test_narrow_links_make_smaller_blocks_and_reach_less() -> None:
 
 
 def test_capacity_is_what_a_block_holds() -> None:
-    assert [Geometry().capacity_for(size, General()) for size in (1, 12, 13, 16, 17)] == [12, 12, 16, 16, 20]
-    assert Geometry().capacity_for(MAX_REQUEST, General(unit=4096)) == MAX_REQUEST
+    assert [Geometry(4).capacity_for(size, General()) for size in (1, 12, 13, 16, 17)] == [12, 12, 16, 16, 20]
+    assert [Geometry(8).capacity_for(size, General()) for size in (1, 12, 13, 20, 21)] == [12, 12, 20, 20, 28]
+    assert Geometry(4).capacity_for(MAX_REQUEST, General(unit=4096)) == MAX_REQUEST
 
 
 # ---- any recipe ----------------------------------------------------------------------------------------------------
@@ -674,10 +675,18 @@ def test_canonical_form_is_valid_idempotent_and_survives_writing(any_recipe: Rec
     assert any_recipe.summary()
 
 
+def test_a_recipe_without_an_alignment_has_eight_bytes_and_says_so() -> None:
+    silent = Recipe.from_dict({"pool": [GENERAL]})
+    assert silent.align == Recipe.unchecked(silent.pools).align == silent.geometry.align == 8
+    assert silent.to_dict()["align"] == 8
+    assert silent.hash == recipe(GENERAL, align=8).hash != general().hash
+
+
 def test_writing_leaves_out_what_is_the_default() -> None:
     full = recipe({"kind": "quick", "sizes": [16, 1476]}, {**GENERAL, "fit": "best"}, name="mine")
     assert full.canonical().to_toml() == (
-        'name = "mine"\n\n[[pool]]\nkind = "quick"\nsizes = [16, 1476]\n\n[[pool]]\nkind = "general"\nfit = "best"\n'
+        'name = "mine"\nalign = 4\n\n'
+        '[[pool]]\nkind = "quick"\nsizes = [16, 1476]\n\n[[pool]]\nkind = "general"\nfit = "best"\n'
     )
     for keys in (
         {"bins": "two-level"},
@@ -685,7 +694,7 @@ def test_writing_leaves_out_what_is_the_default() -> None:
         {"free_list": "implicit"},
         {"coalesce": "lazy", "order": "address"},
     ):
-        assert general(**keys).canonical().to_dict() == {"pool": [{**GENERAL, **keys}]}
+        assert general(**keys).canonical().to_dict() == {"align": 4, "pool": [{**GENERAL, **keys}]}
 
 
 FLOATING = {**GENERAL, "unit": 4, "header": 4, "boundary_tags": False}
@@ -725,11 +734,13 @@ def test_control_data_takes_at_least_what_is_asked_for() -> None:
 
 
 def test_summaries_are_one_short_line() -> None:
-    drr = recipe({"kind": "quick", "sizes": [16, 1476]}, GENERAL)
-    assert drr.summary() == "quick 16,1476 + general double/lifo first-fit, split always, coalesce immediate"
+    drr = recipe({"kind": "quick", "sizes": [20, 1476]}, GENERAL, align=8)
+    assert drr.summary() == "quick 20,1476 + general double/lifo first-fit, split always, coalesce immediate"
     assert drr.canonical().summary() == drr.summary()
-    bins = recipe({**GENERAL, "bins": "exact", "fit": "best", "victim_up_to": 2000, "split": 64}, align=8)
-    assert bins.summary() == ("general exact bins best-fit, split from 64 B, coalesce immediate, victim 2000, align 8")
+    bins = recipe({**GENERAL, "bins": "exact", "fit": "best", "victim_up_to": 2000, "split": 64})
+    told = "general exact bins best-fit, split from 64 B, coalesce immediate, victim 2000"
+    assert bins.summary() == f"{told}, align 4"
+    assert bins.summary(usual_align=4) == told
 
 
 def test_the_unchecked_way_is_the_same_without_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,7 +202,7 @@ def test_empty_objects_are_served_as_one_byte(recipe: Recipe) -> None:
 
 def test_a_resize_covers_no_more_than_it_keeps() -> None:
     """Where all memory is one free block, an object that grows takes it whole and gives the rest back."""
-    recipe = Recipe.from_dict({"pool": [{"kind": "general", "top": "list"}]})
+    recipe = Recipe.from_dict({"align": 4, "pool": [{"kind": "general", "top": "list"}]})
     trace = Trace.from_columns(op=[MALLOC, REALLOC], id=[1, 1], size=[100, 1000])
     found = replay(trace, recipe, arena=1 << 20)
     assert found["footprint_bytes"] == replay(trace, recipe, arena=1 << 16)["footprint_bytes"] < 1100
@@ -268,7 +268,9 @@ def test_the_smallest_arena_of_a_heap_that_grows_at_its_top() -> None:
 
 def test_the_smallest_arena_may_be_smaller_than_the_footprint() -> None:
     """In an ample arena b grows over the top although the hole a would do for it; in a tight one it moves there."""
-    recipe = Recipe.from_dict({"pool": [{"kind": "general", "boundary_tags": False, "free_list": "single"}]})
+    recipe = Recipe.from_dict(
+        {"align": 4, "pool": [{"kind": "general", "boundary_tags": False, "free_list": "single"}]}
+    )
     trace = trace_of((MALLOC, "a", 200), (MALLOC, "b", 40), (FREE, "a", 0), (REALLOC, "b", 196))
     footprint = replay(trace, recipe)["footprint_bytes"]
     smallest = fit(trace, recipe)
@@ -277,7 +279,7 @@ def test_the_smallest_arena_may_be_smaller_than_the_footprint() -> None:
 
 
 def test_no_arena_serves_more_than_the_classes_hold() -> None:
-    recipe = Recipe.from_dict({"pool": [{"kind": "fixed", "sizes": [16], "counts": [2]}]})
+    recipe = Recipe.from_dict({"align": 4, "pool": [{"kind": "fixed", "sizes": [16], "counts": [2]}]})
     trace = trace_of((MALLOC, "a", 16), (MALLOC, "b", 16), (MALLOC, "c", 16))
     assert fit(trace, recipe) is None
     assert replay(trace, recipe, fit=True)["smallest_arena_bytes"] is None
@@ -399,7 +401,7 @@ def test_the_heap_map_is_in_order_of_address_whatever_the_order_of_the_pools() -
     classes = {"kind": "fixed", "sizes": [16], "counts": "grow", "header": 4, "max_size": 16}
     region = {"kind": "general", "region": 200, "max_size": 64}
     counted = {"kind": "fixed", "sizes": [500], "counts": [1], "min_size": 300}
-    recipe = Recipe.from_dict({"pool": [classes, region, counted, {"kind": "general"}]})
+    recipe = Recipe.from_dict({"align": 4, "pool": [classes, region, counted, {"kind": "general"}]})
     trace = trace_of((MALLOC, "a", 16), (MALLOC, "b", 60), (MALLOC, "c", 400), (MALLOC, "d", 100), (FREE, "a", 0))
     found = heap_map(trace, recipe, columns=5)
     assert len(found["event"]) == 5

@@ -27,8 +27,9 @@ from heapwright.zoo import catalogue as zoo
 explore = partial(search.explore, copies=0)
 """Copies have tests of their own."""
 
-STAYING = [recipe.name for recipe in zoo.staying()]
-RECIPES = 12 + len(STAYING)
+ZOO = Space([])
+"""The zoo as it is tried, and what stands beside it."""
+RECIPES = 12 + len(ZOO)
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +59,12 @@ def few_recipes(include_zoo: bool = True) -> Space:
 
 def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
     done = explore([trace, other], few_recipes(), study_path=path)
-    assert done == Exploration(path, RECIPES, 2 * RECIPES, done.seconds, True, done.front)
+    assert done == Exploration(path, RECIPES, 2 * (RECIPES + len(ZOO.beside)), done.seconds, True, done.front)
     with Study.open(path) as study:
-        assert set(STAYING) <= {name for name in study.combined.zoo_names if name}
+        assert {name for name in study.combined.zoo_names if name} == {
+            *(recipe.name for recipe in ZOO.zoo.values()),
+            *(f"{recipe.name}@{recipe.align}" for recipe in ZOO.beside),
+        }
         assert [member.id for member in study.front()] == done.front
         for one in study.describe(study.front()):
             recipe = Recipe.from_dict(one["recipe"])
@@ -87,12 +91,12 @@ def test_neither_more_nor_less_than_was_asked_for_is_tried(
     space = few_recipes()
     done = explore([trace], space, study_path=path, **how)
     own = [recipe.hash for recipe in space.recipes() if not recipe.name]
+    named = [*ZOO.zoo, *(recipe.hash for recipe in ZOO.beside)]
     with Study.open(path) as study:
-        assert study.finished() == {(id, "first") for id in [own[at] for at in tried]} | {
-            (recipe.hash, "first") for recipe in zoo.staying()
-        }
+        assert study.finished() == {(id, "first") for id in [*(own[at] for at in tried), *named]}
     assert done.complete == (len(tried) == 12)
-    assert done.evaluations == done.recipes == len(tried) + len(STAYING)
+    assert done.recipes == len(tried) + len(ZOO)
+    assert done.evaluations == len(tried) + len(named)
 
 
 def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +140,42 @@ def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> Non
         np.testing.assert_array_equal(columns[0][key], columns[1][key])
 
 
+def test_the_zoo_is_ranked_at_the_alignment_explored_and_shown_at_its_own(trace: Trace, path: Path) -> None:
+    explore([trace], Space([], align=16), study_path=path)
+    with Study.open(path) as study:
+        standings = {one.candidate.label: one for one in study.zoo_standings()}
+        assert (
+            {study.recipe(one.candidate.id).align for one in standings.values() if one.ranked} == {16} == {study.align}
+        )
+        own = standings["kingsley@4"]
+        assert study.recipe("kingsley@4") == zoo.load("kingsley")
+        assert own.candidate.metrics == with_energy(replay(trace, zoo.load("kingsley")))
+        assert standings["kingsley"].candidate.metrics == with_energy(
+            replay(trace, zoo.load("kingsley").at_alignment(16))
+        )
+        assert (own.ranked, own.on_front, own.dominated_by) == (False, False, None)
+        least = min(one.candidate.metrics["footprint_bytes"] or 0 for one in standings.values() if not one.ranked)
+        assert least < (study.pick("smallest").metrics["footprint_bytes"] or 0), "a front with it would have had it"
+        assert "half-fit@16" not in standings and standings["half-fit"].ranked
+
+
+def test_one_at_its_own_alignment_gives_up_no_other(trace: Trace, tmp_path: Path) -> None:
+    space = Space([], align=16)
+    pruned = explore([trace], space, study_path=tmp_path / "pruned", prune=True, jobs=1)
+    assert pruned.front == explore([trace], space, study_path=tmp_path / "whole").front
+
+
+def test_a_study_is_of_one_alignment(trace: Trace, path: Path) -> None:
+    explore([trace], Space([[Recipe(pools=(General(),))]], include_zoo=False), study_path=path)
+    other = Space([[Recipe(pools=(General(),), align=4)]], include_zoo=False, align=4)
+    with pytest.raises(HeapwrightError, match="explored at alignment 8, not 4; give the same one, or another file"):
+        explore([trace], other, study_path=path)
+    with pytest.raises(HeapwrightError, match="has align 4, and the space 8; a study is of one alignment"):
+        Space([other.recipes()])
+    with pytest.raises(HeapwrightError, match="align: 3: no alignment; valid: 1, 2, 4, 8, 16"):
+        Space([], align=3)
+
+
 def test_resuming_repeats_nothing(trace: Trace, path: Path) -> None:
     first = explore([trace], few_recipes(), study_path=path)
     again = explore([trace], few_recipes(), study_path=path)
@@ -144,7 +184,7 @@ def test_resuming_repeats_nothing(trace: Trace, path: Path) -> None:
 
 def test_a_limit_can_be_lifted_later(trace: Trace, path: Path) -> None:
     some = explore([trace], few_recipes(), study_path=path, strategy="random", limit=5, seed=3)
-    assert some.recipes == some.evaluations == 5 + len(STAYING)
+    assert some.recipes == 5 + len(ZOO)
     assert not some.complete
     rest = explore([trace], few_recipes(), study_path=path)
     assert (rest.recipes, rest.evaluations, rest.complete) == (RECIPES, 7, True)
@@ -173,7 +213,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
     assert done.front == alone.front
     with Study.open(path) as study:
         apart = study.elsewhere["held out"]
-        assert set(apart.ids) >= set(done.front) | {zoo.load(name).hash for name in STAYING}
+        assert set(apart.ids) >= {*done.front, *ZOO.zoo, *(recipe.hash for recipe in ZOO.beside)}
         for id in done.front:
             found = apart.find(id)
             assert found is not None
@@ -187,7 +227,8 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
     with Study.open(path) as study:
         apart = study.elsewhere["copy"]
         assert apart.traces == sorted(made)
-        assert set(apart.ids) > {*done.front, zoo.load("tlsf").hash, zoo.load("newlib-nano").hash}
+        assert set(apart.ids) > {*done.front, study.resolve("tlsf"), study.resolve("newlib-nano")}
+        assert not {recipe.hash for recipe in ZOO.beside} & set(apart.ids)
         stored = study.results("copy")
         for recipe, name, accesses in zip(stored["recipe"], stored["trace"], stored["accesses"], strict=True):
             assert accesses == replay(made[name], study.recipe(recipe))["accesses"]
@@ -209,7 +250,7 @@ def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
 def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
     explore([trace], few_recipes(), study_path=path, progress=seen.append)
-    assert seen[-1].finished == seen[-1].total == RECIPES
+    assert seen[-1].finished == seen[-1].total == RECIPES + len(ZOO.beside)
     assert seen[-1].rate > 0
     assert seen[-1].seconds_left == 0
 
@@ -241,7 +282,7 @@ def test_pruning_finds_the_same_front(trace: Trace, tmp_path: Path) -> None:
         with Study.open(path) as study:
             found = study.per_trace([id for id, _ in study.finished()]).values()
             unfinished.append(sum(one["accesses"] is None for traces in found for one in traces.values()))
-            assert len(study.zoo_standings()) == len(STAYING)
+            assert len(study.zoo_standings()) == len(ZOO) + len(ZOO.beside)
             assert all(standing.candidate.metrics["accesses"] for standing in study.zoo_standings())
     assert fronts[0] == fronts[1]
     assert unfinished[0] == 0 < unfinished[1]

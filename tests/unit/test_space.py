@@ -23,7 +23,7 @@ from heapwright.zoo import catalogue as zoo
 
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return Space.tailored(demand())
+    return Space.tailored(demand(), 4, move_zoo=False)
 
 
 def generals(space: Space) -> list[General]:
@@ -44,6 +44,27 @@ def test_the_zoo_is_in_it_and_comes_first(space: Space) -> None:
     stay = [recipe.name for recipe in zoo.staying()]
     assert set(zoo.names()) - set(stay) == {"contiki-mmem", "st-compact-memmgr"}
     assert [recipe.name for recipe in islice(space.recipes(), len(stay))] == stay
+    assert list(space.zoo.values()) == zoo.staying() and space.beside == []
+
+
+@pytest.mark.parametrize("align", [8, 16])
+def test_every_recipe_has_the_alignment_asked_for(align: int) -> None:
+    space = Space.tailored(demand(), align)
+    assert len(space) >= 10_000
+    assert {recipe.align for recipe in space.recipes()} == {align} == {space.align}
+    assert {recipe.name for recipe in space.beside} == {one.name for one in zoo.staying() if one.align != align}
+    names = {recipe.name for recipe in space.zoo.values()}
+    assert "nano-qplus" not in names, (
+        "2-byte links count in units of the alignment, and its header has no room for them"
+    )
+    assert names >= {"tlsf", "kingsley", "st-memmgr-8"} if align == 8 else {"tlsf", "half-fit"}
+
+
+def test_of_zoo_recipes_that_become_equal_one_keeps_its_name() -> None:
+    alike = {"st-memmgr", "st-memmgr-1", "st-memmgr-2", "st-memmgr-8"}
+    space = Space([])
+    assert {recipe.name for recipe in space.zoo.values()} & alike == {"st-memmgr-8"}, "the one that was not moved"
+    assert {recipe.name for recipe in space.beside} & alike == alike - {"st-memmgr-8"}
 
 
 def test_each_technique_has_about_ten_levels(space: Space) -> None:
@@ -62,7 +83,7 @@ def test_each_technique_has_about_ten_levels(space: Space) -> None:
 def test_freelists_are_those_of_the_most_frequent_blocks(space: Space) -> None:
     assert any(recipe.pools[0] == Quick(sizes=(16, 1476)) and len(recipe.pools) == 2 for recipe in space.recipes())
     # 13 and 15 bytes need the same block as 16, and together they outnumber 1000.
-    merged = Space.tailored(Demand(((1000, 0.4), (13, 0.3), (15, 0.3)), 1000, 5000))
+    merged = Space.tailored(Demand(((1000, 0.4), (13, 0.3), (15, 0.3)), 1000, 5000), 4)
     assert Quick(sizes=(16,)) in {recipe.pools[0] for recipe in merged.recipes()}
     assert Quick(sizes=(1000,)) not in {recipe.pools[0] for recipe in merged.recipes()}
 
@@ -150,10 +171,10 @@ def test_demand_counts_requests_of_all_traces() -> None:
 
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[..., Space]:
-    def write(text: str, *traces: Trace) -> Space:
+    def write(text: str, *traces: Trace, align: int | None = None) -> Space:
         path = tmp_path / "space.toml"
         path.write_text(text, encoding="utf-8")
-        return Space.load(path, traces)
+        return Space.load(path, traces, align)
 
     return write
 
@@ -162,7 +183,7 @@ TRACE = Trace.from_columns(op=[MALLOC] * 5, id=[1, 2, 3, 4, 5], size=[16, 16, 16
 
 AXES = """
 include_zoo = false
-align = [4, 8]
+link_bytes = [2, 4]
 [[pool]]
 kind = "quick"
 sizes = [[16], [16, 1476]]
@@ -175,7 +196,7 @@ fit = ["first", "next"]
 
 def test_axes_are_multiplied_out_without_contradictions(load: Callable[..., Space]) -> None:
     space = load(AXES)
-    # 2 alignments x 2 lists of sizes x 4 searches, less next fit over bins
+    # 2 widths of links x 2 lists of sizes x 4 searches, less next fit over bins
     assert len(space) == 12
     (note,) = space.notes
     assert note.startswith("4 combinations left out as contradictions, the first: ")
@@ -189,10 +210,26 @@ def test_combinations_that_behave_alike_count_once(load: Callable[..., Space]) -
 
 def test_the_zoo_and_the_default_space_may_join(load: Callable[..., Space]) -> None:
     own = "[[pool]]\nkind = 'general'\nheader = 16\n"
-    assert len(load(own)) == len(zoo.staying()) + 1
+    assert len(load(own)) == len(Space([])) + 1
     default = len(Space.default([TRACE]))
     assert len(load("default = true\n" + own, TRACE)) == default + 1
-    assert len(load("default = true", TRACE)) == default
+    assert len(load("default = true", TRACE)) == len(load("", TRACE)) == default
+    assert len(load("default = false", TRACE)) == len(Space([]))
+    assert len(load("include_zoo = false", TRACE)) > default - len(Space([])) - 10
+
+
+@pytest.mark.parametrize("align", [4, 8, 16])
+def test_an_alignment_governs_every_recipe(load: Callable[..., Space], align: int) -> None:
+    own = "[[pool]]\nkind = 'quick'\nmost_frequent = 1\n[[pool]]\nkind = 'general'\nheader = 16\n"
+    told, asked = f"align = {align}\n", {"align": align}
+    for space in (load(told, TRACE), load(told + own, TRACE), load(told + "default = true\n" + own, TRACE)):
+        assert {recipe.align for recipe in space.recipes()} == {align} == {space.align}
+    hashes = [[recipe.hash for recipe in space.recipes()] for space in (load(told, TRACE), load("", TRACE, **asked))]
+    assert hashes[0] == hashes[1] == [recipe.hash for recipe in Space.default([TRACE], align).recipes()]
+    assert load(told + own, TRACE, **asked).align == align
+    with pytest.raises(HeapwrightError, match=f'space.toml: "align" {align}, but 2 is asked for; give one of them'):
+        load(told, TRACE, align=2)
+    assert load(own, TRACE).align == 8
 
 
 def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) -> None:
@@ -201,8 +238,8 @@ def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) ->
     )
     first, second, third = (recipe.pools for recipe in space.recipes())
     assert len(first) == 1
-    assert second[0] == Quick(sizes=(16,))
-    assert third[0] == Quick(sizes=(16, 1476))
+    assert second[0] == Quick(sizes=(20,))
+    assert third[0] == Quick(sizes=(20, 1476))
 
 
 @pytest.mark.parametrize(
@@ -217,8 +254,18 @@ def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) ->
             "[[pool]]\nkind = 'general'\nfit = ['first', 'good']",
             'pool 1 (general): "fit": "good" is not valid; valid: first',
         ),
-        ("align = [4, 5]\n[[pool]]\nkind = 'general'", '"align": 5 is not valid; valid: 1, 2, 4, 8, 16'),
-        ("default = true", '"default" true needs traces'),
+        (
+            "align = 5\n[[pool]]\nkind = 'general'",
+            '"align": 5 is not valid; a study is of one alignment; valid: 1, 2, 4, 8',
+        ),
+        (
+            "align = [4, 8]\n[[pool]]\nkind = 'general'",
+            '"align": [4, 8] is not valid; a study is of one alignment; valid',
+        ),
+        ("align = true", '"align": True is not valid; a study is of one alignment; valid: 1, 2, 4, 8, 16'),
+        ("checks = true", '"checks" is for [[pool]] tables, and there is none; add one'),
+        ("default = true", "the default space belongs to it, which needs traces to be built from"),
+        ("align = 8", "the default space belongs to it, which needs traces to be built from"),
         ("[[pool]]\nkind = 'quick'\nmost_frequent = 2\n[[pool]]\nkind = 'general'", '"most_frequent" needs traces'),
         (
             "[[pool]]\nkind = 'quick'\nmost_frequent = true\n[[pool]]\nkind = 'general'",
@@ -228,7 +275,7 @@ def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) ->
             "[[pool]]\nkind = 'quick'\nmost_frequent = 10\n[[pool]]\nkind = 'general'",
             '"most_frequent": 10 is not valid',
         ),
-        ("include_zoo = false", "no recipes; valid: [[pool]] tables with axes"),
+        ("include_zoo = false\ndefault = false", "no recipes; valid: [[pool]] tables with axes"),
         (
             "include_zoo = false\n[[pool]]\nkind = 'general'\nfit = 'next'\nbins = ['exact', 'lea']",
             "no recipes; 2 combinations left out as contradictions, the first: ",

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import duckdb
 import pytest
 from made_studies import IDS, OBJECTIVES, RECIPES, TRACES, identity, metrics, recipe, result, trace, write_five
 
@@ -138,13 +137,23 @@ def test_a_study_tells_whether_it_is_complete(study: Study, path: Path) -> None:
     study.add([result(number, metrics(9, 9)) for number in (5, 6, 7)])
     assert study.complete is True
     assert study.tried == "8"
+    assert "recipes tried" not in study.tuned_for
+
+
+def test_what_is_not_ranked_is_shown_beside_the_rest(study: Study) -> None:
+    study.add([result(7, metrics(1, 1), zoo_name="alpha@4", ranked=False)])
+    assert ids(study.front()) == [IDS[0], IDS[1], IDS[3]]
+    assert study.tried == "5 of 8"
+    assert study.candidate("alpha@4").metrics["footprint_bytes"] == 1
+    standing = next(one for one in study.zoo_standings() if one.candidate.label == "alpha@4")
+    assert (standing.ranked, standing.on_front, standing.dominated_by, standing.ratios) == (False, False, None, {})
+
+
+def test_a_study_has_one_alignment(study: Study, path: Path) -> None:
+    assert study.align == 8
     study.close()
-    with duckdb.connect(str(path)) as database:
-        database.execute("DELETE FROM meta WHERE key = 'recipes'")
-    with Study.open(path) as older:
-        assert older.complete is None
-        assert older.tried == "8"
-        assert "recipes tried" not in older.tuned_for
+    with pytest.raises(HeapwrightError, match="explored at alignment 8, not 4; give the same one, or another file"):
+        Study.create_or_resume(path, identity(align=4))
 
 
 def test_tuning_of_a_study_heap(study: Study, path: Path) -> None:

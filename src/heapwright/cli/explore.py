@@ -35,6 +35,12 @@ SHOWN_MEMBERS = 16
 @click.option(
     "--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The recipes to try."
 )
+@click.option(
+    "--align",
+    type=click.Choice(["1", "2", "4", "8", "16"]),
+    callback=lambda ctx, option, text: int(text) if text else None,
+    help="Alignment of every recipe in bytes; default what the space says, or 8.",
+)
 @objectives_option("footprint_bytes,accesses")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @click.option(
@@ -69,6 +75,7 @@ SHOWN_MEMBERS = 16
 def command(
     traces: tuple[Path, ...],
     space_path: Path | None,
+    align: int | None,
     objectives: str | None,
     jobs: int | None,
     held_out: tuple[Path, ...],
@@ -86,14 +93,20 @@ def command(
 
     Without --space the space is built from the traces. The zoo belongs to every space that does not leave it out. An
     exploration that was interrupted goes on where it stopped when the same command is given again.
+
+    All recipes have one alignment: 8 is what 32-bit ABIs want of malloc, 16 what 64-bit hosts want. Zoo heaps that have
+    another of their own are also shown at that one, unranked.
     """
     from heapwright.explore.search import DEFAULT_OBJECTIVES, explore
-    from heapwright.explore.space import Space
+    from heapwright.explore.space import DEFAULT_ALIGN, Space
     from heapwright.explore.study import Study
     from heapwright.replay.energy import EnergyTable
 
     read = read_traces(traces, repair)
-    space = Space.load(space_path, read) if space_path else Space.default(read)
+    space = Space.load(space_path, read, align) if space_path else Space.default(read, align or DEFAULT_ALIGN)
+    for trace in read:
+        for told in trace.notes:
+            note(f"{told}; explored at {space.align}")
     for told in space.notes:
         note(f"space: {told}")
     with _progress() as show:

@@ -15,7 +15,7 @@ from heapwright.cli.options import (
     seed_option,
     word_size_option,
 )
-from heapwright.cli.output import check_errors, json_option, print_rows
+from heapwright.cli.output import check_errors, json_option, note, print_rows
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
@@ -73,8 +73,11 @@ def command(
     """
     from heapwright import api
 
+    read = read_traces(traces, repair)
+    for told in (told for trace in read for told in trace.notes):
+        note(told)
     found = api.fit(
-        read_traces(traces, repair),
+        read,
         heaps,
         step=step,
         copies=copies,

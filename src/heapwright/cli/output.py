@@ -73,7 +73,7 @@ def note(text: str) -> None:
 
 def note_partial(study: Study) -> None:
     """Say that a study holds a part of its space, if it does."""
-    if study.complete is False:
+    if not study.complete:
         note(f"{study.path}: partial: {study.tried} recipes were tried; the others may be better")
 
 

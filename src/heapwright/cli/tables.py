@@ -91,7 +91,8 @@ def number(key: str, value: Value) -> str:
 def print_front(study: Study, objectives: Sequence[str], most: int | None = None, where: Sequence[str] = ()) -> None:
     """Print the front, or about ``most`` members of it, the picks, and the zoo with how far each is from the front.
 
-    On copies, and on traces held out, the worst ratio to the best there is shown.
+    On copies, and on traces held out, the worst ratio to the best there is shown. Zoo allocators at an alignment of
+    their own come last, for comparison.
     """
     from heapwright.replay.metrics import TARGET_METRICS
 
@@ -111,16 +112,19 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
         return [candidate.label, *here, *there, remark]
 
     def member(one: Candidate) -> list[str]:
-        return row(one, _remark(picks.get(one.id, []), study.recipe(one.id).summary(), robustness.why_not(one.id)))
+        summary = study.recipe(one.id).summary(study.align)
+        return row(one, _remark(picks.get(one.id, []), summary, robustness.why_not(one.id)))
 
-    zoo = [row(standing.candidate, _standing(standing)) for standing in standings]
+    zoo = [row(one.candidate, _standing(one)) for one in standings if one.ranked]
+    unranked = [row(one.candidate, _standing(one)) for one in standings if not one.ranked]
     traces = printable(", ".join(trace.name for trace in study.traces()))
     size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
-    title = f"Front ({size}){', picks near it' if beside else ''}{' and zoo' if zoo else ''}: {study.tried} recipes on "
+    title = f"Front ({size}){', picks near it' if beside else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
     headings = ["heap", *map(_heading, keys), *(f"{_WORST[role]}\n{_heading(key)}" for role, key in apart)]
-    sections = [[member(one) for one in shown], [member(one) for one in beside], zoo]
+    sections = [[member(one) for one in shown], [member(one) for one in beside], zoo, unranked]
     last = "recipe; zoo: against the front" if zoo else "recipe"
-    _print_with_remarks(f"{title}{traces}\n", [*headings, last], [rows for rows in sections if rows])
+    told = f"{title}alignment {study.align} on {traces}\n"
+    _print_with_remarks(told, [*headings, last], [rows for rows in sections if rows])
 
 
 def _print_with_remarks(title: str, headings: list[str], sections: list[list[list[str]]]) -> None:
@@ -175,6 +179,8 @@ def _standing(standing: Standing) -> str:
     """A zoo allocator's place against the front, in words."""
     if standing.on_front:
         return "on the front"
+    if not standing.ranked:
+        return "not ranked: at its own alignment"
     if standing.dominated_by is None:
         refused = standing.candidate.metrics["failed"]
         return f"not ranked: refused {number('failed', refused)} requests" if refused else "not ranked: not measured"

@@ -197,7 +197,7 @@ class Techniques(NamedTuple):
     """0 immediately, the last level never; between them from a size up, deferred, or forward only."""
 
 
-def technique_grid(traces: Sequence[Trace], align: int = 4) -> dict[Techniques, Recipe]:
+def technique_grid(traces: Sequence[Trace], align: int) -> dict[Techniques, Recipe]:
     """The part of the default space that crosses the techniques: every recipe by the levels it has.
 
     Several levels may give the same recipe: then each of them has it. Raises HeapwrightError where there is no trace.

@@ -26,7 +26,7 @@ def measure_front(
     progress: Callable[[str], None] | None = None,
     **session: Any,
 ) -> list[dict[str, Any]]:
-    """Measure every member of the front and of the zoo that refused nothing, on every trace of the study.
+    """Measure every member of the front and of the zoo that is ranked and refused nothing, on every trace of the study.
 
     Args:
         study_path: the study; what was measured is added to it.
@@ -43,7 +43,7 @@ def measure_front(
     """
     chosen = Session(**session)
     with Study.open(study_path) as study:
-        standings = [standing.candidate for standing in study.zoo_standings()]
+        standings = [standing.candidate for standing in study.zoo_standings() if standing.ranked]
         members = {one.id: one for one in [*study.front(objectives), *standings] if not one.metrics["failed"]}
         recipes = {id: study.recipe(id) for id in members}
         traces = _traces(study, trace_paths, repair)

@@ -36,20 +36,22 @@ class Standing:
 
     ``on_front``: it is a member. Otherwise ``dominated_by`` is the id of the member that beats it most and ``ratios``
     how many times worse it is in each objective (all 1: equal). Both are unset for one that was not admitted
-    because it refused requests, or lacks an objective's value.
+    because it refused requests, or lacks an objective's value, and for one that is not ``ranked``: a heap at its own
+    alignment, where the study is of another.
     """
 
     candidate: Candidate
     on_front: bool
     dominated_by: str | None
     ratios: dict[str, float]
+    ranked: bool = True
 
 
 @dataclass(frozen=True)
 class Results:
     """Results of many recipes on all of some traces: sorted ids, zoo names, one float64[n, traces] column a metric.
 
-    NaN stands for None.
+    NaN stands for None. ``ranked`` is bool[n]: false for heaps that are only shown beside the others.
     """
 
     ids: list[str]
@@ -58,15 +60,19 @@ class Results:
     each: dict[str, Floats]
     columns: dict[str, Floats]
     """The metrics over all traces, float64[n]; see `metrics.combine`."""
+    ranked: Bools
 
     @classmethod
     def of(
-        cls, results: Mapping[str, NDArray[np.generic]], traces: Sequence[str], names: Mapping[str, str | None]
+        cls,
+        results: Mapping[str, NDArray[np.generic]],
+        traces: Sequence[str],
+        known: Mapping[str, tuple[str | None, bool]],
     ) -> Results:
         """Gather the recipes that have a row for each of the traces.
 
         ``results`` has the columns ``recipe``, ``trace`` and every metric, in the order of recipe and trace;
-        ``names`` the zoo's name of each recipe, if it has one.
+        ``known`` the zoo's name of each recipe, if it has one, and whether it is ranked.
         """
         recipes, starts, counts = np.unique(results["recipe"].astype(str), return_index=True, return_counts=True)
         complete = (counts == len(traces)) & (counts > 0)
@@ -74,7 +80,8 @@ class Results:
         ids = [str(id) for id in recipes[complete]]
         each = {key: np.asarray(results[key], np.float64)[rows] for key in METRICS}
         columns = combine_columns(each) if ids else {key: np.empty(0) for key in METRICS}
-        return cls(ids, [names[id] for id in ids], sorted(traces), each, columns)
+        names, ranked = [known[id][0] for id in ids], np.array([known[id][1] for id in ids], np.bool_)
+        return cls(ids, names, sorted(traces), each, columns, ranked)
 
     def candidate(self, row: int) -> Candidate:
         """One recipe's row with plain numbers."""
@@ -95,10 +102,10 @@ class Results:
         """A metric on each trace over the best there, float64[n, traces]: 1 for the best, more for others.
 
         The best is that of the recipes that served every request of the trace, and a recipe that did not has inf there;
-        with ``refusing`` all compete. NaN where there is no value. Zeros as in `pareto.ratios_to_best`.
+        with ``refusing`` all compete. NaN where there is no value, or no rank. Zeros as in `pareto.ratios_to_best`.
         """
         values = self.each[key]
-        known = ~np.isnan(values)
+        known = ~np.isnan(values) & self.ranked[:, np.newaxis]
         competing = known if refusing else known & (self.each["failed"] == 0)
         found = np.where(known, np.inf, np.nan)
         for trace, rows in enumerate(competing.T):
@@ -130,9 +137,9 @@ class Results:
         """Mask of the recipes that may be on a front.
 
         Those that refused a request are left out unless ``admitted_fraction`` is an objective; so are those that lack
-        the value of an objective.
+        the value of an objective, or are not ranked.
         """
-        mask: Bools = np.logical_not(np.isnan(self.points(objectives)).any(axis=1))
+        mask: Bools = self.ranked & ~np.isnan(self.points(objectives)).any(axis=1)
         if "admitted_fraction" not in objectives:
             mask &= self.columns["failed"] == 0
         return mask
@@ -152,6 +159,8 @@ class Results:
     def standing(self, row: int, front: NDArray[np.intp], objectives: Sequence[str]) -> Standing:
         """Where a recipe stands against a front."""
         candidate = self.candidate(row)
+        if not self.ranked[row]:
+            return Standing(candidate, False, None, {}, ranked=False)
         if row in front:
             return Standing(candidate, True, None, {})
         if not self.eligible(objectives)[row]:

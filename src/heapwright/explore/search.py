@@ -72,8 +72,8 @@ class Progress:
 class Exploration:
     """What an exploration did: the study's file, the recipes it holds for all traces, replays, time, the front's ids.
 
-    ``evaluations`` and ``seconds`` are this run's alone; a resumed exploration repeats nothing that is stored.
-    ``complete`` says whether these are all recipes of the space.
+    ``recipes`` counts no heap that is only shown beside them. ``evaluations`` and ``seconds`` are this run's alone; a
+    resumed exploration repeats nothing that is stored. ``complete`` says whether these are all recipes of the space.
     """
 
     study: Path
@@ -89,6 +89,7 @@ class _Candidate:
     id: str
     recipe: Recipe
     zoo_name: str | None
+    ranked: bool = True
 
 
 _Task = tuple[_Candidate, "Trace"]
@@ -151,7 +152,8 @@ def explore(
     start = time.perf_counter()
     table = energy_table or default_energy_table()
     candidates = _candidates(space)
-    identity = Identity.of(traces, keys, list(candidates), table)
+    ranked = [one.id for one in candidates.values() if one.ranked]
+    identity = Identity.of(traces, keys, ranked, table, space.align)
     with _Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
         run = _Run(study, _replay_for(keys, table), _replay_for((), table), jobs or _processors(), interrupt, progress)
@@ -166,8 +168,7 @@ def explore(
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             run.evaluate([candidates[id] for id in dict.fromkeys([*near, *tried.values()])], held_out, "held out")
         seconds = time.perf_counter() - start
-        recipes = len(study.combined.ids)
-        return Exploration(study.path, recipes, run.evaluated, seconds, recipes == len(candidates), front)
+        return Exploration(study.path, study.ranked, run.evaluated, seconds, study.ranked == len(ranked), front)
 
 
 def _check_names(traces: Sequence[Trace]) -> None:
@@ -202,14 +203,13 @@ def _replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
 
 
 def _candidates(space: Space) -> dict[str, _Candidate]:
-    """The recipes of the space by id; those of the zoo, if it belongs to the space, as the zoo has them and named."""
-    from heapwright.zoo import catalogue
-
-    zoo = {recipe.hash: recipe for recipe in catalogue.staying()} if space.include_zoo else {}
+    """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
     for recipe in space.recipes():
-        named = zoo.get(recipe.hash)
+        named = space.zoo.get(recipe.hash)
         found[recipe.hash] = _Candidate(recipe.hash, named or recipe, named.name if named else None)
+    for recipe in space.beside:
+        found[recipe.hash] = _Candidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return found
 
 
@@ -333,8 +333,8 @@ class _Finished:
             self._improve(_needs(member.metrics))
 
     def add(self, result: Result) -> None:
-        """Take note of a result: a recipe that served everything may bound others."""
-        if result.metrics["failed"] == 0:
+        """Take note of a result: a ranked recipe that served everything may bound others."""
+        if result.metrics["failed"] == 0 and result.ranked:
             self._improve(_needs(result.metrics))
 
     def _improve(self, point: tuple[int, int]) -> None:
@@ -456,6 +456,7 @@ def _work(pending: deque[_Task], replay: _Replay, done: _Done, finished: _Finish
             except IndexError:  # another worker took the last one
                 break
             better = finished.front if finished and not one.zoo_name else ()
-            done.put(Result(one.id, one.recipe, one.zoo_name, trace.name, replay(trace, one.recipe, better)))
+            metrics = replay(trace, one.recipe, better)
+            done.put(Result(one.id, one.recipe, one.zoo_name, trace.name, metrics, one.ranked))
     except BaseException as error:  # raised again by the thread that collects
         done.put(error)

@@ -11,41 +11,89 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.families import FREELISTS, ORDINARY, Demand, Levels, default_families
 from heapwright.explore.space_file import read_space
-from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.policy import BeyondReachError, policy
+from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
 from heapwright.zoo import catalogue
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 
+DEFAULT_ALIGN = 8
+"""What 32-bit ABIs want of malloc."""
+
+
 class Space:
-    """A finite set of canonical recipes, each once, in a fixed order with the cheap ones to replay first."""
+    """A finite set of canonical recipes, each once, in a fixed order with the cheap ones to replay first.
+
+    Attributes:
+        align: alignment in bytes of every recipe, those of the zoo included.
+        notes: what was left out, in words.
+        zoo: the recipes of the zoo as they are tried, by id.
+        beside: those of the zoo that have another alignment of their own, as they are; they are no part of the space.
+    """
 
     def __init__(
-        self, families: Iterable[Iterable[Recipe]], notes: Sequence[str] = (), *, include_zoo: bool = True
+        self,
+        families: Iterable[Iterable[Recipe]],
+        notes: Sequence[str] = (),
+        *,
+        align: int = DEFAULT_ALIGN,
+        include_zoo: bool = True,
+        move_zoo: bool = True,
     ) -> None:
-        """Gather the zoo, unless it is to be left out, and families; each recipe counts where it comes first."""
-        self.include_zoo = include_zoo
+        """Gather the zoo, unless it is to be left out, and families; each recipe counts where it comes first.
+
+        Without `move_zoo` the zoo's recipes belong to the space as they are, whatever their alignment. Raises
+        HeapwrightError where a recipe of a family has another alignment.
+        """
+        if align not in ALIGNMENTS:
+            raise ParameterError(f"{align}: no alignment; valid: {', '.join(map(str, ALIGNMENTS))}", parameter="align")
+        self.align = align
         self.notes = tuple(notes)
-        self._recipes: dict[str, Recipe] = {}
-        for family in [catalogue.staying(), *families] if include_zoo else families:
+        self.zoo: dict[str, Recipe] = {}
+        self.beside: list[Recipe] = []
+        if include_zoo:
+            self._add_zoo(move_zoo)
+        self._recipes = {id: recipe.canonical() for id, recipe in self.zoo.items()}
+        for family in families:
             for recipe in family:
+                if recipe.align != align:
+                    raise HeapwrightError(
+                        f"{recipe.name or recipe.hash}: has align {recipe.align}, and the space {align}; a study is of "
+                        "one alignment, and Recipe.at_alignment moves a recipe"
+                    )
                 canonical = recipe.canonical()
                 self._recipes.setdefault(canonical.hash, canonical)
 
-    @classmethod
-    def default(cls, traces: Sequence[Trace], align: int = 4) -> Space:
-        """Build the default space for traces: at least 10,000 recipes, unless they ask for too few sizes."""
-        return cls.tailored(Demand.of(traces), align)
+    def _add_zoo(self, move: bool) -> None:
+        """Take the zoo in; of recipes that are equal once moved, one that was not has the name.
+
+        One that cannot be moved only stands beside the others.
+        """
+        zoo = catalogue.staying()
+        for recipe in sorted(zoo, key=lambda recipe: move and recipe.align != self.align):
+            try:
+                moved = recipe.at_alignment(self.align) if move else recipe
+                policy(moved)
+            except (ContradictionError, BeyondReachError):
+                continue
+            self.zoo.setdefault(moved.hash, moved)
+        self.beside = [recipe for recipe in zoo if move and recipe.align != self.align]
 
     @classmethod
-    def tailored(cls, demand: Demand, align: int = 4) -> Space:
+    def default(cls, traces: Sequence[Trace], align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
+        """Build the default space for traces: at least 10,000 recipes, unless they ask for too few sizes."""
+        return cls.tailored(Demand.of(traces), align, move_zoo=move_zoo)
+
+    @classmethod
+    def tailored(cls, demand: Demand, align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
         """Build the default space for a demand; `notes` says so where it has fewer than 10,000 recipes."""
         levels = Levels(demand, align)
-        space = cls(default_families(levels))
+        space = cls(default_families(levels), align=align, move_zoo=move_zoo)
         if len(space) < ORDINARY:
             space.notes = (
                 f"{len(space):,} recipes instead of {ORDINARY:,}: the traces ask for only {len(levels.frequent)} "
@@ -54,15 +102,16 @@ class Space:
         return space
 
     @classmethod
-    def load(cls, path: str | Path, traces: Sequence[Trace] = ()) -> Space:
+    def load(cls, path: str | Path, traces: Sequence[Trace] = (), align: int | None = None) -> Space:
         """Read SPACE.toml: axes of values for recipe keys, multiplied out.
 
-        `traces` are needed where the file says `default = true` or `most_frequent`. Combinations that contradict
+        `traces` are needed where the default space belongs to it (the file has no pools, or says `default = true`) or
+        it says `most_frequent`. `align` is for a file that says none; both absent mean 8. Combinations that contradict
         themselves are left out, and `notes` says how many. Raises HeapwrightError for a file, key or value that
-        cannot be used, OSError where the file cannot be read.
+        cannot be used, or that says another alignment; OSError where the file cannot be read.
         """
-        families, notes, include_zoo = read_space(Path(path), traces)
-        space = cls(families, notes, include_zoo=include_zoo)
+        read = read_space(Path(path), traces, align, DEFAULT_ALIGN)
+        space = cls(read.families, read.notes, align=read.align, include_zoo=read.include_zoo)
         if not len(space):
             left_out = space.notes[0] if space.notes else "valid: [[pool]] tables with axes"
             raise HeapwrightError(f"{path}: no recipes; {left_out}")

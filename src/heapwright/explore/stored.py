@@ -31,7 +31,7 @@ TABLES = {
         "role": "VARCHAR",
         "position": "BIGINT",
     },
-    "recipes": {"id": "VARCHAR", "name": "VARCHAR", "toml": "VARCHAR"},
+    "recipes": {"id": "VARCHAR", "name": "VARCHAR", "toml": "VARCHAR", "ranked": "BOOLEAN"},
     "results": _RESULTS,
     "elsewhere": _RESULTS,
 }
@@ -42,8 +42,8 @@ TARGET = {"setting": "VARCHAR", "recipe": "VARCHAR", "trace": "VARCHAR", "detail
 
 
 class Meta(BaseModel):
-    """The table `meta`: digests of space and energy table, the target CPU's setting where there is one, and how many
-    recipes the space has, which older files do not tell.
+    """The table `meta`: digests of space and energy table, the space's alignment and number of recipes, and the target
+    CPU's setting where there is one.
     """
 
     model_config = ConfigDict(strict=True)
@@ -53,8 +53,9 @@ class Meta(BaseModel):
     created: str
     objectives: Annotated[list[str], AfterValidator(lambda keys: list(parse_objectives(keys)))]
     space: str
+    align: Annotated[int, Field(ge=1)]
     energy_table: str
-    recipes: Annotated[int, Field(ge=1)] | None = None
+    recipes: Annotated[int, Field(ge=1)]
     target: str | None = None
 
 
@@ -99,7 +100,7 @@ def _faults() -> dict[str, str]:
         "a trace of no known role": f"FROM traces WHERE role NOT IN {get_args(Role)}",
         "a trace without a value": f"FROM traces WHERE {_any('{} IS NULL', TABLES['traces'])}",
         "two traces of one name": "FROM traces GROUP BY name HAVING count(*) > 1",
-        "a recipe without id or text": "FROM recipes WHERE id IS NULL OR toml IS NULL",
+        "a recipe without id or text": "FROM recipes WHERE id IS NULL OR toml IS NULL OR ranked IS NULL",
         "an id that is none": "FROM recipes WHERE NOT regexp_full_match(id, '[0-9a-f]{12}')",
         "two recipes of one id": "FROM recipes GROUP BY id HAVING count(*) > 1",
     }

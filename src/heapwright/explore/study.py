@@ -58,7 +58,7 @@ class TraceInfo:
 class Identity:
     """What has to be equal for results to belong to one study: its traces, objectives, space and energy table.
 
-    ``recipes`` is how many the space has.
+    ``recipes`` is how many the space has, ``align`` their alignment in bytes.
     """
 
     traces: tuple[TraceInfo, ...]
@@ -66,27 +66,37 @@ class Identity:
     space: str
     recipes: int
     energy_table: str
+    align: int
 
     @classmethod
     def of(
-        cls, traces: Sequence[Trace], objectives: Sequence[str], recipe_ids: Sequence[str], energy: EnergyTable
+        cls,
+        traces: Sequence[Trace],
+        objectives: Sequence[str],
+        recipe_ids: Sequence[str],
+        energy: EnergyTable,
+        align: int,
     ) -> Identity:
         """The identity of an exploration: a space is told from others by the ids of its recipes."""
         infos = tuple(TraceInfo.of(trace) for trace in traces)
         space = hashlib.sha256("\n".join(sorted(recipe_ids)).encode()).hexdigest()
         table = hashlib.sha256(repr((energy.sizes, energy.read_pj, energy.write_pj)).encode()).hexdigest()
-        return cls(infos, tuple(objectives), space, len(recipe_ids), table)
+        return cls(infos, tuple(objectives), space, len(recipe_ids), table, align)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The metrics of one recipe on one trace; ``id`` is the recipe's hash, ``trace`` the trace's name."""
+    """The metrics of one recipe on one trace; ``id`` is the recipe's hash, ``trace`` the trace's name.
+
+    One that is not ``ranked`` is shown beside the others and never on a front.
+    """
 
     id: str
     recipe: Recipe
     zoo_name: str | None
     trace: str
     metrics: Mapping[str, Value]
+    ranked: bool = True
 
 
 @dataclass(frozen=True)
@@ -198,21 +208,30 @@ class Study:
         return tuple(self.meta["objectives"])
 
     @property
-    def complete(self) -> bool | None:
-        """Whether every recipe of the space has been tried on every trace; None where an older file does not tell."""
-        return len(self.combined.ids) == self.meta["recipes"] if "recipes" in self.meta else None
+    def align(self) -> int:
+        """Alignment in bytes of every recipe of the space."""
+        return int(self.meta["align"])
+
+    @property
+    def ranked(self) -> int:
+        """How many recipes of the space have been tried on every trace."""
+        return int(self.combined.ranked.sum())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every recipe of the space has been tried on every trace."""
+        return bool(self.ranked == self.meta["recipes"])
 
     @property
     def tried(self) -> str:
         """How many recipes have been tried on every trace, and of how many if some are left: "662 of 12,280"."""
-        count = f"{len(self.combined.ids):,}"
-        return f"{count} of {self.meta['recipes']:,}" if self.complete is False else count
+        return f"{self.ranked:,}" if self.complete else f"{self.ranked:,} of {self.meta['recipes']:,}"
 
     @property
     def tuned_for(self) -> str:
         """The traces and the objectives, in words, and how many recipes were tried if some are left."""
         traces = ", ".join(f"{trace.name} ({trace.events:,} calls)" for trace in self.traces())
-        left = f"; {self.tried} recipes tried" if self.complete is False else ""
+        left = "" if self.complete else f"; {self.tried} recipes tried"
         return f"{traces}; objectives {', '.join(self.objectives)}{left}"
 
     def traces(self, role: Role = "explored") -> list[TraceInfo]:
@@ -223,7 +242,7 @@ class Study:
     def add(self, results: Sequence[Result], role: Role = "explored") -> None:
         """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
         fresh = {one.id: one for one in results if one.id not in self._stored}
-        recipes = [[id, one.zoo_name, one.recipe.to_toml()] for id, one in fresh.items()]
+        recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
         rows = [[one.id, one.trace, *(one.metrics.get(key) for key in METRICS)] for one in results]
         with _one_line(self.path):
             self._connection.begin()
@@ -363,8 +382,8 @@ class Study:
         return {role: self._combine(role) for role in apart if self.traces(role)}
 
     def _combine(self, role: Role) -> Results:
-        names = dict(self._fetch("SELECT id, name FROM recipes"))
-        return Results.of(self.results(role), [info.name for info in self.traces(role)], names)
+        known = {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
+        return Results.of(self.results(role), [info.name for info in self.traces(role)], known)
 
     def candidate(self, id: str) -> Candidate:
         """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""
@@ -490,6 +509,12 @@ class Study:
                 "(heapwright pareto ranks a study anew)",
                 parameter="output",
             )
+        if identity.align != self.align:
+            raise HeapwrightError(
+                f"{self.path}: explored at alignment {self.align}, not {identity.align}; give the same one, or another "
+                "file",
+                parameter="output",
+            )
         for what, told in {"space": identity.space, "energy_table": identity.energy_table}.items():
             if told != self.meta[what]:
                 raise HeapwrightError(
@@ -528,6 +553,7 @@ def _create(connection: database.Connection, identity: Identity) -> None:
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "objectives": identity.objectives,
         "space": identity.space,
+        "align": identity.align,
         "recipes": identity.recipes,
         "energy_table": identity.energy_table,
     }

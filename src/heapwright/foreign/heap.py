@@ -159,21 +159,21 @@ class ForeignHeap:
             *(f"-I{self.root / include}" for include in ("", *self.adapter.include_dirs)),
             *(f"-I{source.parent}" for source in self.sources),
             str(heap),
-            *self._front_sources(headers),
+            *self._front_arguments(headers),
             *(library_arguments(self.library, self.adapter, self.word_size) if self.library else ()),
         ]
         program = folder / f"heap-{len(self._programs)}"
         build(program, arguments, self.word_size)
         return program
 
-    def _front_sources(self, headers: Path) -> list[str]:
-        """The generated code of the recipe in front, if there is one."""
+    def _front_arguments(self, headers: Path) -> list[str]:
+        """The generated code of the recipe in front, if there is one; its alignment is the trace's affair."""
         if self.front is None:
             return []
-        from heapwright.generate import generate
+        from heapwright.generate.emit import align_unchecked, generate
 
         generate(self.front, headers, "front")
-        return [str(headers / "front_heap.c")]
+        return [f"-D{align_unchecked('front')}", str(headers / "front_heap.c")]
 
     # ---- running ---------------------------------------------------------------------------------------------------
 

@@ -69,6 +69,11 @@ def core_sources() -> tuple[tuple[str, str], ...]:
     return tuple((name, (directory / name).read_text(encoding="utf-8")) for name in CORE_FILES)
 
 
+def align_unchecked(prefix: str) -> str:
+    """The macro that turns off what the source checks at compile time: that its alignment suits the target's types."""
+    return f"{prefix.upper()}_HEAP_ALIGN_UNCHECKED"
+
+
 def generated_files(
     recipe: Recipe,
     prefix: str = "app",
@@ -110,6 +115,7 @@ def generated_files(
     names = {
         "prefix": prefix,
         "upper": prefix.upper(),
+        "unchecked": align_unchecked(prefix),
         "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
         "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics)],
         "toml": [_in_comment(line) for line in recipe.to_toml().rstrip().splitlines()],

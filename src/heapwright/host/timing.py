@@ -92,7 +92,7 @@ class Bench:
 
     def generated(self, recipe: Recipe, *defines: str) -> Program:
         """The driver around the recipe's generated code, compiled as a separate file, as firmware would."""
-        from heapwright.generate import generate
+        from heapwright.generate.emit import align_unchecked, generate
         from heapwright.recipes.policy import policy
 
         folder = self.folder / f"generated-{recipe.hash}"
@@ -101,7 +101,8 @@ class Bench:
         arena = min(int(policy(recipe)["reach"]), 1 << 31)
         words = recipe.pools[0].reference_words if recipe.pools[0].kind == "compact" else 0
         drive = f"-DDRIVE_HANDLES={words}" if words else "-DDRIVE_GENERATED"
-        program = self._compile(folder / "driver", [drive, *defines, f"-I{folder}"], folder / "timed_heap.c")
+        arguments = [drive, *defines, f"-D{align_unchecked('timed')}", f"-I{folder}"]
+        program = self._compile(folder / "driver", arguments, folder / "timed_heap.c")
         return Program(program, (str(arena),))
 
     def with_policy(self, recipe: Recipe, *defines: str) -> Program:

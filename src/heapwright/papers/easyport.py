@@ -23,7 +23,7 @@ from heapwright.papers import packet_tables
 from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, UNSPLIT, Case, Run, add_tables, check, run_all
 from heapwright.papers.cloud import cloud
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
-from heapwright.papers.page import Page, percent
+from heapwright.papers.page import ALIGN, Page, percent
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.workloads.easyport import easyport
@@ -129,7 +129,7 @@ def _reasons(chosen: dict[str, PacketTable]) -> list[str]:
 
 def _explore(page: Page, run: Run, progress: Callable[[str], None]) -> None:
     """Try every recipe on one network, without giving any up, and draw them all."""
-    space = Space.default([run.trace])
+    space = Space.default([run.trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {run.name}")
     with temporary_folder("papers") as folder:
         found = explore([run.trace], space, study_path=folder / "study.duckdb")
@@ -172,7 +172,7 @@ def _check_front(page: Page, study: Study, recipes: int, points: Sequence[dict[s
     ids = [point["id"] for point in sorted(points, key=lambda point: point["overhead"]) if point["kind"] == "front"]
     front = [(study.candidate(id), study.recipe(id)) for id in ids]
     keys = ("footprint_bytes", "accesses")
-    rows = [[one.label, *(f"{one.metrics[key]:,}" for key in keys), recipe.summary()] for one, recipe in front]
+    rows = [[one.label, *(f"{one.metrics[key]:,}" for key in keys), recipe.summary(ALIGN)] for one, recipe in front]
     page.text("The front, smallest first:")
     page.table(("recipe", "footprint, B", "accesses", "what it is"), rows)
     page.claim("about 10,000 allocators can be explored", "10,000", f"{recipes:,}", recipes >= 10_000)

@@ -15,7 +15,7 @@ from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
-from heapwright.papers.page import Page, percent
+from heapwright.papers.page import ALIGN, Page, percent
 from heapwright.recipes.pools import Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
@@ -104,7 +104,7 @@ def add_contest(
     if not split.held_out:
         return
     named = [replace(trace, name=name) for name, trace in split.explored.items()]
-    space = Space.default(named)
+    space = Space.default(named, ALIGN, move_zoo=False)
     progress(f"{page.name}: {len(space):,} recipes on {len(named)} networks")
     reference = proposed[PUBLISHED]
     with temporary_folder("papers") as folder:
@@ -120,7 +120,8 @@ def add_contest(
             recipes=found.recipes,
             front=len(found.front),
             picks="\n".join(
-                f"- {_WHY[why]}: `{recipe.name or recipe.hash}` ({recipe.summary()});" for why, recipe in picks.items()
+                f"- {_WHY[why]}: `{recipe.name or recipe.hash}` ({recipe.summary(ALIGN)});"
+                for why, recipe in picks.items()
             ),
             held_out=len(split.held_out),
             beside=_RETUNED if RETUNED in proposed else "",

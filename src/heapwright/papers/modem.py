@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from heapwright.host.timing import Bench
 from heapwright.papers import measuring
 from heapwright.papers.measuring import cell
-from heapwright.papers.page import Page, percent
+from heapwright.papers.page import ALIGN, Page, percent
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
 from heapwright.replay.replay import replay
@@ -65,6 +65,7 @@ TABLE_3 = {"text": (2721, 3193, 2753, 3225), "data": (72, 72, 72, 72), "bss": (0
 
 _LINKS = """
 name = "{name}"
+align = {align}
 [[pool]]
 kind = "general"
 header = 4
@@ -148,8 +149,8 @@ def heaps() -> dict[str, Recipe]:
     bins = 'bins = "exact"\nlinear_up_to = 1024\nbins_per_octave = 4'
     return {
         **{label: load(name) for label, name in FOUR.items()},
-        LINKED: Recipe.parse(_LINKS.format(name=LINKED, bins="")),
-        INDEXED: Recipe.parse(_LINKS.format(name=INDEXED, bins=bins)),
+        LINKED: Recipe.parse(_LINKS.format(name=LINKED, align=ALIGN, bins="")),
+        INDEXED: Recipe.parse(_LINKS.format(name=INDEXED, align=ALIGN, bins=bins)),
     }
 
 

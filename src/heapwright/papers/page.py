@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from heapwright.report.figure import Figure
 
 
+ALIGN = 4
+"""Alignment in bytes of recipes made for a page: a word of the papers' 32-bit systems."""
+
+_HEAD = f"""\
+Recipes have alignment {ALIGN} on this page, a word of the paper's 32-bit systems; allocators whose source says another
+keep theirs."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One sentence of a paper, checked: the paper's number, ours, and whether the sentence holds with ours."""
@@ -66,7 +74,7 @@ class Page:
 
         Raises HeapwrightError where a figure cannot be drawn or a file cannot be written.
         """
-        markdown = "\n\n".join([f"# {self.title}", *self._parts, *self._claims()]) + "\n"
+        markdown = "\n\n".join([f"# {self.title}", _HEAD, *self._parts, *self._claims()]) + "\n"
         with filling(folder) as put:
             for figure in self._figures:
                 for name, content in figure.files().items():

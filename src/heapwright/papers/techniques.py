@@ -20,7 +20,7 @@ from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
 from heapwright.papers import packet_tables
 from heapwright.papers.case_study import PAPER, SYSTEMS, stand_ins
-from heapwright.papers.page import Page
+from heapwright.papers.page import ALIGN, Page
 from heapwright.workloads.drr import drr
 from heapwright.workloads.easyport import easyport
 from heapwright.workloads.url import url
@@ -113,9 +113,9 @@ class Grid:
     @classmethod
     def explore(cls, trace: Trace) -> Grid:
         """Replay the whole grid, none of it given up early."""
-        recipes = {levels: recipe.canonical() for levels, recipe in technique_grid([trace]).items()}
+        recipes = {levels: recipe.canonical() for levels, recipe in technique_grid([trace], ALIGN).items()}
         with temporary_folder("papers") as folder:
-            space = Space([recipes.values()])
+            space = Space([recipes.values()], align=ALIGN, move_zoo=False)
             found = explore([trace], space, study_path=folder / "study.duckdb")
             with Study.open(found.study) as study:
                 results = study.combined
@@ -189,7 +189,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
 
 def _table_1(page: Page) -> None:
     page.text("## Table 1: which techniques the allocators of operating systems use")
-    rows = [[name, theirs, load(SYSTEMS[name]).summary()] for name, theirs in TABLE_1.items()]
+    rows = [[name, theirs, load(SYSTEMS[name]).summary(ALIGN)] for name, theirs in TABLE_1.items()]
     page.table(("allocator", "the paper", "ours"), rows)
 
 

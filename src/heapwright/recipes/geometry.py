@@ -50,7 +50,7 @@ class Geometry(NamedTuple):
         link_bytes: width of a link in metadata; 2 counts in units of `align`.
     """
 
-    align: int = 4
+    align: int = 8
     link_bytes: int = 4
 
     @property
@@ -67,6 +67,10 @@ class Geometry(NamedTuple):
         """Bytes of the largest object whose size a compact pool can store, in units of the alignment."""
         width = min(pool.header // 2, 4) or (self.link_bytes if pool.handles == "arena" else 4)
         return min(((1 << (8 * width)) - 1) * self.align - pool.header, MAX_REQUEST)
+
+    def least_buddy(self, pool: Buddy) -> int:
+        """Bytes of the smallest block that a buddy pool may have: header and links, or a payload of one unit."""
+        return power_above(pool.header + max(2 * self.link_bytes, self.align))
 
     def largest_block(self, pool: Buddy) -> int:
         """Bytes of the largest block of a buddy pool: as asked for, within its region and its links' reach."""

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from heapwright.errors import HeapwrightError
+from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.canonical import canonical_pools, without_resolved
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.messages import one_line
@@ -32,6 +33,7 @@ else:
     import tomli as tomllib
 
 Alignment = Literal[1, 2, 4, 8, 16]
+ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 LinkBytes = Literal[2, 4]
 
 
@@ -50,7 +52,7 @@ class Recipe(Table):
     year: int | None = Field(default=None, ge=1950, le=2100, description="when it was published or first used")
     source: str = Field(default="", description="paper, section or program it follows")
     about: str = Field(default="", description="what is documented and what was chosen")
-    align: Annotated[Alignment, BeforeValidator(whole)] = Field(default=4, description="alignment of payloads, bytes")
+    align: Annotated[Alignment, BeforeValidator(whole)] = Field(default=8, description="alignment of payloads, bytes")
     link_bytes: Annotated[LinkBytes, BeforeValidator(whole)] = Field(
         default=4, description="width of a link in metadata, bytes; 2 counts in units of align"
     )
@@ -99,7 +101,7 @@ class Recipe(Table):
             raise HeapwrightError(problem) from None
 
     @classmethod
-    def unchecked(cls, pools: tuple[Pool, ...], align: int = 4, link_bytes: int = 4, checks: bool = False) -> Recipe:
+    def unchecked(cls, pools: tuple[Pool, ...], align: int = 8, link_bytes: int = 4, checks: bool = False) -> Recipe:
         """Build from parts known to be valid together, several times faster; nothing is checked."""
         return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
 
@@ -107,6 +109,26 @@ class Recipe(Table):
     def geometry(self) -> Geometry:
         """What all blocks share."""
         return Geometry(self.align, self.link_bytes)
+
+    def at_alignment(self, align: int) -> Recipe:
+        """Return the same design for another alignment of payloads, in bytes.
+
+        Classes of fixed pools and sizes of quick lists are those of the blocks handed out there; equal ones are merged,
+        and their counts add up. `min_block`, `unit` and `limit_bytes` grow where they have to. Descriptive keys stay.
+
+        Raises HeapwrightError for an alignment that is none, ContradictionError where no such heap can be.
+        """
+        if align not in ALIGNMENTS:
+            raise HeapwrightError(f"align {align} is not valid; valid: {', '.join(map(str, ALIGNMENTS))}")
+        if align == self.align:
+            return self
+        geometry = Geometry(align, self.link_bytes)
+        moved = self.model_copy(update={"align": align, "pools": moved_pools(self.pools, self.geometry, geometry)})
+        for where, problem in contradictions(moved.pools, geometry):
+            name = self.name or self.hash
+            kind = moved.pools[where].kind
+            raise ContradictionError(f"{name}: cannot be had at align {align}: pool {where + 1} ({kind}): {problem}")
+        return moved
 
     def canonical(self) -> Recipe:
         """Return the form that all recipes of the same behaviour share (name, year, source and about are kept).
@@ -121,8 +143,8 @@ class Recipe(Table):
     def hash(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
         pools = canonical_pools(self.pools, self.geometry)
-        heap = {key: getattr(self, key) for key in _HEAP_DEFAULTS}
-        keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _HEAP_DEFAULTS[key]]
+        heap = {key: getattr(self, key) for key in _UNTOLD}
+        keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD[key]]
         content = ",".join([*sorted(keys), f'"pool":[{",".join(map(_pool_json, pools))}]'])
         return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:12]
 
@@ -132,8 +154,11 @@ class Recipe(Table):
         return self.geometry.reach(self.pools)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the TOML data: keys in the reference's order, without those whose absence means the same."""
-        heap = _non_default(self, skip={"pools"})
+        """Return the TOML data: keys in the reference's order, without those whose absence means the same.
+
+        `align` is always there: it is the first thing to look at, and files without it once meant 4.
+        """
+        heap = _non_default(self, skip={"pools"}, always={"align"})
         pools = [
             {"kind": pool.kind, **_non_default(without_resolved(pool, self.geometry), skip={"kind"})}
             for pool in self.pools
@@ -152,9 +177,9 @@ class Recipe(Table):
 
     __str__ = __repr__
 
-    def summary(self) -> str:
-        """Return one short line for people: pools, then what differs from the defaults."""
-        heap = [f"align {self.align}"] if self.align != 4 else []
+    def summary(self, usual_align: int = 8) -> str:
+        """Return one short line for people: pools, then the alignment unless it is the usual one, and other keys."""
+        heap = [f"align {self.align}"] if self.align != usual_align else []
         heap += ["2-byte links"] if self.link_bytes == 2 else []
         heap += ["checks"] if self.checks else []
         heap += [f"control {self.control_bytes}"] if self.control_bytes else []
@@ -162,7 +187,8 @@ class Recipe(Table):
         return ", ".join([pools, *heap])
 
 
-_HEAP_DEFAULTS = {key: Recipe.model_fields[key].default for key in ("align", "link_bytes", "checks", "control_bytes")}
+_UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "control_bytes": 0}
+"""What the hashed text leaves out; never to be changed, so that ids stay."""
 
 
 def json_schema() -> dict[str, Any]:
@@ -176,11 +202,11 @@ def _pool_json(pool: Pool) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
 
-def _non_default(table: Table, skip: set[str]) -> dict[str, Any]:
-    """Keys whose value is not the default, in the order of declaration, lists for tuples."""
+def _non_default(table: Table, skip: set[str], always: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
+    """Keys whose value is not the default, or that are told always, in the order of declaration, lists for tuples."""
     found = {}
     for key, field in type(table).model_fields.items():
         value = getattr(table, key)
-        if key not in skip and (field.is_required() or value != field.default):
+        if key not in skip and (key in always or field.is_required() or value != field.default):
             found[key] = list(value) if isinstance(value, tuple) else value
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from heapwright.recipes.geometry import Geometry, has_tags, power_above, round_up
+from heapwright.recipes.geometry import Geometry, has_tags, round_up
 from heapwright.recipes.pools import (
     DESCRIPTOR_FIELDS,
     MAX_BINS,
@@ -338,7 +338,7 @@ def _growth_contradictions(pool: Fixed, pools: tuple[Pool, ...], geometry: Geome
 
 
 def _buddy_contradictions(pool: Buddy, pools: tuple[Pool, ...], geometry: Geometry, index: int) -> Iterator[str]:
-    least = power_above(max(pool.header + 2 * geometry.link_bytes, pool.header + geometry.align))
+    least = geometry.least_buddy(pool)
     for key in ("min_block", "max_block"):
         value = getattr(pool, key)
         if value & (value - 1):

@@ -56,22 +56,22 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
     recipes = _drawn_recipes(study, front, standings, balanced.id)
     infos = study.traces()
     names = _listed([info.name for info in infos])
-    tried, admitted = len(study.combined.ids), len(_admitted(study))
+    ranked = sum(standing.ranked for standing in standings)
+    admitted = len(_admitted(study))
     given_up = int(np.isnan(study.combined.columns["failed"]).sum())
-    refusing = tried - admitted - given_up
+    refusing = study.ranked - admitted - given_up
     refused = f"{refusing:,} of them refused requests" if refusing else "all served every request"
     if given_up:
         refused = f"{given_up:,} given up: they could not reach the front"
     return Content(
         title=names,
-        lead=f"{study.tried} allocators tried on {names}, judged by {_listed(list(map(words, study.objectives)))}. "
+        lead=f"{study.tried} allocators of alignment {study.align} tried on {names}, judged by "
+        f"{_listed(list(map(words, study.objectives)))}. "
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
             *(_fact(key, balanced, standings) for key in study.objectives),
             Fact("Recipes tried", study.tried, refused),
-            Fact(
-                "On the front", f"{len(front):,}", f"beside {len(standings)} allocators of the zoo" if standings else ""
-            ),
+            Fact("On the front", f"{len(front):,}", f"beside {ranked} allocators of the zoo" if ranked else ""),
         ],
         traces=[_section(study, info, named) for info in infos],
         answer=answer(study, balanced),
@@ -135,9 +135,8 @@ def _named_heap(study: Study, heap: str, balanced: str) -> NamedHeap:
     if elsewhere:
         return NamedHeap(heap, resolve_recipe(heap))
     identifier = study.resolve(heap)
-    recipe = study.recipe(identifier)
-    name = "Balanced pick" if identifier == balanced else ""
-    return NamedHeap(name or recipe.name or identifier, recipe)
+    name = "Balanced pick" if identifier == balanced else study.candidate(identifier).label
+    return NamedHeap(name, study.recipe(identifier))
 
 
 def _drawn_recipes(
@@ -171,7 +170,7 @@ def _recipe(study: Study, candidate: Candidate, toml: str, kinds: dict[str, str]
         "kind": kinds.get(candidate.id, "cloud"),
         "name": candidate.zoo_name or "",
         "balanced": candidate.id == balanced,
-        "summary": Recipe.parse(toml, candidate.id).summary(),
+        "summary": Recipe.parse(toml, candidate.id).summary(study.align),
         "toml": toml,
         "metrics": {key: candidate.metrics[key] for key in keys if candidate.metrics[key] is not None},
     }
@@ -273,6 +272,8 @@ def _zoo(study: Study, standings: Sequence[Standing], balanced: str) -> Table:
 def _behind(standing: Standing) -> str:
     if standing.on_front:
         return "on it"
+    if not standing.ranked:
+        return "at its own alignment, for comparison"
     if standing.dominated_by is None:
         return f"refused {standing.candidate.metrics['failed'] or 0:,} requests"
     worse = {key: ratio for key, ratio in standing.ratios.items() if ratio >= WORTH_TELLING}
@@ -313,7 +314,7 @@ def _row(study: Study, candidate: Candidate, kind: str, balanced: str, cells: Se
         "label": candidate.label,
         "kind": kind,
         "mark": "balanced pick" if candidate.id == balanced else "",
-        "summary": study.recipe(candidate.id).summary(),
+        "summary": study.recipe(candidate.id).summary(study.align),
         "cells": cells,
     }
 
@@ -362,7 +363,7 @@ def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
         f"Page by Heapwright {__version__}. Traces: {traces}.",
         "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes.",
     ]
-    if study.complete is False:
+    if not study.complete:
         lines.append(f"The exploration is not finished: {study.tried} recipes of its space were tried.")
     if drawn < admitted:
         lines.append(f"{drawn:,} of {admitted:,} recipes are drawn: of those that would cover each other, one.")

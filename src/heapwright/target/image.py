@@ -199,7 +199,7 @@ class Workshop:
             _shared_object(self.compiler, DRIVER / f"start_{family}.c", ("-Os",)),
             _shared_object(self.compiler, DRIVER / "driver.c", ("-Os", *self.heap.driver_flags())),
             *self._support(),
-            *(self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources),
+            *self._heap_objects(level),
         ]
         entry = "hw_entry" if family == "riscv" else "hw_reset"
         return Image.read(self._link(objects, f"image-{level}", [f"-Wl,-e,{entry}"]), self.compiler)
@@ -224,7 +224,7 @@ class Workshop:
 
     def size_of(self, entries: tuple[str, ...], level: str = LEVELS[0]) -> Size:
         """What a firmware links for these calls, beyond what it has anyway."""
-        objects = [self._compile(source, f"-{level}", f"-I{source.parent}") for source in self._sources]
+        objects = self._heap_objects(level)
         kept = [self.heap.symbol(entry) for entry in entries]
         return self._size_with(objects, kept, f"size-{level}-{'-'.join(entries)}") - self._size_without()
 
@@ -270,6 +270,13 @@ class Workshop:
         output = self.folder / f"{name}.elf"
         self.compiler.link(objects, output, [f"-T{script}", *flags], library=bool(self.heap.library))
         return output
+
+    def _heap_objects(self, level: str) -> list[Path]:
+        """The heap compiled, whatever its alignment: a trace has no types."""
+        from heapwright.generate.emit import align_unchecked
+
+        flags = f"-{level}", f"-D{align_unchecked('target')}"
+        return [self._compile(source, *flags, f"-I{source.parent}") for source in self._sources]
 
     def _heap_sources(self) -> list[Path]:
         if self.heap.recipe:

@@ -238,6 +238,16 @@ class Trace:
         """Largest number of objects live at once."""
         return int(self.live_objects.max())
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to mind when a heap is chosen for the trace: alignments, where it was recorded with 8-byte pointers."""
+        if self.metadata.get("pointer_bytes") != "8":
+            return ()
+        return (
+            f"{self.name}: recorded with 8-byte pointers; a heap that stands for malloc there needs alignment 16, one "
+            "for a 32-bit target 8",
+        )
+
     def lower_bound(self, align: int) -> int:
         """Largest sum of live requested bytes, each rounded up to `align`: no allocator needs less.
 

@@ -53,7 +53,9 @@ extern "C" {
 /* Alignment that the arena's first byte must have, in bytes. */
 #define {{ upper }}_ARENA_ALIGNMENT {{ arena_alignment }}u
 
-/* Alignment of every object, in bytes. */
+/* Alignment of every object, in bytes. C wants of malloc that of max_align_t: 8 on 32-bit Arm, 16 on most 64-bit
+ * machines and on RISC-V. {{ prefix }}_heap.c does not compile where that is more than this heap gives. Define
+ * {{ unchecked }} where no object needs it, or to try the heap of a smaller target on a larger one. */
 #define {{ upper }}_ALIGNMENT {{ align }}u
 
 {{ interface }}
