@@ -70,7 +70,7 @@ def explored_pick(trace: Trace, limit: int | None) -> Pick:
         study = hw.explore(trace, Path(folder) / "study.duckdb", align=4, strategy="random", limit=limit)
         seconds = time.perf_counter() - start
         pick = study.pick("balanced")
-        return Pick(pick.id, pick.recipe, trace.name, len(study.combined.ids), seconds)
+        return Pick(pick.id, pick.recipe, trace.name, study.ranked, seconds)
 
 
 def libraries() -> tuple[list[Contender], list[str]]:

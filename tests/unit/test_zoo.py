@@ -171,7 +171,7 @@ def test_tlsf_has_the_layout_of_its_implementation() -> None:
     """mattconte/tlsf 3.1, 32 bits: 4 bytes overhead, smallest block 16, 32 lists an octave, 3188 bytes of control."""
     pool = general("tlsf")
     assert (pool.header, pool.min_block, pool.linear_up_to, pool.bins_per_octave) == (4, 16, 128, 32)
-    assert [Geometry().capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
+    assert [Geometry(4).capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
     assert policy(zoo.load("tlsf"))["control"] == pytest.approx(3188, abs=8)
 
 
