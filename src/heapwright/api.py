@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from heapwright.errors import HeapwrightError, ParameterError, did_you_mean
+from heapwright.explore.by_load import AtLoad
+from heapwright.explore.by_load import picks_by_load as _picks_by_load
 from heapwright.explore.picks import Pick
 from heapwright.explore.results import Candidate
 from heapwright.explore.search import COPIES, DEFAULT_OBJECTIVES, Progress, Strategy
@@ -141,31 +143,75 @@ def import_packets(
     return of_file(path, format, count, seed)
 
 
+@overload
+def workload(
+    name: str, packets: PacketTable | PathLike | None = None, *, load: Sequence[float], **options: Any
+) -> list[Trace]: ...
+
+
+@overload
+def workload(
+    name: str, packets: PacketTable | PathLike | None = None, *, load: float | None = None, **options: Any
+) -> Trace: ...
+
+
 @_one_line
-def workload(name: str, packets: PacketTable | PathLike | None = None, **options: Any) -> Trace:
+def workload(
+    name: str,
+    packets: PacketTable | PathLike | None = None,
+    *,
+    load: float | Sequence[float] | None = None,
+    **options: Any,
+) -> Trace | list[Trace]:
     """Make the trace of what a network application asks of its heap.
 
     Args:
         name: "drr", "easyport", "url" or "queue", which need `packets`; "modem" or "poisson", which need none.
         packets: the traffic.
+        load: share of time that the link of a workload of packets is busy; several give a trace each, in a list. None
+            is the workload's own.
         options: as of the function of that name in `heapwright.workloads`; docs/workloads.md has them with units.
 
     Raises HeapwrightError for an unknown name or option, or packets that it cannot use.
     """
+    from heapwright.workloads.loads import at_loads
+
+    if load is None:
+        return _workload(name, packets, options)()
+    make = _workload(name, packets, options, "load")
+    return make(load=load) if isinstance(load, (int, float)) else at_loads(make, load)
+
+
+@_one_line
+def load_peaks(name: str, packets: PacketTable | PathLike, *, load: float, **options: Any) -> dict[float, int]:
+    """How steep a workload's peak is: the largest live bytes at a tenth less load, at this load and at a tenth more.
+
+    The arguments are those of `workload`, which raises the same.
+    """
+    from heapwright.workloads.loads import peaks_around
+
+    return peaks_around(_workload(name, packets, options, "load"), load)
+
+
+def _workload(
+    name: str, packets: PacketTable | PathLike | None, options: Mapping[str, Any], *more: str
+) -> Callable[..., Trace]:
+    """The function of that name with its packets and options, which takes `more`."""
     from heapwright.workloads import NAMES, function
 
     if name not in NAMES:
         raise HeapwrightError(f"{name}: no such workload; {did_you_mean(name, NAMES)}")
     make = function(name)
     parameters = inspect.signature(make).parameters
-    if unknown := next((option for option in options if option not in parameters), None):
+    if unknown := next((option for option in (*options, *more) if option not in parameters), None):
         known = [option for option in parameters if option != "packets"]
         raise HeapwrightError(f"{name}: no option {unknown}; {did_you_mean(unknown, known)}")
     if "packets" not in parameters:
-        return make(**options)
+        return functools.partial(make, **options)
     if packets is None:
         raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")
-    return make(packets if isinstance(packets, PacketTable) else PacketTable.read(packets), **options)
+    table = packets if isinstance(packets, PacketTable) else PacketTable.read(packets)
+    return functools.partial(make, table, **options)
 
 
 @_one_line
@@ -660,6 +706,16 @@ def explore(
         progress=progress,
     )
     return open_study(done.study)
+
+
+@_one_line
+def picks_by_load(study: Study, traces: AnyTrace | Sequence[AnyTrace], *, repair: bool = False) -> list[AtLoad]:
+    """Return the pick for each trace alone, in order of the load that the traces were made at.
+
+    `traces` are those that the study was explored on; those without a load are passed over, and there have to be two
+    loads. See `heapwright.explore.by_load.picks_by_load`.
+    """
+    return _picks_by_load(study, [_trace(trace, repair) for trace in _listed(traces)])
 
 
 def study_in(source: PathLike) -> Study | None:

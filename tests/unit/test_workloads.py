@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.errors import HeapwrightError
 from heapwright.papers.pools import erlang_b
@@ -193,6 +194,57 @@ def test_easyport_is_first_in_first_out() -> None:
 def test_at_equal_times_what_is_sent_goes_first() -> None:
     trace = easyport(table([0, 100], [100, 100], [1, 1]), rate=MILLION_BITS)
     assert trace.op.tolist() == [MALLOC, FREE, MALLOC, FREE]
+
+
+def test_a_ring_drops_what_comes_while_it_is_full() -> None:
+    """A byte a microsecond: the first is sent at 100, the second at 200, and the third finds both still there."""
+    packets = table([0, 10, 20, 150], [100, 100, 100, 100], [1, 2, 3, 1])
+    trace = easyport(packets, rate=MILLION_BITS, ring=2)
+    assert calls(trace) == [
+        (0, MALLOC, 100, 0),
+        (10, MALLOC, 100, 1),
+        (100, FREE, 100, 0),
+        (150, MALLOC, 100, 2),
+        (200, FREE, 100, 1),
+        (300, FREE, 100, 2),
+    ]
+    assert (trace.metadata["ring"], trace.metadata["dropped"]) == ("2", "1")
+    assert "ring" not in easyport(packets, rate=MILLION_BITS).metadata
+
+
+@pytest.mark.parametrize("name", ["drr", "easyport", "url"])
+def test_a_ring_bounds_what_is_held_and_tells_the_drops(name: str) -> None:
+    packets = random_packets(2000, seed=3)
+    free = hw.workload(name, packets, load=2)
+    bound = hw.workload(name, packets, load=2, ring=10)
+    assert bound.peak_live_bytes < free.peak_live_bytes / 10
+    assert 0 < int(bound.metadata["dropped"]) < 2000
+    wide = hw.workload(name, packets, load=2, ring=2000)
+    assert wide.op.tolist() == free.op.tolist() and wide.metadata["dropped"] == "0"
+
+
+# --- loads -----------------------------------------------------------------------------------------------------------
+
+
+def test_several_loads_make_a_trace_each() -> None:
+    packets = random_packets(2000, seed=3)
+    traces = hw.workload("queue", packets, load=[0.5, 0.9], limit=50)
+    assert [(trace.name, trace.metadata["load"]) for trace in traces] == [("queue-0.5", "0.5"), ("queue-0.9", "0.9")]
+    assert traces[1].ts_us.tolist() == hw.workload("queue", packets, load=0.9, limit=50).ts_us.tolist()
+    assert "load" not in hw.workload("queue", packets, rate=1e6).metadata
+    for loads in ([], [0.5, 0.5]):
+        with pytest.raises(HeapwrightError, match=r"load: .* give one load or more, each once"):
+            hw.workload("queue", packets, load=loads)
+    with pytest.raises(HeapwrightError, match="poisson: no option load"):
+        hw.workload("poisson", load=0.5)
+
+
+def test_the_peak_is_told_for_less_and_more_load() -> None:
+    packets = random_packets(3000, seed=5)
+    peaks = hw.load_peaks("easyport", packets, load=0.9, extra=4)
+    assert list(peaks) == [0.81, 0.9, 0.99]
+    assert peaks == {load: easyport(packets, load=load, extra=4).peak_live_bytes for load in peaks}
+    assert peaks[0.81] < peaks[0.9] < peaks[0.99]
 
 
 def test_url_takes_the_blocks_of_the_paper() -> None:
@@ -407,6 +459,44 @@ def test_packets_without_times_need_a_rate() -> None:
     assert len(drr(packets, rate=1e6)) == 12
     with pytest.raises(HeapwrightError, match="the packet table is empty"):
         link.first_packets(table([], [], []), None)
+
+
+def run_workload(*words: str | Path) -> Result:
+    return CliRunner().invoke(heapwright, ["workload", *map(str, words)])
+
+
+@pytest.mark.parametrize("loads", ["0.5,0.7,0.9", "0.5:0.9:0.2"])
+def test_the_command_writes_a_trace_for_each_load(tmp_path: Path, loads: str) -> None:
+    packets, output = tmp_path / "packets.parquet", tmp_path / "out.parquet"
+    random_packets(1000).write(packets)
+    told = json.loads(run_workload("easyport", packets, "--load", loads, "-o", output, "--json").stdout)
+    paths = [tmp_path / f"out-{load}.parquet" for load in ("0.5", "0.7", "0.9")]
+    assert [one["path"] for one in told] == [str(path) for path in paths] and not output.exists()
+    assert [Trace.read(path).metadata["load"] for path in paths] == ["0.5", "0.7", "0.9"]
+    assert [list(one["peaks_by_load"]) for one in told] == [
+        ["0.45", "0.5", "0.55"],
+        ["0.63", "0.7", "0.77"],
+        ["0.81", "0.9", "0.99"],
+    ]
+    assert [one["peaks_by_load"][one["metadata"]["load"]] for one in told] == [
+        one["requested_peak_bytes"] for one in told
+    ]
+    plain = run_workload("easyport", packets, "--load", "0.7", "-o", output).stdout
+    less, here, more = (f"{peak:,}" for peak in told[1]["peaks_by_load"].values())
+    assert f"peak {here} bytes at load 0.7; 10 % less load: {less}; 10 % more: {more}" in plain
+
+
+@pytest.mark.parametrize("words", [["--load", "0"], ["--load", "0.5:0.9"], ["--load", "0.5,0.5"], ["--load", "a"]])
+def test_loads_that_are_none_are_refused(tmp_path: Path, words: list[str]) -> None:
+    found = run_workload("easyport", tmp_path / "none.parquet", *words, "-o", tmp_path / "out.parquet")
+    assert found.exit_code == 2 and "valid: 0.7, several as 0.5,0.7,0.9" in found.output
+
+
+def test_a_rate_is_one_load(tmp_path: Path) -> None:
+    packets = tmp_path / "packets.parquet"
+    random_packets(100).write(packets)
+    found = run_workload("easyport", packets, "--load", "0.5,0.7", "--rate", "1e6", "-o", tmp_path / "out.parquet")
+    assert found.exit_code == 2 and "a --rate is one load" in found.output
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ def command(
     All recipes have one alignment: 8 is what 32-bit ABIs want of malloc, 16 what 64-bit hosts want. Zoo heaps that have
     another of their own are also shown at that one, unranked.
     """
+    from heapwright.explore.by_load import picks_by_load
     from heapwright.explore.search import DEFAULT_OBJECTIVES, explore
     from heapwright.explore.space import DEFAULT_ALIGN, Space
     from heapwright.explore.study import Study
@@ -127,14 +128,17 @@ def command(
         )
     with Study.open(done.study) as study:
         note_partial(study)
+        by_load = picks_by_load(study, read)
         if not as_json:
-            from heapwright.cli.tables import print_front
+            from heapwright.cli.tables import print_by_load, print_front
 
             print_front(study, study.objectives, most=SHOWN_MEMBERS)
+            print_by_load(by_load)
             told = f"{done.evaluations:,} replays in {done.seconds:,.1f} s"
             click.echo(f"{told}. All of the front: heapwright pareto {done.study}")
             return
-    print_json({**dataclasses.asdict(done), "study": str(done.study), "seconds": round(done.seconds, 3)})
+    loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
+    print_json({**dataclasses.asdict(done), "study": str(done.study), "seconds": round(done.seconds, 3), **loads})
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import click
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
+    from heapwright.explore.by_load import AtLoad
     from heapwright.explore.results import Candidate, Standing
     from heapwright.explore.study import Study
     from heapwright.replay.metrics import Value
@@ -125,6 +126,25 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
     last = "recipe; zoo: against the front" if zoo else "recipe"
     told = f"{title}alignment {study.align} on {traces}\n"
     _print_with_remarks(told, [*headings, last], [rows for rows in sections if rows])
+
+
+def print_by_load(found: Sequence[AtLoad]) -> None:
+    """Print the pick at each load, if there are several."""
+    if not found:
+        return
+    headings = ["load", "live peak", "pick", "footprint", *found[0].beside]
+    rows = [
+        [
+            f"{one.load:g}",
+            f"{one.requested_peak_bytes:,}",
+            one.pick,
+            f"{one.footprint_bytes:,}",
+            *("-" if size is None else f"{size:,}" for size in one.beside.values()),
+        ]
+        for one in found
+    ]
+    click.echo()
+    print_table("Balanced picks along the load, each for its trace alone, in bytes", headings, [rows], left=("pick",))
 
 
 def _print_with_remarks(title: str, headings: list[str], sections: list[list[list[str]]]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +13,42 @@ from heapwright.cli.group import Group
 from heapwright.cli.options import Command, seed_option, trace_output_option
 from heapwright.cli.output import json_option, print_json, print_written, written
 
+if TYPE_CHECKING:
+    from heapwright.traces.trace import Trace
 
-def _packets(default_size: str, load: float | None = 0.9) -> Callable[[Command], Command]:
+
+class _Loads(click.ParamType[tuple[float, ...]]):
+    """Numbers separated by commas, or FIRST:LAST:STEP."""
+
+    name = "loads"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            if ":" not in value:
+                loads = tuple(float(part) for part in value.split(","))
+            else:
+                first, last, step = (float(part) for part in value.split(":"))
+                loads = tuple(float(f"{first + i * step:.6g}") for i in range(int((last - first) / step + 1e-6) + 1))
+        except (ValueError, ArithmeticError):
+            loads = ()
+        if not loads or len(set(loads)) < len(loads) or not all(0 < load < math.inf for load in loads):
+            self.fail(f"{value!r}: valid: 0.7, several as 0.5,0.7,0.9, or a range as 0.5:0.9:0.1, above 0", param, ctx)
+        return loads
+
+
+LOADS = _Loads()
+
+_ring = click.option(
+    "--ring",
+    metavar="N",
+    type=click.IntRange(1, (1 << 32) - 1),
+    help="Packets held at most; those that come while so many are there are dropped. Default no bound.",
+)
+
+
+def _packets(default_size: str, load: str | None = "0.9") -> Callable[[Command], Command]:
     """The argument and the options of every workload that is made of packets."""
     options = (
         click.argument("packets", metavar="PACKETS", type=click.Path(path_type=Path)),
@@ -29,11 +64,12 @@ def _packets(default_size: str, load: float | None = 0.9) -> Callable[[Command],
         ),
         click.option(
             "--load",
-            metavar="SHARE",
-            type=float,
-            default=load and float(load),
-            show_default=load,
-            help="Share of time the link is busy.",
+            "loads",
+            metavar="SHARE[,...]",
+            type=LOADS,
+            default=load,
+            show_default=True,
+            help="Share of time the link is busy. Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
         ),
         click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
         trace_output_option,
@@ -59,6 +95,7 @@ def command() -> None:
 
 @command.command()
 @_packets("ip")
+@_ring
 @click.option(
     "--quantum",
     metavar="BYTES",
@@ -109,6 +146,7 @@ def drr(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
 
 @command.command()
 @_packets("frame")
+@_ring
 @click.option(
     "--extra",
     metavar="BYTES",
@@ -124,6 +162,7 @@ def easyport(packets: Path, output: Path, as_json: bool, **options: Any) -> None
 
 @command.command()
 @_packets("ip")
+@_ring
 @click.option(
     "--patterns", metavar="N", type=click.IntRange(0, 1 << 20), default=64, show_default=True, help="Rows of the table."
 )
@@ -241,15 +280,46 @@ def poisson(output: Path, as_json: bool, **options: Any) -> None:
     _write("poisson", None, output, as_json, **options)
 
 
-def _write(name: str, packets: Path | None, output: Path, as_json: bool, **options: Any) -> None:
+def _write(
+    name: str,
+    packets: Path | None,
+    output: Path,
+    as_json: bool,
+    loads: tuple[float, ...] | None = None,
+    **options: Any,
+) -> None:
     from heapwright import api
 
-    trace = api.workload(name, packets, **options)
-    trace.write(output)
+    if options.get("rate") is not None:
+        if loads and len(loads) > 1:
+            raise click.UsageError("a --rate is one load: give several loads without it.")
+        loads = None
+    if packets is None or not loads:
+        trace = api.workload(name, packets, **options)
+        trace.write(output)
+        told = [_told(trace, output, as_json)]
+    else:
+        told = []
+        traces = api.workload(name, packets, load=loads, **options)
+        for trace, load in zip(traces, loads, strict=True):
+            path = output if len(loads) == 1 else output.with_name(f"{output.stem}-{load:g}{output.suffix}")
+            trace.write(path)
+            told.append(_told(trace, path, as_json, api.load_peaks(name, packets, load=load, **options)))
     if as_json:
-        print_json(written(trace, output))
-        return
-    print_written(trace, output)
+        print_json(told if len(told) > 1 else told[0])
+
+
+def _told(trace: Trace, path: Path, as_json: bool, peaks: dict[float, int] | None = None) -> dict[str, Any]:
+    """Tell people of a trace that was written, unless it is told as JSON; returns that."""
+    by_load = {f"{load:g}": peak for load, peak in (peaks or {}).items()}
+    if as_json:
+        return written(trace, path) | ({"peaks_by_load": by_load} if peaks else {})
+    print_written(trace, path)
     for key in ("used", "dropped", "connected", "refused_low", "refused_high"):
         if key in trace.metadata:
             click.echo(f"{key.replace('_', ', ')}: {int(trace.metadata[key]):,}")
+    if peaks:
+        less, here, more = peaks.values()
+        at = trace.metadata["load"]
+        click.echo(f"peak {here:,} bytes at load {at}; 10 % less load: {less:,}; 10 % more: {more:,}")
+    return {}

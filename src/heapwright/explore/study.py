@@ -382,8 +382,17 @@ class Study:
         return {role: self._combine(role) for role in apart if self.traces(role)}
 
     def _combine(self, role: Role) -> Results:
-        known = {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
-        return Results.of(self.results(role), [info.name for info in self.traces(role)], known)
+        return Results.of(self.results(role), [info.name for info in self.traces(role)], self._known())
+
+    def _known(self) -> dict[str, tuple[str | None, bool]]:
+        """The zoo's name of each recipe, if it has one, and whether it is ranked."""
+        return {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
+
+    def alone(self, trace: str) -> Results:
+        """The results on one of the traces explored on."""
+        results = self.results()
+        chosen = results["trace"] == trace
+        return Results.of({key: column[chosen] for key, column in results.items()}, [trace], self._known())
 
     def candidate(self, id: str) -> Candidate:
         """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""

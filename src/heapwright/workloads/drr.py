@@ -34,6 +34,7 @@ def drr(
     count: int | None = None,
     load: float = link.LOAD,
     rate: float | None = None,
+    ring: int | None = None,
     quantum: int = QUANTUM,
     rotation: str = "restart",
     extra: int = EXTRA,
@@ -52,6 +53,8 @@ def drr(
         count: use the first packets only (the paper: 50,000); None for all.
         load: share of the time the link is busy over all packets; shapes the queues. Not used with `rate`.
         rate: bits a second of the link.
+        ring: packets held at most, as in a driver's ring of so many descriptors; one that finds it full is dropped, and
+            counted in the metadata. None is no bound.
         quantum: bytes of deficit at each visit of a queue.
         rotation: "restart" looks for each packet from the oldest queue on, as the paper says; "classic" goes on from
             the queue served last, as Shreedhar and Varghese do.
@@ -61,17 +64,24 @@ def drr(
         queues: hash the flows into this many queues; None is a queue for each flow.
 
     Raises:
-        HeapwrightError: no packets, or a link rate that cannot be used.
+        HeapwrightError: no packets, or a ring or a link rate that cannot be used.
     """
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     flow = packets.flow if queues is None else packets.flow % np.uint32(queues)
     _, queue = np.unique(flow, return_inverse=True)
     events = link.serve(
-        packets, bits, queue=queue.astype(np.uint32), quantum=quantum, restart=rotation == "restart", nodes=True
+        packets,
+        bits,
+        queue=queue.astype(np.uint32),
+        quantum=quantum,
+        restart=rotation == "restart",
+        nodes=True,
+        limit=link.ring_limit(ring),
     )
+    told = link.told(bits, load, rate, ring, events)
     options = {"quantum": quantum, "rotation": rotation, "extra": extra, "node": node, "queues": queues}
-    metadata = link.label(packets, "drr", size=size, headers=headers, bits_a_second=f"{bits:.6g}", **options)
+    metadata = link.label(packets, "drr", size=size, headers=headers, **told, **options)
     return link.trace_of("drr", events, _payload(packets, size, headers) + extra, node, metadata)
 
 

@@ -20,6 +20,7 @@ def easyport(
     count: int | None = None,
     load: float = link.LOAD,
     rate: float | None = None,
+    ring: int | None = None,
     extra: int = 0,
 ) -> Trace:
     """The heap calls of a gateway that buffers `packets`: one block a frame, from arrival to the end of its sending.
@@ -30,12 +31,16 @@ def easyport(
         count: use the first packets only (the paper: 4,200); None for all.
         load: share of the time the link is busy over all packets; shapes the queue. Not used with `rate`.
         rate: bits a second of the link.
+        ring: packets held at most, as in a driver's ring of so many descriptors; one that finds it full is dropped, and
+            counted in the metadata. None is no bound.
         extra: bytes beside each frame; the paper mentions none.
 
     Raises:
-        HeapwrightError: no packets, or a link rate that cannot be used.
+        HeapwrightError: no packets, or a ring or a link rate that cannot be used.
     """
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
-    metadata = link.label(packets, "easyport", size=size, bits_a_second=f"{bits:.6g}", extra=extra)
-    return link.trace_of("easyport", link.serve(packets, bits), link.sizes(packets, size) + extra, 0, metadata)
+    events = link.serve(packets, bits, limit=link.ring_limit(ring))
+    told = link.told(bits, load, rate, ring, events)
+    metadata = link.label(packets, "easyport", size=size, **told, extra=extra)
+    return link.trace_of("easyport", events, link.sizes(packets, size) + extra, 0, metadata)

@@ -169,5 +169,22 @@ def label(packets: PacketTable, workload: str, **options: object) -> dict[str, s
     }
 
 
+def ring_limit(ring: int | None) -> int:
+    """The limit that `serve` takes for a ring of so many packets. Raises ParameterError for a ring below 1."""
+    if ring is not None and ring < 1:
+        raise ParameterError(f"{ring}: must be at least 1", parameter="ring")
+    return ring or 0
+
+
+def told(bits: float, load: float, rate: float | None, ring: int | None, events: Events) -> dict[str, object]:
+    """What a trace's metadata says of its link: the load where that chose the rate, and what a ring has dropped."""
+    return {
+        "bits_a_second": f"{bits:.6g}",
+        "load": f"{load:g}" if rate is None else None,
+        "ring": ring,
+        "dropped": None if ring is None else events.dropped,
+    }
+
+
 def _pointer(type_: str, array: NDArray[np.generic]) -> object:
     return ffi.cast(f"{type_} *", ffi.from_buffer(array))

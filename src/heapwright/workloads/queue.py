@@ -58,7 +58,7 @@ def queue(
             raise ParameterError(f"{value}: must be at least 1", parameter=name)
     packets = link.first_packets(packets, count)
     if load is not None or rate is not None:
-        return _timed(packets, size, limit, link.bits_a_second(packets, link.LOAD if load is None else load, rate))
+        return _timed(packets, size, limit, link.LOAD if load is None else load, rate)
     if burst is None:
         burst = limit
     used = len(packets) if cycles is None else min(len(packets), cycles * burst)
@@ -68,10 +68,11 @@ def queue(
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
 
 
-def _timed(packets: PacketTable, size: link.Size, limit: int, bits: float) -> Trace:
+def _timed(packets: PacketTable, size: link.Size, limit: int, load: float, rate: float | None) -> Trace:
+    bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=limit)
-    counts = {"used": len(packets), "dropped": events.dropped}
-    metadata = link.label(packets, "queue", size=size, limit=limit, bits_a_second=f"{bits:.6g}", **counts)
+    told = link.told(bits, load, rate, None, events) | {"used": len(packets), "dropped": events.dropped}
+    metadata = link.label(packets, "queue", size=size, limit=limit, **told)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
 
 

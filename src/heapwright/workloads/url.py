@@ -38,6 +38,7 @@ def url(
     count: int | None = None,
     load: float = link.LOAD,
     rate: float | None = None,
+    ring: int | None = None,
     patterns: int = PATTERNS,
 ) -> Trace:
     """The heap calls of a URL switch that forwards `packets`; phases "init" and "forward".
@@ -53,14 +54,17 @@ def url(
         count: use the first packets only (the paper: 50,000); None for all.
         load: share of the time the link is busy over all packets; shapes the queue. Not used with `rate`.
         rate: bits a second of the link.
+        ring: packets held at most, as in a driver's ring of so many descriptors; one that finds it full is dropped, and
+            counted in the metadata. None is no bound.
         patterns: entries of the pattern table.
 
     Raises:
-        HeapwrightError: no packets, or a link rate that cannot be used.
+        HeapwrightError: no packets, or a ring or a link rate that cannot be used.
     """
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
-    events = link.serve(packets, bits)
+    events = link.serve(packets, bits, limit=link.ring_limit(ring))
+    told = link.told(bits, load, rate, ring, events)
     rows = patterns * len(_ROW)
     used = np.ones((len(events.op), len(_ORDER)), np.bool_)
     used[:, _ORDER.index(_TEXT)] = _requests(packets, size)[events.object]
@@ -77,7 +81,7 @@ def url(
         phase=np.repeat(np.array([0, 1], np.uint16), [rows, int(np.count_nonzero(used))]),
         phases=("init", "forward"),
         name="url",
-        metadata=link.label(packets, "url", size=size, bits_a_second=f"{bits:.6g}", patterns=patterns),
+        metadata=link.label(packets, "url", size=size, **told, patterns=patterns),
     )
 
 
