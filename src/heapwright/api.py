@@ -46,6 +46,8 @@ from heapwright.heaps import (
 from heapwright.recipes.recipe import Recipe as Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
+from heapwright.replay.worst_case import worst_case
+from heapwright.replay.worst_found import find_worst as _find_worst
 from heapwright.target.image import Heap as TargetHeap
 from heapwright.traces.copies import Kind as CopyKind
 from heapwright.traces.copies import affordable
@@ -537,6 +539,58 @@ def fit(
         fitted = fit_each(trace, named, step=step, copies=made, held_out=others, share=share)
         found += [Fit.of(trace.name, name, arenas, count) for name, arenas in fitted.items()]
     return _alone(found, traces, heaps)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The calls that cost a heap most of what a search tried.
+
+    Attributes:
+        trace: the calls, a `Trace` to replay or write; the original's where nothing cost more.
+        heap: its name.
+        objective: the metric that was to be as large as possible.
+        value, original_value: the metric on these calls, and on the original trace.
+        worst_case_bytes: the arena that no such program can exceed; None where no theorem says so.
+    """
+
+    trace: Trace
+    heap: str
+    objective: str
+    value: int
+    original_value: int
+    worst_case_bytes: int | None
+
+    def __repr__(self) -> str:
+        values = f"{self.objective} {_number(self.value)}, {_number(self.original_value)} on the trace itself"
+        return f"<Worst found for {self.heap}: {values}, worst case {_number(self.worst_case_bytes)} bytes>"
+
+
+@_one_line
+def find_worst(
+    trace: AnyTrace,
+    heap: AnyHeap,
+    objective: str = "footprint_bytes",
+    *,
+    tries: int = 200,
+    seed: int = 0,
+    repair: bool = False,
+) -> Worst:
+    """Search for the calls, with the sizes and no more live bytes than a trace has, that cost a recipe most.
+
+    Args:
+        trace: whose sizes, live bytes and number of calls bound the search.
+        heap: a recipe; foreign heaps are not searched.
+        objective: "footprint_bytes", "accesses", "accesses_malloc_max" or "accesses_free_max".
+        tries: replays.
+        seed: another seed, another search.
+        repair: drop the invalid calls of a trace that is read.
+
+    See `heapwright.replay.worst_found.find_worst`. Raises HeapwrightError for a foreign heap.
+    """
+    original, recipe = _trace(trace, repair), _recipe(heap)
+    found = _find_worst(original, recipe, objective, tries=tries, seed=seed)
+    bound = worst_case(original, recipe)
+    return Worst(found.trace, _label(heap), objective, found.value, found.original, bound.bytes if bound else None)
 
 
 _Row = TypeVar("_Row", Replay, Fit)

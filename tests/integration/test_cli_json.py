@@ -45,6 +45,10 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "trace info a.parquet": (True, FACTS),
     "trace cut a.parquet --first 2 -o cut.parquet": (True, WRITTEN),
     "trace copies a.parquet --count 2 -o copies": (True, WRITTEN),
+    "trace worst a.parquet tlsf --tries 2 -o worst.parquet": (
+        False,
+        [*WRITTEN, "heap", "objective", "value", "original_value", "worst_case_bytes"],
+    ),
     "profile a.parquet": (False, PROFILE),
     "profile packets.parquet": (False, ["name", "packets", "sizes", "flows"]),
     "workload queue packets.parquet -o queue.parquet": (False, WRITTEN),

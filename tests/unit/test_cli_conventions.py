@@ -16,6 +16,7 @@ from heapwright.explore.picks import PICKS
 from heapwright.explore.search import Strategy
 from heapwright.papers import PAGES
 from heapwright.replay.metrics import METRICS
+from heapwright.replay.worst_found import OBJECTIVES
 from heapwright.target.compilers import LEVELS
 from heapwright.target.cpus import CPUS
 from heapwright.target.measure import BACKENDS
@@ -108,6 +109,7 @@ def test_choices_are_those_of_the_library() -> None:
     assert choices(pareto.command, "pick") == PICKS
     assert choices(reproduce.command, "what") == (*PAGES, "all")
     assert choices(trace.copies, "kinds") == tuple(KINDS)
+    assert choices(trace.worst, "objective") == OBJECTIVES
 
 
 CHOICES = [

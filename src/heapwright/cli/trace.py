@@ -1,4 +1,4 @@
-"""`heapwright trace`: look at a trace, cut it, or make perturbed copies of it."""
+"""`heapwright trace`: look at a trace, cut it, make perturbed copies of it, or find the worst that is like it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
+
+WORST_FOR = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
 
 KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
 
@@ -42,7 +44,7 @@ class _Length(click.ParamType[Any]):
 
 @click.group(cls=Group)
 def command() -> None:
-    """Look at a trace, cut it, or make perturbed copies of it."""
+    """Look at a trace, cut it, make perturbed copies of it, or find the worst that is like it."""
 
 
 @command.command()
@@ -148,6 +150,44 @@ def copies(
             traces.append((copy, output / f"{copy.name}.parquet"))
             copy.write(traces[-1][1])
     _tell(traces, as_json)
+
+
+@command.command()
+@_trace_argument
+@click.argument("heap", metavar="HEAP")
+@click.option(
+    "--objective",
+    type=click.Choice(WORST_FOR),
+    default=WORST_FOR[0],
+    show_default=True,
+    help="What is to be as much as possible.",
+)
+@click.option("--tries", type=click.IntRange(min=1), metavar="N", default=200, show_default=True, help="Replays.")
+@seed_option
+@trace_output_option
+@repair_option
+@json_option
+def worst(
+    path: Path, heap: str, objective: str, tries: int, seed: int, output: Path, repair: bool, as_json: bool
+) -> None:
+    """Search for the calls that cost HEAP most, and write them as a trace.
+
+    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID. The calls ask for no other sizes than TRACE, have no more
+    live at once, and are no more. What was found stands beside what theory says of any such calls, where it does.
+    """
+    from heapwright import api
+
+    (trace,) = read_traces([path], repair)
+    found = api.find_worst(trace, heap, objective, tries=tries, seed=seed)
+    found.trace.write(output)
+    if as_json:
+        keys = ("heap", "objective", "value", "original_value", "worst_case_bytes")
+        print_json({**written(found.trace, output), **{key: getattr(found, key) for key in keys}})
+        return
+    print_written(found.trace, output)
+    bound = "none known" if found.worst_case_bytes is None else f"{found.worst_case_bytes:,} bytes"
+    told = f"{found.objective} {found.value:,}, {found.original_value:,} on {trace.name}; worst case: {bound}"
+    click.echo(printable(f"{found.heap}: {told}"))
 
 
 def _tell(traces: list[tuple[Trace, Path]], as_json: bool) -> None:

@@ -85,11 +85,16 @@ def load_of(trace: Trace, recipe: Recipe) -> Load:
 
 
 def block_sizes(recipe: Recipe, requests: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], int]:
-    """The blocks that requests get where splitting is exact, int64 as many; and the smallest that any request gets."""
-    struct = policy_struct(recipe)
+    """The blocks that requests get where splitting is exact, int64 as many; and the smallest that any request gets.
+
+    Of recipes of other pools than a general or a buddy one alone, the requests rounded up to the alignment.
+    """
+    pools, struct = recipe.canonical().pools, policy_struct(recipe)
     pool = struct.pools[0]
     sizes = np.maximum(requests.astype(np.int64), 1)
-    if isinstance(recipe.canonical().pools[0], Buddy):
+    if len(pools) > 1 or not isinstance(pools[0], General | Buddy):
+        return -(-sizes // recipe.align) * recipe.align, recipe.align
+    if isinstance(pools[0], Buddy):
         smallest = 1 << pool.buddy.min_block_log2
         return _powers(np.maximum(sizes + pool.buddy.header, smallest)), smallest
     general = pool.general

@@ -1,0 +1,110 @@
+"""The worst found: within the sizes and live bytes of a trace, far from harmless, and never beyond what is proved."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from heapwright.errors import ParameterError
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
+from heapwright.replay.worst_case import load_of, worst_case
+from heapwright.replay.worst_found import OBJECTIVES, find_worst
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright.zoo import catalogue
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    """3,000 calls, sizes of a protocol stack, a peak that stays."""
+    draw = random.Random(3)
+    op, id, size, live = [], [], [], []
+    for _ in range(3000):
+        if live and draw.random() < 0.49:
+            op.append(FREE)
+            id.append(live.pop(draw.randrange(len(live))))
+            size.append(0)
+        else:
+            op.append(MALLOC)
+            id.append(len(op))
+            size.append(draw.choice([12, 16, 24, 40, 48, 64, 100, 128, 200, 256, 300, 512, 700, 1024]))
+            live.append(len(op))
+    return Trace.from_columns(op=op, id=id, size=size, name="stack")
+
+
+BOUNDED = ("first-fit-slow-free", "freertos-heap4", "binary-buddy", "half-fit", "tlsf", "best-fit-slow-free")
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_no_sequence_exceeds_the_bound(trace: Trace, name: str) -> None:
+    recipe = catalogue.load(name)
+    found, bound = find_worst(trace, recipe, tries=40), worst_case(trace, recipe)
+    assert bound is not None
+    assert found.value <= bound.bytes
+    assert load_of(found.trace, recipe).live <= load_of(trace, recipe).live
+
+
+def test_first_fit_is_fragmented_far_worse_than_by_the_trace(trace: Trace) -> None:
+    recipe = catalogue.load("first-fit-slow-free")
+    found = find_worst(trace, recipe, tries=60)
+    assert found.original == replay(trace, recipe)["footprint_bytes"]
+    assert found.value == replay(found.trace, recipe)["footprint_bytes"]
+    assert found.value > 1.8 * found.original
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("name", ["first-fit-slow-free", "drr-proposed"])
+def test_it_stays_within_the_trace(trace: Trace, name: str, objective: str) -> None:
+    recipe = catalogue.load(name)
+    found = find_worst(trace, recipe, objective, tries=30)
+    asked = found.trace.size[found.trace.op != FREE]
+    assert np.isin(asked, trace.size).all()
+    assert found.trace.peak_live_bytes <= trace.peak_live_bytes
+    assert len(found.trace) <= len(trace)
+    assert found.value == replay(found.trace, recipe)[objective] >= found.original
+    if objective in ("footprint_bytes", "accesses_malloc_max"):
+        assert found.value > 1.1 * found.original
+
+
+def test_it_is_the_same_for_a_seed_and_more_tries_lose_nothing(trace: Trace) -> None:
+    recipe = catalogue.load("tlsf")
+    few, again, more = (find_worst(trace, recipe, tries=tries, seed=1) for tries in (40, 40, 90))
+    assert few.value == again.value <= more.value
+    assert few.trace.size.tolist() == again.trace.size.tolist()
+    assert few.trace.name == "stack~worst"
+    assert few.trace.metadata == {
+        "format_version": "1",
+        "worst_of": "stack",
+        "worst_heap": "tlsf",
+        "worst_for": "footprint_bytes",
+        "worst_value": str(few.value),
+        "worst_tries": "40",
+        "worst_seed": "1",
+    }
+
+
+def test_a_trace_of_one_size_has_nothing_to_fragment() -> None:
+    same = Trace.from_columns(op=[MALLOC] * 20, id=list(range(20)), size=[32] * 20)
+    found = find_worst(same, catalogue.load("first-fit-slow-free"), tries=20)
+    assert found.value == found.original
+    assert found.trace.size.tolist() == same.size.tolist()
+    one = Trace.from_columns(op=[MALLOC], id=[1], size=[0])
+    assert find_worst(one, catalogue.load("tlsf"), tries=5).value > 0
+
+
+def test_programs_that_a_heap_refuses_are_passed_over(trace: Trace) -> None:
+    near = Recipe.parse('align = 1\n[[pool]]\nkind = "general"\nheader = 2\nfree_list = "implicit"\n')
+    assert near.reach is not None and trace.peak_live_bytes < near.reach < 3 * trace.peak_live_bytes
+    found = find_worst(trace, near, tries=40)
+    assert found.original < found.value <= near.reach
+    assert replay(found.trace, near)["failed"] == 0
+
+
+def test_what_cannot_be_searched_is_said(trace: Trace) -> None:
+    with pytest.raises(ParameterError, match=r"objective: footprint: not searched for; did you mean footprint_bytes\?"):
+        find_worst(trace, catalogue.load("tlsf"), "footprint")
+    with pytest.raises(ParameterError, match="tries: 0; must be 1 or more"):
+        find_worst(trace, catalogue.load("tlsf"), tries=0)
