@@ -45,9 +45,7 @@ def main() -> None:
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir()
 
-    say(
-        "1. Try more than 10,000 allocators on the calls of a recorded MQTT broker, the best on perturbed copies"
-    )
+    say("1. Try more than 10,000 allocators on the calls of a recorded MQTT broker, the best on perturbed copies")
     run(HEAPWRIGHT, "explore", TRACE, "-o", STUDY, "--json", capture=True)
     (pick,) = json.loads(run(HEAPWRIGHT, "pareto", STUDY, "--pick", "balanced", "--json", capture=True))
     heap = f"{STUDY}:{pick['id']}"

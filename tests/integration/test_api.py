@@ -91,7 +91,8 @@ def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(stud
         member.id for member in hw.explore(trace, study.path, strategy="random", limit=40, seed=1).front()
     ]
     smallest = study.pick("smallest")
-    assert smallest.metrics["footprint_bytes"] == min(member.metrics["footprint_bytes"] for member in front)
+    least = min(member.metrics["footprint_bytes"] for member in front)
+    assert least <= smallest.metrics["footprint_bytes"] <= 1.02 * least
     assert study[smallest.id[:8]] == smallest
     assert isinstance(smallest.recipe, Recipe)
     assert smallest.recipe.hash == smallest.id
@@ -120,7 +121,7 @@ def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:
     )
     assert (
         repr(hw.fit(BROKER, "victim-bins"))
-        == "<Fit of victim-bins on mosquitto_broker: smallest 133,804, safe 133,804 bytes>"
+        == "<Fit of victim-bins on mosquitto_broker: smallest 133,804, safe 133,804, reserve 419,604 bytes>"
     )
     assert repr(hw.zoo("sos")) == f"<Recipe sos: {hw.zoo('sos').summary()}>"
     assert repr(study).startswith(f"<Study {study.path}: ")

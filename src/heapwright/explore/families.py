@@ -111,9 +111,9 @@ def _thresholds(least: int, most: int, count: int) -> list[int]:
 
 
 def _round_size(size: int) -> int:
-    """The next 2^k or 1.5 x 2^k, of at least 8 bytes."""
-    power = 1 << max(size - 1, 4).bit_length()
-    return power * 3 // 4 if size <= power * 3 // 4 else power
+    """The next 2^k or 1.5 x 2^k that a request can have, for at least 8 bytes."""
+    power = 1 << (size - 1).bit_length()
+    return min(power * 3 // 4 if size <= power * 3 // 4 else power, MAX_REQUEST)
 
 
 def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
