@@ -32,6 +32,7 @@ init = "heap = row_init(memory, bytes)"
 malloc = "row_malloc(heap, size)"
 free = "row_free(heap, pointer)"
 realloc = "row_realloc(heap, pointer, size)"
+defines = {{ ROW_HEAP_ALIGN_UNCHECKED = 1 }}
 """
 
 
