@@ -43,8 +43,8 @@ LISTS = {
 
 
 def traces() -> list[Trace]:
-    shipped = (hw.read_trace(ROOT / "examples" / f"{name}.parquet") for name in ("mosquitto_broker", "lighttpd_server"))
-    return [*shipped, heap("rec_lighttpd"), heap("rec_sqlite")]
+    broker = hw.read_trace(ROOT / "examples" / "mosquitto_broker.parquet")
+    return [heap("wee_find"), heap("rec_lighttpd"), heap("rec_sqlite"), broker]
 
 
 def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, SafeArena]]:

@@ -107,6 +107,14 @@ def test_the_zoo(name: str, theorem: str | None) -> None:
     assert (found and found.theorem) == theorem
 
 
+def test_first_fit_that_takes_no_fresh_memory_for_a_hole_is_any_fit() -> None:
+    trace = comb(100, 400, 1000)
+    first, bump = (worst_case(trace, Recipe.parse(FIRST_FIT + more)) for more in ("", 'top = "bump"\n'))
+    assert first is not None and bump is not None
+    assert (first.theorem[:9], bump.theorem) == ("first fit", "any fit")
+    assert first.bytes < bump.bytes
+
+
 def test_what_the_theorems_do_not_speak_of_has_no_bound() -> None:
     recipe = Recipe.parse(FIRST_FIT)
     grown = Trace.from_columns(op=[MALLOC, REALLOC], id=[1, 1], size=[8, 16])

@@ -6,10 +6,13 @@ import random
 
 import numpy as np
 import pytest
+from recipes_random import random_recipes
 
 from heapwright.errors import ParameterError
+from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
+from heapwright.replay.smallest import depends_on_arena, server
 from heapwright.replay.worst_case import load_of, worst_case
 from heapwright.replay.worst_found import OBJECTIVES, find_worst
 from heapwright.traces.trace import Trace
@@ -45,6 +48,18 @@ def test_no_sequence_exceeds_the_bound(trace: Trace, name: str) -> None:
     assert bound is not None
     assert found.value <= bound.bytes
     assert load_of(found.trace, recipe).live <= load_of(trace, recipe).live
+
+
+def test_no_random_recipe_exceeds_its_bound(trace: Trace) -> None:
+    tried = 0
+    for recipe in random_recipes(500, seed=77):
+        bound = worst_case(trace, recipe)
+        if bound:
+            found = find_worst(trace, recipe, tries=20)
+            assert server(found.trace, recipe, policy_struct(recipe))(bound.bytes), recipe
+            assert depends_on_arena(recipe) or found.value <= bound.bytes, recipe
+            tried += 1
+    assert tried > 8
 
 
 def test_first_fit_is_fragmented_far_worse_than_by_the_trace(trace: Trace) -> None:

@@ -151,7 +151,7 @@ def _rounding_up(pool: General, size: int, unit: int) -> int:
 
 
 def _is_first_fit(pool: General) -> bool:
-    """Whether the lowest hole that is large enough is taken, from its start."""
+    """Whether the lowest hole that is large enough is taken, from its start, memory never used among them."""
     by_address = pool.free_list == "implicit" or pool.order == "address"
     return (
         by_address
@@ -159,6 +159,7 @@ def _is_first_fit(pool: General) -> bool:
         and pool.bins == "none"
         and pool.search_from == "start"
         and pool.split_from == "head"
+        and pool.top != "bump"
     )
 
 
