@@ -86,7 +86,7 @@ def test_three_runs_are_identical(random_trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("name", ["tlsf", "victim-bins", "kingsley", "drr-proposed"])
+@pytest.mark.parametrize("name", ["tlsf", "victim-bins", "kingsley", "drr-proposed", "newlib-nano"])
 def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: Trace) -> None:
     tools(cpu, None, "unicorn")
     found = measure(resolve_on_target(name), random_trace, cpu_name=cpu, backend="unicorn")
