@@ -44,7 +44,7 @@ LISTS = {
 
 def traces() -> list[Trace]:
     broker = hw.read_trace(ROOT / "examples" / "mosquitto_broker.parquet")
-    return [heap("wee_find"), heap("rec_lighttpd"), heap("rec_sqlite"), broker]
+    return [heap("wee_find"), heap("rec_lighttpd"), heap("wee_gcc-hello"), broker]
 
 
 def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, SafeArena]]:

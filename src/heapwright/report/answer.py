@@ -14,23 +14,18 @@ from heapwright.report.figure import BLUE, CLOUD, SI, VERMILLION, Figure, inline
 _COLOURS = (BLUE, VERMILLION, CLOUD)
 
 
-def reserve(study: Study, pick: Candidate) -> int:
-    """Bytes that served the pick on every trace of the study, copies and held-out ones included.
-
-    Where it refused requests on some of them, on the others.
-    """
-    return max(need.bytes for need in study.needs(pick.id) if need.bytes is not None)
-
-
 def answer(study: Study, pick: Candidate) -> str:
-    """The answer in words: the arena, the heap, and what it was tried on."""
+    """The answer in words: the arena that served the heap on every trace of the study, and which these are."""
     needs = study.needs(pick.id)
-    refused = sum(need.bytes is None for need in needs)
+    served_by = [need.bytes for need in needs if need.bytes is not None]
+    if not served_by:
+        return f"No arena serves {pick.label} whole: it refuses requests on every trace."
+    refused = len(needs) - len(served_by)
     held_out = [need for need in needs if need.role == "held out"]
     copies = sum(need.role == "copy" for need in needs)
     apart = [f"{copies} perturbed copies"] * bool(copies) + [_counted(len(held_out), "trace held out")] * bool(held_out)
     served = f"served the recording{' and ' if len(apart) == 1 else ', ' if apart else ' alone'}{' and '.join(apart)}"
-    told = f"Reserve {quantity(reserve(study, pick))} for {pick.label}: that {served}."
+    told = f"Reserve {quantity(max(served_by))} for {pick.label}: that {served}."
     if refused:
         told = f"{told} On {refused} of them it refused requests."
     here = max(need.bytes or 0 for need in needs if need.role == "explored")
@@ -45,7 +40,7 @@ def _counted(count: int, what: str) -> str:
 def served_by_arena(study: Study, pick: Candidate) -> Figure | None:
     """How many of the traces and copies an arena of each size serves, for the pick and what most would take.
 
-    None where nothing was tried but what was explored on.
+    None where nothing was tried but what was explored on, or nothing was served.
     """
     if not study.elsewhere:
         return None
@@ -53,8 +48,10 @@ def served_by_arena(study: Study, pick: Candidate) -> Figure | None:
     rivals = {name: names[name] for name in RIVALS if name in names and names[name] != pick.id}
     shown = {f"{pick.label} (pick)": pick.id, **rivals}
     needs = {label: study.needs(id) for label, id in shown.items()}
-    largest = max(need.bytes for found in needs.values() for need in found if need.bytes is not None)
-    rows = [row for label, found in needs.items() for row in _steps(label, found, largest)]
+    sizes = [need.bytes for found in needs.values() for need in found if need.bytes is not None]
+    if not sizes:
+        return None
+    rows = [row for label, found in needs.items() for row in _steps(label, found, max(sizes))]
     colours = alt.Scale(domain=list(shown), range=list(_COLOURS[: len(shown)]))
     chart = (
         inline(rows)
