@@ -124,8 +124,9 @@ def test_balanced_stays_near_the_least_memory_where_twice_the_least_accesses_can
     assert choose("balanced", needs([(1.0, 4), (1.15, 2.1), (1.3, 1)], at_worst)) == 2
 
 
-def test_accesses_count_at_their_worst() -> None:
+def test_needs_count_at_their_worst() -> None:
     assert choose("balanced", needs([(1, 1.2), (1, 1)], [(1, 1.2), (1, 3)])) == 0
+    assert choose("balanced", needs([(1.1, 1), (1, 1)], [(1.1, 1), (1.3, 1)])) == 0
 
 
 # --- what is tried elsewhere -----------------------------------------------------------------------------------------

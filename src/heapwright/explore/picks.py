@@ -158,8 +158,8 @@ def choose(how: Pick, needs: Mapping[str, Needs]) -> int:
     ``smallest`` is the least memory here; of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
     is the fewest accesses here; of those within `ALIKE`, the least memory. ``balanced`` has the least of the largest of
     its prices: `LITTLE_MEMORY` times the least memory costs as much as `MUCH_COST` times the least of anything else.
-    Memory counts as it is here, the rest at its worst; what is not `AFFORDABLE` is left out, and so is what needs
-    more than `LITTLE_MEMORY` where anything within it stays below `MUCH_COST` here. Ties go to the first.
+    Both count at their worst. What is not `AFFORDABLE` here is left out, and so is what needs more than
+    `LITTLE_MEMORY` here where anything within it stays below `MUCH_COST` here. Ties go to the first.
     """
     if how == "balanced":
         return _balanced(needs)
@@ -175,20 +175,16 @@ def _of_alike(first: Floats, second: Floats) -> int:
 
 
 def _balanced(needs: Mapping[str, Needs]) -> int:
-    count = len(next(iter(needs.values())).here)
-    bought, paid, at_worst = np.ones((3, 0, count))
-    for key, need in needs.items():
-        if key in MEMORY:
-            bought = np.vstack([bought, need.here / need.here.min()])
-        else:
-            paid, at_worst = np.vstack([paid, need.here]), np.vstack([at_worst, need.at_worst])
+    memory = np.array([key in MEMORY for key in needs])
+    here, at_worst = (np.stack(columns) for columns in zip(*needs.values(), strict=True))
+    bought = here[memory] / here[memory].min(axis=1, keepdims=True)
     rows = np.flatnonzero((bought <= AFFORDABLE).all(axis=0))
     if not len(rows):
-        rows = np.arange(count)
-    bought, paid, at_worst = bought[:, rows], paid[:, rows], at_worst[:, rows]
+        rows = np.arange(here.shape[1])
+    bought, paid, at_worst = bought[:, rows], here[~memory][:, rows], at_worst[:, rows]
     little: Bools = np.all(bought <= LITTLE_MEMORY, axis=0)
     if not (little & (paid <= MUCH_COST * paid.min(axis=1, keepdims=True)).all(axis=0)).any():
         little[:] = True
-    costs = at_worst / at_worst.min(axis=1, keepdims=True)
-    prices = np.vstack([np.log(bought) / np.log(LITTLE_MEMORY), np.log(costs) / np.log(MUCH_COST)]).max(axis=0)
+    worth = np.where(memory, LITTLE_MEMORY, MUCH_COST)[:, np.newaxis]
+    prices = (np.log(at_worst / at_worst.min(axis=1, keepdims=True)) / np.log(worth)).max(axis=0)
     return int(rows[np.where(little, prices, np.inf).argmin()])
