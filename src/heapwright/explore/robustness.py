@@ -54,6 +54,7 @@ class Robustness:
         self._combined, self._elsewhere, self._texts = combined, elsewhere, texts
         self._here = self._ratios(combined, keys)
         self._there = {role: self._ratios(results, keys) for role, results in elsewhere.items()}
+        self._verdicts: dict[str, str | None] = {}
 
     def _ratios(self, results: Results, keys: Iterable[str]) -> dict[str, Floats]:
         return {key: results.ratios(key, self._refusing) for key in keys}
@@ -78,6 +79,11 @@ class Robustness:
 
         It does not where it refused a request, fell off in memory (`FALLS_OFF`), or reaches too little (`HEADROOM`).
         """
+        if id not in self._verdicts:
+            self._verdicts[id] = self._verdict(id)
+        return self._verdicts[id]
+
+    def _verdict(self, id: str) -> str | None:
         apart = self.worst(id)
         if missing := [role for role in self._elsewhere if role not in apart]:
             return f"not tried on {AMONG[missing[0]]}"

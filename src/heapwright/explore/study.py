@@ -254,7 +254,7 @@ class Study:
 
     def _forget(self) -> None:
         """Drop what was derived from results that have changed."""
-        for outdated in ("combined", "elsewhere", "meta"):
+        for outdated in ("combined", "elsewhere", "meta", "_robustness"):
             self.__dict__.pop(outdated, None)
 
     def add_measured(self, setting: str, measured: Sequence[Measured]) -> None:
@@ -492,7 +492,15 @@ class Study:
 
     def robustness(self, objectives: str | Sequence[str] | None = None) -> Robustness:
         """Which recipes hold on the traces that were not explored on."""
-        return Robustness(self.combined, self.elsewhere, self.recipe_texts(), self._objectives(objectives))
+        keys = self._objectives(objectives)
+        if keys not in self._robustness:
+            self._robustness[keys] = Robustness(self.combined, self.elsewhere, self.recipe_texts(), keys)
+        return self._robustness[keys]
+
+    @cached_property
+    def _robustness(self) -> dict[tuple[str, ...], Robustness]:
+        """By objectives: every pick and every row of a table asks anew."""
+        return {}
 
     def zoo_standings(self, objectives: str | Sequence[str] | None = None) -> list[Standing]:
         """Every zoo allocator against the front, in the order of their names."""
