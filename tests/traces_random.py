@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -55,3 +56,19 @@ def plain_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
         size.append(int(generator.choice([12, 40, 64, 200, 1500, 333])))
         live.append(id)
     return Trace.from_columns(op=op, id=ids, size=size, name=name)
+
+
+def churning(draw: random.Random, calls: int, sizes: Sequence[int], share: float, name: str) -> Trace:
+    """Mallocs of the sizes and, at this share of the calls, frees of any object that lives."""
+    op, id, size, live = [], [], [], []
+    for _ in range(calls):
+        if live and draw.random() < share:
+            op.append(FREE)
+            id.append(live.pop(draw.randrange(len(live))))
+            size.append(0)
+        else:
+            op.append(MALLOC)
+            id.append(len(op))
+            size.append(draw.choice(sizes))
+            live.append(len(op))
+    return Trace.from_columns(op=op, id=id, size=size, name=name)

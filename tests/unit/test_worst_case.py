@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from recipes_random import random_recipes
+from traces_random import churning
 
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
@@ -36,18 +37,7 @@ def churn(seed: int, calls: int = 1200) -> Trace:
     draw = random.Random(seed)
     sizes = [draw.choice([8, 24, 40, 60, 100, 260, 700]) for _ in range(draw.randint(1, 6))]
     share = draw.uniform(0.4, 0.52)
-    op, id, size, live = [], [], [], []
-    for _ in range(calls):
-        if live and draw.random() < share:
-            op.append(FREE)
-            id.append(live.pop(draw.randrange(len(live))))
-            size.append(0)
-        else:
-            op.append(MALLOC)
-            id.append(len(op))
-            size.append(draw.choice(sizes))
-            live.append(len(op))
-    return Trace.from_columns(op=op, id=id, size=size, name=f"churn {seed}")
+    return churning(draw, calls, sizes, share, f"churn {seed}")
 
 
 def comb(size: int, count: int, large: int) -> Trace:

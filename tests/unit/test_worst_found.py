@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from recipes_random import random_recipes
+from traces_random import churning
 
 from heapwright.errors import ParameterError
 from heapwright.recipes.policy import policy_struct
@@ -24,18 +25,8 @@ from heapwright.zoo import catalogue
 def trace() -> Trace:
     """3,000 calls, sizes of a protocol stack, a peak that stays."""
     draw = random.Random(3)
-    op, id, size, live = [], [], [], []
-    for _ in range(3000):
-        if live and draw.random() < 0.49:
-            op.append(FREE)
-            id.append(live.pop(draw.randrange(len(live))))
-            size.append(0)
-        else:
-            op.append(MALLOC)
-            id.append(len(op))
-            size.append(draw.choice([12, 16, 24, 40, 48, 64, 100, 128, 200, 256, 300, 512, 700, 1024]))
-            live.append(len(op))
-    return Trace.from_columns(op=op, id=id, size=size, name="stack")
+    sizes = [12, 16, 24, 40, 48, 64, 100, 128, 200, 256, 300, 512, 700, 1024]
+    return churning(draw, 3000, sizes, 0.49, "stack")
 
 
 BOUNDED = ("first-fit-slow-free", "freertos-heap4", "binary-buddy", "half-fit", "tlsf", "best-fit-slow-free")
