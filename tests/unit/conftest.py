@@ -18,3 +18,11 @@ def no_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess.Popen, "__init__", refuse)
         yield
+
+
+@pytest.fixture
+def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cross compiler and no emulator for the pages of papers: looking for them starts processes."""
+    from heapwright.papers import measuring
+
+    monkeypatch.setattr(measuring, "session", lambda: None)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from networks import network
 
+import heapwright
 from heapwright.errors import HeapwrightError
-from heapwright.papers import reproduce
+from heapwright.papers import PAGES, reproduce, summary
+from heapwright.papers import documents as papers_documents
+from heapwright.papers.documents import Document, Statement, documents
 from heapwright.papers.page import Page
+from heapwright.papers.summary import write_summary
+from heapwright.papers.traffic import FOOTNOTE, digest, packet_tables
+from heapwright.papers.verdicts import HOLDS, Cause, Kind, Verdict, fails, within_noise
 
 
 def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:
@@ -23,24 +32,107 @@ def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:
         reproduce("drr", tmp_path / "empty", tmp_path)
 
 
-def test_a_page_is_a_heading_tables_and_claims(tmp_path: Path) -> None:
+def test_a_page_is_a_heading_tables_and_what_it_answers(tmp_path: Path, paper: None) -> None:
     page = Page("p", "Title & more", "Someone 2006")
     page.text("Some *words*.")
     page.table(("name", "value"), [("a", 1), ("b", 2.5)])
-    page.claim("it is so", "1", "2", False)
+    page.verdict("p-first", "2", fails(Cause.TRAFFIC, "ours has 2"), on="real networks")
+    page.verdict("p-first", "1", HOLDS, on="the paper's mix")
+    page.verdict("p-second", "7.5", within_noise("5 seeds: 7 to 8"))
     markdown, html = page.write(tmp_path)
-    assert markdown.read_text() == (
-        "# Title & more\n\n"
-        "Recipes have alignment 4 on this page, a word of the paper's 32-bit systems; allocators whose source says "
-        "another\nkeep theirs.\n\nSome *words*.\n\n| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n\n"
-        "## What the paper claims, and what holds on this traffic\n\n"
-        "| claim | the paper | here | holds |\n| --- | --- | --- | --- |\n| it is so | 1 | 2 | no |\n"
-    )
+    text = markdown.read_text()
+    assert text.startswith(f"# Title & more\n\n`heapwright reproduce p`, Heapwright {heapwright.__version__}; ")
+    assert "\n\nSome *words*.\n\n| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n\n" in text
+    verdicts = text.split("## What the paper says, and what holds here\n\n")[1].splitlines()
+    assert verdicts == [
+        "| where | the paper says | the paper | here | verdict |",
+        "| --- | --- | --- | --- | --- |",
+        "| 1 | it is one | 1 | real networks: 2 | does not hold, because our traffic differs: ours has 2 |",
+        "| 1 | it is one | 1 | the paper's mix: 1 | holds |",
+        "| 2 | it is many | 8 | 7.5 | holds within noise: 5 seeds: 7 to 8 |",
+        "| 3 | on a Pentium |  | a Cortex-M3 | set-up |",
+    ]
     assert "<title>Title &amp; more</title>" in html.read_text()
-    assert "<td>it is so</td>" in html.read_text()
+    assert "<td>it is many</td>" in html.read_text()
 
 
-def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path) -> None:
+def test_a_page_answers_each_of_its_statements_and_no_other(tmp_path: Path, paper: None) -> None:
+    page = Page("p", "Title", "Someone 2006")
+    page.verdict("p-first", "1", HOLDS)
+    with pytest.raises(LookupError, match="p: no verdict on p-second"):
+        page.write(tmp_path)
+    with pytest.raises(KeyError, match="q-other"):
+        page.verdict("q-other", "1", HOLDS)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_first_page_lists_every_statement_in_order_and_counts_each_once(tmp_path: Path, paper: None) -> None:
+    page = Page("p", "Title", "Someone 2006")
+    page.verdict("p-first", "1", HOLDS)
+    page.verdict("p-second", "7.5", fails(Cause.UNEXPLAINED, "nothing found"))
+    page.write(tmp_path)
+    text = write_summary(tmp_path, ("p", "q"))[0].read_text()
+    assert "| [p](p.md) | Title | 1 | 0 | 1 | 0 | 1 | 0 |\n| all |  | 1 | 0 | 1 | 0 | 1 | 0 |" in text
+    assert text.split("### A document\n\n")[1].splitlines()[2:] == [
+        "| abstract | it is many | 8 | as above | does not hold | not explained: nothing found | [p](p.md) |",
+        "| 1 | it is one | 1 | 1 | holds |  | [p](p.md) |",
+        "| 2 | it is many | 8 | 7.5 | does not hold | not explained: nothing found | [p](p.md) |",
+        "| 3 | on a Pentium |  | a Cortex-M3 | set-up |  | [p](p.md) |",
+        "| 4 | another |  |  |  | `heapwright reproduce q` answers it | q |",
+    ]
+    (tmp_path / "p.json").write_text("{}")
+    with pytest.raises(HeapwrightError, match=r"p.json: not what a page leaves .*; remove it, or write its page"):
+        write_summary(tmp_path, ("p", "q"))
+
+
+def test_a_page_names_its_traffic_and_marks_what_was_laid_end_to_end(tmp_path: Path, paper: None) -> None:
+    page = Page("p", "Title", "Someone 2006")
+    table = network(1, True)
+    for name in ("campus", "zeek_mix", "campus"):
+        page.traffic(name, table)
+    page.verdict("p-first", "1", HOLDS)
+    page.verdict("p-second", "8", HOLDS)
+    text = page.write(tmp_path)[0].read_text()
+    seconds = f"{table.ts_us[-1] / 1e6:,.0f}"
+    assert f"| campus | {len(table):,} | {seconds} | `{digest(table)}` |" in text
+    assert f"| zeek_mix† | {len(table):,} | {seconds} | `{digest(table)}` |" in text
+    assert text.count("| campus ") == 1 and FOOTNOTE in text and "`heapwright reproduce p --packets DIR`" in text
+
+
+def test_gaps_of_captures_laid_end_to_end_are_closed_and_others_stay(tmp_path: Path) -> None:
+    quiet = replace(network(1, True), ts_us=network(1, True).ts_us ** 2)
+    assert np.diff(quiet.ts_us).max() > 1e6
+    for name in ("campus", "zeek_mix"):
+        quiet.write(tmp_path / f"{name}.parquet")
+    found = packet_tables(tmp_path)
+    assert np.array_equal(found["campus"].ts_us, quiet.ts_us)
+    assert np.array_equal(np.diff(found["zeek_mix"].ts_us), np.minimum(np.diff(quiet.ts_us), 1_000_000))
+
+
+def test_statements_have_one_id_each_and_repeat_only_what_is_there() -> None:
+    statements = [one for document in documents() for one in document.statements]
+    by_id = {one.id: one for one in statements}
+    assert len(by_id) == len(statements)
+    for one in statements:
+        assert one.page in PAGES and one.id.startswith(f"{one.page}-") and one.where and one.says, one.id
+        assert not one.same_as or not by_id[one.same_as].same_as, one.id
+
+
+@pytest.fixture
+def paper(monkeypatch: pytest.MonkeyPatch, no_tools: None) -> None:
+    """One document of five statements in place of the sources."""
+    statements = (
+        Statement("p-abstract", "p", "abstract", "it is many", "8", same_as="p-second"),
+        Statement("p-first", "p", "1", "it is one", "1"),
+        Statement("p-second", "p", "2", "it is many", "8"),
+        Statement("p-machine", "p", "3", "on a Pentium", standing=Verdict(Kind.SET_UP, why="a Cortex-M3")),
+        Statement("q-other", "q", "4", "another"),
+    )
+    for module in (summary, papers_documents):
+        monkeypatch.setattr(module, "documents", lambda: (Document("d", "A document", statements),))
+
+
+def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path, no_tools: None) -> None:
     page = Page("p", "<b>Title", "Someone 2006")
     page.table(("network", "packets"), [("<script>alert(1)</script>", 1)])
     _, html = page.write(tmp_path)

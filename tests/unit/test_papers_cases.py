@@ -12,9 +12,10 @@ from networks import five_networks, network
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore.families import FITS, Techniques, technique_grid
-from heapwright.papers import case_study, drr, easyport, held_out, packet_tables, techniques, url
+from heapwright.papers import case_study, drr, easyport, held_out, techniques, url
 from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case, Run
 from heapwright.papers.page import Page
+from heapwright.papers.traffic import packet_tables
 from heapwright.recipes.pools import Quick
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace

@@ -41,7 +41,7 @@ def test_names_are_heaps() -> None:
             assert wifi.recipe_of(heap).name == heap
 
 
-def test_the_papers_mix_gives_its_fragmentation_and_explains_its_baseline(tmp_path: Path) -> None:
+def test_the_papers_mix_gives_its_fragmentation_and_explains_its_baseline(tmp_path: Path, no_tools: None) -> None:
     page = Page("mix", "Mix", "paper")
     wifi._paper_mix(page)
     claims = {claim.claim: claim for claim in page.claims}

@@ -46,5 +46,8 @@ def command(what: str, packets: Path | None, output: Path, as_json: bool) -> Non
     for page in result["pages"]:
         click.echo(page)
     for claim in result["claims"]:
-        holds = "holds" if claim["holds"] else "DOES NOT HOLD"
-        click.echo(f"{holds}: {claim['claim']} (paper: {claim['paper_value']}; here: {claim['our_value']})")
+        on = f"{claim['on']}: " if claim.get("on") else ""
+        verdict = "holds" if claim["holds"] else "DOES NOT HOLD"
+        because = f"; {claim['cause']}: {claim['why']}" if claim.get("cause") else ""
+        values = f"paper: {claim['paper_value']}; here: {on}{claim['our_value']}"
+        click.echo(f"{verdict}: {claim['claim']} ({values}){because}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from heapwright.errors import HeapwrightError
 from heapwright.files.writing import making
-from heapwright.traffic.packets import PacketTable
+from heapwright.papers.summary import write_summary
 
 PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 """What can be reproduced; each is a module of this package with a function `page`."""
@@ -27,7 +27,10 @@ def reproduce(
         output: folder to write to, made where there is none.
         progress: is told in a few words what is being done.
 
-    Returns `{"pages": [path, ...], "claims": [{"paper", "claim", "paper_value", "our_value", "holds"}, ...]}`.
+    The first page of the folder, README.md, is written from all pages that are there.
+
+    Returns `{"pages": [path, ...], "claims": [{"paper", "claim", "paper_value", "our_value", "holds", ...}, ...]}`; a
+    claim has its "verdict" in words, and its "cause" where it does not hold.
 
     Raises:
         HeapwrightError: `what` is not known, or the folder lacks packet tables that an experiment can use.
@@ -41,20 +44,6 @@ def reproduce(
             page = importlib.import_module(f"heapwright.papers.{name}").page(packets, progress)
             pages += [str(path) for path in page.write(output)]
             claims += [asdict(claim) for claim in page.claims]
+            claims += [{"paper": page.paper, **one.as_claim()} for one in page.answers() if one.decided]
+        pages += [str(path) for path in write_summary(output, PAGES)]
     return {"pages": pages, "claims": claims}
-
-
-def packet_tables(folder: Path | None) -> dict[str, PacketTable]:
-    """All packet tables of a folder by file stem, in the order of their names.
-
-    Raises:
-        HeapwrightError: no folder was given, or there is no packet table in it, or one cannot be read.
-    """
-    if folder is None:
-        raise HeapwrightError("real traffic is needed; name a folder of packet tables", parameter="packets")
-    if not folder.is_dir():
-        raise HeapwrightError(f"{folder}: no such folder; one with packet tables (Parquet) is needed")
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise HeapwrightError(f"{folder}: holds no packet table (*.parquet); `heapwright import` makes them")
-    return {file.stem: PacketTable.read(file) for file in files}

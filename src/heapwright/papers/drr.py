@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heapwright.papers import packet_tables
 from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, Case, Run, add_tables, check, run_all, stand_ins
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
+from heapwright.papers.traffic import packet_tables
 from heapwright.traces.profile import profile
 from heapwright.traces.validation import FREE
 from heapwright.workloads.drr import drr

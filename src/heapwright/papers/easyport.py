@@ -19,11 +19,11 @@ from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
-from heapwright.papers import packet_tables
 from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, UNSPLIT, Case, Run, add_tables, check, run_all
 from heapwright.papers.cloud import cloud
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import ALIGN, Page, percent
+from heapwright.papers.traffic import packet_tables
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.workloads.easyport import easyport

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright import __version__
 from heapwright.errors import HeapwrightError
 from heapwright.host.timing import TICKS, Bench, has_ticks
 
@@ -51,6 +52,13 @@ def session() -> Session | None:
         return Session()
     except HeapwrightError:
         return None
+
+
+def versions() -> str:
+    """Heapwright and what its instructions are counted with, each with its version."""
+    setting = session()
+    tools = f"instructions of {setting.setting}, {setting.emulator}" if setting else "no cross compiler or emulator"
+    return f"Heapwright {__version__}; {tools}"
 
 
 def on_target(recipe: Recipe, *traces: Trace, arena: int | None = None) -> list[dict[str, Any]] | None:

@@ -18,9 +18,9 @@ from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
-from heapwright.papers import packet_tables
 from heapwright.papers.case_study import PAPER, SYSTEMS, stand_ins
 from heapwright.papers.page import ALIGN, Page
+from heapwright.papers.traffic import packet_tables
 from heapwright.workloads.drr import drr
 from heapwright.workloads.easyport import easyport
 from heapwright.workloads.url import url

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.papers import packet_tables
 from heapwright.papers.case_study import (
     METRIC,
     PAPER,
@@ -26,6 +25,7 @@ from heapwright.papers.case_study import (
 )
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
+from heapwright.papers.traffic import packet_tables
 from heapwright.replay.replay import replay
 from heapwright.workloads.url import url
 from heapwright.zoo.catalogue import load

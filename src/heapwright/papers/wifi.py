@@ -15,10 +15,11 @@ from typing import Any
 from heapwright.explore.families import Demand
 from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.host.timing import Bench
-from heapwright.papers import measuring, packet_tables
+from heapwright.papers import measuring
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest
 from heapwright.papers.measuring import cell
 from heapwright.papers.page import Page, percent
+from heapwright.papers.traffic import packet_tables
 from heapwright.recipes.pools import Fixed
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay

@@ -90,6 +90,11 @@ class Session:
         """What numbers must share to be compared: processor, compiler, optimisation."""
         return f"{self.cpu_name}, {find_compiler(self.cpu, self.compiler).version} -{self.level}"
 
+    @property
+    def emulator(self) -> str:
+        """The emulator and its version; every one counts the same instructions."""
+        return _version(find_backend(self.cpu, self.backend), self.cpu)
+
     def measure(self, heap: Heap | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]) -> list[dict[str, Any]]:
         """`measure` on several traces with one image; code sizes at these levels, the first of them unnested."""
         resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
@@ -116,7 +121,7 @@ class Session:
             "runs_on": self.cpu.runs_on,
             "note": self.cpu.note,
             "compiler": image.compiler.version,
-            "backend": _version(backend, self.cpu),
+            "backend": self.emulator,
             "level": self.level,
             "arena_bytes": arena,
             "footprint_bytes": _footprint(heap, host, run, code),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files import database, parquet
 
 FORMAT_VERSION = "1"
@@ -88,6 +88,17 @@ class PacketTable:
         if version != FORMAT_VERSION:
             raise HeapwrightError(f"{name}: packet table version {version}; this Heapwright reads {FORMAT_VERSION}")
         return cls(**found, metadata=metadata)
+
+    def closing_gaps(self, longest: float) -> PacketTable:
+        """The same packets, no two of them further apart than `longest` seconds; later ones come so much earlier.
+
+        Raises:
+            ParameterError: `longest` is not above 0.
+        """
+        if not longest > 0:
+            raise ParameterError(f"{longest:g}: must be more than 0 seconds", parameter="longest_gap")
+        gaps = np.minimum(np.diff(self.ts_us), np.int64(longest * 1e6))
+        return replace(self, ts_us=np.concatenate([self.ts_us[:1], self.ts_us[:1] + np.cumsum(gaps)]))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet, whole or not at all: a reader never sees half a file.

@@ -1,0 +1,64 @@
+"""What becomes of a statement of a paper here: it holds, within noise or not at all, and if not, why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """How a statement stands; the values are the words on the pages."""
+
+    HOLDS = "holds"
+    NOISE = "holds within noise"
+    FAILS = "does not hold"
+    SHOWN = "shown"
+    SET_UP = "set-up"
+    NOT_TESTED = "not tested"
+
+
+DECIDED = (Kind.HOLDS, Kind.NOISE, Kind.FAILS)
+"""The kinds that answer a claim; the others say where a table is shown, what stands in for a machine, and the like."""
+
+
+class Cause(Enum):
+    """Why a statement does not hold here."""
+
+    TRAFFIC = "our traffic differs"
+    CHOICE = "our choice where the paper is silent"
+    CONTRADICTION = "the paper contradicts itself"
+    UNEXPLAINED = "not explained"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict; `cause` is there exactly where it does not hold, `why` says what shows the cause, or the spread."""
+
+    kind: Kind
+    cause: Cause | None = None
+    why: str = ""
+
+
+HOLDS = Verdict(Kind.HOLDS)
+SHOWN = Verdict(Kind.SHOWN)
+"""A table or figure of the paper that stands on the page, ours beside it."""
+
+
+def within_noise(spread: str) -> Verdict:
+    """The paper's number lies within the spread of ours, which `spread` tells with the number of seeds."""
+    return Verdict(Kind.NOISE, why=spread)
+
+
+def fails(cause: Cause, why: str) -> Verdict:
+    """The statement does not hold; `why` is one sentence with the number that shows the cause."""
+    return Verdict(Kind.FAILS, cause, why)
+
+
+def not_tested(why: str) -> Verdict:
+    """Nothing was measured that could tell, as where tools are missing on this machine."""
+    return Verdict(Kind.NOT_TESTED, why=why)
+
+
+def judge(holds: bool, otherwise: Verdict) -> Verdict:
+    """HOLDS, or the other verdict."""
+    return HOLDS if holds else otherwise
