@@ -21,6 +21,7 @@ from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.packets import PacketTable
+from heapwright.traffic.payload import payload
 from heapwright.workloads import link
 from heapwright.workloads.drr import drr
 from heapwright.workloads.easyport import easyport
@@ -140,14 +141,14 @@ class Reference:
 @pytest.mark.parametrize("rotation", ["restart", "classic"])
 @given(packets=packet_tables(), quantum=st.sampled_from([64, 100, 400, 9216]))
 def test_drr_does_what_its_reference_does(rotation: str, packets: PacketTable, quantum: int) -> None:
-    trace = drr(packets, rate=MILLION_BITS, rotation=rotation, quantum=quantum, node=24, extra=16)
+    trace = drr(packets, size="ip", rate=MILLION_BITS, rotation=rotation, quantum=quantum, node=24, extra=16)
     assert calls(trace) == Reference(quantum, rotation == "restart", 24, 16).run(packets)
 
 
 @pytest.mark.parametrize("rotation", ["restart", "classic"])
 def test_drr_long_run_against_its_reference(rotation: str) -> None:
     packets = random_packets(5000)
-    trace = drr(packets, rate=MILLION_BITS, rotation=rotation, quantum=500)
+    trace = drr(packets, size="ip", rate=MILLION_BITS, rotation=rotation, quantum=500)
     assert calls(trace) == Reference(500, rotation == "restart", 24, 16).run(packets)
     assert trace.live_objects[-1] == 0
 
@@ -156,9 +157,21 @@ def test_drr_blocks_are_those_of_the_paper() -> None:
     packets = table([0, 1, 2], [54, 1514, 60], [1, 1, 2])
     assert drr(packets, rate=1e6).size[:3].tolist() == [24, 16, 1476]
     assert drr(packets, rate=1e6, size="frame").size[:3].tolist() == [24, 70, 1530]
-    assert drr(packets, rate=1e6, headers=100, extra=0, node=8).size[:3].tolist() == [8, 0, 1400]
+    assert drr(packets, size="ip", rate=1e6, headers=100, extra=0, node=8).size[:3].tolist() == [8, 0, 1400]
     no_ip = table([0, 1], [300, 30], [1, 1], with_ip=False)
     assert drr(no_ip, rate=1e6).size[:3].tolist() == [24, 316, 46]
+
+
+def test_an_acknowledgement_with_time_stamps_carries_no_data() -> None:
+    frames = [66, 66, 1514, 54, 66, 54, 54, 80]
+    flows = [1, 1, 1, 1, 2, 2, 2, 3]
+    packets = table(list(range(len(frames))), frames, flows)
+    packets.proto[-1] = 17
+    assert payload(packets).tolist() == [0, 0, 1448, 0, 12, 0, 0, 38]
+    taken = drr(packets, rate=1e6, node=0)
+    assert sorted(taken.size[taken.size > 0].tolist()) == [16, 16, 16, 16, 16, 28, 54, 1464]
+    of_ip = drr(packets, size="ip", rate=1e6, node=0)
+    assert sorted(of_ip.size.tolist())[-5:] == [28, 28, 28, 42, 1476]
 
 
 def test_drr_hashes_flows_into_queues() -> None:

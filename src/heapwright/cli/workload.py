@@ -48,16 +48,23 @@ _ring = click.option(
 )
 
 
-def _packets(default_size: str, load: str | None = "0.9") -> Callable[[Command], Command]:
-    """The argument and the options of every workload that is made of packets."""
+_SIZES = {
+    "ip": "its ip_len (frame_len where it carries no IP)",
+    "payload": "the data behind its headers (frame_len where it carries no IP)",
+    "frame": "its frame_len",
+}
+
+
+def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Command]:
+    """The argument and the options of every workload that is made of packets; the first of `sizes` is the default."""
     options = (
         click.argument("packets", metavar="PACKETS", type=click.Path(path_type=Path)),
         click.option(
             "--size",
-            type=click.Choice(["ip", "frame"]),
-            default=default_size,
+            type=click.Choice(sizes),
+            default=sizes[0],
             show_default=True,
-            help="Bytes of a packet: its ip_len (frame_len where it carries no IP), or its frame_len.",
+            help=f"Bytes of a packet: {', or '.join(_SIZES[size] for size in sizes)}.",
         ),
         click.option(
             "--count", type=click.IntRange(min=1), metavar="N", help="Use the first packets only; default all."
@@ -94,7 +101,7 @@ def command() -> None:
 
 
 @command.command()
-@_packets("ip")
+@_packets("payload", "ip", "frame")
 @_ring
 @click.option(
     "--quantum",
@@ -123,7 +130,7 @@ def command() -> None:
     "--headers",
     metavar="BYTES",
     type=click.IntRange(min=0),
-    help="Bytes of a packet not stored; default 40 of IP packets, 0 of frames.",
+    help="Bytes of a packet not stored; default 40 with --size ip, else 0.",
 )
 @click.option(
     "--node",
@@ -145,7 +152,7 @@ def drr(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
 
 
 @command.command()
-@_packets("frame")
+@_packets("frame", "ip")
 @_ring
 @click.option(
     "--extra",
@@ -161,7 +168,7 @@ def easyport(packets: Path, output: Path, as_json: bool, **options: Any) -> None
 
 
 @command.command()
-@_packets("ip")
+@_packets("ip", "frame")
 @_ring
 @click.option(
     "--patterns", metavar="N", type=click.IntRange(0, 1 << 20), default=64, show_default=True, help="Rows of the table."
@@ -172,7 +179,7 @@ def url(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
 
 
 @command.command()
-@_packets("ip", load=None)
+@_packets("ip", "frame", load=None)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=1000, show_default=True, help="Packets the queue holds."
 )

@@ -21,8 +21,7 @@ QUANTUM = 9 * 1024
 EXTRA = 16
 """Bytes beside each packet for what the application stores with it (2006, section 6)."""
 IP_HEADERS = 40
-"""Bytes of an IP packet that are not stored: 40, so that acknowledgements are blocks of 16 bytes and full packets of
-1476, as in the paper."""
+"""Bytes of an IP packet that are not stored where blocks are sized by it: those of IP and TCP without options."""
 NODE = 24
 """Bytes of a queue node: next, previous, head, tail, deficit and flow, of 4 bytes each. The paper does not say."""
 
@@ -30,7 +29,7 @@ NODE = 24
 def drr(
     packets: PacketTable,
     *,
-    size: link.Size = "ip",
+    size: link.Size = "payload",
     count: int | None = None,
     load: float = link.LOAD,
     rate: float | None = None,
@@ -49,7 +48,8 @@ def drr(
 
     Args:
         packets: the traffic.
-        size: whether the payload is counted from the IP packet or the frame.
+        size: what of a packet is stored: the data in it, as in the paper (0 bytes of an acknowledgement, 1460 of a full
+            packet), or what `headers` leave of the IP packet or the frame.
         count: use the first packets only (the paper: 50,000); None for all.
         load: share of the time the link is busy over all packets; shapes the queues. Not used with `rate`.
         rate: bits a second of the link.
@@ -59,7 +59,7 @@ def drr(
         rotation: "restart" looks for each packet from the oldest queue on, as the paper says; "classic" goes on from
             the queue served last, as Shreedhar and Varghese do.
         extra: bytes stored beside each packet.
-        headers: bytes of each packet that are not stored; None is 40 for sizes of IP packets, 0 for frames.
+        headers: bytes of each packet that are not stored; None is 40 for sizes of IP packets, 0 for the others.
         node: bytes of a queue node.
         queues: hash the flows into this many queues; None is a queue for each flow.
 
@@ -82,10 +82,10 @@ def drr(
     told = link.told(bits, load, rate, ring, events)
     options = {"quantum": quantum, "rotation": rotation, "extra": extra, "node": node, "queues": queues}
     metadata = link.label(packets, "drr", size=size, headers=headers, **told, **options)
-    return link.trace_of("drr", events, _payload(packets, size, headers) + extra, node, metadata)
+    return link.trace_of("drr", events, _stored(packets, size, headers) + extra, node, metadata)
 
 
-def _payload(packets: PacketTable, size: link.Size, headers: int | None) -> link.Int64s:
+def _stored(packets: PacketTable, size: link.Size, headers: int | None) -> link.Int64s:
     sizes = link.sizes(packets, size)
     if headers is not None:
         return np.maximum(sizes - headers, 0)

@@ -15,13 +15,14 @@ from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MAX_SIZE
+from heapwright.traffic.payload import payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from heapwright.traffic.packets import PacketTable
 
-Size = Literal["ip", "frame"]
+Size = Literal["ip", "payload", "frame"]
 Int64s = NDArray[np.int64]
 
 LOAD = 0.9
@@ -65,9 +66,15 @@ def first_packets(packets: PacketTable, count: int | None) -> PacketTable:
 
 
 def sizes(packets: PacketTable, size: Size) -> Int64s:
-    """Bytes of each packet: "frame" its frame_len, "ip" its ip_len, or frame_len where it carries no IP."""
+    """Bytes of each packet: "frame" its frame_len, "ip" its ip_len, "payload" the data in it.
+
+    Where it carries no IP the two latter are its frame_len.
+    """
     frame = packets.frame_len.astype(np.int64)
-    return frame if size == "frame" else np.where(packets.ip_len > 0, packets.ip_len, frame).astype(np.int64)
+    if size == "frame":
+        return frame
+    inside = packets.ip_len.astype(np.int64) if size == "ip" else payload(packets)
+    return np.where(packets.ip_len > 0, inside, frame)
 
 
 def bits_a_second(packets: PacketTable, load: float, rate: float | None) -> float:
