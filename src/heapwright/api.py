@@ -172,7 +172,8 @@ def workload(
         packets: the traffic.
         load: share of time that the link of a workload of packets is busy; several give a trace each, in a list. None
             is the workload's own.
-        options: as of the function of that name in `heapwright.workloads`; docs/workloads.md has them with units.
+        options: as of the function of that name in `heapwright.workloads`; docs/workloads.md has them with units. For
+            packets also `longest_gap`, see `PacketTable.closing_gaps`.
 
     Raises HeapwrightError for an unknown name or option, or packets that it cannot use.
     """
@@ -205,6 +206,8 @@ def _workload(
         raise HeapwrightError(f"{name}: no such workload; {did_you_mean(name, NAMES)}")
     make = function(name)
     parameters = inspect.signature(make).parameters
+    options = dict(options)
+    longest_gap = options.pop("longest_gap", None) if "packets" in parameters else None
     if unknown := next((option for option in (*options, *more) if option not in parameters), None):
         known = [option for option in parameters if option != "packets"]
         raise HeapwrightError(f"{name}: no option {unknown}; {did_you_mean(unknown, known)}")
@@ -213,6 +216,8 @@ def _workload(
     if packets is None:
         raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")
     table = packets if isinstance(packets, PacketTable) else PacketTable.read(packets)
+    if longest_gap is not None:
+        table = table.closing_gaps(longest_gap)
     return functools.partial(make, table, **options)
 
 

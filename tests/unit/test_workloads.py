@@ -70,6 +70,23 @@ def calls(trace: Trace) -> list[tuple[int, int, int, int]]:
     return [(time, op, size[object_], object_) for time, op, object_ in rows]
 
 
+def test_no_load_is_computed_over_the_gaps_between_captures_laid_end_to_end() -> None:
+    busy = random_packets(400)
+    times = np.concatenate([busy.ts_us[:200], busy.ts_us[200:] + 60_000_000])
+    laid = table(times.tolist(), busy.frame_len.tolist(), busy.flow.tolist())
+    expected = link.bits_a_second(busy, 0.9, None)
+    assert link.bits_a_second(laid, 0.9, None) < expected / 100
+    closed = laid.closing_gaps(0.5)
+    assert np.diff(closed.ts_us)[199] == 500_000
+    assert link.bits_a_second(closed, 0.9, None) == pytest.approx(expected, rel=0.01)
+    trace = hw.workload("drr", laid, longest_gap=0.5)
+    assert trace.metadata["longest_gap"] == "0.5" and hw.workload("drr", laid).peak_live_bytes > trace.peak_live_bytes
+    with pytest.raises(HeapwrightError, match="longest_gap: 0: must be more than 0 seconds"):
+        hw.workload("drr", laid, longest_gap=0)
+    with pytest.raises(HeapwrightError, match="modem: no option longest_gap"):
+        hw.workload("modem", longest_gap=1)
+
+
 # --- deficit round robin ---------------------------------------------------------------------------------------------
 
 

@@ -79,6 +79,12 @@ def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Comma
             help="Share of time the link is busy. Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
         ),
         click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
+        click.option(
+            "--longest-gap",
+            type=float,
+            metavar="SECONDS",
+            help="Close longer pauses to this, as between captures laid end to end; default none.",
+        ),
         trace_output_option,
         json_option,
     )

@@ -22,7 +22,7 @@ LONGEST_GAP = 1.0
 
 FOOTNOTE = f"""\
 {MARK} Several captures laid end to end: the mix of sizes is real, the long-range timing is not. Gaps above
-{LONGEST_GAP:g} s are closed to that before anything is computed of its times."""
+{LONGEST_GAP:g} s are closed to that, and no load is computed over them."""
 
 
 def packet_tables(folder: Path | None) -> dict[str, PacketTable]:

@@ -90,7 +90,9 @@ class PacketTable:
         return cls(**found, metadata=metadata)
 
     def closing_gaps(self, longest: float) -> PacketTable:
-        """The same packets, no two of them further apart than `longest` seconds; later ones come so much earlier.
+        """The same packets, none more than `longest` seconds after the one before; `metadata` has it as "longest_gap".
+
+        For captures laid end to end: what lies between them tells nothing of a link's load, and workloads leave it out.
 
         Raises:
             ParameterError: `longest` is not above 0.
@@ -98,7 +100,8 @@ class PacketTable:
         if not longest > 0:
             raise ParameterError(f"{longest:g}: must be more than 0 seconds", parameter="longest_gap")
         gaps = np.minimum(np.diff(self.ts_us), np.int64(longest * 1e6))
-        return replace(self, ts_us=np.concatenate([self.ts_us[:1], self.ts_us[:1] + np.cumsum(gaps)]))
+        times = np.concatenate([self.ts_us[:1], self.ts_us[:1] + np.cumsum(gaps)])
+        return replace(self, ts_us=times, metadata={**self.metadata, "longest_gap": f"{longest:g}"})
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet, whole or not at all: a reader never sees half a file.

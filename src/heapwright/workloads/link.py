@@ -80,7 +80,8 @@ def sizes(packets: PacketTable, size: Size) -> Int64s:
 def bits_a_second(packets: PacketTable, load: float, rate: float | None) -> float:
     """The link's rate: `rate`, or the one that is busy for the share `load` of the packets' time.
 
-    Raises HeapwrightError where a value is out of range, or no time passes between the packets.
+    Gaps that `PacketTable.closing_gaps` has closed are no part of that time. Raises HeapwrightError where a value is
+    out of range, or no time passes between the packets.
     """
     if rate is not None:
         if not rate > 0:
@@ -88,7 +89,9 @@ def bits_a_second(packets: PacketTable, load: float, rate: float | None) -> floa
         return rate
     if not load > 0:
         raise ParameterError(f"{load:g}: must be more than 0; 1 is a link that is always busy", parameter="load")
-    microseconds = int(packets.ts_us[-1])
+    gaps = np.diff(packets.ts_us)
+    longest = packets.metadata.get("longest_gap")
+    microseconds = int(gaps.sum() if longest is None else gaps[gaps < float(longest) * 1e6].sum())
     if microseconds <= 0:
         raise HeapwrightError(
             "the packets all come at one time, so no load can be told; give the link a rate", parameter="rate"
@@ -167,12 +170,11 @@ def trace_of(
 def label(packets: PacketTable, workload: str, **options: object) -> dict[str, str]:
     """Metadata of a trace made of packets: the workload, its options, and where the packets are from."""
     origin = {"packets_from": packets.metadata["source"]} if "source" in packets.metadata else {}
-    synthetic = {"synthetic": "true"} if packets.metadata.get("synthetic") == "true" else {}
     return {
         "workload": workload,
         **{key: str(value) for key, value in options.items() if value is not None},
         **origin,
-        **synthetic,
+        **{key: packets.metadata[key] for key in ("synthetic", "longest_gap") if key in packets.metadata},
     }
 
 
