@@ -64,6 +64,17 @@ static inline uint32_t fixed_index_of(const struct hw_fixed *f, uint32_t class_,
     return (at - f->header - f->blocks_at[class_]) / fixed_stride(f, class_);
 }
 
+/* The block freed last; 0 where the class's list is empty. */
+static inline uint32_t fixed_pop(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    const uint32_t head = fixed_head(f, class_);
+    const uint32_t at = load_link(&f->links, h, head);
+    if (at) {
+        store_link(&f->links, h, head, load_link(&f->links, h, at));
+    }
+    return at;
+}
+
 /* ---- classes with counts --------------------------------------------------------------------------------------- */
 
 /* A block of the class's region that was never used; 0 where all have been. */
@@ -121,11 +132,11 @@ static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_
     return 0;
 }
 
-/* Adds one carved block to its class. */
-static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
+/* Adds one carved block to its class; `state` is HW_FIXED_TAKEN where it is handed out at once, else 0. */
+static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t state)
 {
     const uint32_t head = fixed_head(f, class_);
-    store_field(&f->word, h, at - f->header, class_ << 1);
+    store_field(&f->word, h, at - f->header, class_ << 1 | state);
     note_block_made(h, f->header);
     if (f->first_fit) {
         const uint32_t tail_at = f->tails_at + class_ * f->links.field.bytes;
@@ -139,8 +150,10 @@ static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32
     store_link(&f->links, h, head, at);
 }
 
-/* Carves blocks for a class from the end of the free part of the arena; 0 where that is too small. */
-static inline int fixed_grow_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+/* Carves blocks for a class from the end of the free part of the arena and takes the one that a search would find now,
+ * when all others are taken: the first of those carved where a chain is walked, the last one listed. The address of its
+ * payload, or 0 where the arena is too small. */
+static inline uint32_t fixed_grow_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     const uint32_t stride = fixed_stride(f, class_);
     const uint32_t blocks = stride < f->page ? f->page / stride : 1u;
@@ -151,9 +164,9 @@ static inline int fixed_grow_class(const struct hw_fixed *f, struct hw_heap *h, 
     store4(h, f->limit_at, limit - blocks * stride);
     note_covered(h, blocks * stride);
     for (uint32_t i = 1; i <= blocks; i++) {
-        fixed_add(f, h, class_, limit - i * stride + f->header);
+        fixed_add(f, h, class_, limit - i * stride + f->header, f->first_fit && i == 1u ? HW_FIXED_TAKEN : 0);
     }
-    return 1;
+    return f->first_fit ? limit - stride + f->header : fixed_pop(f, h, class_);
 }
 
 /* ---- all classes ----------------------------------------------------------------------------------------------- */
@@ -167,14 +180,9 @@ static inline uint32_t fixed_find_in(const struct hw_fixed *f, struct hw_heap *h
         }
         return fixed_first_unflagged(f, h, class_);
     }
-    const uint32_t head = fixed_head(f, class_);
-    const uint32_t at = load_link(&f->links, h, head);
-    if (at) {
-        store_link(&f->links, h, head, load_link(&f->links, h, at));
+    const uint32_t at = fixed_pop(f, h, class_);
+    if (f->grow || at) {
         return at;
-    }
-    if (f->grow) {
-        return 0;
     }
     return fixed_carve(f, h, class_);
 }
@@ -202,10 +210,7 @@ static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, u
     if (f->grow == 0 || class_ == f->count) {
         return 0;
     }
-    if (fixed_grow_class(f, h, class_)) {
-        return fixed_find_in(f, h, class_);
-    }
-    uint32_t at = 0;
+    uint32_t at = fixed_grow_class(f, h, class_);
     if (f->fall_through) {
         while (at == 0 && ++class_ < f->count) {
             at = fixed_find_in(f, h, class_);

@@ -29,6 +29,21 @@ def split_adds_up(found: dict[str, Any], control: int) -> bool:
     return bool(0 < found["footprint_bytes"] - parts <= found["requested_peak_bytes"])
 
 
+# ---- fixed -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("page", "made"), [(0, 1), (100, 6)])
+def test_a_chain_that_grows_is_walked_once(page: int, made: int) -> None:
+    """The head, and word and link of each block in use; then, where none is free, limit, high-water mark and new limit,
+    and five accesses for each block made, of which the first is handed out. A free block's word is read and written."""
+    heap = recipe({"kind": "fixed", "sizes": [8], "header": 8, "find": "first-fit", "page": page})
+    for count in range(1, 12):
+        found = replay(Trace.from_columns(op=[0] * count, id=range(count), size=[8] * count), heap)
+        walks = sum(1 + 2 * used for used in range(count))
+        growths = -(-count // made)
+        assert found["accesses"] == walks + growths * (3 + 5 * made) + 2 * (count - growths)
+
+
 # ---- partition ---------------------------------------------------------------------------------------------------
 
 
