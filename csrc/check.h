@@ -786,30 +786,51 @@ static inline int buddy_check(const struct hw_buddy *y, struct hw_heap *h)
     return listed == free_blocks ? 0 : HW_BROKEN_COUNT;
 }
 
-/* Checks the list of free groups, which has `most`: in order, free, linked both ways. */
-static inline int check_free_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t most)
+/* Checks one list of free groups, of at most `most`: in order, free, of its numbers of partitions, linked both ways.
+ * Adds their number to *listed. */
+static inline int check_free_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t list, uint32_t most,
+                                    uint32_t *listed)
 {
     const uint32_t table = partition_table(g, h);
-    uint32_t listed = 0;
     uint32_t before = 0;
     uint32_t key = 0;
-    uint32_t i = load4(h, g->head_at);
+    uint32_t i = load4(h, g->head_at + 4u * list);
+    if (g->lists > 1u && (load4(h, g->bitmap_at) >> list & 1u) != (i != 0)) {
+        return HW_BROKEN_LIST;
+    }
     while (i) {
         if (i > load4(h, g->top_at)) {
             return HW_BROKEN_BOUNDS;
         }
         const uint32_t word = load_number(g, h, count_at(g, table, i));
         const uint32_t this_key = g->order == HW_SIZE ? word >> 1 : i;
-        if ((word & HW_GROUP_USED) || listed == most || (g->order != HW_LIFO && this_key < key)) {
+        if ((word & HW_GROUP_USED) || *listed == most || (g->order != HW_LIFO && this_key < key) ||
+            (g->lists > 1u && group_list(g, word >> 1) != list)) {
             return HW_BROKEN_LIST;
         }
         if (load_number(g, h, previous_at(g, table, i)) != before) {
             return HW_BROKEN_LINK;
         }
-        listed++;
+        *listed += 1u;
         key = this_key;
         before = i;
         i = load_number(g, h, next_at(g, table, i));
+    }
+    return 0;
+}
+
+/* Checks all lists of free groups, which hold `most`. */
+static inline int check_group_lists(const struct hw_partition *g, struct hw_heap *h, uint32_t most)
+{
+    uint32_t listed = 0;
+    if (g->lists > 1u && g->lists < 32u && load4(h, g->bitmap_at) >> g->lists != 0) {
+        return HW_BROKEN_LIST;
+    }
+    for (uint32_t list = 0; list < g->lists; list++) {
+        const int broken = check_free_groups(g, h, list, most, &listed);
+        if (broken) {
+            return broken;
+        }
     }
     return listed == most ? 0 : HW_BROKEN_COUNT;
 }
@@ -846,7 +867,7 @@ static inline int partition_check(const struct hw_partition *g, struct hw_heap *
     if (g->coalesce && (word & HW_GROUP_USED) == 0) {
         return HW_BROKEN_MERGE;
     }
-    return check_free_groups(g, h, free_groups);
+    return check_group_lists(g, h, free_groups);
 }
 
 /* Checks the handles in the arena: `used` lead to objects, all others are listed as given back. */

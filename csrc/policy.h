@@ -200,11 +200,13 @@ struct hw_partition {
     uint32_t most;         /* most partitions there can be */
     uint32_t grow;         /* 1: partitions share the rest of the arena with their descriptors; 0: they are counted */
     uint32_t descriptor;   /* bytes of a descriptor */
+    uint32_t lists;        /* lists of free groups by their partitions, the last for all larger ones; 1: one list */
     uint32_t order;        /* HW_LIFO, HW_ADDRESS, HW_SIZE */
     uint32_t fit;          /* HW_FIRST, HW_BEST */
     uint32_t coalesce;     /* HW_NEVER, HW_IMMEDIATE */
     uint32_t checks;       /* derived: 1: a group that merges away is marked as free, so that a second free shows */
-    uint32_t head_at;      /* derived: address of the first free group's number */
+    uint32_t head_at;      /* derived: address of the first free group's number, one a list */
+    uint32_t bitmap_at;    /* derived: address of the bitmap of lists that hold groups, where there are several */
     uint32_t top_at;       /* derived: address of the number of partitions below the top */
     uint32_t high_at;      /* derived: address of the high-water mark, an address */
     uint32_t limit_at;     /* derived: address of the lower end of the descriptors, when growing */

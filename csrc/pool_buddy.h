@@ -339,7 +339,8 @@ static inline int buddy_is_used(const struct hw_buddy *y, struct hw_heap *h, uin
     if (b < y->start || b >= load4(h, y->top_at) || ((b - y->start) & ((1u << y->min_block_log2) - 1u)) != 0) {
         return 0;
     }
-    return (load_order(y, h, b) & HW_BUDDY_USED) != 0;
+    const uint32_t word = load_order(y, h, b);
+    return (word & HW_BUDDY_USED) != 0 && word >> 1 < y->orders;
 }
 
 static inline void buddy_init(const struct hw_buddy *y, struct hw_heap *h)

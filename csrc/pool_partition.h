@@ -13,13 +13,18 @@
  * Partitions are numbered from 1; 0 is none. Those above the top have never been used or came back to it: they are
  * taken last, so the highest top ever is the smallest pool that serves the same requests.
  *
+ * Free groups are in one list, or in one for each number of partitions, of which the last holds all larger groups and a
+ * bitmap tells those that hold any: then a group of exactly the partitions asked for, or the next larger ones, is found
+ * in O(1), but for the last list.
+ *
  * Source: Elsayed and Galal, "Variable versus fixed-size pools for memory management in highly optimized protocol stack
- * implementations": partitions, groups, descriptors. Order, fit and merging are our choice, see docs/recipes.md.
+ * implementations": partitions, groups, descriptors. Order, fit, merging and lists by number are our choice, see
+ * docs/recipes.md.
  */
 #ifndef HW_POOL_PARTITION_H
 #define HW_POOL_PARTITION_H
 
-#include "arena.h"
+#include "block.h"
 
 enum { HW_GROUP_USED = 1 /* in a group's first descriptor, beside twice the number of partitions */ };
 
@@ -109,43 +114,62 @@ static inline uint32_t partitions_for(const struct hw_partition *g, uint32_t n)
     return (n + g->partition - 1u) / g->partition;
 }
 
-/* ---- the list of free groups ------------------------------------------------------------------------------------- */
+/* ---- the lists of free groups ------------------------------------------------------------------------------------ */
 
-static inline void group_link(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t before,
-                              uint32_t i, uint32_t next)
+/* The number of the list for groups of `count` partitions, from 0 on. */
+static inline uint32_t group_list(const struct hw_partition *g, uint32_t count)
+{
+    return (count < g->lists ? count : g->lists) - 1u;
+}
+
+static inline uint32_t group_head(const struct hw_partition *g, uint32_t count)
+{
+    if (g->lists == 1u) {
+        return g->head_at;
+    }
+    return g->head_at + 4u * group_list(g, count);
+}
+
+static inline void group_link(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t head,
+                              uint32_t before, uint32_t i, uint32_t next)
 {
     store_number(g, h, next_at(g, table, i), next);
     store_number(g, h, previous_at(g, table, i), before);
     if (before) {
         store_number(g, h, next_at(g, table, before), i);
     } else {
-        store4(h, g->head_at, i);
+        store4(h, head, i);
     }
     if (next) {
         store_number(g, h, previous_at(g, table, next), i);
     }
 }
 
-static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i)
+/* Takes the free group `i` of `count` partitions out of its list. */
+static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
+                                uint32_t count)
 {
     const uint32_t next = load_number(g, h, next_at(g, table, i));
     const uint32_t before = load_number(g, h, previous_at(g, table, i));
     if (before) {
         store_number(g, h, next_at(g, table, before), next);
     } else {
-        store4(h, g->head_at, next);
+        store4(h, group_head(g, count), next);
     }
     if (next) {
         store_number(g, h, previous_at(g, table, next), before);
     }
+    if (g->lists > 1u && next == 0 && before == 0) {
+        store4(h, g->bitmap_at, load4(h, g->bitmap_at) & ~(1u << group_list(g, count)));
+    }
 }
 
-/* Puts the free group `to` in the place of the free group `from`. */
+/* Puts the free group `to` in the place of the free group `from` of the same list, that of `count` partitions. */
 static inline void group_replace(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t from,
-                                 uint32_t to)
+                                 uint32_t to, uint32_t count)
 {
     const uint32_t next = load_number(g, h, next_at(g, table, from));
-    group_link(g, h, table, load_number(g, h, previous_at(g, table, from)), to, next);
+    group_link(g, h, table, group_head(g, count), load_number(g, h, previous_at(g, table, from)), to, next);
 }
 
 /* Whether the list keeps the free group `other` ahead of one of `count` partitions from `i` on. */
@@ -158,27 +182,32 @@ static inline int group_stays_ahead(const struct hw_partition *g, struct hw_heap
     return other < i;
 }
 
-/* Files a free group where the order of the list wants it. LIFO O(1), by address and size O(free groups). */
+/* Files a free group where the order of its list wants it. LIFO O(1), by address and size O(free groups of the list).
+ */
 static inline void group_file(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
                               uint32_t count)
 {
+    const uint32_t head = group_head(g, count);
     uint32_t before = 0;
-    uint32_t next = load4(h, g->head_at);
+    uint32_t next = load4(h, head);
+    if (g->lists > 1u && next == 0) {
+        store4(h, g->bitmap_at, load4(h, g->bitmap_at) | 1u << group_list(g, count));
+    }
     if (g->order != HW_LIFO) {
         while (next && group_stays_ahead(g, h, table, next, i, count)) {
             before = next;
             next = load_number(g, h, next_at(g, table, next));
         }
     }
-    group_link(g, h, table, before, i, next);
+    group_link(g, h, table, head, before, i, next);
 }
 
-/* The free group that serves `count` partitions. First fit and best fit O(free groups). */
-static inline struct hw_group group_search(const struct hw_partition *g, struct hw_heap *h, uint32_t table,
-                                           uint32_t count)
+/* The free group of this list that serves `count` partitions. First fit and best fit O(free groups of the list). */
+static inline struct hw_group group_walk(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t head,
+                                         uint32_t count)
 {
     struct hw_group found = {0, 0};
-    uint32_t i = load4(h, g->head_at);
+    uint32_t i = load4(h, head);
     while (i) {
         const uint32_t have = load_number(g, h, count_at(g, table, i)) >> 1;
         if (have >= count && (g->fit == HW_FIRST || found.first == 0 || have < found.count)) {
@@ -193,22 +222,45 @@ static inline struct hw_group group_search(const struct hw_partition *g, struct 
     return found;
 }
 
+/* The free group that serves `count` partitions: the first of the first list that holds any of so many or more. O(1)
+ * where that is not the last list, which is walked. */
+static inline struct hw_group group_search(const struct hw_partition *g, struct hw_heap *h, uint32_t table,
+                                           uint32_t count)
+{
+    struct hw_group found = {0, 0};
+    if (g->lists == 1u) {
+        return group_walk(g, h, table, g->head_at, count);
+    }
+    const uint32_t filled = load4(h, g->bitmap_at) & ~0u << group_list(g, count);
+    if (filled == 0) {
+        return found;
+    }
+    const uint32_t list = lowest_bit(filled);
+    if (list + 1u == g->lists) {
+        return group_walk(g, h, table, g->head_at + 4u * list, count);
+    }
+    found.first = load4(h, g->head_at + 4u * list);
+    found.count = list + 1u;
+    return found;
+}
+
 /* Takes the first `count` partitions out of a free group; what is left of it stays free. */
 static inline void group_cut(const struct hw_partition *g, struct hw_heap *h, uint32_t table, struct hw_group group,
                              uint32_t count)
 {
     const uint32_t rest = group.first + count;
-    if (group.count == count) {
-        group_unlink(g, h, table, group.first);
+    const uint32_t left = group.count - count;
+    if (left == 0) {
+        group_unlink(g, h, table, group.first, count);
         return;
     }
-    if (g->order == HW_SIZE) {
-        group_unlink(g, h, table, group.first);
-        group_file(g, h, table, rest, group.count - count);
+    if (g->order == HW_SIZE || (g->lists > 1u && left < g->lists)) {
+        group_unlink(g, h, table, group.first, group.count);
+        group_file(g, h, table, rest, left);
     } else {
-        group_replace(g, h, table, group.first, rest);
+        group_replace(g, h, table, group.first, rest, left);
     }
-    write_group(g, h, table, rest, group.count - count, 0);
+    write_group(g, h, table, rest, left, 0);
 }
 
 /* ---- the top -------------------------------------------------------------------------------------------------------
@@ -303,24 +355,24 @@ static inline void partition_lower_top(const struct hw_partition *g, struct hw_h
                                        uint32_t i, uint32_t lower)
 {
     if (lower) {
-        group_unlink(g, h, table, lower);
+        group_unlink(g, h, table, lower, i - lower);
         i = lower;
     }
     store4(h, g->top_at, i - 1u);
     note_block_gone(h, (top + 1u - i) * g->descriptor);
 }
 
-/* Puts a free group that is to merge with `lower` and `upper`, 0 where there is none, into a list in order of address:
- * it takes the place of either. */
+/* Puts a free group that is to merge with `lower` and `upper`, 0 where there is none, into the one list in order of
+ * address: it takes the place of either. */
 static inline void file_between(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
                                 uint32_t lower, uint32_t upper)
 {
     if (lower) {
         if (upper) {
-            group_unlink(g, h, table, upper);
+            group_unlink(g, h, table, upper, 0);
         }
     } else if (upper) {
-        group_replace(g, h, table, upper, i);
+        group_replace(g, h, table, upper, i, 0);
     } else {
         group_file(g, h, table, i, 0);
     }
@@ -331,18 +383,19 @@ static inline void release_group(const struct hw_partition *g, struct hw_heap *h
                                  uint32_t count, uint32_t lower, uint32_t upper)
 {
     const uint32_t first = lower ? lower : i;
-    count += i - first;
+    uint32_t above = 0;
     if (upper) {
-        count += load_number(g, h, count_at(g, table, upper)) >> 1;
+        above = load_number(g, h, count_at(g, table, upper)) >> 1;
     }
-    if (g->order == HW_ADDRESS) {
+    count += i - first + above;
+    if (g->order == HW_ADDRESS && g->lists == 1u) {
         file_between(g, h, table, i, lower, upper);
     } else {
         if (lower) {
-            group_unlink(g, h, table, lower);
+            group_unlink(g, h, table, lower, i - lower);
         }
         if (upper) {
-            group_unlink(g, h, table, upper);
+            group_unlink(g, h, table, upper, above);
         }
         group_file(g, h, table, first, count);
     }
@@ -455,7 +508,12 @@ static inline int partition_is_used(const struct hw_partition *g, struct hw_heap
 
 static inline void partition_init(const struct hw_partition *g, struct hw_heap *h)
 {
-    store4(h, g->head_at, 0);
+    for (uint32_t list = 0; list < g->lists; list++) {
+        store4(h, g->head_at + 4u * list, 0);
+    }
+    if (g->lists > 1u) {
+        store4(h, g->bitmap_at, 0);
+    }
     store4(h, g->top_at, 0);
     store4(h, g->high_at, g->start);
 }

@@ -220,6 +220,7 @@ def _partition(rng: random.Random, count: Any) -> dict[str, Any]:
     }
     _maybe(rng, 0.9, partition, "size", rng.choice([1, 8, 16, 32, 64, 100, 128, 256]))
     _maybe(rng, 0.7, partition, "descriptor_bytes", rng.choice([8, 13, 16, 20]))
+    _maybe(rng, 0.4, partition, "lists", rng.choice([2, 3, 5, 8, 32]))
     return partition
 
 

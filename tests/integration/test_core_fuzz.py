@@ -97,6 +97,7 @@ VALUES = {
     "partition.size": {512, "some"},
     "partition.count": {"grow", "some"},
     "partition.descriptor_bytes": {32, "some"},
+    "partition.lists": {1, "some"},
     "partition.order": {"address", "lifo", "size"},
     "partition.fit": {"first", "best"},
     "partition.coalesce": {"immediate", "never"},

@@ -92,6 +92,40 @@ def test_orders_and_fits_of_free_groups(script: Path, tmp_path: Path) -> None:
         play(script, tmp_path, partitions(order=order, fit=fits), table, room=2000)
 
 
+LISTED = """
+    malloc a 192    |0:192:a|
+    malloc b 1      |0:192:a|192:64:b|
+    malloc c 64     |0:192:a|192:64:b|256:64:c|
+    malloc d 1      |0:192:a|192:64:b|256:64:c|320:64:d|
+    malloc e 256    |0:192:a|192:64:b|256:64:c|320:64:d|384:256:e|
+    malloc f 1      |0:192:a|192:64:b|256:64:c|320:64:d|384:256:e|640:64:f|
+    free e          |0:192:a|192:64:b|256:64:c|320:64:d|384:256:.|640:64:f|
+    free a          |0:192:.|192:64:b|256:64:c|320:64:d|384:256:.|640:64:f|
+    free c          |0:192:.|192:64:b|256:64:.|320:64:d|384:256:.|640:64:f|
+    malloc g 64     |0:192:.|192:64:b|256:64:g|320:64:d|384:256:.|640:64:f|
+"""
+"""Holes of 4, 3 and 1 partitions, freed in this order; g takes the one that fits, in every order of lists by number."""
+
+
+def test_lists_of_groups_by_their_partitions(script: Path, tmp_path: Path) -> None:
+    """With two lists those of 3 and 4 partitions share the last: its order and fit say which h gets. With four each
+    has its own, and what is left of a group moves to the list of its number."""
+    first = "|0:128:h|128:64:.|192:64:b|256:64:g|320:64:d|384:256:.|640:64:f|"
+    second = "|0:192:.|192:64:b|256:64:g|320:64:d|384:128:h|512:128:.|640:64:f|"
+    left = "|0:128:h|128:64:i|192:64:b|256:64:g|320:64:d|384:256:.|640:64:f|"
+    merged = "|0:320:.|320:64:d|384:256:.|640:64:f|"
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"lists": 2}, f"malloc h 128 {first}"),
+        ({"lists": 2, "order": "lifo"}, f"malloc h 128 {first}"),
+        ({"lists": 2, "order": "size"}, f"malloc h 128 {first}"),
+        ({"lists": 2}, f"malloc h 193 {second.replace('384:128:h|512:128:.', '384:256:h')}"),
+        ({"lists": 4, "order": "lifo"}, f"malloc h 128 {first}\n malloc i 1 {left}"),
+        ({"lists": 4}, f"free g {'|0:192:.|192:64:b|256:64:.|320:64:d|384:256:.|640:64:f|'}\n free b {merged}"),
+    ]
+    for keys, rest in cases:
+        play(script, tmp_path, partitions(**keys), LISTED + f"    {rest}\n", room=2000)
+
+
 def test_groups_that_never_merge(script: Path, tmp_path: Path) -> None:
     table = """
         malloc a 128    |0:128:a|

@@ -333,6 +333,7 @@ GENERAL = {"kind": "general"}
             [PARTITION, GENERAL],
             "pool 1 (partition): shares the rest of the arena and must be the last pool; move it there",
         ),
+        ([{**PARTITION, "lists": 33}], '"lists": 33 is not valid; valid: a whole number from 1 to 32'),
         ([{**PARTITION, "count": 0}], '"count": 0 is not valid; valid: grow, a whole number from 1'),
         (
             [{**PARTITION, "count": 2, "min_size": 1025}, GENERAL],
@@ -415,6 +416,7 @@ def test_narrow_links_number_fewer_partitions() -> None:
         ({**PARTITION, "size": 509}, PARTITION),
         ({**PARTITION, "order": "size", "fit": "best"}, {**PARTITION, "order": "size"}),
         ({**PARTITION, "count": 4, "max_size": 2048}, {**PARTITION, "count": 4}),
+        ({**PARTITION, "count": 4, "lists": 32}, {**PARTITION, "count": 4, "lists": 4}),
         ({**COMPACT, "handle_bytes": 4}, COMPACT),
         ({**COMPACT, "header": 0, "handle_bytes": 12}, {**COMPACT, "header": 0}),
         ({**COMPACT, "max_size": 300_000}, COMPACT),
@@ -435,6 +437,8 @@ def test_recipes_of_these_pools_that_differ_are_distinct() -> None:
         {"descriptor_bytes": 16},
         {"order": "lifo"},
         {"fit": "best"},
+        {"lists": 2},
+        {"lists": 3},
     ]
     groups.append({"coalesce": "never"})
     objects: list[dict[str, Any]] = [{}, {"when": "eager"}, {"handles": "arena"}, {"handle_bytes": 8}, {"header": 0}]

@@ -328,6 +328,11 @@ def test_no_request_is_taken_whose_block_is_beyond_reach() -> None:
             {"head_at": 12, "top_at": 16, "high_at": 8, "limit_at": 4, "end_at": 20, "start": 24},
         ),
         (
+            {"kind": "partition", "lists": 3},  # three heads, and the bitmap
+            {},
+            {"head_at": 12, "bitmap_at": 24, "top_at": 28, "lists": 3, "end_at": 32, "start": 36},
+        ),
+        (
             {"kind": "partition", "size": 64, "count": 4, "descriptor_bytes": 17},
             {"align": 8},
             {"head_at": 12, "top_at": 16, "high_at": 20, "end_at": 0, "descriptors": 24, "start": 96, "end": 352},

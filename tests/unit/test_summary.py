@@ -33,6 +33,7 @@ GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
         (Buddy(), "buddy from 16 B"),
         (Buddy(min_block=32, max_block=512, header=2, region=4096), "buddy from 32 B to 512 B, header 2, region 4096"),
         (Partition(), "partitions of 512 B address/first-fit, growing"),
+        (Partition(lists=9), "partitions of 512 B address/first-fit, growing, 9 lists"),
         (
             Partition(size=128, count=9, order="lifo", fit="best", descriptor_bytes=16, coalesce="never", min_size=65),
             "partitions of 128 B lifo/best-fit, count 9, descriptors of 16 B, coalesce never from 65 B",

@@ -116,6 +116,8 @@ def _canonical_buddy(pool: Buddy, geometry: Geometry) -> Buddy:
 @lru_cache(maxsize=65536)
 def _canonical_partition(pool: Partition, geometry: Geometry) -> Partition:
     changes: dict[str, Any] = {"size": round_up(pool.size, geometry.align)}
+    if pool.count != "grow":
+        changes["lists"] = min(pool.lists, pool.count)
     if pool.order == "size":  # the first group that is large enough is the smallest
         changes["fit"] = "first"
     return pool.model_copy(update=_request_range(pool, geometry.largest_served(pool)) | changes)

@@ -25,6 +25,9 @@ MAX_BINS = 1024
 MAX_CLOSE_BINS = 30
 """The core sees them in one 32-bit window of the bitmap, behind the exact bin itself."""
 
+MAX_GROUP_LISTS = 32
+"""The bitmap of the lists of free groups is one word."""
+
 DESCRIPTOR_FIELDS = 4
 """Numbers in the descriptor of a group of partitions: how many, where it starts, and two links."""
 
@@ -223,6 +226,12 @@ class Partition(_Pool):
     size: int = Field(default=512, ge=1, le=2**20, description="bytes of a partition")
     count: Literal["grow"] | Size = Field(default="grow", description='number of partitions, or "grow"')
     descriptor_bytes: int = Field(default=32, ge=4, le=256, description="bytes of a partition's descriptor")
+    lists: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_GROUP_LISTS,
+        description="lists of free groups, one a number of partitions; the last holds all larger ones",
+    )
     order: Literal["address", "lifo", "size"] = Field(default="address", description="order of the free groups")
     fit: Literal["first", "best"] = Field(default="first", description="which free group is taken")
     coalesce: Literal["immediate", "never"] = Field(default="immediate", description="when free groups merge")

@@ -83,6 +83,7 @@ def _partition_summary(pool: Partition) -> str:
     words = [f"partitions of {pool.size} B"]
     words += ["growing" if pool.count == "grow" else f"count {pool.count}"]
     words[0] += f" {pool.order}/{pool.fit}-fit"
+    words += [f"{pool.lists} lists"] if pool.lists > 1 else []
     words += [f"descriptors of {pool.descriptor_bytes} B"] if pool.descriptor_bytes != 32 else []
     words += [f"coalesce {pool.coalesce}"] if pool.coalesce != "immediate" else []
     return ", ".join(words) + _range_summary(pool)
