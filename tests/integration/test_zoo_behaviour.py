@@ -515,19 +515,21 @@ TABLES: dict[str, tuple[int, str]] = {
         free d          |0:72:g|72:1520:f|1592:148:.|1740:72:e|
         malloc h 146    |0:72:g|72:1520:f|1592:148:.|1740:72:e|1812:152:h|
     """),
-    # 8 and 11 bytes share blocks of 16; d ends at the top, which takes it back
+    # blocks of 12, 16 and 24, each with a list; d ends at the top, which takes it back, and so does h with g
     "url-proposed": (400, """
-        malloc a 8      |0:16:a|
-        malloc b 20     |0:16:a|16:24:b|
-        malloc c 11     |0:16:a|16:24:b|40:16:c|
-        malloc d 30     |0:16:a|16:24:b|40:16:c|56:36:d|
-        free a          |0:16:~|16:24:b|40:16:c|56:36:d|
-        free b          |0:16:~|16:24:~|40:16:c|56:36:d|
-        free d          |0:16:~|16:24:~|40:16:c|
-        malloc e 11     |0:16:e|16:24:~|40:16:c|
-        malloc f 20     |0:16:e|16:24:f|40:16:c|
-        malloc g 34     |0:16:e|16:24:f|40:16:c|56:40:g|
-        malloc h 30     |0:16:e|16:24:f|40:16:c|56:40:g|96:36:h|
+        malloc a 8      |0:12:a|
+        malloc b 20     |0:12:a|12:24:b|
+        malloc c 11     |0:12:a|12:24:b|36:16:c|
+        malloc d 30     |0:12:a|12:24:b|36:16:c|52:36:d|
+        free a          |0:12:~|12:24:b|36:16:c|52:36:d|
+        free b          |0:12:~|12:24:~|36:16:c|52:36:d|
+        free d          |0:12:~|12:24:~|36:16:c|
+        malloc e 11     |0:12:~|12:24:~|36:16:c|52:16:e|
+        malloc f 20     |0:12:~|12:24:f|36:16:c|52:16:e|
+        malloc g 34     |0:12:~|12:24:f|36:16:c|52:16:e|68:40:g|
+        malloc h 30     |0:12:~|12:24:f|36:16:c|52:16:e|68:40:g|108:36:h|
+        free g          |0:12:~|12:24:f|36:16:c|52:16:e|68:40:.|108:36:h|
+        free h          |0:12:~|12:24:f|36:16:c|52:16:e|
     """),
     # classes from the upper end, 8 bytes in front, each class searched from its first block; 1600 bytes go below
     "wifi-special-pools": (8000, """

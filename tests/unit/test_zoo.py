@@ -127,7 +127,7 @@ def test_modem_allocators_differ_in_fit_and_tags_only() -> None:
     [
         ("drr-proposed", (16, 1476), (16, 1476)),
         ("easyport-proposed", (66, 1514), (68, 1516)),  # payloads of whole words
-        ("url-proposed", (8, 11, 20), (12, 20)),  # 8 and 11 bytes both get the smallest block
+        ("url-proposed", (8, 11, 20), (8, 12, 20)),
     ],
 )
 def test_network_allocators_have_the_papers_freelists(

@@ -104,6 +104,23 @@ class Session:
             code |= {other: workshop.code_bytes(other) for other in sizes_at[1:]}
             return [self._measure(resolved, image, code, trace) for trace in traces]
 
+    def instructions(self, heap: Heap | Recipe, traces: Sequence[Trace]) -> list[int | None]:
+        """Instructions of all calls of each trace, None where one was refused; nothing else is counted, which is fast.
+
+        Raises HeapwrightError as `measure`.
+        """
+        resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
+        with Workshop(resolved, find_compiler(self.cpu, self.compiler)) as workshop:
+            image = workshop.image(self.level)
+            return [self._instructions(resolved, image, trace) for trace in traces]
+
+    def _instructions(self, heap: Heap, image: Image, trace: Trace) -> int | None:
+        arena = self.arena or _arena_bytes(heap, trace, self.cpu)
+        given = Input.of(trace, self.cpu, arena, reference_bytes=heap.reference_bytes)
+        run = _run(find_backend(self.cpu, self.backend), image, given, heap, memory=False)
+        counted = run.counts["instructions"]
+        return None if counted is None or run.refused.any() else int(counted.sum())
+
     def _measure(self, heap: Heap, image: Image, code: dict[str, Any], trace: Trace) -> dict[str, Any]:
         backend = find_backend(self.cpu, self.backend)
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
@@ -189,8 +206,10 @@ def _version(backend: str, target: Cpu) -> str:
     return unicorn_backend.version() if backend == "unicorn" else qemu_backend.version(target.qemu[0])
 
 
-def _run(backend: str, image: Image, given: Input, heap: Heap) -> Run:
-    run = unicorn_backend.run(image, given) if backend == "unicorn" else qemu_backend.run(image, given)
+def _run(backend: str, image: Image, given: Input, heap: Heap, *, memory: bool = True) -> Run:
+    """Replay on the emulator; `memory` says whether loads, stores and stack are counted, where that can be."""
+    unicorn = backend == "unicorn"
+    run = unicorn_backend.run(image, given, memory=memory) if unicorn else qemu_backend.run(image, given)
     if not run.started:
         raise HeapwrightError(
             f"{heap.name}: an arena of {given.layout.arena_bytes:,} bytes cannot hold its control data"

@@ -39,12 +39,12 @@ def version() -> str:
     return f"unicorn {installed('unicorn')}"
 
 
-def run(image: Image, given: Input) -> Run:
-    """Replay on the emulated core.
+def run(image: Image, given: Input, *, memory: bool = True) -> Run:
+    """Replay on the emulated core; without `memory` loads, stores and stack are not counted, which is much faster.
 
     Raises HeapwrightError where Unicorn fails its self-test or the image does not reach its end.
     """
-    machine = _Machine(image, given)
+    machine = _Machine(image, given, memory)
     machine.emulate()
     found = machine.results()
     check_stubs(found, image.compiler.cpu, version(), REMEDY)
@@ -54,7 +54,7 @@ def run(image: Image, given: Input) -> Run:
 class _Machine:
     """One emulated core with an image, a trace, and the counter that its hooks fill."""
 
-    def __init__(self, image: Image, given: Input) -> None:
+    def __init__(self, image: Image, given: Input, memory: bool) -> None:
         self.image, self.given, self.cpu = image, given, image.compiler.cpu
         self.unicorn = importlib.import_module("unicorn")
         self.core = self._open()
@@ -67,6 +67,7 @@ class _Machine:
             self._code[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         self._blocks = np.zeros((len(self._code) // 2 + 1, 5), np.uint32)
         self.counter = self._counter()
+        self.memory = memory
         self._hook()
 
     def _open(self) -> Any:
@@ -117,7 +118,8 @@ class _Machine:
         library = _library(self.unicorn)
         handle = self.core._uch
         user = ctypes.c_void_p(int(ffi.cast("uintptr_t", self.counter)))
-        for kind, function in ((_HOOK_BLOCK, "hw_counter_block"), (_HOOK_MEMORY, "hw_counter_access")):
+        hooks = {_HOOK_BLOCK: "hw_counter_block"} | ({_HOOK_MEMORY: "hw_counter_access"} if self.memory else {})
+        for kind, function in hooks.items():
             address = ctypes.c_void_p(int(ffi.cast("uintptr_t", ffi.addressof(lib, function))))
             hook = ctypes.c_size_t()
             everywhere = ctypes.c_uint64(1), ctypes.c_uint64(0)
@@ -164,6 +166,8 @@ class _Machine:
         counts: dict[str, NDArray[np.int64] | None] = {key: rows[STUBS:, i] for i, key in enumerate(COUNTS)}
         lowest = rows[STUBS:, 5]
         counts["stack_bytes"] = np.where(lowest == 0xFFFFFFFF, 0, stack_pointer - lowest)
+        if not self.memory:
+            counts |= dict.fromkeys(("loads", "stores", "arena_loads", "arena_stores", "stack_bytes"))
         if self.cpu.timing in ("HW_RISCV", "HW_THUMB_UNTIMED"):
             counts |= dict.fromkeys(("cycles_minimum", "cycles_nominal", "cycles_maximum"))
         arena = np.frombuffer(self.core.mem_read(layout.arena, self.given.arena_used), np.uint8)
