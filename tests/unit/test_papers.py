@@ -74,7 +74,7 @@ def test_the_first_page_lists_every_statement_in_order_and_counts_each_once(tmp_
     text = write_summary(tmp_path, ("p", "q"))[0].read_text()
     assert "| [p](p.md) | Title | 1 | 0 | 1 | 0 | 1 | 0 |\n| all |  | 1 | 0 | 1 | 0 | 1 | 0 |" in text
     assert text.split("### A document\n\n")[1].splitlines()[2:] == [
-        "| abstract | it is many | 8 | as above | does not hold | not explained: nothing found | [p](p.md) |",
+        "| abstract | it is many | 8 | see 2 | does not hold | not explained: nothing found | [p](p.md) |",
         "| 1 | it is one | 1 | 1 | holds |  | [p](p.md) |",
         "| 2 | it is many | 8 | 7.5 | does not hold | not explained: nothing found | [p](p.md) |",
         "| 3 | on a Pentium |  | a Cortex-M3 | set-up |  | [p](p.md) |",

@@ -40,7 +40,9 @@ def reproduce(
     pages: list[str] = []
     claims: list[dict[str, Any]] = []
     with making(output):
-        for name in PAGES if what == "all" else (what,):
+        names = PAGES if what == "all" else (what,)
+        for number, name in enumerate(names, 1):
+            progress(f"page {number} of {len(names)}, {name}")
             page = importlib.import_module(f"heapwright.papers.{name}").page(packets, progress)
             pages += [str(path) for path in page.write(output)]
             claims += [asdict(claim) for claim in page.claims]

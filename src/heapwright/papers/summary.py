@@ -12,7 +12,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.files.writing import filling
 from heapwright.papers.documents import Statement, documents
 from heapwright.papers.page import html_of, table_of
-from heapwright.papers.verdicts import DECIDED, Kind
+from heapwright.papers.verdicts import Kind
 
 _TITLE = "The source papers, beside Heapwright"
 _INTRODUCTION = """\
@@ -41,13 +41,14 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     parts = [f"# {_TITLE}", _INTRODUCTION, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
     parts += ["## Every statement", _ORDER]
     for document in documents():
-        rows = [row for statement in document.statements for row in _rows(statement, by_id, found)]
+        where = {statement.id: statement.where for statement in document.statements}
+        rows = [row for statement in document.statements for row in _rows(statement, where, by_id, found)]
         if rows:
             header = ("where", "the paper says", "the paper", "here", "verdict", "because", "page")
             parts += [f"### {document.citation}", table_of(header, rows, words=7)]
     markdown = "\n\n".join(parts) + "\n"
     with filling(folder) as put:
-        return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown))]
+        return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown.replace(".md)", ".html)")))]
 
 
 _COUNTED = tuple(kind.value for kind in Kind)
@@ -58,19 +59,23 @@ def _counted(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(str(count[kind]) for kind in _COUNTED)
 
 
-def _rows(statement: Statement, by_id: Mapping[str, Sequence[Finding]], found: Mapping[str, Any]) -> list[list[str]]:
+def _rows(
+    statement: Statement, where: Mapping[str, str], by_id: Mapping[str, Sequence[Finding]], found: Mapping[str, Any]
+) -> list[list[str]]:
     """A row for each verdict on the statement; those of the statement it repeats, where it repeats one."""
     findings = by_id.get(statement.same_as or statement.id, ())
+    first = where.get(statement.same_as, "")
     link = f"[{statement.page}]({statement.page}.md)" if statement.page in found else statement.page
     told = [statement.where, statement.says, statement.value]
     if not findings:
         return [[*told, "", "", f"`heapwright reproduce {statement.page}` answers it", link]]
-    return [[*told, *_verdict(finding, repeated=bool(statement.same_as)), link] for finding in findings]
+    return [[*told, *_verdict(finding, first), link] for finding in findings]
 
 
-def _verdict(finding: Finding, repeated: bool) -> tuple[str, str, str]:
+def _verdict(finding: Finding, first: str) -> tuple[str, str, str]:
+    """What was found, or where it stands already; the verdict; its cause."""
     on = f"{finding['on']}: " if finding["on"] else ""
-    here = "as above" if repeated and finding["verdict"] in {kind.value for kind in DECIDED} else finding["our_value"]
+    here = f"see {first}" if first else finding["our_value"]
     return on + here, finding["verdict"], ": ".join(word for word in (finding["cause"], finding["why"]) if word)
 
 
