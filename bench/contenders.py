@@ -1,26 +1,66 @@
-"""What the benchmark compares: allocators of the system, recipes of the zoo, and the pick of an exploration."""
+"""What the benchmark compares: the best allocators there are, recipes as generated code, and a heap that does nothing.
+
+All of them are timed by one driver, which calls each through one function of its own.
+"""
 
 from __future__ import annotations
 
-import ctypes.util
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import originals
+
 import heapwright as hw
+from heapwright import heaps
+from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.foreign.heap import ForeignHeap
 from heapwright.host.timing import Bench, Program
 from heapwright.traces.trace import Trace
 
-PRELOADED = {"mimalloc": "mimalloc", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal"}
-"""Allocators that replace the C library's when preloaded, and the library each is in."""
+EMPTY = "empty"
+"""A heap that returns one address and frees nothing: what it takes is the replay loop's."""
 
-ZOO = ("victim-bins", "exact-bins", "drr-proposed", "tlsf")
+LIBRARIES = ("glibc", "mimalloc", "jemalloc", "tcmalloc")
+ORIGINALS: dict[str, Callable[[], Path]] = {
+    "dlmalloc": originals.dlmalloc,
+    "o1heap": originals.o1heap,
+    "freertos-heap4": originals.freertos,
+}
+"""Allocators as their authors released them, and what fetches their sources."""
+GRANULARITY = {"malloc_getpagesize": "((size_t)4096U)", "DEFAULT_GRANULARITY": "((size_t)65536U)"}
+"""For time, dlmalloc takes memory as it does on a host; the adapter's pages of 64 bytes would ask for it more often."""
+
+ZOO = ("victim-bins", "exact-bins", "drr-proposed", "tlsf", "half-fit")
 WITH_QUICK_LISTS = ("exact-bins", "tlsf")
 QUICK_LISTS = 3
-RUN_TIME = " (run time)"
-"""What the name of a recipe ends in when the core reads its policy at run time."""
+
+_ADAPTER = """\
+style = "arena"
+sources = ["timed_heap.c"]
+align = {align}
+init = "heap = timed_init(memory, bytes)"
+malloc = "timed_malloc(heap, size)"
+free = "timed_free(heap, pointer)"
+realloc = "timed_realloc(heap, pointer, size)"
+aligned_alloc = "timed_aligned_alloc(heap, align, size)"
+defines = {{ TIMED_HEAP_ALIGN_UNCHECKED = 1 }}
+"""
+_EMPTY = """\
+#include <stddef.h>
+static void *empty_init(void *memory) { return memory; }
+static void *empty_malloc(void *heap, size_t size) { (void)size; return heap; }
+static void empty_free(void *pointer) { (void)pointer; }
+"""
+_EMPTY_ADAPTER = """\
+style = "arena"
+sources = ["empty.c"]
+init = "heap = empty_init(memory)"
+malloc = "empty_malloc(heap, size)"
+free = "empty_free(pointer)"
+"""
 
 
 def with_lists(name: str) -> str:
@@ -34,19 +74,93 @@ FOLDED_AND_RUN_TIME = [name for zoo_name in WITH_QUICK_LISTS for name in (zoo_na
 
 @dataclass(frozen=True)
 class Contender:
-    """A heap to be timed: a library (preloaded; None is the C library's own), or a recipe in one of two builds."""
+    """A heap to be timed: built for 64 bits, as the driver calls it; `recipe` is there where it is generated code.
+
+    `compact` is the same allocator as its smallest arena is told, where that is another heap.
+    """
 
     name: str
+    heap: ForeignHeap
     recipe: hw.api.Recipe | None = None
-    library: str | None = None
-    run_time: bool = False
+    compact: ForeignHeap | None = None
 
-    def program(self, bench: Bench, *defines: str) -> Program:
-        if self.recipe is None:
-            return bench.library(self.library, *defines)
-        if self.run_time:
-            return bench.with_policy(self.recipe, *defines)
-        return bench.generated(self.recipe, *defines)
+    def programs(self, bench: Bench, trace: Trace) -> tuple[Program, Program] | None:
+        """Its program with the payload untouched, and written once; None where it cannot serve the trace."""
+        try:
+            program = self._program(bench, trace)
+        except ForeignHeapError:
+            return None
+        return program, replace(program, arguments=(*program.arguments, "written"))
+
+    def _program(self, bench: Bench, trace: Trace) -> Program:
+        if self.name == EMPTY:  # it serves nothing, so no replay may check it
+            largest = int(trace.size.max(initial=0)) + 4096
+            return Program(self.heap.program(largest), (str(largest),))
+        return self.heap.timed_program(bench, trace)
+
+    def smallest_arena(self, trace: Trace) -> int | None:
+        """Bytes of the smallest arena for 32-bit pointers that serves the trace; None where that means nothing."""
+        if self.recipe is not None:
+            return hw.fit(trace, self.recipe).smallest_arena_bytes
+        return None if self.compact is None else self.compact.fit(trace)
+
+
+def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
+    """Everybody else's allocators, and why some are not there; `others` are names as `heapwright replay` takes them."""
+    found, missing = [], []
+    for name in LIBRARIES:
+        try:
+            heap = _foreign(f"lib:{name}", 64)
+            heap.program()
+            found.append(Contender(name, heap))
+        except HeapwrightError as error:
+            missing.append(str(error))
+    for name, sources in ORIGINALS.items():
+        try:
+            place = f"{name}={sources()}"
+        except originals.MissingError as error:
+            missing.append(str(error))
+            continue
+        heap = _foreign(place, 64)
+        if name == "dlmalloc":
+            heap.adapter = heap.adapter.model_copy(update={"defines": {**heap.adapter.defines, **GRANULARITY}})
+        found.append(Contender(name, heap, compact=_foreign(place, 32)))
+    for place in others:
+        name = place.partition("=")[0]
+        found.append(Contender(f"{name}, original" if name in ZOO else name, _foreign(place, 64)))
+    return found, missing
+
+
+def empty(folder: Path) -> Contender:
+    """The heap that does nothing, its source in `folder`."""
+    (folder / "empty.c").write_text(_EMPTY)
+    (folder / "empty.toml").write_text(_EMPTY_ADAPTER)
+    return Contender(EMPTY, _foreign(str(folder / "empty.toml"), 64))
+
+
+def generated(name: str, recipe: hw.api.Recipe, folder: Path) -> Contender:
+    """A recipe as generated code, written into a folder of its own under `folder`."""
+    place = folder / recipe.hash
+    if not place.exists():
+        hw.generate(recipe, place, prefix="timed")
+        (place / "timed.toml").write_text(_ADAPTER.format(align=recipe.align))
+    return Contender(name, _foreign(str(place / "timed.toml"), 64), recipe)
+
+
+def recipes(trace: Trace, pick: Pick) -> Iterator[tuple[str, hw.api.Recipe]]:
+    """The recipes that are measured, by name; some depend on the trace's sizes."""
+    yield "broker pick", pick.recipe
+    for name in ZOO:
+        yield name, hw.zoo(name)
+    for name in WITH_QUICK_LISTS:
+        yield with_lists(name), with_quick_lists(hw.zoo(name), trace)
+
+
+def _foreign(name: str, word_size: int) -> ForeignHeap:
+    heap = heaps.resolve(name, word_size)  # type: ignore[arg-type]
+    if not isinstance(heap, ForeignHeap):
+        raise HeapwrightError(f"{name}: is a recipe; the benchmark takes ADAPTER=PATH of somebody else's allocator")
+    return heap
 
 
 @dataclass(frozen=True)
@@ -71,28 +185,6 @@ def explored_pick(trace: Trace, limit: int | None) -> Pick:
         seconds = time.perf_counter() - start
         pick = study.pick("balanced")
         return Pick(pick.id, pick.recipe, trace.name, study.ranked, seconds)
-
-
-def libraries() -> tuple[list[Contender], list[str]]:
-    """The system's allocators, and the names of those that are not installed."""
-    found = {name: ctypes.util.find_library(library) for name, library in PRELOADED.items()}
-    installed = [Contender(name, library=library) for name, library in found.items() if library]
-    return [Contender("glibc"), *installed], [name for name, library in found.items() if not library]
-
-
-def recipes(trace: Trace, pick: Pick) -> Iterator[Contender]:
-    """Recipes as generated code; some depend on the trace's sizes."""
-    yield Contender("broker pick", pick.recipe)
-    for name in ZOO:
-        yield Contender(name, hw.zoo(name))
-    for name in WITH_QUICK_LISTS:
-        yield Contender(with_lists(name), with_quick_lists(hw.zoo(name), trace))
-
-
-def at_run_time(contenders: list[Contender]) -> list[Contender]:
-    """The recipes that are also measured with their policy at run time, in that build."""
-    named = {one.name: one.recipe for one in contenders}
-    return [Contender(name + RUN_TIME, named[name], run_time=True) for name in FOLDED_AND_RUN_TIME]
 
 
 def with_quick_lists(recipe: hw.api.Recipe, trace: Trace) -> hw.api.Recipe:

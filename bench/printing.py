@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from contenders import RUN_TIME
-from results import REFERENCES, SETS, Aim, Measured, arena_ratio, by_set, ratios
+from results import SETS, Aim, Measured, arena_ratio, by_set, ratios
 
 from heapwright.cli.tables import print_table
 
@@ -18,11 +17,13 @@ def print_results(about: dict[str, Any], measured: Sequence[Measured], aims: Seq
     """Print what was measured on what, trace by trace, then the ratios and the aims."""
     _about(about)
     _times("CPU time of a call in ns, payload untouched", [(one.trace, one.ns) for one in measured])
-    _times("CPU time of a call in ns, payload written once", [(one.trace, one.ns_touched) for one in measured])
+    _times("CPU time of a call in ns, payload written once", [(one.trace, one.ns_written) for one in measured])
     _arenas(measured)
     means = ratios(measured)
-    _ratios("Time over that of the reference, payload untouched", means["time"], measured)
-    _ratios("Time over that of the reference, payload written once", means["time_touched"], measured)
+    for key in _sets(measured):
+        _ratios(f"Time over that of the reference, {key} traces, payload untouched", means["time"], key)
+    _ratios("The same over all traces without the replay loop", means["time_without_loop"], "all")
+    _ratios("The same over all traces, payload written once", means["time_written"], "all")
     _folded(means["folded_over_run_time"], measured)
     _aims(aims)
 
@@ -35,15 +36,16 @@ def _about(about: dict[str, Any]) -> None:
         "exploration": f"{exploration['recipes_per_second']:,.0f} recipes a second: {exploration['recipes']:,} on "
         f"{exploration['trace']} in {exploration['seconds']:.1f} s",
         "broker pick": f"the balanced one of these, {pick['id']}: {pick['recipe']}",
-        "left out": ", ".join(f"{name} (not installed)" for name in about["missing"]) or "nothing",
+        "left out": "; ".join(about["missing"]) or "nothing",
     }
     for name, value in lines.items():
         click.echo(f"{name:12} {value}")
 
 
 def _times(title: str, times: Sequence[tuple[str, dict[str, float]]]) -> None:
-    names = [name for name in times[0][1] if not name.endswith(RUN_TIME)]
-    _show(title, ["trace", *names], [[trace, *(f"{ns[name]:.1f}" for name in names)] for trace, ns in times])
+    names = list(dict.fromkeys(name for _, ns in times for name in ns))
+    rows = [[trace, *(f"{ns[name]:.1f}" if name in ns else "-" for name in names)] for trace, ns in times]
+    _show(title, ["trace", *names], rows)
 
 
 def _arenas(measured: Sequence[Measured]) -> None:
@@ -52,14 +54,20 @@ def _arenas(measured: Sequence[Measured]) -> None:
         [one.trace, f"{one.peak_live_bytes:,}", *(_ratio(arena_ratio(name)(one)) for name in names)] for one in measured
     ]
     means = [_ratio(by_set(measured, arena_ratio(name))["all"]) for name in names]
-    headings = ["trace", "peak live, B", *names]
-    _show("Smallest arena over the peak of live bytes", headings, rows, ["geometric mean", "", *means])
+    beside = [_ratio(by_set(measured, arena_ratio(name, "dlmalloc"))["all"]) for name in names]
+    most = [_ratio(_most([arena_ratio(name, "dlmalloc")(one) for one in measured])) for name in names]
+    foot = [["geometric mean", "", *means], ["over dlmalloc's", "", *beside], ["the same, at most", "", *most]]
+    _show("Smallest arena over the peak of live bytes", ["trace", "peak live, B", *names], rows, foot)
 
 
-def _ratios(title: str, means: dict[str, dict[str, dict[str, float | None]]], measured: Sequence[Measured]) -> None:
-    sets = _sets(measured)
-    rows = [[name, *(_ratio(over[other][key]) for other in REFERENCES for key in sets)] for name, over in means.items()]
-    _show(f"{title}, geometric means", ["heap", *(f"/ {other}\n{key}" for other in REFERENCES for key in sets)], rows)
+def _most(ratios: Sequence[float | None]) -> float | None:
+    return max((ratio for ratio in ratios if ratio is not None), default=None)
+
+
+def _ratios(title: str, means: dict[str, dict[str, dict[str, float | None]]], key: str) -> None:
+    references = list(next(iter(means.values())))
+    rows = [[name, *(_ratio(over[other][key]) for other in references)] for name, over in means.items()]
+    _show(f"{title}, geometric means", ["heap", *(f"/ {other}" for other in references)], rows)
 
 
 def _folded(means: dict[str, dict[str, float | None]], measured: Sequence[Measured]) -> None:
@@ -77,13 +85,14 @@ def _aims(aims: Sequence[Aim]) -> None:
 
 
 def _sets(measured: Sequence[Measured]) -> list[str]:
-    """The sets that have traces."""
-    return [key for key in SETS if key == "all" or any(one.set == key for one in measured)]
+    """The sets that have traces, and all where that says more."""
+    found = [key for key in SETS if any(one.set == key for one in measured)]
+    return [*found, "all"] if len(found) > 1 else found
 
 
-def _show(title: str, headings: list[str], rows: list[list[str]], foot: list[str] | None = None) -> None:
+def _show(title: str, headings: list[str], rows: list[list[str]], foot: list[list[str]] | None = None) -> None:
     click.echo()
-    print_table(title, headings, [rows, [foot] if foot else []], left=(headings[0], "verdict", "remark"))
+    print_table(title, headings, [rows, foot or []], left=(headings[0], "verdict", "remark"))
 
 
 def _ratio(value: float | None) -> str:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import geometric_mean
 from typing import Any
 
-from contenders import FOLDED_AND_RUN_TIME, RUN_TIME, with_lists
+from contenders import EMPTY, FOLDED_AND_RUN_TIME, with_lists
 
 SETS = ("synthetic", "real", "all")
 
-REFERENCES = ("glibc", "tlsf")
-"""What times are compared with."""
+REFERENCES = ("dlmalloc", "o1heap", "freertos-heap4", "tlsf, original", "tlsf", "glibc", "mimalloc")
+"""What times are compared with, where they are there."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One trace: its smallest arenas, and the CPU nanoseconds a call with the payload untouched and touched."""
+    """One trace: its smallest arenas, and CPU nanoseconds a call by heap; a heap that cannot serve it is not there.
+
+    Attributes:
+        ns: the payload untouched.
+        ns_written: the payload written once.
+        ns_folded, ns_run_time: FOLDED_AND_RUN_TIME by the direct driver, as generated code and with the policy read at
+            run time.
+    """
 
     trace: str
     set: str
@@ -25,7 +33,9 @@ class Measured:
     peak_live_bytes: int
     arena_bytes: dict[str, int | None]
     ns: dict[str, float]
-    ns_touched: dict[str, float]
+    ns_written: dict[str, float]
+    ns_folded: dict[str, float]
+    ns_run_time: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -44,22 +54,26 @@ Ratio = Callable[[Measured], float | None]
 BySet = dict[str, float | None]
 
 
-def time_ratio(name: str, other: str, touched: bool = False) -> Ratio:
-    """How many times as long one heap takes as another, on one trace."""
+def time_ratio(name: str, other: str, written: bool = False, loop: bool = True) -> Ratio:
+    """How many times as long one heap takes as another, on one trace; without `loop` less what an empty heap takes."""
 
     def ratio(one: Measured) -> float | None:
-        times = one.ns_touched if touched else one.ns
-        return times[name] / times[other] if name in times and other in times else None
+        times = one.ns_written if written else one.ns
+        if name not in times or other not in times:
+            return None
+        base = 0.0 if loop else times[EMPTY]
+        above, below = times[name] - base, times[other] - base
+        return above / below if above > 0 and below > 0 else None
 
     return ratio
 
 
-def arena_ratio(name: str) -> Ratio:
-    """Smallest arena over the peak of live bytes, on one trace; None for a library, or where no arena serves."""
+def arena_ratio(name: str, other: str | None = None) -> Ratio:
+    """Smallest arena over another heap's, or over the peak of live bytes, on one trace; None where one has none."""
 
     def ratio(one: Measured) -> float | None:
-        arena = one.arena_bytes.get(name)
-        return arena / one.peak_live_bytes if arena else None
+        arena, base = one.arena_bytes.get(name), one.arena_bytes.get(other) if other else one.peak_live_bytes
+        return arena / base if arena and base else None
 
     return ratio
 
@@ -76,7 +90,7 @@ def _mean(ratios: Iterable[float | None]) -> float | None:
 
 def folded_over_run_time(measured: Sequence[Measured]) -> dict[str, BySet]:
     """Time of the folded build over that of the build with the policy at run time, and the mean over the recipes."""
-    ratios = {name: time_ratio(name, name + RUN_TIME) for name in FOLDED_AND_RUN_TIME}
+    ratios = {name: partial(_folded_ratio, name) for name in FOLDED_AND_RUN_TIME}
 
     def over_all(one: Measured) -> float | None:
         return _mean(ratio(one) for ratio in ratios.values())
@@ -84,32 +98,41 @@ def folded_over_run_time(measured: Sequence[Measured]) -> dict[str, BySet]:
     return {name: by_set(measured, ratio) for name, ratio in (ratios | {"all four": over_all}).items()}
 
 
-def ratios(measured: Sequence[Measured]) -> dict[str, dict[str, Any]]:
-    """Geometric means by set: time against glibc and tlsf (payload untouched, touched), arenas, folded policies."""
-    names = [name for name in measured[0].ns if not name.endswith(RUN_TIME)]
+def _folded_ratio(name: str, one: Measured) -> float | None:
+    return one.ns_folded[name] / one.ns_run_time[name] if name in one.ns_folded else None
 
-    def times(touched: bool) -> dict[str, dict[str, BySet]]:
-        return {
-            name: {other: by_set(measured, time_ratio(name, other, touched)) for other in REFERENCES} for name in names
-        }
+
+def ratios(measured: Sequence[Measured]) -> dict[str, dict[str, Any]]:
+    """Geometric means by set: time over REFERENCES (payload untouched; written; without the loop), arenas, folding."""
+    names = [name for name in measured[0].ns if name != EMPTY]
+    arenas = list(measured[0].arena_bytes)
+
+    def times(**how: bool) -> dict[str, dict[str, BySet]]:
+        there = [other for other in REFERENCES if other in names]
+        return {name: {other: by_set(measured, time_ratio(name, other, **how)) for other in there} for name in names}
 
     return {
-        "time": times(touched=False),
-        "time_touched": times(touched=True),
-        "arena_over_live": {name: by_set(measured, arena_ratio(name)) for name in names},
+        "time": times(),
+        "time_written": times(written=True),
+        "time_without_loop": times(loop=False),
+        "arena_over_live": {name: by_set(measured, arena_ratio(name)) for name in arenas},
+        "arena_over_dlmalloc": {name: by_set(measured, arena_ratio(name, "dlmalloc")) for name in arenas},
         "folded_over_run_time": folded_over_run_time(measured),
     }
 
 
 def aims(measured: Sequence[Measured], code_bytes: int | None) -> list[Aim]:
-    """The project's aims beside what was measured: times are geometric means over all traces, payload untouched."""
+    """The project's aims beside what was measured: times are geometric means, payload untouched."""
 
-    def time(name: str, other: str) -> float | None:
-        return by_set(measured, time_ratio(name, other))["all"]
+    def time(name: str, other: str, of: str = "all") -> float | None:
+        return by_set(measured, time_ratio(name, other))[of]
 
     lists = with_lists("exact-bins")
     folded = folded_over_run_time(measured)["all four"]["all"]
     return [
+        _at_most("time, victim-bins / dlmalloc, real", 0.95, "x", time("victim-bins", "dlmalloc", "real")),
+        _at_most("time, victim-bins / dlmalloc, synthetic", 0.60, "x", time("victim-bins", "dlmalloc", "synthetic")),
+        _at_most("time, half-fit / o1heap", 1.00, "x", time("half-fit", "o1heap")),
         _at_most("time, victim-bins / glibc", 0.65, "x", time("victim-bins", "glibc")),
         _at_most("time, victim-bins / tlsf", 0.55, "x", time("victim-bins", "tlsf")),
         _arena_aim(measured),

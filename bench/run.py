@@ -1,4 +1,4 @@
-"""Speed and size side by side: generated heaps, the system's allocators, and the same core with its policy read at run
+"""Speed and size side by side: generated heaps, the best allocators there are, and the core with its policy read at run
 time, on the same traces in the same minutes. `make bench` runs it; bench/README.md says how to read what it prints.
 """
 
@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from code_size import malloc_and_free_bytes
-from contenders import Contender, Pick, at_run_time, explored_pick, libraries, recipes
+from contenders import FOLDED_AND_RUN_TIME, Contender, Pick, empty, explored_pick, generated, peers, recipes
 from printing import print_results
 from results import Measured, aims, ratios
 
@@ -23,6 +24,7 @@ import heapwright as hw
 from heapwright.cli.output import print_json
 from heapwright.host.timing import Bench
 from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 ROOT = Path(__file__).resolve().parent.parent
 PICKED_ON = ROOT / "examples" / "mosquitto_broker.parquet"
@@ -31,6 +33,8 @@ DEFAULT_TRACES = ROOT.parent / "shared" / "data"
 
 MOST_CALLS = 300_000
 """Longer traces are cut here, so that one trace does not take most of the time."""
+
+COLUMNS = ("ts_us", "tid", "op", "id", "size", "align")
 
 TARGET_TRACES = "m3_"
 """Begins the names of traces that were made for measuring on a target, not for host time."""
@@ -77,26 +81,41 @@ def cut(trace: Trace) -> Trace:
     """The first calls of a trace."""
     if len(trace) <= MOST_CALLS:
         return trace
-    columns = {key: getattr(trace, key)[:MOST_CALLS] for key in ("ts_us", "tid", "op", "id", "size", "align")}
+    columns = {key: getattr(trace, key)[:MOST_CALLS] for key in COLUMNS}
+    return Trace.from_columns(**columns, name=trace.name)
+
+
+def without_realloc(trace: Trace) -> Trace:
+    """The same with each realloc as a free and a malloc: not every allocator has one, and no two move as often."""
+    twice = trace.op == REALLOC
+    row = np.repeat(np.arange(len(trace)), np.where(twice, 2, 1))
+    second = np.diff(row, prepend=-1) == 0
+    columns = {key: getattr(trace, key)[row] for key in COLUMNS}
+    columns["op"] = np.where(twice[row], np.where(second, MALLOC, FREE), columns["op"]).astype(trace.op.dtype)
     return Trace.from_columns(**columns, name=trace.name)
 
 
 # ---- measuring -----------------------------------------------------------------------------------------------------
 
 
-def measure(bench: Bench, name: str, trace: Trace, heaps: Sequence[Contender], pick: Pick, effort: Effort) -> Measured:
+def measure(bench: Bench, name: str, trace: Trace, others: Sequence[Contender], pick: Pick, effort: Effort) -> Measured:
     """Smallest arenas and times of all heaps on one trace."""
-    generated = list(recipes(trace, pick))
-    at_rest = {one.name: one.program(bench) for one in (*heaps, *generated, *at_run_time(generated))}
-    touched = {one.name: one.program(bench, "-DTOUCH") for one in (*heaps, *generated)}
+    named, timed = dict(recipes(trace, pick)), without_realloc(trace)
+    heaps = [*others, *(generated(name, recipe, bench.folder) for name, recipe in named.items())]
+    built = {one.name: one.programs(bench, timed) for one in heaps}
+    served = {name: programs for name, programs in built.items() if programs}
+    rounds, passes = effort.rounds, effort.passes_on(timed)
+    policies = {name: (bench.generated(named[name]), bench.with_policy(named[name])) for name in FOLDED_AND_RUN_TIME}
     return Measured(
         trace=trace.name,
         set=name,
         events=len(trace),
         peak_live_bytes=trace.peak_live_bytes,
-        arena_bytes={one.name: hw.fit(trace, one.recipe).smallest_arena_bytes for one in generated if one.recipe},
-        ns=bench.measure(at_rest, trace, effort.rounds, effort.passes_on(trace)),
-        ns_touched=bench.measure(touched, trace, effort.rounds, effort.passes_on(trace)),
+        arena_bytes={one.name: one.smallest_arena(trace) for one in heaps if one.recipe or one.compact},
+        ns=bench.measure({name: programs[0] for name, programs in served.items()}, timed, rounds, passes),
+        ns_written=bench.measure({name: programs[1] for name, programs in served.items()}, timed, rounds, passes),
+        ns_folded=bench.measure({name: programs[0] for name, programs in policies.items()}, timed, rounds, passes),
+        ns_run_time=bench.measure({name: programs[1] for name, programs in policies.items()}, timed, rounds, passes),
     )
 
 
@@ -149,16 +168,24 @@ def about(bench: Bench, effort: Effort, pick: Pick, missing: list[str]) -> dict[
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Also the traces in DIR, DIR/heap and DIR/synthetic; default is ../shared/data, where that exists.",
 )
+@click.option(
+    "--heap",
+    "others",
+    metavar="ADAPTER=PATH",
+    multiple=True,
+    help="Another allocator whose sources you have, as tlsf=FOLDER. Repeat the flag for more.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
-def main(quick: bool, folder: Path | None, as_json: bool) -> None:
-    """Measure generated heaps beside the system's allocators and print times, smallest arenas, ratios and aims."""
+def main(quick: bool, folder: Path | None, others: tuple[str, ...], as_json: bool) -> None:
+    """Measure generated heaps beside other allocators and print times, smallest arenas, ratios and aims."""
     effort = QUICK if quick else FULL
     if folder is None and not quick and DEFAULT_TRACES.is_dir():
         folder = DEFAULT_TRACES
-    traces = [("real", Trace.read(PICKED_ON))] if quick and folder is None else read_traces(folder)
-    heaps, missing = libraries()
+    traces = [("real", cut(Trace.read(PICKED_ON)))] if quick and folder is None else read_traces(folder)
+    heaps, missing = peers(others)
     pick = explored_pick(Trace.read(PICKED_ON), effort.explored)
     with Bench() as bench:
+        heaps.append(empty(bench.folder))
         told = about(bench, effort, pick, missing)
         measured = []
         for name, trace in traces:

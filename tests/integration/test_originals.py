@@ -7,6 +7,7 @@ arena; `more` is what its smallest arena has more than the original's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -47,8 +48,14 @@ class Original(NamedTuple):
     most: int = 1 << 30
 
 
-def freertos() -> Path:
-    return originals.crate("freertos-next", "0.12.0", "FreeRTOS-Kernel/portable/MemMang")
+def fetched(sources: Callable[[], Path]) -> Path:
+    """Skip where they cannot be had, but fail in CI, which promises them; the public host promises binaries alone."""
+    try:
+        return sources()
+    except originals.MissingError as error:
+        if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
 
 
 def newlib(suite: str) -> Callable[[], Path]:
@@ -63,9 +70,9 @@ LWIP_LARGE = 64_000
 """MEM_SIZE from which on lwIP's indices take 4 bytes."""
 
 ORIGINALS = {
-    "freertos-heap2": Original("freertos-heap2", freertos, 24, 16),
-    "freertos-heap4": Original("freertos-heap4", freertos, 24, 16),
-    "half-fit": Original("o1heap", lambda: originals.crate("o1heap", "0.0.2", "o1heap/o1heap"), -16, 0),
+    "freertos-heap2": Original("freertos-heap2", originals.freertos, 24, 16),
+    "freertos-heap4": Original("freertos-heap4", originals.freertos, 24, 16),
+    "half-fit": Original("o1heap", originals.o1heap, -16, 0),
     "lwip-mem": Original("lwip-mem", lwip, 20, 12, most=LWIP_LARGE),
     "lwip-mem-large": Original("lwip-mem", lwip, 20, 8, least=LWIP_LARGE),
     "newlib-nano": Original("newlib-nano", newlib("trixie"), 24, 24),
@@ -101,7 +108,7 @@ def compare(name: str, traces: list[Trace], folder: Path) -> int:
     """How many traces the row and its original have been compared on, each in four arenas: one refuses."""
     original = ORIGINALS[name]
     recipe = zoo.load(name)
-    theirs = built(f"{original.adapter}={original.sources()}")
+    theirs = built(f"{original.adapter}={fetched(original.sources)}")
     ours = row_heap(recipe, folder)
     compared = 0
     for trace in traces:
@@ -135,6 +142,6 @@ def test_objects_of_real_traces_lie_where_the_original_puts_them(name: str, shar
 
 def test_lea_needs_what_its_successor_needs() -> None:
     """dlmalloc 2.8, with trees in place of bins: no object lies where 2.7.2 puts it, but they need the same memory."""
-    successor = built(f"dlmalloc={originals.debian('libffi', 'bookworm', 'src') / 'dlmalloc.c'}")
+    successor = built(f"dlmalloc={fetched(originals.dlmalloc)}")
     for trace in examples()[:2]:
         assert fit(trace, zoo.load("lea-2.7.2")) == pytest.approx(successor.fit(trace), rel=0.01)

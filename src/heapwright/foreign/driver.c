@@ -1,6 +1,7 @@
 /* driver.c: replays a trace on somebody else's heap, in a process of its own.
  *
- *     driver CALLS PASSES BYTES                 prints the nanoseconds of CPU time that each pass took
+ *     driver CALLS PASSES BYTES [written]       prints the nanoseconds of CPU time that each pass took; with a fourth
+ *                                               word each object is written once, as a program would
  *     driver CALLS replay BYTES RESULT [AT]     replays once, checks every object, and fills in `struct result`
  *     driver CALLS serves BYTES RESULT SECONDS  the same, up to the first refusal or so much CPU time
  *
@@ -90,6 +91,7 @@ struct driver {
     size_t room;   /* bytes of the array that holds the arena */
     size_t canary; /* bytes behind the arena that are watched */
     int ends_at_refusal;
+    int writes; /* what a pass for time allocates */
     uint64_t live;
     uint64_t sampled; /* live bytes when resident memory was last looked at */
     uint64_t resident;
@@ -466,6 +468,9 @@ static void replay_fast(const struct driver *d)
         } else {
             objects[slot].base = allocate(&d->calls[i]);
             objects[slot].size = d->calls[i].size;
+            if (d->writes && objects[slot].base != NULL) {
+                memset(foreign_moves ? foreign_pointer(objects[slot].base) : objects[slot].base, 1, objects[slot].size);
+            }
         }
     }
 }
@@ -535,7 +540,7 @@ int main(int argc, char **argv)
 {
     struct driver d = {0};
     if (argc < 4) {
-        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES|replay|serves BYTES [RESULT [AT|SECONDS]]\n");
+        dprintf(STDERR_FILENO, "usage: driver CALLS PASSES|replay|serves BYTES [written|RESULT [AT|SECONDS]]\n");
         return 2;
     }
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -559,6 +564,7 @@ int main(int argc, char **argv)
     } else if (argc > 4 && strcmp(argv[2], "replay") == 0) {
         replay_once(&d, argv[4], argc > 5 ? argv[5] : NULL);
     } else {
+        d.writes = argc > 4;
         measure(&d, atoi(argv[2]));
     }
     return 0;

@@ -1,6 +1,7 @@
 """Other people's allocators as their authors released them, fetched through this machine's own package managers.
 
 They come from crates and from Debian's source packages into `build/originals`, once; none is part of the repository.
+Every function raises MissingError where something cannot be had.
 """
 
 from __future__ import annotations
@@ -13,19 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-from c_programs import ROOT
-
+ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "build" / "originals"
 SECONDS = 300
 
 
-def missing(what: str, why: str) -> None:
-    """Skip, but fail where CI promises that everything can be had; the public host promises Debian's binaries alone."""
-    message = f"{what} cannot be had: {why}"
-    if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
-        pytest.fail(message)
-    pytest.skip(message)
+class MissingError(Exception):
+    """What cannot be had, and why, in one line."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what} cannot be had: {why}")
 
 
 def crate(name: str, version: str, path: str) -> Path:
@@ -36,7 +34,7 @@ def crate(name: str, version: str, path: str) -> Path:
             _run(["cargo", "info", f"{name}@{version}"], CACHE, f"crate {name}", {"CARGO_HOME": str(home)})
     found = [folder / path for folder in home.glob(f"registry/src/*/{name}-{version}")]
     if not found:
-        missing(f"crate {name} {version}", "cargo did not unpack it")
+        raise MissingError(f"crate {name} {version}", "cargo did not unpack it")
     return found[0]
 
 
@@ -48,9 +46,23 @@ def debian(package: str, suite: str, path: str) -> Path:
             _unpack(_tarball(package, suite), folder, path)
     found = next(folder.glob(f"*/{path}"), None)
     if found is None:
-        missing(f"{path} of {package} in {suite}", "its sources hold no such folder")
-    assert found is not None
+        raise MissingError(f"{path} of {package} in {suite}", "its sources hold no such folder")
     return found
+
+
+def dlmalloc() -> Path:
+    """Doug Lea's allocator, 2.8.6, one file."""
+    return debian("libffi", "bookworm", "src") / "dlmalloc.c"
+
+
+def o1heap() -> Path:
+    """The folder of Pavel Kirienko's half-fit."""
+    return crate("o1heap", "0.0.2", "o1heap/o1heap")
+
+
+def freertos() -> Path:
+    """The folder of FreeRTOS's heaps."""
+    return crate("freertos-next", "0.12.0", "FreeRTOS-Kernel/portable/MemMang")
 
 
 def _tarball(package: str, suite: str) -> Path:
@@ -64,7 +76,9 @@ def _tarball(package: str, suite: str) -> Path:
         "Debian's archive",
     ).split()
     if not site:
-        missing(f"Debian's source package {package}", "apt has no index of Debian's archive; run apt-get update")
+        raise MissingError(
+            f"Debian's source package {package}", "apt has no index of Debian's archive; run apt-get update"
+        )
     state = CACHE / f"apt-{suite}"
     (state / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (state / "sources.list").write_text(f"deb-src {site[0]} {suite} main\n")
@@ -77,8 +91,8 @@ def _tarball(package: str, suite: str) -> Path:
     said = _run(command, state, f"Debian's source package {package}", must=False)
     found = next(state.glob(f"{package}_*.orig.tar.*"), None)
     if found is None:
-        missing(f"Debian's source package {package} in {suite}", (said.strip().splitlines() or ["nothing came"])[-1])
-    assert found is not None
+        said = (said.strip().splitlines() or ["nothing came"])[-1]
+        raise MissingError(f"Debian's source package {package} in {suite}", said)
     return found
 
 
@@ -115,8 +129,7 @@ def _run(
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        missing(what, str(error))
-        raise
+        raise MissingError(what, str(error)) from None
     if must and done.returncode:
-        missing(what, (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+        raise MissingError(what, (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
     return done.stdout if must else done.stderr
