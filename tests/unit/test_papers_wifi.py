@@ -1,53 +1,109 @@
-"""The page about pools for packets: the paper's example, its pools with free lists, and its baseline."""
+"""The page about pools for packets: the paper's example, its pools, and what it is measured against."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from networks import network
 
-from heapwright.papers import wifi
+from heapwright.explore.special_pools import SPECIAL_POOLS
+from heapwright.papers import measuring, wifi, wifi_answers, wifi_runs
+from heapwright.papers.documents import statements_of
 from heapwright.papers.page import Page
+from heapwright.papers.verdicts import Kind
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
+from heapwright.traffic.synthetic import synthesise
+from heapwright.workloads.queue import LIMIT, queue
 
 
 @pytest.mark.parametrize("size", [513, 1000, 1024])
 def test_a_request_takes_the_third_block_of_figure_2(size: int) -> None:
-    """Loads of the head, of word and link of two blocks in use and of the free one's word; a store that takes it."""
-    assert wifi.figure_2(size) == (1024, 1 + 2 + 2 + 1 + 1, False)
+    """The number of blocks; the flags of two blocks in use and of the free one; that one is set."""
+    assert wifi_runs.figure_2(size) == (1024, 1 + 3 + 1, False)
 
 
 @pytest.mark.parametrize(("size", "block"), [(512, 512), (1025, 1500), (1200, 1500), (1500, 1500)])
 def test_a_class_without_blocks_grows(size: int, block: int) -> None:
-    """The head; limit, high-water mark, new limit; word, tail, chain, head, tail of the block, which is taken."""
-    assert wifi.figure_2(size) == (block, 1 + 3 + 5, True)
+    """The number of blocks, looked up and again, and one more; its flag."""
+    assert wifi_runs.figure_2(size) == (block, 4, True)
 
 
-def test_free_lists_change_the_search_and_nothing_else() -> None:
-    """The n-th allocation walks over n - 1 blocks, word and link each, before it grows."""
+def test_the_rule_gives_the_papers_seven_pools_for_its_mix() -> None:
+    pool = wifi_runs.pools_of(wifi_runs.paper_mix()).pools[0]
+    assert pool.model_dump(include={"sizes", "counts", "header", "find"}) == {
+        "sizes": (40, 64, 128, 256, 512, 1024, 1500),
+        "counts": (LIMIT,) * 7,
+        "header": 0,
+        "find": "first-fit",
+    }
+
+
+def test_the_walk_looks_at_every_used_block_once_and_free_lists_at_none() -> None:
+    """The n-th allocation reads n - 1 flags. Where blocks are chained in headers each costs two accesses."""
     count = 50
     op, id = [0] * count + [3] * count, [*range(count)] * 2
     trace = Trace.from_columns(op=op, id=id, size=[40] * count + [0] * count)
-    walking, listed = (replay(trace, wifi.recipe_of(heap)) for heap in (wifi.FIXED, wifi.LISTED))
-    assert walking["allocated_peak_bytes"] == listed["allocated_peak_bytes"] == 40 * count
-    assert walking["accesses"] == 9 * count + 2 * (count * (count - 1) // 2) + 3 * count
-    assert listed["accesses"] == 11 * count + 5 * count
+    heaps = wifi_runs.allocators(wifi_runs.paper_mix())
+    found = {heap: replay(trace, recipe) for heap, recipe in heaps.items()}
+    accesses = {heap: int(one["accesses"] or 0) for heap, one in found.items()}
+    walk = count * (count - 1) // 2
+    assert accesses[wifi_runs.POOLS] - walk == 5 * count
+    assert accesses[SPECIAL_POOLS] > 2 * walk
+    assert accesses[wifi_runs.LISTED] <= 10 * count
+    assert accesses[wifi_runs.WALK] > walk
+    for heap in (wifi_runs.POOLS, wifi_runs.LISTED, SPECIAL_POOLS):
+        assert found[heap]["allocated_peak_bytes"] == 40 * count
 
 
-def test_names_are_heaps() -> None:
-    for heap in wifi.HEAPS:
-        if heap != wifi.TUNED:
-            assert wifi.recipe_of(heap).name == heap
+def test_samples_are_the_first_packets_averaged_over_networks() -> None:
+    """Half acknowledgements in one network, none in the other; the third packet is the first full one."""
+    first, other = (network(seed) for seed in (1, 2))
+    first.ip_len[:4] = (40, 50, 1500, 40)
+    other.ip_len[:4] = (60, 70, 80, 90)
+    both = [wifi_runs.network_of(name, table) for name, table in (("a", first), ("b", other))]
+    assert wifi_runs.samples(both, 2) == (0.25, 0.0)
+    assert wifi_runs.samples(both, 4) == (0.25, 0.125)
 
 
-def test_the_papers_mix_gives_its_fragmentation_and_explains_its_baseline(tmp_path: Path, no_tools: None) -> None:
-    page = Page("mix", "Mix", "paper")
-    wifi._paper_mix(page)
-    claims = {claim.claim: claim for claim in page.claims}
-    assert claims["8.05 % of fragmentation (wifi-special-pools, the paper's mix)"].holds
-    linux = claims["188.74 % of Linux (linux-pow2-page, the paper's mix)"]
-    assert 140 < float(linux.our_value.split()[0]) < 190
-    rows = [line.strip("| ").split(" | ") for line in page.write(tmp_path)[0].read_text().splitlines()]
-    wasted = {row[0]: row[-1] for row in rows if len(row) == 5}
-    assert float(wasted["1025–4096 B"].replace(",", "")) == pytest.approx(960_000, rel=0.05), "most of the waste"
+def test_a_network_is_foretold_by_its_first_packets() -> None:
+    table = network(3)
+    table.ip_len[: wifi_runs.SAMPLE] = 100
+    table.ip_len[wifi_runs.SAMPLE :] = 200
+    found = wifi_runs.foretell(wifi_runs.network_of("late", table))
+    assert found.packets == len(table) - wifi_runs.SAMPLE
+    assert found.rest == 0, "one pool, of 200 bytes"
+    assert found.published == pytest.approx(256 / 200 - 1), "the pool of 256 bytes"
+    assert found.first < 0.05, "above the largest pool a general pool serves"
+
+
+def test_every_statement_is_answered_without_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "session", lambda: None)
+    for name, with_ip in (("campus", True), ("air", False)):
+        network(len(name), with_ip).write(tmp_path / f"{name}.parquet")
+    page = wifi.page(tmp_path, lambda line: None)
+    answered = {one.statement.id: one for one in page.findings}
+    assert {id for id, one in statements_of("wifi").items() if not one.standing} == set(answered)
+    assert answered["wifi-performance"].verdict.kind is Kind.NOT_TESTED
+    assert answered["wifi-object-code"].verdict.kind is Kind.NOT_TESTED
+    mix = {one.statement.id: one for one in page.findings if one.on == wifi_answers.MIX}
+    assert mix["wifi-fragmentation"].here.startswith("9.6")
+    assert mix["wifi-fragmentation"].verdict.kind is Kind.FAILS, "8.05 % is a fifth less"
+    assert mix["wifi-footprint"].verdict.kind is Kind.HOLDS, "707,380 bytes are 5 % more than 671,210"
+    assert mix["wifi-energy"].here == "14,316 nJ"
+
+
+def test_the_papers_baseline_wastes_in_pages_that_hold_one_packet() -> None:
+    page = Page("wifi", "Pools", "paper")
+    mix = [queue(synthesise(wifi_runs.paper_mix(), seed=seed)) for seed in range(1, 5)]
+    drawn = {
+        heap: wifi_runs.run(recipe, mix, 0) for heap, recipe in wifi_runs.allocators(wifi_runs.paper_mix()).items()
+    }
+    results = wifi_runs.Results(mix, drawn, (), {}, None)
+    share, needed = wifi_answers.in_pages(results)
+    assert share == pytest.approx(0.36, abs=0.01) and needed == pytest.approx(0.40, abs=0.02)
+    wifi._baseline(page, results)
+    rows = [line.strip("| ").split(" | ") for part in page._parts for line in part.splitlines()]
+    wasted = {row[0]: float(row[-1].replace(",", "")) for row in rows if row[0].endswith(" B")}
+    assert wasted["1025–4096 B"] > 0.9 * sum(wasted.values())
