@@ -231,4 +231,17 @@ static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *
     return before;
 }
 
+/* A free block that a search came upon. */
+struct hw_found {
+    uint32_t b;      /* the block; 0 is none */
+    uint32_t word;   /* its word */
+    uint32_t before; /* address of the link that points to it */
+};
+
+static inline struct hw_found found_none(void)
+{
+    struct hw_found none = {0, 0, 0};
+    return none;
+}
+
 #endif

@@ -471,6 +471,14 @@ static inline int knows_tail(const struct hw_general *g, uint32_t head)
     return has_tails(g) || (g->unsorted && head == g->unsorted_at);
 }
 
+/* Whether `node`, which some link leads to, lies where that of a block can. */
+static inline int is_node_within(const struct hw_general *g, struct hw_heap *h, uint32_t node)
+{
+    const uint32_t b = node - g->node;
+    const uint32_t top = load4(h, g->top_at);
+    return b >= g->start && b < top && top - b >= g->min_block && ((b + g->header) & (g->align - g->pad - 1u)) == 0;
+}
+
 /* Checks one list and adds the number of its blocks to *blocks. */
 static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t most,
                              uint32_t *blocks)
@@ -480,12 +488,10 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
     uint32_t key = 0;
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        const uint32_t b = node - g->node;
-        const uint32_t top = load4(h, g->top_at);
-        if (b < g->start || b >= top || top - b < g->min_block || ((b + g->header) & (g->align - g->pad - 1u)) != 0) {
+        if (!is_node_within(g, h, node)) {
             return HW_BROKEN_BOUNDS;
         }
-        const uint32_t word = load_word(g, h, b);
+        const uint32_t word = load_word(g, h, node - g->node);
         const uint32_t size = word_size(g, word);
         if ((word & HW_USED) || size < g->min_block || !belongs_to(g, head, size) || *blocks >= most) {
             return HW_BROKEN_LIST;
@@ -494,7 +500,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
             return HW_BROKEN_LINK;
         }
         if (order == HW_ADDRESS || order == HW_SIZE) {
-            const uint32_t this_key = order == HW_SIZE ? size : b;
+            const uint32_t this_key = order == HW_SIZE ? size : node;
             if (this_key < key) {
                 return HW_BROKEN_LIST;
             }
@@ -550,12 +556,76 @@ static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
     return g->search_from == HW_FROM_LOWEST_FREE && rover == top ? 0 : HW_BROKEN_LINK;
 }
 
+/* Whether `node`, which some link leads to, can be that of a free block. */
+static inline int is_free_node(const struct hw_general *g, struct hw_heap *h, uint32_t node)
+{
+    return is_node_within(g, h, node) && (load_word(g, h, node - g->node) & HW_USED) == 0;
+}
+
+/* Checks that from the root down one comes to a node, over at most `most` others. */
+static inline int check_way(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t size, uint32_t most)
+{
+    uint32_t at = load_link(&g->links, h, g->lists_at);
+    while (at != node) {
+        if (at == 0 || most-- == 0 || !is_free_node(g, h, at)) {
+            return HW_BROKEN_LINK;
+        }
+        at = load_link(&g->links, h, tree_is_before(g, node, size, at, tree_size(g, h, at)) ? at : tree_after(g, at));
+    }
+    return 0;
+}
+
+/* Checks what a node of the tree has below it; adds the number of its links to *links. */
+static inline int check_node(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t *links)
+{
+    const uint32_t size = tree_size(g, h, node);
+    for (uint32_t side = 0; side < 2u; side++) {
+        const uint32_t below = load_link(&g->links, h, side ? tree_after(g, node) : node);
+        if (below) {
+            *links += 1u;
+            if (!is_free_node(g, h, below)) {
+                return HW_BROKEN_LINK;
+            }
+            if (!tree_is_above(g, node, size, below, tree_size(g, h, below))) {
+                return HW_BROKEN_LIST;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Checks that the tree holds exactly the `free_blocks` blocks that the walk found free: each is on the way that its
+ * size and address show, and there are no more links than lead to them. O(blocks + free blocks * depth). */
+static inline int check_tree(const struct hw_general *g, struct hw_heap *h, uint32_t free_blocks)
+{
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t links = load_link(&g->links, h, g->lists_at) != 0;
+    uint32_t b = g->start;
+    while (b < top) {
+        const uint32_t word = load_word(g, h, b);
+        if ((word & HW_USED) == 0) {
+            int broken = check_way(g, h, b + g->node, word_size(g, word), free_blocks);
+            if (broken == 0) {
+                broken = check_node(g, h, b + g->node, &links);
+            }
+            if (broken) {
+                return broken;
+            }
+        }
+        b += word_size(g, word);
+    }
+    return links == free_blocks ? 0 : HW_BROKEN_COUNT;
+}
+
 /* Checks that the lists hold exactly the `free_blocks` blocks that the walk found free. */
 static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uint32_t free_blocks)
 {
     uint32_t listed = 0;
     if (g->free_list == HW_IMPLICIT) {
         return 0;
+    }
+    if (g->free_list == HW_TREE) {
+        return check_tree(g, h, free_blocks);
     }
     const uint32_t lists = g->bins ? g->bins : 1u;
     for (uint32_t list = 0; list < lists; list++) {

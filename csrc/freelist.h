@@ -13,20 +13,15 @@
  * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty, or at
  * once where the time of a search has to be bounded.
  *
+ * Or the free blocks are in a search tree: tree.h.
+ *
  * Sources: Knuth, TAOCP 1, 2.5 (fits, boundary tags); Wilson et al. 1995 (segregated fits); Masmano et al. 2004
  * (two-level bins); Ogasawara 1995 (half fit).
  */
 #ifndef HW_FREELIST_H
 #define HW_FREELIST_H
 
-#include "block.h"
-
-/* A free block that a search came upon. */
-struct hw_found {
-    uint32_t b;      /* the block; 0 is none */
-    uint32_t word;   /* its word */
-    uint32_t before; /* address of the link that points to it */
-};
+#include "tree.h"
 
 /* ---- bins ------------------------------------------------------------------------------------------------------ */
 
@@ -298,6 +293,10 @@ static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h
     if (g->free_list == HW_IMPLICIT) {
         return;
     }
+    if (g->free_list == HW_TREE) {
+        tree_insert(g, h, g->lists_at, b + g->node, size);
+        return;
+    }
     if (g->unsorted) {
         count_free(g, h, 1);
         list_append(g, h, g->unsorted_at, b + g->node);
@@ -306,14 +305,44 @@ static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h
     freelist_file(g, h, b, size);
 }
 
-/* Takes a free block out of its list, to be merged or handed out. */
+/* Takes out the free block b, to which the word `before` leads, to be handed out. */
+static inline void freelist_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b,
+                                   uint32_t size)
+{
+    if (g->free_list == HW_IMPLICIT) {
+        return;
+    }
+    if (g->free_list == HW_TREE) {
+        tree_unlink(g, h, before, b + g->node);
+        return;
+    }
+    list_unlink(g, h, size, before, b + g->node);
+}
+
+/* Takes a free block out of its list or tree, to be merged. */
 static inline void freelist_remove(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->free_list == HW_IMPLICIT) {
         return;
     }
     const uint32_t node = b + g->node;
+    if (g->free_list == HW_TREE) {
+        tree_unlink(g, h, tree_before(g, h, node, size), node);
+        return;
+    }
     list_unlink(g, h, size, list_before(g, h, size, node), node);
+}
+
+/* Takes in what is left of a free block that was taken out of where the word `before` leads. In a tree in order of
+ * addresses it belongs there, too, as nothing lies between and its block is smaller. */
+static inline void freelist_insert_rest(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b,
+                                        uint32_t size)
+{
+    if (g->free_list == HW_TREE && g->fit == HW_FIRST) {
+        tree_insert(g, h, before, b + g->node, size);
+        return;
+    }
+    freelist_insert(g, h, b, size);
 }
 
 /* Puts the free block `to` in the place of the free block `from` in the one list. */

@@ -25,7 +25,7 @@ enum {
 enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6 };
 
 /* general: how free blocks are found */
-enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2 };
+enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2, HW_TREE = 3 };
 enum { HW_LIFO = 0, HW_FIFO = 1, HW_ADDRESS = 2, HW_SIZE = 3 };
 enum { HW_FIRST = 0, HW_NEXT = 1, HW_BEST = 2, HW_WORST = 3, HW_EXACT = 4 };
 
@@ -99,7 +99,7 @@ struct hw_general {
     uint32_t powers;          /* 1: blocks are handed out in powers of two */
     uint32_t boundary_tags;   /* 1: a free block repeats its size for the block behind it */
     uint32_t tag_in_header;   /* 1: the tag lies in the header of the block behind; 0: in the free block's last word */
-    uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT */
+    uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT, HW_TREE */
     uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
     uint32_t large_order;     /* the same for bins of more than one size; as above where there are none */
     uint32_t unsorted;        /* 1: free blocks wait in a queue, which the next search files in bins */

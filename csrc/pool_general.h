@@ -188,12 +188,6 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
 
 /* ---- searching ------------------------------------------------------------------------------------------------- */
 
-static inline struct hw_found found_none(void)
-{
-    struct hw_found none = {0, 0, 0};
-    return none;
-}
-
 /* Whether a free block of `have` bytes ends a search that takes the first one that will do. */
 static inline int will_do(const struct hw_general *g, uint32_t have, uint32_t size)
 {
@@ -527,7 +521,7 @@ static inline void remember_remainder(const struct hw_general *g, struct hw_heap
 /* Whether a remainder leaves the place that the block which was split had in its list. */
 static inline int is_refiled(const struct hw_general *g)
 {
-    return g->bins || g->order == HW_SIZE || g->refile;
+    return g->bins || g->order == HW_SIZE || g->refile || g->free_list == HW_TREE;
 }
 
 /*  | free: size + rest           |
@@ -538,7 +532,7 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
     const uint32_t remainder = found.b + size;
     if (g->free_list != HW_IMPLICIT) {
         if (is_refiled(g)) {
-            list_unlink(g, h, size + rest, found.before, found.b + g->node);
+            freelist_unlink(g, h, found.before, found.b, size + rest);
         } else {
             list_replace(g, h, found.before, found.b, remainder);
         }
@@ -551,7 +545,7 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
         mark_before_used(g, h, remainder + rest);
     }
     if (is_refiled(g)) {
-        freelist_insert(g, h, remainder, rest);
+        freelist_insert_rest(g, h, found.before, remainder, rest);
     }
     note_block_made(h, g->overhead);
     return found.b;
@@ -565,7 +559,7 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
     const uint32_t used = found.b + rest;
     const int refile = g->free_list != HW_IMPLICIT && is_refiled(g);
     if (refile) {
-        list_unlink(g, h, rest + size, found.before, found.b + g->node);
+        freelist_unlink(g, h, found.before, found.b, rest + size);
     }
     clear_tag(g, h, used);
     write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
@@ -575,7 +569,7 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
         mark_before_used(g, h, used + size);
     }
     if (refile) {
-        freelist_insert(g, h, found.b, rest);
+        freelist_insert_rest(g, h, found.before, found.b, rest);
     }
     note_block_made(h, g->overhead);
     return used;
@@ -585,9 +579,7 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
 static inline uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct hw_found found)
 {
     const uint32_t size = word_size(g, found.word);
-    if (g->free_list != HW_IMPLICIT) {
-        list_unlink(g, h, size, found.before, found.b + g->node);
-    }
+    freelist_unlink(g, h, found.before, found.b, size);
     store_word(g, h, found.b, found.word | HW_USED);
     if (g->boundary_tags && can_merge(g, size)) {
         mark_before_used(g, h, found.b + size);
@@ -831,6 +823,8 @@ static inline uint32_t search_and_take(const struct hw_general *g, struct hw_hea
         found = bins_search(g, h, size);
     } else if (g->free_list == HW_IMPLICIT) {
         found = walk_search(g, h, size);
+    } else if (g->free_list == HW_TREE) {
+        found = tree_search(g, h, size);
     } else if (g->fit == HW_NEXT) {
         found = list_next(g, h, size);
     } else {
@@ -1041,7 +1035,7 @@ static inline void release_block(const struct hw_general *g, struct hw_heap *h, 
     }
     if ((g->coalesce == HW_IMMEDIATE || g->coalesce == HW_FORWARD) && can_merge(g, size)) {
         if (g->coalesce == HW_IMMEDIATE && g->order == HW_ADDRESS && !g->boundary_tags && !g->bins &&
-            g->free_list != HW_IMPLICIT) {
+            g->free_list != HW_IMPLICIT && g->free_list != HW_TREE) {
             release_on_the_way(g, h, b, size);
             return;
         }

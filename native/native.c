@@ -745,7 +745,7 @@ static void general_mark(const struct hw_general *g, const struct hw_block *bloc
         mark(m, payload - g->header, g->word.bytes);
     }
     if (block->state == HW_BLOCK_FREE) {
-        const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
+        const uint32_t links = g->free_list == HW_DOUBLE || g->free_list == HW_TREE ? 2u : g->free_list == HW_SINGLE;
         mark(m, block->offset + g->node, links * g->links.field.bytes);
         if (has_flag_before(g) && can_merge(g, block->size)) {
             mark(m, tag_at(g, block->offset + block->size), g->word.bytes);

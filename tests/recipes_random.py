@@ -127,7 +127,7 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
         "kind": "general",
         "header": header,
         "boundary_tags": rng.random() < 0.6,
-        "free_list": rng.choice(["double", "single"] if binned else ["double", "single", "implicit"]),
+        "free_list": rng.choice(["double", "single"] if binned else ["double", "single", "implicit", "tree", "tree"]),
         "order": "address" if coalesce == "lazy" else rng.choice(["lifo", "fifo", "address", "size"]),
         "fit": rng.choice(fits),
         "split": rng.choice(["always", "always", "never", 32, 100]),
@@ -142,12 +142,16 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "links_in", "header")
     _maybe(rng, 0.15, general, "round_to", "power-of-two")
     general["top"] = rng.choice(["last", "last", "bump", "list"])
+    if general["free_list"] == "tree":
+        general["fit"] = rng.choice(["first", "best"])
     if general["order"] == "address" and not binned and general["free_list"] != "implicit" and rng.random() < 0.3:
         general |= {"top": "extend", "boundary_tags": False}
     _maybe(rng, 0.1, general, "grow_least", rng.choice([40, 128, 1000]))
     _maybe(rng, 0.15, general, "search_most", rng.choice([1, 3, 16]))
     roving = {"next": "freed", "first": "tried" if binned else "lowest-free", "exact": "lowest-free"}
     _maybe(rng, 0.5, general, "search_from", roving.get(general["fit"], "start"))
+    if general.get("search_from") == "tried":
+        general["order"] = "fifo"
     _maybe(rng, 0.3, general, "remainder", "filed")
     _maybe(rng, 0.3, general, "merged", "in-place")
     _maybe(rng, 0.3, general, "merge_until", "enough")

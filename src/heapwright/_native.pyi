@@ -36,6 +36,7 @@ class _Lib:
     HW_DOUBLE: Final[int]
     HW_SINGLE: Final[int]
     HW_IMPLICIT: Final[int]
+    HW_TREE: Final[int]
     HW_LIFO: Final[int]
     HW_FIFO: Final[int]
     HW_ADDRESS: Final[int]

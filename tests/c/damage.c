@@ -43,7 +43,7 @@ static void damage_general(struct checked *c, const struct hw_general *g, const 
         flip_bits(c, WORD, payload - g->header, g->word.bytes);
     }
     if (block->state == HW_BLOCK_FREE) {
-        const uint32_t links = g->free_list == HW_DOUBLE ? 2u : g->free_list == HW_SINGLE;
+        const uint32_t links = g->free_list == HW_DOUBLE || g->free_list == HW_TREE ? 2u : g->free_list == HW_SINGLE;
         flip_bits(c, LINKS, block->offset + g->node, links * g->links.field.bytes);
         const uint32_t end = block->offset + block->size;
         if (g->boundary_tags && can_merge(g, block->size) && end < load4(&c->heap, g->top_at)) {

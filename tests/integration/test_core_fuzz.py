@@ -48,7 +48,7 @@ VALUES = {
     "general.bin_by": {"block", "payload"},
     "general.max_block": {0, "some"},
     "general.round_to": {"unit", "power-of-two"},
-    "general.free_list": {"double", "single", "implicit"},
+    "general.free_list": {"double", "single", "implicit", "tree"},
     "general.order": {"lifo", "fifo", "address", "size"},
     "general.bins": {"none", "exact", "lea", "two-level", "half-fit", "power-of-two"},
     "general.linear_up_to": {None, "some"},

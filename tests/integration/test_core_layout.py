@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 from behaviour import build_script, play
 
+from heapwright.recipes.recipe import Recipe
 from heapwright.zoo import catalogue as zoo
+
+TREE = """
+align = 4
+[[pool]]
+kind = "general"
+free_list = "tree"
+fit = "{fit}"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -228,3 +237,45 @@ def test_wifi_special_pools(script: Path, tmp_path: Path) -> None:
         malloc j 20     refused |0:1608:e|1608:4836:h|6444:72:g|6516:72:d|6588:48:i|6636:1508:b|8144:48:f|
     """
     play(script, tmp_path, zoo.load("wifi-special-pools"), table, room=8192)
+
+
+HOLES = """
+    malloc a 36     |0:40:a|
+    malloc b 12     |0:40:a|40:16:b|
+    malloc c 20     |0:40:a|40:16:b|56:24:c|
+    malloc d 12     |0:40:a|40:16:b|56:24:c|80:16:d|
+    malloc e 28     |0:40:a|40:16:b|56:24:c|80:16:d|96:32:e|
+    malloc f 1      |0:40:a|40:16:b|56:24:c|80:16:d|96:32:e|128:16:f|
+    free c          |0:40:a|40:16:b|56:24:.|80:16:d|96:32:e|128:16:f|
+    free a          |0:40:.|40:16:b|56:24:.|80:16:d|96:32:e|128:16:f|
+    free e          |0:40:.|40:16:b|56:24:.|80:16:d|96:32:.|128:16:f|
+"""
+
+
+def test_a_first_fit_from_a_tree(script: Path, tmp_path: Path) -> None:
+    """Holes of 40, 24 and 32 bytes: 24 bytes come from the lowest, 32 from the only one left that is large enough."""
+    table = """
+        malloc g 20     |0:24:g|24:16:.|40:16:b|56:24:.|80:16:d|96:32:.|128:16:f|
+        malloc h 28     |0:24:g|24:16:.|40:16:b|56:24:.|80:16:d|96:32:h|128:16:f|
+        free b          |0:24:g|24:56:.|80:16:d|96:32:h|128:16:f|
+        malloc i 1      |0:24:g|24:16:i|40:40:.|80:16:d|96:32:h|128:16:f|
+        free h          |0:24:g|24:16:i|40:40:.|80:16:d|96:32:.|128:16:f|
+        free f          |0:24:g|24:16:i|40:40:.|80:16:d|
+        free d          |0:24:g|24:16:i|
+    """
+    play(script, tmp_path, Recipe.parse(TREE.format(fit="first")), HOLES + table, room=160)
+
+
+def test_a_best_fit_from_a_tree(script: Path, tmp_path: Path) -> None:
+    """The same holes: 24 bytes come from the one that has just these, 28 from the next, whole, as 4 make no block."""
+    table = """
+        malloc g 20     |0:40:.|40:16:b|56:24:g|80:16:d|96:32:.|128:16:f|
+        malloc h 24     |0:40:.|40:16:b|56:24:g|80:16:d|96:32:h|128:16:f|
+        malloc i 8      |0:16:i|16:24:.|40:16:b|56:24:g|80:16:d|96:32:h|128:16:f|
+        free b          |0:16:i|16:40:.|56:24:g|80:16:d|96:32:h|128:16:f|
+        free h          |0:16:i|16:40:.|56:24:g|80:16:d|96:32:.|128:16:f|
+        free d          |0:16:i|16:40:.|56:24:g|80:48:.|128:16:f|
+        malloc j 32     |0:16:i|16:40:j|56:24:g|80:48:.|128:16:f|
+        free g          |0:16:i|16:40:j|56:72:.|128:16:f|
+    """
+    play(script, tmp_path, Recipe.parse(TREE.format(fit="best")), HOLES + table, room=160)

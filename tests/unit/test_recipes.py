@@ -142,6 +142,22 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([{**GENERAL, "region": 256}] * 4 + [GENERAL], "pool 5 (general): at most 4 general pools"),
     ([{**GENERAL, "free_list": "implicit", "bins": "exact"}], 'pool 1 (general): "bins" "exact" needs lists'),
     (
+        [{**GENERAL, "free_list": "tree", "bins": "lea"}],
+        'pool 1 (general): "bins" "lea" needs lists of free blocks; valid with "free_list" "tree": "none"',
+    ),
+    (
+        [{**GENERAL, "free_list": "tree", "fit": "next"}],
+        'pool 1 (general): "fit" "next" is no order that a tree keeps; valid with "free_list" "tree": first, best',
+    ),
+    (
+        [{**GENERAL, "free_list": "tree", "search_most": 9}],
+        'pool 1 (general): "search_most" 9 counts free blocks of a list; valid with "free_list" "tree": 0',
+    ),
+    (
+        [{**GENERAL, "free_list": "tree", "coalesce": "lazy"}],
+        'pool 1 (general): "coalesce" "lazy" merges blocks that a search passes one after another',
+    ),
+    (
         [{**GENERAL, "free_list": "implicit", "fit": "best", "search_percent": 50}],
         'pool 1 (general): "search_percent" 50',
     ),
@@ -209,6 +225,7 @@ def test_a_contradiction_names_the_pool_and_what_would_be_valid(pools: list[dict
 BUMP = {"top": "bump", "boundary_tags": False}
 IN_TURN = {"search_from": "tried", "bins": "exact", "order": "fifo"}
 IMPLICIT = {"free_list": "implicit"}
+TREE = {"free_list": "tree"}
 NARROW = {"links_in": "header", "free_list": "single"}
 
 TOGETHER: list[tuple[dict[str, Any], str | None]] = [
@@ -218,6 +235,13 @@ TOGETHER: list[tuple[dict[str, Any], str | None]] = [
     ({"merged": "in-place", "bins": "exact"}, '"merged" "in-place" needs'),
     ({"merged": "in-place", "coalesce": "deferred"}, '"merged" "in-place" needs'),
     ({"merged": "in-place", **IMPLICIT}, '"merged" "in-place" needs'),
+    ({"merged": "in-place", **TREE}, '"merged" "in-place" needs'),
+    ({"coalesce": "sweep", **TREE}, '"coalesce" "sweep" passes'),
+    ({"top": "extend", "boundary_tags": False, "order": "address", **TREE}, '"top" "extend" looks'),
+    ({"fit": "best", "search_percent": 50, **TREE}, '"search_percent" 50 is a share'),
+    ({"fit": "worst", **TREE}, '"fit" "worst" is no order'),
+    ({"fit": "best", "coalesce": "deferred", "resize": "both-sides", **TREE}, '"resize" "both-sides" looks'),
+    ({"fit": "best", "coalesce": "deferred", **TREE}, None),
     ({"resize": "both-sides"}, None),
     ({"resize": "both-sides", "bins": "exact", "victim_up_to": 64}, '"resize" "both-sides" looks'),
     ({"resize": "both-sides", "boundary_tags": False}, '"resize" "both-sides" looks'),
@@ -385,6 +409,7 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"fit": "best", "order": "size"}, {"fit": "first", "order": "size"}),
     ({"fit": "best", "order": "size", "search_percent": 30}, {"order": "size"}),
     ({"free_list": "implicit", "order": "fifo"}, {"free_list": "implicit", "order": "address"}),
+    ({"free_list": "tree", "order": "fifo", "remainder": "filed"}, {"free_list": "tree", "order": "size"}),
     ({"free_list": "implicit", "order": "size", "fit": "best"}, {"free_list": "implicit", "fit": "best"}),
     ({"bins": "none", "linear_up_to": 64, "bins_per_octave": 2}, {}),
     ({"bins": "two-level", "fit": "best", "search_percent": 20}, {"bins": "two-level"}),
@@ -521,6 +546,7 @@ def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
         ({"boundary_tags": False}, 12),
         ({"coalesce": "never"}, 12),
         ({"free_list": "single"}, 12),
+        ({"free_list": "tree"}, 16),
         ({"free_list": "implicit"}, 8),
         ({"free_list": "implicit", "boundary_tags": False}, 8),  # never less than the header and one unit
         ({"header": 8}, 20),  # the word is 4 bytes, but the links come after the whole header
@@ -590,7 +616,7 @@ QUICKS = st.builds(
 
 def without_most_contradictions(keys: dict[str, Any]) -> dict[str, Any]:
     """Else nearly all that is drawn would be refused."""
-    if keys.get("free_list") == "implicit" or keys.get("fit") == "next" or keys.get("coalesce") == "lazy":
+    if keys.get("free_list") in ("implicit", "tree") or keys.get("fit") == "next" or keys.get("coalesce") == "lazy":
         keys = {key: value for key, value in keys.items() if key not in ("bins", "search_percent")}
     if keys.get("coalesce") == "lazy":
         keys = {**keys, "order": "address"}
@@ -609,7 +635,7 @@ GENERALS = st.builds(
         max_size=st.integers(4000, 5000),
         header=st.sampled_from([1, 2, 3, 4, 8, 13, 16]),
         boundary_tags=st.booleans(),
-        free_list=st.sampled_from(["double", "single", "implicit"]),
+        free_list=st.sampled_from(["double", "single", "implicit", "tree"]),
         order=st.sampled_from(["lifo", "fifo", "address", "size"]),
         bins=st.sampled_from(["none", "exact", "lea", "two-level", "half-fit", "power-of-two"]),
         linear_up_to=st.sampled_from([0, 16, 64, 256, 1024]),

@@ -89,6 +89,7 @@ def test_a_general_pool_tells_what_it_adds(keys: dict[str, Any], more: str) -> N
     ("keys", "words"),
     [
         ({"free_list": "implicit"}, "general implicit first-fit, split always, coalesce immediate"),
+        ({"free_list": "tree", "fit": "best"}, "general tree best-fit, split always, coalesce immediate"),
         ({"free_list": "single", "order": "fifo"}, "general single/fifo first-fit, split always, coalesce immediate"),
         ({"bins": "exact", "fit": "best"}, "general exact bins best-fit, split always, coalesce immediate"),
         (

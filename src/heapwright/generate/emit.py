@@ -26,6 +26,7 @@ CORE_FILES = (
     "policy.h",
     "arena.h",
     "block.h",
+    "tree.h",
     "freelist.h",
     "pool_quick.h",
     "pool_fixed.h",

@@ -43,7 +43,7 @@ def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["alway
 
 @lru_cache(maxsize=65536)
 def _canonical_general(pool: General, geometry: Geometry) -> General:
-    order = "address" if pool.free_list == "implicit" else pool.order
+    order = "address" if pool.free_list in ("implicit", "tree") else pool.order
     if not pool.victim_up_to and pool.close_bins:  # best fit takes the next filled bin anyway
         pool = pool.model_copy(update={"close_bins": 0})
     unit = pool.unit or geometry.align

@@ -37,7 +37,7 @@ KINDS = {
     "partition": lib.HW_PARTITION,
     "compact": lib.HW_COMPACT,
 }
-FREE_LISTS = {"double": lib.HW_DOUBLE, "single": lib.HW_SINGLE, "implicit": lib.HW_IMPLICIT}
+FREE_LISTS = {"double": lib.HW_DOUBLE, "single": lib.HW_SINGLE, "implicit": lib.HW_IMPLICIT, "tree": lib.HW_TREE}
 ORDERS = {"lifo": lib.HW_LIFO, "fifo": lib.HW_FIFO, "address": lib.HW_ADDRESS, "size": lib.HW_SIZE}
 FITS = {
     "first": lib.HW_FIRST,

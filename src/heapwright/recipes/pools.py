@@ -48,7 +48,7 @@ LINEAR_UP_TO: dict[Bins, int] = {"exact": 2048, "lea": 256, "two-level": 128, "h
 
 BINS_PER_OCTAVE: dict[Bins, BinsPerOctave] = {"exact": 4, "lea": 4, "two-level": 32, "half-fit": 1, "power-of-two": 1}
 
-LINKS = {"double": 2, "single": 1, "implicit": 0}
+LINKS = {"double": 2, "single": 1, "implicit": 0, "tree": 2}
 
 
 def whole(value: Any) -> Any:
@@ -114,8 +114,8 @@ class General(_Pool):
     tag_in: Literal["block", "header"] = Field(
         default="block", description="the tag is the free block's last word, or lies in the header behind it"
     )
-    free_list: Literal["double", "single", "implicit"] = Field(
-        default="double", description="how free blocks are linked"
+    free_list: Literal["double", "single", "implicit", "tree"] = Field(
+        default="double", description="how free blocks are found"
     )
     links_in: Literal["payload", "header"] = Field(default="payload", description="where a free block's links lie")
     order: Literal["lifo", "fifo", "address", "size"] = Field(default="lifo", description="order of a free list")

@@ -153,7 +153,7 @@ def _turn_contradictions(pool: General) -> Iterator[str]:
 
 
 def _place_contradictions(pool: General) -> Iterator[str]:
-    unsorted = pool.bins == "none" and pool.free_list != "implicit" and pool.order in ("lifo", "fifo")
+    unsorted = pool.bins == "none" and _has_lists(pool) and pool.order in ("lifo", "fifo")
     if pool.merged == "in-place" and (pool.coalesce != "immediate" or not unsorted):
         yield '"merged" "in-place" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
     if pool.resize == "both-sides" and (not has_tags(pool) or pool.victim_up_to):
@@ -161,8 +161,12 @@ def _place_contradictions(pool: General) -> Iterator[str]:
             '"resize" "both-sides" looks at the block ahead; it needs "boundary_tags", "coalesce" "immediate" '
             'and no "victim_up_to"; valid: in-place, keep, move'
         )
-    if pool.coalesce == "sweep" and (pool.bins != "none" or pool.free_list == "implicit" or pool.order == "size"):
+    if pool.coalesce == "sweep" and (pool.bins != "none" or not _has_lists(pool) or pool.order == "size"):
         yield '"coalesce" "sweep" passes over one list before each search; it needs one list, not in "order" "size"'
+
+
+def _has_lists(pool: General) -> bool:
+    return pool.free_list in ("double", "single")
 
 
 def _grows(pool: Pool) -> bool:
@@ -177,7 +181,7 @@ def _top_contradictions(pool: General, pools: tuple[Pool, ...]) -> Iterator[str]
         )
     if pool.top != "last" and pool.victim_up_to:
         yield f'"top" "{pool.top}" is not valid with "victim_up_to"; valid: last'
-    if pool.top == "extend" and (pool.order != "address" or pool.bins != "none" or pool.free_list == "implicit"):
+    if pool.top == "extend" and (pool.order != "address" or pool.bins != "none" or not _has_lists(pool)):
         yield '"top" "extend" looks for the last free block; it needs "order" "address" and one list with links'
     if pool.top == "list" and pool.region == 0 and any(_grows(other) for other in pools):
         yield '"top" "list" leaves nothing to the fixed pool that grows; valid: last, bump, or a "region"'
@@ -204,22 +208,32 @@ def _header_contradictions(pool: General, geometry: Geometry) -> Iterator[str]:
 def _search_contradictions(pool: General) -> Iterator[str]:
     yield from _place_contradictions(pool)
     yield from _turn_contradictions(pool)
-    if pool.search_most and pool.free_list == "implicit":
-        yield f'"search_most" {pool.search_most} counts free blocks of a list; valid with "free_list" "implicit": 0'
+    if pool.search_most and not _has_lists(pool):
+        yield (
+            f'"search_most" {pool.search_most} counts free blocks of a list; valid with "free_list" '
+            f'"{pool.free_list}": 0'
+        )
     if pool.search_from == "freed" and pool.fit != "next":
         yield f'"search_from" "freed" is where a next fit starts; valid with "fit" "{pool.fit}": start'
     if pool.search_from == "lowest-free" and (pool.fit not in ("first", "exact") or pool.free_list != "implicit"):
         yield '"search_from" "lowest-free" needs "free_list" "implicit" and "fit" "first"; lists begin with free blocks'
-    if pool.free_list == "implicit" and pool.bins != "none":
-        yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "implicit": "none"'
-    if pool.free_list == "implicit" and pool.fit == "best" and 0 < pool.search_percent < 100:
+    if pool.bins != "none" and not _has_lists(pool):
+        yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "{pool.free_list}": "none"'
+    if pool.fit == "best" and 0 < pool.search_percent < 100 and not _has_lists(pool):
         yield (
             f'"search_percent" {pool.search_percent} is a share of the blocks in a list; '
-            'valid with "free_list" "implicit": 100'
+            f'valid with "free_list" "{pool.free_list}": 100'
+        )
+    if pool.free_list == "tree" and pool.fit not in ("first", "best"):
+        yield f'"fit" "{pool.fit}" is no order that a tree keeps; valid with "free_list" "tree": first, best'
+    if pool.free_list == "tree" and pool.coalesce == "lazy":
+        yield (
+            '"coalesce" "lazy" merges blocks that a search passes one after another; valid with "free_list" "tree": '
+            "immediate, never, forward, deferred"
         )
     if pool.bins != "none" and pool.fit == "next":
         yield f'"fit" "next" roves over one list; valid with "bins" "{pool.bins}": first, best, worst, exact'
-    if pool.free_list != "implicit" and pool.coalesce == "lazy" and pool.order != "address":
+    if _has_lists(pool) and pool.coalesce == "lazy" and pool.order != "address":
         yield (
             f'"coalesce" "lazy" merges blocks that are neighbours in the list; valid with "order" "{pool.order}": '
             'immediate, never, forward, deferred (valid with "lazy": "order" "address", "free_list" "implicit")'

@@ -26,7 +26,7 @@ def _quick_summary(pool: Quick) -> str:
 
 def _general_summary(pool: General) -> str:
     bins = {"none": f"{pool.free_list}/{pool.order}", "exact": "exact bins", "power-of-two": "power-of-two bins"}
-    where = "implicit" if pool.free_list == "implicit" else bins.get(pool.bins, pool.bins)
+    where = pool.free_list if pool.free_list in ("implicit", "tree") else bins.get(pool.bins, pool.bins)
     if pool.bins != "none" and (pool.free_list, pool.order) != ("double", "lifo"):
         where += f" {pool.free_list}/{pool.order}"
     shape = [f"linear to {pool.linear_up_to}"] if pool.linear_up_to is not None else []

@@ -152,7 +152,7 @@ def _rounding_up(pool: General, size: int, unit: int) -> int:
 
 def _is_first_fit(pool: General) -> bool:
     """Whether the lowest hole that is large enough is taken, from its start, memory never used among them."""
-    by_address = pool.free_list == "implicit" or pool.order == "address"
+    by_address = pool.free_list in ("implicit", "tree") or pool.order == "address"
     return (
         by_address
         and pool.fit == "first"
