@@ -77,7 +77,7 @@ def test_each_technique_has_about_ten_levels(space: Space) -> None:
     assert len({pool.split for pool in pools}) >= 10
     assert len({(pool.coalesce, pool.coalesce_from) for pool in pools}) >= 10
     assert {pool.order for pool in pools} == {"lifo", "fifo", "address", "size"}
-    assert {pool.free_list for pool in pools} == {"double", "single", "implicit"}
+    assert {pool.free_list for pool in pools} == {"double", "single", "implicit", "tree"}
 
 
 def test_freelists_are_those_of_the_most_frequent_blocks(space: Space) -> None:
@@ -98,6 +98,7 @@ def test_what_every_family_tries_stays_as_it_is() -> None:
     assert tried == [
         (525, "bcb56432faae"),  # victims
         (672, "368456dbe483"),  # bins
+        (34, "1acfbf3a2468"),  # search trees
         (405, "3225d06edfe3"),  # quick lists
         (60, "d67ba9bb2d7a"),  # fixed classes
         (40, "1849e48abe09"),  # least blocks

@@ -121,6 +121,7 @@ def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
     for family in (
         _victim_family,
         _bin_family,
+        _tree_family,
         _quick_family,
         _fixed_family,
         _block_family,
@@ -234,6 +235,14 @@ def _bin_family(levels: Levels) -> Family:
     for shape, order, merge in product(shapes, orders, MERGING):
         general = General(**shape, coalesce=merge, order=order)
         yield from ((*front, general) for front in levels.few_freelists)
+
+
+def _tree_family(levels: Levels) -> Family:
+    """Behind quick lists, which take the calls for few sizes off the tree, where bins find them in fewer steps."""
+    fronts: list[tuple[Pool, ...]] = [*levels.freelists, *((Quick(up_to=size),) for size in levels.up_to)]
+    fits: tuple[Literal["first", "best"], ...] = ("first", "best")
+    for front, fit in product(fronts, fits):
+        yield *front, General(free_list="tree", fit=fit)
 
 
 def _bases(levels: Levels) -> list[General]:
