@@ -23,7 +23,13 @@ struct hw_heap {
     uint64_t moved_bytes;   /* bytes copied by realloc and by compaction */
     uint32_t covered_bytes; /* arena bytes that a block has ever covered */
     uint32_t header_bytes;  /* headers of all blocks, used and free */
+    uint64_t skipped;       /* loads among the reads that an index made unnecessary, see hooks.h */
+    struct hw_shadow *shadow;
 };
+#endif
+
+#ifdef HW_SHADOW
+#include "hooks.h"
 #endif
 
 /* The application owns the payload bytes around the metadata and types them as it likes. */

@@ -92,6 +92,9 @@ static inline uint32_t load_word(const struct hw_general *g, struct hw_heap *h, 
 
 static inline void store_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
+#ifdef HW_SHADOW
+    note_word(g, h, b, word);
+#endif
     store_field(&g->word, h, b, word);
 }
 
@@ -123,6 +126,9 @@ static inline uint32_t hand_out(const struct hw_general *g, struct hw_heap *h, u
 {
     const uint32_t at = payload_of(g, b);
     if (g->pad && at != b + g->header) {
+#ifdef HW_SHADOW
+        note_padding(g, h);
+#endif
         store_word(g, h, at - g->header, size_word(g, at - g->header - b, 0));
     }
     return at;
@@ -224,6 +230,9 @@ static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *
 {
     uint32_t before = 0;
     uint32_t at = g->start;
+#ifdef HW_SHADOW
+    skip_to_block(g, h, &before, &at, b);
+#endif
     while (at < b) {
         before = at;
         at += word_size(g, load_word(g, h, at));

@@ -135,6 +135,9 @@ static inline void count_free(const struct hw_general *g, struct hw_heap *h, uin
 static inline void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node,
                              uint32_t next)
 {
+#ifdef HW_SHADOW
+    note_linked(g, h, before, node);
+#endif
     store_link(&g->links, h, before, node);
     store_link(&g->links, h, node, next);
     if (g->free_list == HW_DOUBLE) {
@@ -182,6 +185,9 @@ static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint
 static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before,
                                uint32_t node)
 {
+#ifdef HW_SHADOW
+    note_unlinked(g, h, node);
+#endif
     const uint32_t next = load_link(&g->links, h, node);
     store_link(&g->links, h, before, next);
     if ((has_tails(g) || g->unsorted) && next == 0) {
@@ -209,6 +215,9 @@ static inline uint32_t list_before(const struct hw_general *g, struct hw_heap *h
         return load_link(&g->links, h, node + g->links.field.bytes);
     }
     uint32_t before = list_head(g, size);
+#ifdef HW_SHADOW
+    skip_to_node(g, h, &before, node);
+#endif
     uint32_t next = load_link(&g->links, h, before);
     while (next != node) {
         before = next;
@@ -255,6 +264,9 @@ static inline void list_insert(const struct hw_general *g, struct hw_heap *h, co
         return;
     }
     uint32_t before = head;
+#ifdef HW_SHADOW
+    skip_to_place(g, h, order, &before, b, size);
+#endif
     uint32_t next = load_link(&g->links, h, before);
     if (order == HW_ADDRESS || order == HW_SIZE) {
         while (next && stays_ahead(g, h, order, next, b, size)) {
@@ -351,6 +363,9 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
 {
     const uint32_t node = to + g->node;
     const uint32_t next = load_link(&g->links, h, from + g->node);
+#ifdef HW_SHADOW
+    note_unlinked(g, h, from + g->node);
+#endif
     list_link(g, h, before, node, next);
     if (has_tails(g) && next == 0) {
         store_link(&g->links, h, g->lists_at + g->links.field.bytes, node);
@@ -369,6 +384,9 @@ static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
     if (g->free_list == HW_IMPLICIT) {
         return;
     }
+#ifdef HW_SHADOW
+    note_cleared(g, h);
+#endif
     const uint32_t lists = g->bins ? g->bins : 1u;
     for (uint32_t list = 0; list < lists; list++) {
         const uint32_t head = g->lists_at + list * g->list_stride;

@@ -120,6 +120,9 @@ static inline int has_walk_rover(const struct hw_general *g)
 /* Gives the end of the blocks back to the top. A victim that lies above the new top has become part of it. */
 static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
+#ifdef HW_SHADOW
+    note_top(g, h, b);
+#endif
     store4(h, g->top_at, b);
     note_block_gone(h, g->overhead);
     if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
@@ -212,8 +215,14 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
 {
     struct hw_found found = found_none();
     uint32_t left = g->search_most;
+#ifdef HW_SHADOW
+    skip_nodes(g, h, &before, end, size, &left);
+#endif
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
+#ifdef HW_SHADOW
+        skip_quiet_nodes(g, h, &before, &node, end, size, 0, NULL);
+#endif
         if (g->fit == HW_NEXT && node == end) {
             return found;
         }
@@ -256,8 +265,16 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     uint32_t best = 0;
     uint32_t budget = search_budget(g, h);
     uint32_t left = g->search_most;
+#ifdef HW_SHADOW
+    if (skip_to_best_node(g, h, before, size, budget, &found)) {
+        return found;
+    }
+#endif
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
+#ifdef HW_SHADOW
+        skip_quiet_nodes(g, h, &before, &node, 0, size, best, &budget);
+#endif
         if (g->search_most && left-- == 0) {
             return found;
         }
@@ -353,7 +370,13 @@ static inline struct hw_found walk_first(const struct hw_general *g, struct hw_h
                                          uint32_t size)
 {
     struct hw_found found = found_none();
+#ifdef HW_SHADOW
+    skip_blocks(g, h, &b, end, size);
+#endif
     while (b < end) {
+#ifdef HW_SHADOW
+        skip_quiet_blocks(g, h, &b, end, size, 0);
+#endif
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
@@ -379,8 +402,16 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
     struct hw_found found = found_none();
     uint32_t best = 0;
     const uint32_t top = load4(h, g->top_at);
+#ifdef HW_SHADOW
+    if (skip_to_best_block(g, h, size, &found)) {
+        return found;
+    }
+#endif
     uint32_t b = g->start;
     while (b < top) {
+#ifdef HW_SHADOW
+        skip_quiet_blocks(g, h, &b, top, size, best);
+#endif
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
@@ -410,6 +441,9 @@ static inline uint32_t lowest_free(const struct hw_general *g, struct hw_heap *h
     const uint32_t top = load4(h, g->top_at);
     const uint32_t from = load4(h, g->rover_at);
     uint32_t b = from;
+#ifdef HW_SHADOW
+    skip_used(g, h, &b, top);
+#endif
     while (b < top) {
         const uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
@@ -857,6 +891,9 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
 {
     uint32_t before_lower = 0;
     uint32_t before = g->lists_at;
+#ifdef HW_SHADOW
+    skip_to_neighbours(g, h, &before_lower, &before, b);
+#endif
     uint32_t next = load_link(&g->links, h, before);
     const uint32_t node = b + g->node;
     while (next && next < node) {
@@ -1054,6 +1091,9 @@ static inline uint32_t free_below_top(const struct hw_general *g, struct hw_heap
 {
     uint32_t last = 0;
     uint32_t node = load_link(&g->links, h, g->lists_at);
+#ifdef HW_SHADOW
+    skip_to_last(g, h, &node);
+#endif
     while (node) {
         last = node;
         node = load_link(&g->links, h, node);

@@ -1,6 +1,7 @@
 /* native.c: the replay engine. It drives the core with the policy known at run time and keeps the accounts that the
  * heap itself does not: what is live, what each call cost, what covered the arena. */
 #define _GNU_SOURCE
+#define HW_SHADOW
 #include "native.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "shadow.h"
 
 /* ---- traces ---------------------------------------------------------------------------------------------------- */
 
@@ -88,6 +89,10 @@ struct replay {
     const struct hw_calls *calls;
     struct hw_heap heap;
     struct object *objects;
+    size_t bytes;             /* of the arena */
+    struct hw_shadow *shadow; /* the index; the heap forgets it where it cannot be kept */
+    uint64_t patience;        /* accesses that long walks may still make before there is one */
+    uint64_t most_patience;
     uint64_t requested; /* live */
     uint64_t capacity;  /* of live blocks */
     uint64_t headers;   /* of live blocks */
@@ -119,6 +124,51 @@ static void **slot_reference(struct replay *r, uint32_t slot)
     return (void **)(void *)r->heap.base - (slot + 1u) * reference_words(r->policy);
 }
 
+enum {
+    PATIENCE = 1 << 16, /* accesses of long walks that take as long as making an index */
+    BEARABLE = 32       /* accesses of long walks a call that cost no more than keeping one */
+};
+
+/* Accesses that long walks may make before the heap is indexed. For tests and measurements the environment variable
+ * HEAPWRIGHT_INDEX says how many; at 0 the heap is indexed from the first call on, at "never" it is not. */
+static uint64_t patience(void)
+{
+    const char *chosen = getenv("HEAPWRIGHT_INDEX");
+    if (chosen == NULL || *chosen == '\0') {
+        return PATIENCE;
+    }
+    return strcmp(chosen, "never") == 0 ? UINT64_MAX : strtoull(chosen, NULL, 10);
+}
+
+/* Indexes the heap, once; without memory for that, it is walked. */
+static void start_index(struct replay *r)
+{
+    r->shadow = shadow_make(r->policy, &r->heap, r->bytes);
+    r->heap.shadow = r->shadow;
+    r->patience = UINT64_MAX; /* never again */
+}
+
+/* Keeps account of long walks, and indexes the heap when they go on. */
+static void watch_walks(struct replay *r, uint64_t accesses)
+{
+    if (accesses > HW_SHORT_WALK) {
+        r->metrics->walked += accesses;
+    } else {
+        accesses = 0;
+    }
+    if (r->patience == UINT64_MAX) {
+        return;
+    }
+    if (accesses > r->patience) {
+        start_index(r);
+        return;
+    }
+    r->patience += BEARABLE - accesses;
+    if (r->patience > r->most_patience) {
+        r->patience = r->most_patience;
+    }
+}
+
 static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
                         size_t bytes, int check, struct hw_metrics *metrics)
 {
@@ -127,6 +177,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->policy = policy;
     r->calls = calls;
     r->heap.base = memory;
+    r->bytes = bytes;
     r->check = check;
     r->metrics = metrics;
     metrics->broken_call = calls->count;
@@ -138,8 +189,16 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->heap.writes = 0;
     const size_t front = hw_front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);
+    r->patience = r->most_patience = patience();
+    if (r->patience == 0) {
+        start_index(r);
+    }
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
-    return r->objects ? 0 : HW_NO_MEMORY;
+    if (r->objects == NULL) {
+        shadow_free(r->shadow);
+        return HW_NO_MEMORY;
+    }
+    return 0;
 }
 
 /* Metadata bytes that a block brings with it; the descriptors of partitions lie elsewhere. */
@@ -368,6 +427,7 @@ static void look_at_all(struct replay *r, uint64_t call)
 static uint64_t replay_call(struct replay *r, uint64_t i)
 {
     const uint64_t before = r->heap.reads + r->heap.writes;
+    const uint64_t skipped = r->heap.skipped;
     const uint32_t covered = r->heap.covered_bytes;
     const uint64_t moved = r->heap.moved_bytes;
     const uint8_t op = r->calls->op[i];
@@ -390,6 +450,7 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
         m->peak_headers = r->heap.header_bytes < free_bytes ? r->heap.header_bytes : free_bytes;
     }
     const uint64_t cost = r->heap.reads + r->heap.writes - before;
+    watch_walks(r, cost - (r->heap.skipped - skipped) - (r->heap.moved_bytes - moved) / 2u);
     if (moves(r->policy) && r->check && r->heap.moved_bytes != moved) {
         look_at_all(r, i);
     }
@@ -404,6 +465,12 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     return cost;
 }
 
+static void replay_free_memory(struct replay *r)
+{
+    shadow_free(r->shadow);
+    free(r->objects);
+}
+
 static void replay_end(struct replay *r)
 {
     struct hw_metrics *m = r->metrics;
@@ -412,13 +479,14 @@ static void replay_end(struct replay *r)
     }
     m->reads = r->heap.reads;
     m->writes = r->heap.writes;
+    m->skipped = r->heap.skipped;
     m->moved = r->heap.moved_bytes;
     m->covered = r->heap.covered_bytes;
     m->shared = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
     if (r->policy->grows_down) {
         m->shared += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
     }
-    free(r->objects);
+    replay_free_memory(r);
 }
 
 /* ---- costs of calls ---------------------------------------------------------------------------------------------- */
@@ -518,7 +586,7 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     if (a == NULL || dear == NULL) {
         free(a);
         free(dear);
-        free(r.objects);
+        replay_free_memory(&r);
         return HW_NO_MEMORY;
     }
     uint64_t frees = 0;
@@ -701,7 +769,7 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
     }
     unsigned char *live = calloc(bytes + 1u, 1);
     if (live == NULL) {
-        free(r.objects);
+        replay_free_memory(&r);
         return HW_NO_MEMORY;
     }
     for (uint64_t i = 0; i < calls->count && map.column < column_count; i++) {

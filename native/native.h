@@ -16,6 +16,9 @@ enum { HW_CHECK_NOTHING = 0, HW_CHECK_PAYLOAD = 1, HW_CHECK_INVARIANTS = 2 };
 /* What was found broken, beside HW_BROKEN_... */
 enum { HW_BROKEN_PAYLOAD = -1 };
 
+/* Accesses of a call that has walked no further than any list allows. */
+enum { HW_SHORT_WALK = 64 };
+
 /* Why a replay could not begin: the system has no memory; the arena does not hold the control data and all regions. */
 enum { HW_NO_MEMORY = -1, HW_NO_ROOM = -2 };
 
@@ -49,6 +52,8 @@ struct hw_metrics {
     uint64_t free_p999;
     uint64_t shared;         /* covered in the shared part of the arena */
     uint64_t live_blocks;    /* objects alive at the end */
+    uint64_t skipped;        /* metadata loads that the index counted and did not make */
+    uint64_t walked;         /* metadata accesses that it did not spare: what a call made beyond HW_SHORT_WALK */
     double mean_requested;   /* live requested bytes, averaged over time (over calls where there are no times) */
     uint64_t abandoned_call; /* the call after which a bound was exceeded and the replay given up; count if none */
     uint64_t broken_call;    /* first call after which a payload or an invariant was found broken; count if none */

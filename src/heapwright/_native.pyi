@@ -78,6 +78,7 @@ class _Lib:
     HW_OP_CALLOC: Final[int]
     HW_OP_REALLOC: Final[int]
     HW_OP_FREE: Final[int]
+    HW_SHORT_WALK: Final[int]
     HW_CHECK_NOTHING: Final[int]
     HW_CHECK_PAYLOAD: Final[int]
     HW_CHECK_INVARIANTS: Final[int]

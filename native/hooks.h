@@ -1,0 +1,60 @@
+/* hooks.h: what the core tells the replay engine of blocks and lists, and where the engine may shorten a walk over
+ * them.
+ *
+ * The engine keeps an index beside the arena (shadow.h). A hook called note_... tells it of a change. A hook called
+ * skip_... moves the place from which a walk goes on past what would not have ended the walk, and counts the loads that
+ * this saved: the walk's own code does the rest. So the arena stays the truth. Calls of hooks stand between
+ * #ifdef HW_SHADOW and #endif: no other build of the core has them, and firmware text does not show them.
+ */
+#ifndef HW_HOOKS_H
+#define HW_HOOKS_H
+
+#include "policy.h"
+
+struct hw_heap;
+struct hw_found;
+
+/* The word of the block b is about to be written. */
+static inline void note_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word);
+/* What is written next is no block's word. */
+static inline void note_padding(const struct hw_general *g, struct hw_heap *h);
+static inline void note_top(const struct hw_general *g, struct hw_heap *h, uint32_t top);
+static inline void note_linked(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node);
+static inline void note_unlinked(const struct hw_general *g, struct hw_heap *h, uint32_t node);
+static inline void note_cleared(const struct hw_general *g, struct hw_heap *h);
+
+/* To the word behind which the order of the list wants a block b of this size. */
+static inline void skip_to_place(const struct hw_general *g, struct hw_heap *h, uint32_t order, uint32_t *before,
+                                 uint32_t b, uint32_t size);
+/* To the word that points to a node of the list at `before`. */
+static inline void skip_to_node(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t node);
+/* To the words around the place of the block b in a list by address, which begins at `before`. */
+static inline void skip_to_neighbours(const struct hw_general *g, struct hw_heap *h, uint32_t *before_lower,
+                                      uint32_t *before, uint32_t b);
+/* To the block `at` = b, with the block before it. */
+static inline void skip_to_block(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *at,
+                                 uint32_t b);
+/* To the last node of a list. */
+static inline void skip_to_last(const struct hw_general *g, struct hw_heap *h, uint32_t *node);
+/* Past the nodes behind `before`, as far as `end`, that are not the first one that will do. */
+static inline void skip_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t end,
+                              uint32_t size, uint32_t *left);
+/* Past the blocks from b to `end` that are not the first one that will do. */
+static inline void skip_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end, uint32_t size);
+/* Past the used blocks from b to `end`. */
+static inline void skip_used(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end);
+/* Past a whole search for the best node of the list at `head`, which is found; 0 where it has to be walked. */
+static inline int skip_to_best_node(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size,
+                                    uint32_t budget, struct hw_found *found);
+/* The same for the best block. */
+static inline int skip_to_best_block(const struct hw_general *g, struct hw_heap *h, uint32_t size,
+                                     struct hw_found *found);
+/* Past nodes, as far as `end`, that a search which merges what it passes would neither merge nor take, and that are not
+ * better than `best`. */
+static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
+                                    uint32_t end, uint32_t size, uint32_t best, uint32_t *budget);
+/* The same for blocks. */
+static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
+                                     uint32_t size, uint32_t best);
+
+#endif

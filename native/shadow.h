@@ -1,0 +1,736 @@
+/* shadow.h: the index that answers long walks in place of the arena.
+ *
+ * Headers, links and tags in the arena are the truth, and all that takes constant time runs on them as in firmware. For
+ * each pool whose searches may be long, sequences beside the arena hold the nodes of its lists and, where a walk goes
+ * over all blocks, the blocks. The hooks (hooks.h) keep them true and let a walk begin where it would have come to,
+ * with the loads counted that it would have made. A walk loads the word of what it looks at, and a list's link to get
+ * there: passing an entry costs both.
+ *
+ * An index can be made at any time between two calls, by a walk over the arena, and be dropped at any time: it is made
+ * when a replay has walked far, so that short lists never pay for it.
+ */
+#ifndef HW_SHADOW_H
+#define HW_SHADOW_H
+
+#include "check.h"
+#include "sequence.h"
+
+struct shadow_pool {
+    struct chunks nodes;
+    struct sequence *lists; /* one a bin, or one; NULL where no list is walked. Those that are not have no chunks. */
+    uint32_t list_count;
+    struct chunks all;
+    struct sequence blocks; /* by address, used ones with size 0; without chunks where no walk passes blocks */
+    int padding;            /* the next word is no block's */
+};
+
+struct hw_shadow {
+    const struct hw_policy *policy;
+    struct shadow_pool pools[HW_MAX_POOLS];
+};
+
+/* ---- looking at the arena without counting -------------------------------------------------------------------------
+ */
+
+static inline uint32_t peek_word(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    const uint64_t reads = h->reads;
+    const uint32_t word = load_word(g, h, b);
+    h->reads = reads;
+    return word;
+}
+
+static inline uint32_t peek_link(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    const uint64_t reads = h->reads;
+    const uint32_t node = load_link(&g->links, h, at);
+    h->reads = reads;
+    return node;
+}
+
+/* Loads that reading a field takes. */
+static inline uint32_t loads_of(const struct hw_field *field)
+{
+    return field->natural ? 1u : field->bytes;
+}
+
+static inline void count_skipped(struct hw_heap *h, uint64_t loads)
+{
+    h->reads += loads;
+    h->skipped += loads;
+}
+
+/* ---- making and dropping an index ----------------------------------------------------------------------------------
+ */
+
+static int has_lists(const struct hw_general *g)
+{
+    return g->free_list == HW_DOUBLE || g->free_list == HW_SINGLE;
+}
+
+/* Whether a freed block without boundary tags finds the block before it by a walk over all. */
+static int walks_to_merge(const struct hw_general *g)
+{
+    const int on_the_way = has_lists(g) && g->order == HW_ADDRESS && !g->bins;
+    return g->coalesce == HW_IMMEDIATE && !g->boundary_tags && !on_the_way;
+}
+
+static int walks_blocks(const struct hw_general *g)
+{
+    return g->free_list == HW_IMPLICIT || walks_to_merge(g);
+}
+
+/* Whether nodes of this list are looked for, or their places. */
+static int walks_list(const struct hw_general *g, uint32_t list)
+{
+    const int linear = g->bins && list < g->bin_linear_bins;
+    const uint32_t order = g->bins && !linear ? g->large_order : g->order;
+    return !linear || g->free_list == HW_SINGLE || order == HW_ADDRESS || order == HW_SIZE;
+}
+
+static void fill_blocks(const struct hw_general *g, struct hw_heap *h, struct sequence *q)
+{
+    const uint32_t top = load4(h, g->top_at);
+    for (uint32_t b = g->start; b < top;) {
+        const uint32_t word = load_word(g, h, b);
+        const struct spot end = {q->places, 0};
+        sequence_insert(q, end, b, word & HW_USED ? 0 : word_size(g, word));
+        b += word_size(g, word);
+    }
+}
+
+static void fill_list(const struct hw_general *g, struct hw_heap *h, struct sequence *q, uint32_t head)
+{
+    for (uint32_t node = load_link(&g->links, h, head); node; node = load_link(&g->links, h, node)) {
+        const struct spot end = {q->places, 0};
+        sequence_insert(q, end, node, word_size(g, load_word(g, h, node - g->node)));
+    }
+}
+
+/* Indexes a general pool in an arena of `bytes` bytes; 0 without memory. */
+static int shadow_general(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t bytes)
+{
+    if (walks_blocks(g)) {
+        if (!chunks_open(&s->all, bytes, g->min_block)) {
+            return 0;
+        }
+        s->blocks.chunks = &s->all;
+        fill_blocks(g, h, &s->blocks);
+    }
+    if (has_lists(g) && g->search_from != HW_FROM_TRIED) {
+        s->list_count = g->bins ? g->bins : 1u;
+        s->lists = calloc(s->list_count, sizeof *s->lists);
+        if (s->lists == NULL || !chunks_open(&s->nodes, bytes, g->min_block)) {
+            return 0;
+        }
+        for (uint32_t list = 0; list < s->list_count; list++) {
+            if (walks_list(g, list)) {
+                s->lists[list].chunks = &s->nodes;
+                fill_list(g, h, &s->lists[list], g->lists_at + list * g->list_stride);
+            }
+        }
+    }
+    return !s->all.failed && !s->nodes.failed;
+}
+
+static void shadow_free(struct hw_shadow *shadow)
+{
+    if (shadow == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < HW_MAX_POOLS; i++) {
+        struct shadow_pool *s = &shadow->pools[i];
+        for (uint32_t list = 0; s->lists && list < s->list_count; list++) {
+            sequence_close(&s->lists[list]);
+        }
+        free(s->lists);
+        sequence_close(&s->blocks);
+        chunks_close(&s->nodes);
+        chunks_close(&s->all);
+    }
+    free(shadow);
+}
+
+/* Indexes a heap as it is; NULL without memory. */
+static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_heap *h, size_t bytes)
+{
+    struct hw_shadow *shadow = calloc(1, sizeof *shadow);
+    if (shadow == NULL) {
+        return NULL;
+    }
+    shadow->policy = policy;
+    const uint64_t reads = h->reads;
+    const uint32_t end = bytes > policy->reach ? policy->reach : (uint32_t)bytes;
+    for (uint32_t i = 0; i < policy->pool_count; i++) {
+        if (policy->pools[i].kind == HW_GENERAL &&
+            !shadow_general(&shadow->pools[i], &policy->pools[i].general, h, end + policy->end_header)) {
+            shadow_free(shadow);
+            shadow = NULL;
+            break;
+        }
+    }
+    h->reads = reads;
+    return shadow;
+}
+
+static inline struct shadow_pool *shadow_of(const struct hw_general *g, struct hw_heap *h)
+{
+    const struct hw_policy *policy = h->shadow->policy;
+    return &h->shadow->pools[(size_t)((const char *)g - (const char *)policy->pools) / sizeof policy->pools[0]];
+}
+
+/* An index that could not be kept is dropped: the arena says it all. */
+static inline void drop_failed(struct hw_heap *h, const struct chunks *c)
+{
+    if (c->failed) {
+        h->shadow = NULL;
+    }
+}
+
+/* The sequence of the list in which `before` is a node or the head, and the spot behind; NULL: not indexed. */
+static struct sequence *list_behind(const struct shadow_pool *s, const struct hw_general *g, uint32_t before,
+                                    struct spot *spot)
+{
+    const struct spot first = {0, 0};
+    if (s->lists == NULL) {
+        return NULL;
+    }
+    if (before >= g->start) {
+        struct sequence *q = sequence_with(&s->nodes, before, spot);
+        if (q) {
+            *spot = spot_behind(q, *spot);
+        }
+        return q;
+    }
+    const uint32_t list = g->bins ? (before - g->lists_at) / g->list_stride : before != g->lists_at;
+    *spot = first;
+    return list < s->list_count && s->lists[list].chunks ? &s->lists[list] : NULL;
+}
+
+/* ---- keeping it true -----------------------------------------------------------------------------------------------
+ */
+
+/* A block begins at b; what began inside it is gone. */
+static void block_written(struct sequence *q, uint32_t b, uint32_t size, uint32_t free_size)
+{
+    struct spot spot;
+    if (sequence_with(q->chunks, b, &spot)) {
+        sequence_resize(q, spot, free_size);
+    } else {
+        sequence_insert(q, spot_above(q, b), b, free_size);
+        if (q->chunks->failed) {
+            return;
+        }
+        (void)sequence_with(q->chunks, b, &spot);
+    }
+    for (struct spot next = spot_behind(q, spot); !is_end(q, next) && address_at(q, next) < b + size;) {
+        sequence_remove(q, next);
+        (void)sequence_with(q->chunks, b, &spot);
+        next = spot_behind(q, spot);
+    }
+}
+
+static HW_NOINLINE void word_written(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    const uint32_t size = word_size(g, word);
+    struct spot spot;
+    if (s->padding || size == 0) {
+        s->padding = 0;
+        return;
+    }
+    if (s->lists && (word & HW_USED) == 0) {
+        struct sequence *q = sequence_with(&s->nodes, b + g->node, &spot);
+        if (q) {
+            sequence_resize(q, spot, size);
+        }
+    }
+    if (s->blocks.chunks) {
+        block_written(&s->blocks, b, size, word & HW_USED ? 0 : size);
+        drop_failed(h, &s->all);
+    }
+}
+
+static inline void note_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    if (h->shadow) {
+        word_written(g, h, b, word);
+    }
+}
+
+static inline void note_padding(const struct hw_general *g, struct hw_heap *h)
+{
+    if (h->shadow) {
+        shadow_of(g, h)->padding = 1;
+    }
+}
+
+static HW_NOINLINE void top_lowered(const struct hw_general *g, struct hw_heap *h, uint32_t top)
+{
+    struct sequence *q = &shadow_of(g, h)->blocks;
+    while (q->places) {
+        const struct spot last = {q->places - 1u, q->count[q->places - 1u] - 1u};
+        if (address_at(q, last) < top) {
+            return;
+        }
+        sequence_remove(q, last);
+    }
+}
+
+static inline void note_top(const struct hw_general *g, struct hw_heap *h, uint32_t top)
+{
+    if (h->shadow) {
+        top_lowered(g, h, top);
+    }
+}
+
+static HW_NOINLINE void linked(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct spot spot;
+    struct sequence *q = list_behind(s, g, before, &spot);
+    if (q) {
+        const uint32_t size = word_size(g, peek_word(g, h, node - g->node));
+        sequence_insert(q, spot, node, size & INT32_MAX);
+        drop_failed(h, &s->nodes);
+    }
+}
+
+static inline void note_linked(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node)
+{
+    if (h->shadow) {
+        linked(g, h, before, node);
+    }
+}
+
+static HW_NOINLINE void unlinked(const struct hw_general *g, struct hw_heap *h, uint32_t node)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct spot spot;
+    struct sequence *q = s->lists ? sequence_with(&s->nodes, node, &spot) : NULL;
+    if (q) {
+        sequence_remove(q, spot);
+    }
+}
+
+static inline void note_unlinked(const struct hw_general *g, struct hw_heap *h, uint32_t node)
+{
+    if (h->shadow) {
+        unlinked(g, h, node);
+    }
+}
+
+static HW_NOINLINE void cleared(const struct hw_general *g, struct hw_heap *h)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    for (uint32_t list = 0; list < s->list_count; list++) {
+        sequence_clear(&s->lists[list]);
+    }
+}
+
+static inline void note_cleared(const struct hw_general *g, struct hw_heap *h)
+{
+    if (h->shadow) {
+        cleared(g, h);
+    }
+}
+
+/* ---- ways to a place -----------------------------------------------------------------------------------------------
+ */
+
+static HW_NOINLINE uint32_t way_to_place(const struct hw_general *g, struct hw_heap *h, uint32_t order, uint32_t before,
+                                         uint32_t b, uint32_t size)
+{
+    const struct spot first = {0, 0};
+    struct spot spot;
+    struct sequence *q = list_behind(shadow_of(g, h), g, before, &spot);
+    if (q == NULL) {
+        return before;
+    }
+    spot = order == HW_SIZE ? first_sized(q, first, size, INT32_MAX) : spot_above(q, b + g->node);
+    const uint32_t loads = loads_of(&g->links.field) + (order == HW_SIZE ? loads_of(&g->word) : 0);
+    count_skipped(h, (uint64_t)loads * rank_of(q, spot));
+    return address_before(q, spot, before);
+}
+
+static inline void skip_to_place(const struct hw_general *g, struct hw_heap *h, uint32_t order, uint32_t *before,
+                                 uint32_t b, uint32_t size)
+{
+    if (h->shadow && (order == HW_ADDRESS || order == HW_SIZE)) {
+        *before = way_to_place(g, h, order, *before, b, size);
+    }
+}
+
+static HW_NOINLINE uint32_t way_to_node(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct spot spot;
+    const struct sequence *q = s->lists ? sequence_with(&s->nodes, node, &spot) : NULL;
+    if (q == NULL) {
+        return before;
+    }
+    count_skipped(h, (uint64_t)loads_of(&g->links.field) * rank_of(q, spot));
+    return address_before(q, spot, before);
+}
+
+static inline void skip_to_node(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t node)
+{
+    if (h->shadow) {
+        *before = way_to_node(g, h, *before, node);
+    }
+}
+
+struct neighbours {
+    uint32_t before_lower;
+    uint32_t before;
+};
+
+static HW_NOINLINE struct neighbours way_between(const struct hw_general *g, struct hw_heap *h, struct neighbours found,
+                                                 uint32_t node)
+{
+    const uint32_t head = found.before;
+    struct spot spot;
+    struct sequence *q = list_behind(shadow_of(g, h), g, head, &spot);
+    if (q == NULL) {
+        return found;
+    }
+    spot = spot_above(q, node);
+    const uint32_t rank = rank_of(q, spot);
+    if (rank) {
+        found.before = address_before(q, spot, head);
+        (void)sequence_with(q->chunks, found.before, &spot);
+        found.before_lower = address_before(q, spot, head);
+        count_skipped(h, (uint64_t)loads_of(&g->links.field) * rank);
+    }
+    return found;
+}
+
+static inline void skip_to_neighbours(const struct hw_general *g, struct hw_heap *h, uint32_t *before_lower,
+                                      uint32_t *before, uint32_t b)
+{
+    if (h->shadow) {
+        const struct neighbours start = {*before_lower, *before};
+        const struct neighbours found = way_between(g, h, start, b + g->node);
+        *before_lower = found.before_lower;
+        *before = found.before;
+    }
+}
+
+/* The block before b; 0 where it is the first, or where that is not known. */
+static HW_NOINLINE uint32_t way_to_block(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    const struct sequence *q = &shadow_of(g, h)->blocks;
+    struct spot spot;
+    if (q->chunks == NULL || !sequence_with(q->chunks, b, &spot)) {
+        return 0;
+    }
+    count_skipped(h, (uint64_t)loads_of(&g->word) * rank_of(q, spot));
+    return address_before(q, spot, 0);
+}
+
+static inline void skip_to_block(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *at,
+                                 uint32_t b)
+{
+    if (h->shadow) {
+        *before = way_to_block(g, h, b);
+        *at = *before ? b : *at;
+    }
+}
+
+static HW_NOINLINE uint32_t way_to_last(const struct hw_general *g, struct hw_heap *h, uint32_t node)
+{
+    struct spot spot;
+    const struct sequence *q = list_behind(shadow_of(g, h), g, g->lists_at, &spot);
+    if (q == NULL || q->total == 0) {
+        return node;
+    }
+    count_skipped(h, (uint64_t)loads_of(&g->links.field) * (q->total - 1u));
+    const struct spot end = {q->places, 0};
+    return address_before(q, end, 0);
+}
+
+static inline void skip_to_last(const struct hw_general *g, struct hw_heap *h, uint32_t *node)
+{
+    if (h->shadow) {
+        *node = way_to_last(g, h, *node);
+    }
+}
+
+/* ---- searches ------------------------------------------------------------------------------------------------------
+ */
+
+/* The largest size that a search takes which wants `size` bytes. */
+static inline uint32_t most_wanted(const struct hw_general *g, uint32_t size)
+{
+    return g->fit == HW_EXACT ? size : INT32_MAX;
+}
+
+static inline uint32_t least_of(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static HW_NOINLINE uint32_t search_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t end,
+                                         uint32_t size, uint32_t *left)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct spot from;
+    struct spot stop;
+    struct sequence *q = list_behind(s, g, before, &from);
+    if (q == NULL || q->total == 0) {
+        return before;
+    }
+    const uint32_t rank = rank_of(q, from);
+    uint32_t most = q->total - rank;
+    if (g->fit == HW_NEXT && end && sequence_with(&s->nodes, end, &stop) == q) {
+        most = rank_of(q, stop) - rank;
+    }
+    most = g->search_most ? least_of(most, g->search_most) : most;
+    struct spot found = first_sized(q, from, size, most_wanted(g, size));
+    uint32_t passed = rank_of(q, found) - rank;
+    if (passed > most) {
+        passed = most;
+        found = spot_of_rank(q, rank + most);
+    }
+    *left -= g->search_most ? passed : 0;
+    count_skipped(h, (uint64_t)passed * (loads_of(&g->word) + loads_of(&g->links.field)));
+    return passed ? address_before(q, found, before) : before;
+}
+
+static inline void skip_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t end,
+                              uint32_t size, uint32_t *left)
+{
+    if (h->shadow && g->coalesce != HW_LAZY) {
+        *before = search_nodes(g, h, *before, end, size, left);
+    }
+}
+
+/* Passes the blocks from b to `end` that have no size from `least` to `most`. */
+static HW_NOINLINE uint32_t search_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end,
+                                          uint32_t least, uint32_t most)
+{
+    struct sequence *q = &shadow_of(g, h)->blocks;
+    struct spot from;
+    if (q->chunks == NULL || b >= end || !sequence_with(q->chunks, b, &from)) {
+        return b;
+    }
+    struct spot found = first_sized(q, from, least, most);
+    if (is_end(q, found) || address_at(q, found) >= end) {
+        found = spot_above(q, end - 1u);
+    }
+    count_skipped(h, (uint64_t)loads_of(&g->word) * (rank_of(q, found) - rank_of(q, from)));
+    return is_end(q, found) ? end : address_at(q, found);
+}
+
+static inline void skip_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end, uint32_t size)
+{
+    if (h->shadow && g->coalesce != HW_LAZY) {
+        *b = search_blocks(g, h, *b, end, size, most_wanted(g, size));
+    }
+}
+
+static inline void skip_used(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end)
+{
+    if (h->shadow) {
+        *b = search_blocks(g, h, *b, end, 1u, INT32_MAX);
+    }
+}
+
+/* The entry that a search by best or worst fit finds among the first `limit`; the end where there is none. */
+static struct spot best_entry(const struct hw_general *g, struct sequence *q, uint32_t limit, uint32_t size)
+{
+    return g->fit == HW_WORST ? largest_sized(q, limit, size) : best_sized(q, limit, size);
+}
+
+static HW_NOINLINE int search_best_node(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size,
+                                        uint32_t budget, struct hw_found *found)
+{
+    const struct spot first = {0, 0};
+    const uint32_t word = loads_of(&g->word);
+    const uint32_t pass = word + loads_of(&g->links.field);
+    struct spot spot;
+    struct sequence *q = list_behind(shadow_of(g, h), g, head, &spot);
+    if (q == NULL) {
+        return 0;
+    }
+    uint32_t limit = g->search_most ? least_of(q->total, g->search_most) : q->total;
+    int is_cut = 0;
+    if (g->search_percent < 100u && limit) {
+        /* the search goes on until it has a block that fits */
+        const uint32_t fits = rank_of(q, first_sized(q, first, size, INT32_MAX));
+        const uint32_t enough = budget > fits + 1u ? budget : fits + 1u;
+        is_cut = enough <= limit;
+        limit = least_of(limit, enough);
+    }
+    spot = limit ? best_entry(g, q, limit, size) : (struct spot){q->places, 0};
+    count_skipped(h, loads_of(&g->links.field));
+    if (is_end(q, spot)) {
+        count_skipped(h, (uint64_t)limit * pass);
+        return 1;
+    }
+    if (g->fit == HW_BEST && size_at(q, spot) == size) {
+        count_skipped(h, (uint64_t)rank_of(q, spot) * pass + word);
+    } else {
+        count_skipped(h, is_cut ? (uint64_t)(limit - 1u) * pass + word : (uint64_t)limit * pass);
+    }
+    found->b = address_at(q, spot) - g->node;
+    found->word = peek_word(g, h, found->b);
+    found->before = address_before(q, spot, head);
+    return 1;
+}
+
+static inline int skip_to_best_node(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size,
+                                    uint32_t budget, struct hw_found *found)
+{
+    return h->shadow && g->coalesce != HW_LAZY && search_best_node(g, h, head, size, budget, found);
+}
+
+static HW_NOINLINE int search_best_block(const struct hw_general *g, struct hw_heap *h, uint32_t size,
+                                         struct hw_found *found)
+{
+    struct sequence *q = &shadow_of(g, h)->blocks;
+    const uint32_t word = loads_of(&g->word);
+    if (q->chunks == NULL) {
+        return 0;
+    }
+    const struct spot spot = q->total ? best_entry(g, q, q->total, size) : (struct spot){0, 0};
+    if (is_end(q, spot)) {
+        count_skipped(h, (uint64_t)q->total * word);
+        return 1;
+    }
+    const int exact = g->fit == HW_BEST && size_at(q, spot) == size;
+    count_skipped(h, (uint64_t)(exact ? rank_of(q, spot) + 1u : q->total) * word);
+    found->b = address_at(q, spot);
+    found->word = peek_word(g, h, found->b);
+    return 1;
+}
+
+static inline int skip_to_best_block(const struct hw_general *g, struct hw_heap *h, uint32_t size,
+                                     struct hw_found *found)
+{
+    return h->shadow && g->coalesce != HW_LAZY && search_best_block(g, h, size, found);
+}
+
+/* ---- searches that merge what they pass ----------------------------------------------------------------------------
+ */
+
+/* Whether a search that has `best` bytes, 0 for none, and wants `size` would leave alone all blocks of a chunk. */
+static int is_no_better(const struct hw_general *g, const struct sequence *q, uint32_t p, uint32_t size, uint32_t best)
+{
+    if (q->largest[p] < size) {
+        return 1;
+    }
+    if (best == 0 || g->merge_enough) {
+        return 0;
+    }
+    return g->fit == HW_WORST ? q->largest[p] <= best
+                              : best == size || (q->classes[p] & classes_between(size, best - 1u)) == 0;
+}
+
+/* Loads of a search that passes all entries of a chunk, which is not the last, and merges none: each free block makes
+ * it look at the top, and at the word of the block behind. 0 where it would merge. `link` is what a list adds. */
+static uint32_t toll_of(const struct hw_general *g, struct sequence *q, uint32_t p, uint32_t link)
+{
+    const struct chunk *chunk = chunk_of(q, p);
+    const uint32_t word = loads_of(&g->word);
+    uint32_t toll = 0;
+    if (q->toll[p]) {
+        return q->toll[p];
+    }
+    for (uint32_t i = 0; i < q->count[p]; i++) {
+        const struct spot here = {p, i};
+        const struct spot next = spot_behind(q, here);
+        const uint32_t size = chunk->size[i];
+        toll += word + link;
+        if (size) {
+            const uint32_t behind = address_at(q, next) == chunk->at[i] + size ? size_at(q, next) : 0;
+            toll += 1u + (can_merge(g, size) ? word : 0);
+            if (behind && can_merge(g, size) && can_merge(g, behind)) {
+                return 0;
+            }
+        }
+    }
+    q->toll[p] = toll;
+    return toll;
+}
+
+/* The first place from p on whose chunk has to be walked: the last, the one with `end`, one with something to merge or
+ * to take. Blocks pay for those passed, and `passed` counts their entries. */
+static uint32_t pass_quiet_chunks(const struct hw_general *g, struct hw_heap *h, struct sequence *q, uint32_t p,
+                                  uint32_t end, uint32_t size, uint32_t best, uint32_t link, uint32_t *budget)
+{
+    while (p + 1u < q->places) {
+        const struct spot next = {p + 1u, 0};
+        if (end && end >= chunk_of(q, p)->at[0] && end <= address_at(q, next)) {
+            break;
+        }
+        if (q->loose[p]) {
+            sequence_tighten(q, p);
+        }
+        if (!is_no_better(g, q, p, size, best) || (best && *budget <= q->count[p])) {
+            break;
+        }
+        const uint32_t toll = toll_of(g, q, p, link);
+        if (toll == 0) {
+            break;
+        }
+        count_skipped(h, toll);
+        *budget -= least_of(*budget, q->count[p]);
+        p++;
+    }
+    return p;
+}
+
+static HW_NOINLINE uint32_t quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t end,
+                                        uint32_t size, uint32_t best, uint32_t *budget)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct spot spot;
+    struct sequence *q = s->lists ? sequence_with(&s->nodes, node, &spot) : NULL;
+    if (q == NULL || spot.i) {
+        return node;
+    }
+    spot.p = pass_quiet_chunks(g, h, q, spot.p, end, size, best, loads_of(&g->links.field), budget);
+    return address_at(q, spot);
+}
+
+static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
+                                    uint32_t end, uint32_t size, uint32_t best, uint32_t *budget)
+{
+    if (h->shadow && g->coalesce == HW_LAZY && g->search_most == 0) {
+        uint32_t left = g->search_percent < 100u && budget ? *budget : UINT32_MAX;
+        const uint32_t from = *node;
+        *node = quiet_nodes(g, h, from, g->fit == HW_NEXT ? end : 0, size, best, &left);
+        if (*node != from) {
+            struct spot spot;
+            const struct sequence *q = sequence_with(&shadow_of(g, h)->nodes, *node, &spot);
+            *before = address_before(q, spot, *before);
+            if (g->search_percent < 100u && budget) {
+                *budget = left;
+            }
+        }
+    }
+}
+
+static HW_NOINLINE uint32_t quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end,
+                                         uint32_t size, uint32_t best)
+{
+    struct sequence *q = &shadow_of(g, h)->blocks;
+    uint32_t budget = UINT32_MAX;
+    struct spot spot;
+    if (q->chunks == NULL || !sequence_with(q->chunks, b, &spot) || spot.i) {
+        return b;
+    }
+    spot.p = pass_quiet_chunks(g, h, q, spot.p, end, size, best, 0, &budget);
+    return address_at(q, spot);
+}
+
+static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
+                                     uint32_t size, uint32_t best)
+{
+    if (h->shadow && g->coalesce == HW_LAZY) {
+        *b = quiet_blocks(g, h, *b, end, size, best);
+    }
+}
+
+#endif

@@ -1,0 +1,129 @@
+"""Replays with the index of long walks and without it: the same numbers, whatever the recipe.
+
+HEAPWRIGHT_INDEX says how many accesses are walked before the heap is indexed (docs/core.md); 0 indexes it from its
+first call on, so that short traces exercise every way.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from recipes_random import random_recipes
+from traces_random import plain_trace, random_trace
+
+from heapwright._native import ffi, lib
+from heapwright.errors import HeapwrightError
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import run
+from heapwright.replay.pictures import heap_map, metadata, timeline
+from heapwright.replay.smallest import fit
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
+
+EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
+
+EFFORTS_OF_THE_INDEX = ("skipped", "walked")
+METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in EFFORTS_OF_THE_INDEX]
+
+SMALL_ARENA = 60_000
+"""Bytes in which the random traces meet refusals."""
+
+TRACES = (
+    random_trace(random.Random(1), 2500, live=600),
+    random_trace(random.Random(2), 1200, live=80),
+    plain_trace(3, 1500),
+)
+
+
+def counted(trace: Trace, recipe: Recipe, arena: int | None, better: Any = ()) -> Any:
+    """All that a replay counts, or why it cannot begin."""
+    try:
+        found, _ = run(trace, recipe, policy_struct(recipe), arena, better=better)
+    except HeapwrightError as error:
+        return str(error)
+    return {name: getattr(found, name) for name in METRICS}
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Asserts that ask(trace, recipe, ...) is the same without the index, with it, and with one made on the way."""
+
+    def compare(ask: Callable[..., Any], trace: Trace, recipe: Recipe, *more: Any) -> None:
+        answers = []
+        for patience in ("never", "0", "3000"):
+            monkeypatch.setenv("HEAPWRIGHT_INDEX", patience)
+            answers.append(ask(trace, recipe, *more))
+        for answer in answers[1:]:
+            assert answer == answers[0], recipe.to_toml()
+
+    return compare
+
+
+@pytest.mark.slow
+def test_every_metric_of_random_recipes(both: Callable[..., None]) -> None:
+    for recipe in random_recipes(250 * EFFORT, seed=13):
+        for trace in TRACES:
+            for arena in (None, SMALL_ARENA):
+                both(counted, trace, recipe, arena)
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_every_metric_of_the_zoo(name: str, both: Callable[..., None]) -> None:
+    recipe = zoo.load(name)
+    for trace in TRACES:
+        both(counted, trace, recipe, None)
+
+
+def test_replays_that_are_given_up(both: Callable[..., None]) -> None:
+    for recipe in random_recipes(20, seed=14):
+        both(counted, TRACES[0], recipe, None, [(0, 80_000), (40_000, 20_000)])
+
+
+def test_timelines_maps_metadata_and_arenas(both: Callable[..., None]) -> None:
+    trace = TRACES[1]
+    for recipe in random_recipes(20, seed=15):
+        both(_timeline, trace, recipe)
+        both(_map, trace, recipe)
+        both(_marked, trace, recipe)
+    for recipe in random_recipes(6, seed=16):
+        both(fit, trace, recipe)
+
+
+def _timeline(trace: Trace, recipe: Recipe) -> Any:
+    return {key: values.tolist() for key, values in timeline(trace, recipe).items()}
+
+
+def _map(trace: Trace, recipe: Recipe) -> Any:
+    return heap_map(trace, recipe, columns=20)["blocks"].tolist()
+
+
+def _marked(trace: Trace, recipe: Recipe) -> Any:
+    """Where metadata lies after the trace, and its bytes."""
+    try:
+        content, marks = metadata(trace, recipe, SMALL_ARENA)
+    except HeapwrightError as error:
+        return str(error)
+    return marks.tobytes(), content[marks].tobytes()
+
+
+@pytest.mark.parametrize("name", ["best-fit-slow-free", "freertos-heap2", "lwip-mem-large", "drr-proposed"])
+def test_what_is_walked_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of some hundreds of blocks cost next to nothing beside what the index answers."""
+    recipe = zoo.load(name)
+    monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
+    found, _ = run(TRACES[0], recipe, policy_struct(recipe), None)
+    assert found.skipped > found.reads / 2
+    assert found.walked < (found.reads + found.writes) / 10
+
+
+def test_short_lists_are_not_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEAPWRIGHT_INDEX", raising=False)
+    for name in ("tlsf", "victim-bins"):
+        recipe = zoo.load(name)
+        found, _ = run(TRACES[2], recipe, policy_struct(recipe), None, lib.HW_CHECK_NOTHING)
+        assert found.skipped == 0
