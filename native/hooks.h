@@ -57,4 +57,11 @@ static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best);
 
+/* The block of a class whose header or flag lies at `at` is taken, or not; it may be a new one. */
+static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken);
+/* To the first block of the chain that is not taken. */
+static inline void skip_taken(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *at);
+/* To the first flag of the class that is clear; 0 where none is. */
+static inline int skip_flags(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *i);
+
 #endif

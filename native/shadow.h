@@ -17,7 +17,8 @@
 
 struct shadow_pool {
     struct chunks nodes;
-    struct sequence *lists; /* one a bin, or one; NULL where no list is walked. Those that are not have no chunks. */
+    struct sequence *lists; /* one a bin, or one; of a fixed pool all blocks of each class, with size 1 where they are
+                               not taken. NULL where no list is walked; those that are not have no chunks. */
     uint32_t list_count;
     struct chunks all;
     struct sequence blocks; /* by address, used ones with size 0; without chunks where no walk passes blocks */
@@ -133,6 +134,51 @@ static int shadow_general(struct shadow_pool *s, const struct hw_general *g, str
     return !s->all.failed && !s->nodes.failed;
 }
 
+/* Adds the blocks of a class, in order of carving, by their payloads or by their flags. */
+static void fill_class(const struct hw_fixed *f, struct hw_heap *h, struct sequence *q, uint32_t class_)
+{
+    if (f->grow) {
+        for (uint32_t at = load_link(&f->links, h, fixed_head(f, class_)); at;
+             at = load_link(&f->links, h, fixed_chain_at(f, at))) {
+            const struct spot end = {q->places, 0};
+            sequence_insert(q, end, at, (load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0);
+        }
+        return;
+    }
+    const uint32_t carved = load4(h, f->carved_at + 4u * class_);
+    for (uint32_t at = f->flags_at[class_]; at < f->flags_at[class_] + carved; at++) {
+        const struct spot end = {q->places, 0};
+        sequence_insert(q, end, at, load1(h, at) == 0);
+    }
+}
+
+/* Indexes a fixed pool whose flags are searched. */
+static int shadow_fixed(struct shadow_pool *s, const struct hw_fixed *f, struct hw_heap *h, uint32_t bytes)
+{
+    s->list_count = f->count;
+    s->lists = calloc(f->count, sizeof *s->lists);
+    if (s->lists == NULL || !chunks_open(&s->nodes, bytes, f->grow ? f->header : 1u)) {
+        return 0;
+    }
+    for (uint32_t class_ = 0; class_ < f->count; class_++) {
+        s->lists[class_].chunks = &s->nodes;
+        fill_class(f, h, &s->lists[class_], class_);
+    }
+    return !s->nodes.failed;
+}
+
+/* Indexes a pool, if it is of a kind that walks. */
+static int shadow_any(struct shadow_pool *s, const struct hw_pool *pool, struct hw_heap *h, uint32_t bytes)
+{
+    if (pool->kind == HW_GENERAL) {
+        return shadow_general(s, &pool->general, h, bytes);
+    }
+    if (pool->kind == HW_FIXED && pool->fixed.first_fit) {
+        return shadow_fixed(s, &pool->fixed, h, bytes);
+    }
+    return 1;
+}
+
 static void shadow_free(struct hw_shadow *shadow)
 {
     if (shadow == NULL) {
@@ -162,8 +208,7 @@ static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_h
     const uint64_t reads = h->reads;
     const uint32_t end = bytes > policy->reach ? policy->reach : (uint32_t)bytes;
     for (uint32_t i = 0; i < policy->pool_count; i++) {
-        if (policy->pools[i].kind == HW_GENERAL &&
-            !shadow_general(&shadow->pools[i], &policy->pools[i].general, h, end + policy->end_header)) {
+        if (!shadow_any(&shadow->pools[i], &policy->pools[i], h, end + policy->end_header)) {
             shadow_free(shadow);
             shadow = NULL;
             break;
@@ -173,10 +218,11 @@ static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_h
     return shadow;
 }
 
-static inline struct shadow_pool *shadow_of(const struct hw_general *g, struct hw_heap *h)
+/* What is kept for the pool of which this is part. */
+static inline struct shadow_pool *shadow_of(const void *part, struct hw_heap *h)
 {
     const struct hw_policy *policy = h->shadow->policy;
-    return &h->shadow->pools[(size_t)((const char *)g - (const char *)policy->pools) / sizeof policy->pools[0]];
+    return &h->shadow->pools[(size_t)((const char *)part - (const char *)policy->pools) / sizeof policy->pools[0]];
 }
 
 /* An index that could not be kept is dropped: the arena says it all. */
@@ -609,6 +655,63 @@ static inline int skip_to_best_block(const struct hw_general *g, struct hw_heap 
                                      struct hw_found *found)
 {
     return h->shadow && g->coalesce != HW_LAZY && search_best_block(g, h, size, found);
+}
+
+/* ---- classes of fixed-size blocks ----------------------------------------------------------------------------------
+ */
+
+static HW_NOINLINE void flag_changed(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at,
+                                     uint32_t size)
+{
+    struct shadow_pool *s = shadow_of(f, h);
+    struct spot spot;
+    struct sequence *q = sequence_with(&s->nodes, at, &spot);
+    if (q) {
+        sequence_resize(q, spot, size);
+        return;
+    }
+    q = &s->lists[class_];
+    const struct spot end = {q->places, 0};
+    sequence_insert(q, end, at, size);
+    drop_failed(h, &s->nodes);
+}
+
+static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)
+{
+    if (h->shadow) {
+        flag_changed(f, h, class_, at, taken == 0);
+    }
+}
+
+/* Rank of the first block of a class that is not taken, with its address; the number of all where there is none. */
+static HW_NOINLINE uint32_t first_free_in(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *at)
+{
+    const struct spot first = {0, 0};
+    struct sequence *q = &shadow_of(f, h)->lists[class_];
+    const struct spot spot = first_sized(q, first, 1u, INT32_MAX);
+    *at = is_end(q, spot) ? 0 : address_at(q, spot);
+    return rank_of(q, spot);
+}
+
+static inline void skip_taken(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *at)
+{
+    if (h->shadow) {
+        uint32_t found;
+        const uint32_t passed = first_free_in(f, h, class_, &found);
+        count_skipped(h, (uint64_t)passed * (loads_of(&f->links.field) + loads_of(&f->word)));
+        *at = found;
+    }
+}
+
+static inline int skip_flags(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *i)
+{
+    if (h->shadow) {
+        uint32_t found;
+        *i = first_free_in(f, h, class_, &found);
+        count_skipped(h, *i);
+        return found != 0;
+    }
+    return 1;
 }
 
 /* ---- searches that merge what they pass ----------------------------------------------------------------------------

@@ -1,0 +1,101 @@
+"""What a replay costs with the index of long walks and without it: CPU time a call, side by side, recipe by recipe.
+
+    .venv/bin/python bench/replays.py TRACE.parquet... [--recipes 100] [--seed 1] [--slowest 5]
+
+Recipes: so many of the traces' default space, drawn at random, and the zoo. Without the index (docs/core.md) the engine
+walks lists as a device does. `walked` is the share of all metadata accesses that were made in long walks all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from heapwright.cli.tables import print_table
+from heapwright.explore.space import Space
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import run
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one recipe costs on a trace: CPU nanoseconds a call, accesses over the whole trace."""
+
+    name: str
+    before: float
+    after: float
+    accesses: int
+    walked: int
+
+
+def recipes(trace: Trace, count: int, seed: int) -> list[tuple[str, str, Recipe]]:
+    """(set, name, recipe): some of the default space, and the zoo."""
+    space = list(Space.default([trace]).recipes())
+    drawn = random.Random(seed).sample(space, min(count, len(space)))
+    zoo = [("zoo", recipe.name, recipe) for recipe in catalogue.recipes()]
+    return [("space", recipe.summary(), recipe) for recipe in drawn] + zoo
+
+
+def nanoseconds(trace: Trace, recipe: Recipe, index: str) -> tuple[float, int, int]:
+    """CPU time a call, and the accesses made and walked."""
+    os.environ["HEAPWRIGHT_INDEX"] = index
+    struct = policy_struct(recipe)
+    start = time.thread_time_ns()
+    found, _ = run(trace, recipe, struct, None)
+    return (time.thread_time_ns() - start) / len(trace), found.reads + found.writes, found.walked
+
+
+def cost(trace: Trace, name: str, recipe: Recipe) -> Cost:
+    before, _, _ = nanoseconds(trace, recipe, "never")
+    after, accesses, walked = nanoseconds(trace, recipe, "")
+    return Cost(name, before, after, accesses, walked)
+
+
+def row(trace: Trace, name: str, costs: Sequence[Cost]) -> list[str]:
+    tenth = max(len(costs) // 10, 1)
+    slowest = [statistics.fmean(sorted(times)[-tenth:]) for times in _times(costs)]
+    before, after = (statistics.fmean(times) for times in _times(costs))
+    walked = sum(one.walked for one in costs) / sum(one.accesses for one in costs)
+    slower = sum(one.after > 1.2 * one.before for one in costs)
+    numbers = [before, after, statistics.median(one.after for one in costs), *slowest]
+    return [trace.name, name, str(len(costs)), *(f"{number:,.0f}" for number in numbers), f"{walked:.1%}", str(slower)]
+
+
+def _times(costs: Sequence[Cost]) -> tuple[list[float], list[float]]:
+    return [one.before for one in costs], [one.after for one in costs]
+
+
+@click.command()
+@click.argument("paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--recipes", "count", default=100, show_default=True, help="Recipes drawn from the default space.")
+@click.option("--seed", default=1, show_default=True)
+@click.option("--slowest", default=0, help="Also show so many recipes that take longest with the index.")
+def main(paths: Sequence[Path], count: int, seed: int, slowest: int) -> None:
+    """Time replays on traces and print tables."""
+    sections = []
+    for path in paths:
+        trace = Trace.read(path)
+        costs: dict[str, list[Cost]] = {}
+        for kind, name, recipe in recipes(trace, count, seed):
+            costs.setdefault(kind, []).append(cost(trace, name, recipe))
+        sections.append([row(trace, kind, found) for kind, found in costs.items()])
+        every = [one for found in costs.values() for one in found]
+        for one in sorted(every, key=lambda one: -one.after)[:slowest]:
+            walked = one.walked / one.accesses
+            click.echo(f"{one.after:10,.0f} ns, before {one.before:10,.0f}, {walked:4.0%} walked: {one.name}", err=True)
+    headings = ["trace", "set", "recipes", "without", "with", "median", "slowest tenth without", "with", "walked"]
+    print_table("Nanoseconds of CPU time a call", [*headings, "> 1.2 x slower"], sections)
+
+
+if __name__ == "__main__":
+    main()
