@@ -497,6 +497,17 @@ static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at
     return spot->i < CHUNK ? c->owner[number] : NULL;
 }
 
+/* The sequence in which this address begins a chunk, and the chunk's place. */
+static inline struct sequence *sequence_with_chunk_at(const struct chunks *c, uint32_t at, uint32_t *p)
+{
+    const uint32_t number = c->number_at[at >> c->shift];
+    if (number >= c->used || c->chunk[number].at[0] != at) {
+        return NULL;
+    }
+    *p = c->place[number];
+    return c->owner[number];
+}
+
 static inline uint32_t address_at(const struct sequence *q, struct spot spot)
 {
     return chunk_of(q, spot.p)->at[spot.i];
@@ -531,18 +542,26 @@ static inline uint32_t address_before(const struct sequence *q, struct spot spot
     return spot.p ? chunk_of(q, spot.p - 1u)->at[q->count[spot.p - 1u] - 1u] : none;
 }
 
+/* Sum of an array by place, from p to before `end`. */
+static uint32_t sum_of(const uint32_t *numbers, uint32_t p, uint32_t end)
+{
+    uint32_t sum = 0;
+    for (; p % CHUNK && p < end; p++) {
+        sum += numbers[p];
+    }
+    for (; p + CHUNK <= end; p += CHUNK) {
+        sum += HW_BY_PROCESSOR(sum, numbers + p);
+    }
+    for (; p < end; p++) {
+        sum += numbers[p];
+    }
+    return sum;
+}
+
 /* Entries ahead of a spot. */
 static uint32_t rank_of(const struct sequence *q, struct spot spot)
 {
-    uint32_t rank = spot.i;
-    uint32_t p = 0;
-    for (; p + CHUNK <= spot.p; p += CHUNK) {
-        rank += HW_BY_PROCESSOR(sum, q->count + p);
-    }
-    for (; p < spot.p; p++) {
-        rank += q->count[p];
-    }
-    return rank;
+    return sum_of(q->count, 0, spot.p) + spot.i;
 }
 
 /* The spot of the entry with this rank, or the end. */
@@ -556,24 +575,31 @@ static struct spot spot_of_rank(const struct sequence *q, uint32_t rank)
     return spot;
 }
 
-/* The first place from p on whose chunk's largest entry may be of this size or more; the number of places: none. */
-static uint32_t next_large_place(const struct sequence *q, uint32_t p, uint32_t size)
+/* The first place from p on with a number from `least` to `most` in an array by place; the number of places: none. */
+static uint32_t next_place_between(const struct sequence *q, const uint32_t *numbers, uint32_t p, uint32_t least,
+                                   uint32_t most)
 {
     for (; p % CHUNK && p < q->places; p++) {
-        if (q->largest[p] >= size) {
+        if (numbers[p] >= least && numbers[p] <= most) {
             return p;
         }
     }
     for (; p < q->places; p += CHUNK) {
-        const uint32_t found = HW_BY_PROCESSOR(first_between, q->largest + p, size, INT32_MAX);
+        const uint32_t found = HW_BY_PROCESSOR(first_between, numbers + p, least, most);
         if (found < CHUNK) {
-            return p + found;
+            return p + found < q->places ? p + found : q->places;
         }
     }
     return q->places;
 }
 
-/* The same for a set of classes. */
+/* The first place from p on whose chunk's largest entry may be of this size or more. */
+static uint32_t next_large_place(const struct sequence *q, uint32_t p, uint32_t size)
+{
+    return next_place_between(q, q->largest, p, size, INT32_MAX);
+}
+
+/* The first place from p on whose chunk may have an entry of one of these classes. */
 static uint32_t next_place_with(const struct sequence *q, uint32_t p, uint64_t classes)
 {
     for (; p % CHUNK && p < q->places; p++) {

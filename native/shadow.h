@@ -717,17 +717,17 @@ static inline int skip_flags(const struct hw_fixed *f, struct hw_heap *h, uint32
 /* ---- searches that merge what they pass ----------------------------------------------------------------------------
  */
 
-/* Whether a search that has `best` bytes, 0 for none, and wants `size` would leave alone all blocks of a chunk. */
-static int is_no_better(const struct hw_general *g, const struct sequence *q, uint32_t p, uint32_t size, uint32_t best)
+/* The first place from p on whose chunk may have a block that a search takes which has `best` bytes, 0 for none. */
+static uint32_t next_better_place(const struct hw_general *g, const struct sequence *q, uint32_t p, uint32_t size,
+                                  uint32_t best)
 {
-    if (q->largest[p] < size) {
-        return 1;
-    }
     if (best == 0 || g->merge_enough) {
-        return 0;
+        return next_large_place(q, p, size);
     }
-    return g->fit == HW_WORST ? q->largest[p] <= best
-                              : best == size || (q->classes[p] & classes_between(size, best - 1u)) == 0;
+    if (g->fit == HW_WORST) {
+        return next_large_place(q, p, best + 1u);
+    }
+    return best > size ? next_place_with(q, p, classes_between(size, best - 1u)) : q->places;
 }
 
 /* Loads of a search that passes all entries of a chunk, which is not the last, and merges none: each free block makes
@@ -757,29 +757,35 @@ static uint32_t toll_of(const struct hw_general *g, struct sequence *q, uint32_t
     return toll;
 }
 
-/* The first place from p on whose chunk has to be walked: the last, the one with `end`, one with something to merge or
- * to take. Blocks pay for those passed, and `passed` counts their entries. */
+/* The first place from p on, `limit` at most, whose chunk has to be walked: the last one, or one with something to
+ * merge or to take. The tolls of those passed are paid, and their entries looked at, of which there may be `budget`. */
 static uint32_t pass_quiet_chunks(const struct hw_general *g, struct hw_heap *h, struct sequence *q, uint32_t p,
-                                  uint32_t end, uint32_t size, uint32_t best, uint32_t link, uint32_t *budget)
+                                  uint32_t limit, uint32_t size, uint32_t best, uint32_t link, uint32_t *budget)
 {
-    while (p + 1u < q->places) {
-        const struct spot next = {p + 1u, 0};
-        if (end && end >= chunk_of(q, p)->at[0] && end <= address_at(q, next)) {
-            break;
-        }
-        if (q->loose[p]) {
+    const uint32_t last = least_of(limit, q->places - 1u);
+    while (p < last) {
+        const uint32_t better = next_better_place(g, q, p, size, best);
+        uint32_t end = least_of(least_of(last, better), next_place_between(q, q->toll, p, 0, 0));
+        if (end == p && better == p) {
+            if (!q->loose[p]) {
+                break;
+            }
             sequence_tighten(q, p);
+        } else if (end == p) {
+            if (toll_of(g, q, p, link) == 0) {
+                break;
+            }
+        } else {
+            if (*budget != UINT32_MAX) {
+                if (best && *budget <= q->count[p]) {
+                    break;
+                }
+                *budget -= least_of(*budget, q->count[p]);
+                end = p + 1u;
+            }
+            count_skipped(h, sum_of(q->toll, p, end));
+            p = end;
         }
-        if (!is_no_better(g, q, p, size, best) || (best && *budget <= q->count[p])) {
-            break;
-        }
-        const uint32_t toll = toll_of(g, q, p, link);
-        if (toll == 0) {
-            break;
-        }
-        count_skipped(h, toll);
-        *budget -= least_of(*budget, q->count[p]);
-        p++;
     }
     return p;
 }
@@ -788,12 +794,16 @@ static HW_NOINLINE uint32_t quiet_nodes(const struct hw_general *g, struct hw_he
                                         uint32_t size, uint32_t best, uint32_t *budget)
 {
     struct shadow_pool *s = shadow_of(g, h);
-    struct spot spot;
-    struct sequence *q = s->lists ? sequence_with(&s->nodes, node, &spot) : NULL;
-    if (q == NULL || spot.i) {
+    struct spot stop = {UINT32_MAX, 0};
+    struct spot spot = {0, 0};
+    struct sequence *q = s->lists ? sequence_with_chunk_at(&s->nodes, node, &spot.p) : NULL;
+    if (q == NULL) {
         return node;
     }
-    spot.p = pass_quiet_chunks(g, h, q, spot.p, end, size, best, loads_of(&g->links.field), budget);
+    if (end == 0 || sequence_with(&s->nodes, end, &stop) == NULL) {
+        stop.p = UINT32_MAX;
+    }
+    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.p, size, best, loads_of(&g->links.field), budget);
     return address_at(q, spot);
 }
 
@@ -818,13 +828,16 @@ static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *
 static HW_NOINLINE uint32_t quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end,
                                          uint32_t size, uint32_t best)
 {
-    struct sequence *q = &shadow_of(g, h)->blocks;
+    struct shadow_pool *s = shadow_of(g, h);
+    struct sequence *q = &s->blocks;
     uint32_t budget = UINT32_MAX;
-    struct spot spot;
-    if (q->chunks == NULL || !sequence_with(q->chunks, b, &spot) || spot.i) {
+    struct spot spot = {0, 0};
+    if (q->chunks == NULL || sequence_with_chunk_at(&s->all, b, &spot.p) == NULL) {
         return b;
     }
-    spot.p = pass_quiet_chunks(g, h, q, spot.p, end, size, best, 0, &budget);
+    /* the walk goes on at a block that begins before `end` */
+    const struct spot stop = spot_above(q, end - 1u);
+    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.i ? stop.p : stop.p - 1u, size, best, 0, &budget);
     return address_at(q, spot);
 }
 
