@@ -16,9 +16,22 @@ from networks import five_networks, network
 from heapwright.cli import heapwright
 from heapwright.explore.search import explore
 from heapwright.host.timing import Bench, has_ticks
-from heapwright.papers import case_study, drr, easyport, held_out, measuring, modem, pools, sensor, techniques, url
+from heapwright.papers import (
+    case_study,
+    drr,
+    easyport,
+    held_out,
+    measuring,
+    modem,
+    pools,
+    pools_runs,
+    sensor,
+    techniques,
+    url,
+)
 from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case
 from heapwright.papers.page import Claim
+from heapwright.papers.verdicts import Kind
 from heapwright.traces.trace import Trace
 from heapwright.workloads.modem import modem as workload
 from heapwright.zoo import catalogue as zoo
@@ -48,7 +61,9 @@ def test_the_command_writes_pages_figures_and_claims(
     result = CliRunner().invoke(heapwright, ["reproduce", what, "--packets", str(folder), "-o", str(output), "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
-    assert answer["pages"] == [str(output / name) for name in (f"{what}.md", f"{what}.html", "README.md", "README.html")]
+    assert answer["pages"] == [
+        str(output / name) for name in (f"{what}.md", f"{what}.html", "README.md", "README.html")
+    ]
     assert all({"paper", "claim", "paper_value", "our_value", "holds"} <= set(claim) for claim in answer["claims"])
     text = (output / f"{what}.md").read_text()
     figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
@@ -177,22 +192,31 @@ VARIABLE_POOL = {
 
 def test_pools_admit_what_theory_and_an_independent_simulation_expect() -> None:
     # A tenth of the paper's requests: three times as much is left to chance as on the page.
-    found = pools.experiments(requests=100_000)
+    found = pools_runs.experiments(requests=100_000)
     for name, expected in VARIABLE_POOL.items():
-        assert found[name].of(pools.VARIABLE, "admission") == pytest.approx(list(expected), abs=0.03)
-    theory = [1 - pools.erlang_b(1 / load, 272) for load in pools.LOADS]
-    assert found["load"].of(pools.FIXED, "admission") == pytest.approx(theory, abs=0.02)
-    assert found["load"].of(pools.FIXED, "utilisation") == pytest.approx([0.50] * 7, abs=0.02)
+        assert found[name].of(pools_runs.VARIABLE, "admission") == pytest.approx(list(expected), abs=0.03)
+    theory = [pools_runs.exact_admission(load) for load in pools_runs.LOADS]
+    assert found["load"].of(pools_runs.FIXED, "admission") == pytest.approx(theory, abs=0.02)
+    assert found["load"].of(pools_runs.FIXED, "utilisation") == pytest.approx([0.50] * 7, abs=0.02)
 
 
-def test_the_page_of_pools_has_all_five_experiments(tmp_path: Path) -> None:
-    page = pools.page(None, lambda line: None, requests=10_000)
-    page.write(tmp_path)
-    for figure in ("load", "smallest", "largest", "partition", "overhead"):
-        assert (tmp_path / f"pools-{figure}.png").is_file()
-    claims = {claim.claim: claim.holds for claim in page.claims}
-    assert claims["fixed-size pools always have the smaller overhead"]
-    assert not claims["utility has a maximum, after which memory is idle (fixed pool)"]
+def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: Path) -> None:
+    packets, output = tmp_path / "packets", tmp_path / "pages"
+    packets.mkdir()
+    output.mkdir()
+    for name, with_ip in (("campus", True), ("air", False)):
+        network(len(name), with_ip).write(packets / f"{name}.parquet")
+    page = pools.page(packets, silent, requests=10_000)
+    text = page.write(output)[0].read_text()
+    for figure in ("load", "smallest", "largest", "partition", "overhead", "indexed", "real"):
+        assert (output / f"pools-{figure}.png").is_file()
+    found = {(one.statement.id, one.on): one.verdict.kind for one in page.findings}
+    assert found["pools-overhead-fixed", ""] is Kind.HOLDS
+    assert found["pools-maximum", pools_runs.VARIABLE] is Kind.HOLDS
+    assert found["pools-maximum", pools_runs.FIXED] is Kind.FAILS
+    real = text[text.index("## Real packets") :]
+    assert "| campus |" in real and "| air |" not in text, "frames without IP lengths are no packets"
+    assert not any(one.startswith("## Real packets") for one in pools.page(None, silent, requests=2_000)._parts)
 
 
 def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

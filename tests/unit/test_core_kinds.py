@@ -13,7 +13,7 @@ from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_tra
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.papers.pools import erlang_b
+from heapwright.papers.pools_runs import erlang_b
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline

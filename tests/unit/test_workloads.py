@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.errors import HeapwrightError
-from heapwright.papers.pools import erlang_b
+from heapwright.papers.pools_runs import erlang_b
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace

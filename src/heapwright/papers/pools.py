@@ -1,44 +1,50 @@
-"""Pools of partitions and of buffers under Poisson requests: Figures 5 to 9, all five experiments.
+"""Pools of partitions and of buffers under Poisson requests: Figures 5 to 9, all five experiments; and real packets.
 
 Elsayed and Galal, "Building better memory management for high performance wired/wireless networks: Part 2".
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
+from heapwright.papers import pools_answers, pools_pictures
 from heapwright.papers.page import Page, percent
-from heapwright.recipes.policy import policy
+from heapwright.papers.pools_runs import (
+    BUFFER_HEADERS,
+    FIXED,
+    INDEXED,
+    LARGEST,
+    LISTS,
+    LOADS,
+    MANY,
+    PACKETS,
+    PARTITIONS,
+    RATE,
+    REQUESTS,
+    SAME_COUNT,
+    SAME_MEMORY,
+    SEGMENTS,
+    SERIES,
+    SMALLEST,
+    TOTALS,
+    VARIABLE,
+    OnPackets,
+    Results,
+    exact_admission,
+    experiments,
+    memory_bytes,
+    on_packets,
+    overheads,
+    partition_sizes,
+    partitions,
+)
+from heapwright.papers.traffic import marked, packet_tables
 from heapwright.recipes.pools import Fixed, Partition
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.replay import replay
-from heapwright.workloads.poisson import poisson
+from heapwright.traffic.packets import PacketTable
 from heapwright.zoo.catalogue import load
-
-REQUESTS = 1_000_000
-LOADS = (0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.0035)
-SMALLEST = (100, 200, 400, 800, 1600)
-LARGEST = (1000, 1200, 1400, 1600, 1800, 2000)
-RATE = 500
-"""Requests a second in experiments 2 and 3."""
-PARTITIONS = (256, 512, 1024, 2048, 4096)
-MANY = 4096
-"""Partitions of experiment 4's second configuration."""
-SEGMENTS = (16, 32, 64, 128, 256, 512, 1024)
-TOTALS = (64 * 1024, 512 * 1024)
-"""Usable bytes of experiment 5's pools; the second is also that of experiment 4's first configuration."""
-BUFFER_HEADERS = (0, 8)
-"""Bytes of data that a fixed pool keeps for each buffer, in experiment 5; the paper does not tell."""
-
-SAMPLING = 0.002
-"""Shares closer than this are taken for equal: what REQUESTS leave to chance."""
-
-VARIABLE, FIXED = "variable pool", "fixed pool"
-SERIES = ("admission", "pool utilisation", "utilisation", "utility")
 
 _INTRODUCTION = """\
 K. Elsayed and M. Galal compare a pool of {partitions}, of which a request takes as many as it needs side by side
@@ -61,117 +67,11 @@ that is large enough is taken, and released groups merge at once. A descriptor o
 the memory of the two pools equal, as the paper says it is."""
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """The requests of one point: mean seconds between them, and the range of their sizes in bytes."""
-
-    interarrival: float
-    min_size: int
-    max_size: int
-
-
-@dataclass(frozen=True)
-class Point:
-    """What one pool made of one scenario; shares of 1."""
-
-    admission: float
-    utilisation: float
-    pool_utilisation: float
-
-    @property
-    def utility(self) -> float:
-        """Admission x pool utilisation: the paper combines the two without telling how."""
-        return self.admission * self.pool_utilisation
-
-    def of(self, series: str) -> float:
-        """The value that a figure names so."""
-        return float(getattr(self, series.replace(" ", "_")))
-
-
-@dataclass(frozen=True)
-class Results:
-    """One experiment: x, and each pool's point at each x."""
-
-    x: tuple[float, ...]
-    points: dict[str, list[Point]]
-
-    def of(self, pool: str, series: str) -> list[float]:
-        """One line of a figure."""
-        return [point.of(series) for point in self.points[pool]]
-
-
-def memory_bytes(recipe: Recipe) -> int:
-    """All memory of a pool of a fixed number of blocks: data, descriptors or headers, and control data."""
-    return int(policy(recipe)["fixed_end"])
-
-
-def usable_bytes(recipe: Recipe) -> int:
-    """Bytes of such a pool that requests can use."""
-    pool = recipe.pools[0]
-    if isinstance(pool, Partition) and isinstance(pool.count, int):
-        return pool.size * pool.count
-    if isinstance(pool, Fixed) and not isinstance(pool.counts, str):
-        return sum(size * count for size, count in zip(pool.sizes, pool.counts, strict=True))
-    raise ValueError(f"{recipe.name}: a pool without a fixed number of blocks")
-
-
-def erlang_b(load: float, servers: int) -> float:
-    """Share of requests that find all servers busy, at `load` Erlang, by the recurrence over the servers."""
-    blocked = 1.0
-    for number in range(1, servers + 1):
-        blocked = load * blocked / (number + load * blocked)
-    return blocked
-
-
-def partitions(size: int, count: int) -> Recipe:
-    """The zoo's variable pool with partitions of another size or number."""
-    variable = load("variable-pool")
-    return variable.model_copy(update={"pools": (variable.pools[0].model_copy(update={"size": size, "count": count}),)})
-
-
-def buffers(size: int, count: int, header: int) -> Recipe:
-    """The zoo's fixed pool with buffers of another size, number and data about each."""
-    fixed = load("fixed-pool")
-    changed = fixed.pools[0].model_copy(update={"sizes": (size,), "counts": (count,), "header": header})
-    return fixed.model_copy(update={"pools": (changed,)})
-
-
-def run(scenario: Scenario, pools: Sequence[Recipe], requests: int = REQUESTS) -> list[Point]:
-    """Replay one scenario on each pool, in an arena that is the pool and nothing else."""
-    trace = poisson(
-        interarrival=scenario.interarrival,
-        min_size=scenario.min_size,
-        max_size=scenario.max_size,
-        requests=requests,
-        seed=1,
-    )
-    points = []
-    for recipe in pools:
-        memory = memory_bytes(recipe)
-        metrics: dict[str, Any] = replay(trace, recipe, arena=memory)
-        utilisation = float(metrics["utilisation"])
-        pool_utilisation = utilisation * memory / usable_bytes(recipe)
-        points.append(Point(float(metrics["admitted_fraction"]), utilisation, pool_utilisation))
-    return points
-
-
-def experiments(requests: int = REQUESTS, progress: Callable[[str], None] = lambda line: None) -> dict[str, Results]:
-    """Experiments 1 to 3 with both pools, as "load", "smallest" and "largest"."""
-    scenarios = {
-        "load": (LOADS, [Scenario(load, 80, 2000) for load in LOADS]),
-        "smallest": (SMALLEST, [Scenario(1 / RATE, smallest, 2000) for smallest in SMALLEST]),
-        "largest": (LARGEST, [Scenario(1 / RATE, 100, largest) for largest in LARGEST]),
-    }
-    found: dict[str, Results] = {}
-    for name, (x, points) in scenarios.items():
-        progress(f"pools: {name}")
-        pairs = [run(scenario, (load("variable-pool"), load("fixed-pool")), requests) for scenario in points]
-        found[name] = Results(x, {VARIABLE: [pair[0] for pair in pairs], FIXED: [pair[1] for pair in pairs]})
-    return found
-
-
 def page(packets: Path | None, progress: Callable[[str], None], requests: int = REQUESTS) -> Page:
-    """All five experiments of the paper; no packets are needed."""
+    """All five experiments of the paper; with a folder of packet tables also the pools under real packets.
+
+    Raises HeapwrightError as `heapwright.papers.traffic.packet_tables`, where a folder is given.
+    """
     found = experiments(requests, progress)
     progress("pools: partition size")
     sized = partition_sizes(requests)
@@ -180,12 +80,11 @@ def page(packets: Path | None, progress: Callable[[str], None], requests: int = 
     _experiments(made, found)
     _partition_sizes(made, sized)
     _overheads(made)
-    _check_load(made, found["load"])
-    _check_smallest(made, found["smallest"])
-    _check_largest(made, found["largest"])
-    _check_erlang(made, found)
-    _check_partition_sizes(made, sized)
-    _check_overheads(made)
+    _indexed(made, found["load"])
+    if packets is not None:
+        progress("pools: real packets")
+        _real(made, packet_tables(packets))
+    pools_answers.answer(made, found, sized)
     return made
 
 
@@ -208,30 +107,41 @@ def _introduce(page: Page, requests: int) -> None:
     )
 
 
-def _erlang(interarrival: float) -> float:
-    """Share that Erlang's B formula admits to the fixed pool, at one hold of mean 1 s."""
-    buffer = load("fixed-pool").pools[0]
-    assert isinstance(buffer, Fixed)
-    return 1 - erlang_b(1 / interarrival, int(buffer.counts[0]))
-
-
 def _experiments(page: Page, found: dict[str, Results]) -> None:
+    axis = "mean time between requests, time units"
     page.text("## Experiment 1 (the paper's Figure 5): load\n\nSizes from 80 to 2000 bytes.")
     theirs = {0.003: "variable 100 %, fixed 80 %"}
-    axis = "mean time between requests, s"
-    _table(page, axis, found["load"], [theirs.get(load, "–") for load in LOADS], [_erlang(load) for load in LOADS])
-    page.figure(_figure("pools-load", "load", axis, found["load"]))
-    exact = _erlang(1 / RATE)
+    exact = [exact_admission(load) for load in LOADS]
+    _table(page, axis, found["load"], [theirs.get(load, "–") for load in LOADS], exact)
+    at = {VARIABLE: {0.003: 1.0}, FIXED: {0.003: 0.8}}
+    title = _admits_more(found["load"], "load")
+    page.figure(pools_pictures.experiment("pools-load", title, axis, found["load"], at))
     page.text(
         f"## Experiment 2 (the paper's Figure 6): smallest request\n\n{RATE} requests a second, up to 2000 bytes."
     )
     axis = "smallest request, B"
-    _table(page, axis, found["smallest"], ["–"] * len(SMALLEST), [exact] * len(SMALLEST))
-    page.figure(_figure("pools-smallest", "smallest request", axis, found["smallest"]))
+    exact = [exact_admission(1 / RATE)] * len(SMALLEST)
+    _table(page, axis, found["smallest"], ["–"] * len(SMALLEST), exact)
+    title = _admits_more(found["smallest"], "smallest request", " bytes")
+    page.figure(
+        pools_pictures.experiment("pools-smallest", title, f"{axis} (logarithmic)", found["smallest"], {}, log=True)
+    )
     page.text(f"## Experiment 3 (the paper's Figure 7): largest request\n\n{RATE} requests a second, from 100 bytes.")
     axis = "largest request, B"
-    _table(page, axis, found["largest"], ["fixed 54 %"] * len(LARGEST), [exact] * len(LARGEST))
-    page.figure(_figure("pools-largest", "largest request", axis, found["largest"]))
+    exact = [exact_admission(1 / RATE)] * len(LARGEST)
+    _table(page, axis, found["largest"], ["fixed 54 %"] * len(LARGEST), exact)
+    at = {FIXED: dict.fromkeys(map(float, LARGEST), 0.54), VARIABLE: {float(LARGEST[0]): 1.0}}
+    title = _admits_more(found["largest"], "largest request")
+    page.figure(pools_pictures.experiment("pools-largest", title, axis, found["largest"], at))
+
+
+def _admits_more(results: Results, what: str, unit: str = "") -> str:
+    """The sentence above a figure: where the variable pool admits more."""
+    pairs = zip(results.of(VARIABLE, "admission"), results.of(FIXED, "admission"), strict=True)
+    better = [x for x, (ours, theirs) in zip(results.x, pairs, strict=True) if ours > theirs]
+    if len(better) == len(results.x):
+        return f"The variable pool admits more at every {what}"
+    return f"The variable pool admits more up to {max(better, default=0):g}{unit}, the fixed above"
 
 
 def _table(page: Page, axis: str, results: Results, theirs: Sequence[str], exact: Sequence[float]) -> None:
@@ -253,51 +163,7 @@ def _table(page: Page, axis: str, results: Results, theirs: Sequence[str], exact
     page.table(header, rows)
 
 
-def _figure(name: str, what: str, axis: str, results: Results, log: bool = False) -> Any:
-    """A panel a pool, the first above the second as in the paper, with a line for each of SERIES."""
-    import altair as alt
-
-    from heapwright.report.figure import BLUE, CLOUD, INK, VERMILLION, Figure, inline
-
-    rows = [
-        {"x": x, "pool": pool, "of": series, "share": point.of(series)}
-        for pool, points in results.points.items()
-        for x, point in zip(results.x, points, strict=True)
-        for series in SERIES
-    ]
-    scale = alt.Scale(type="log", base=2) if log else alt.Scale(zero=False)
-    ticks = alt.Axis(values=list(results.x), format="~g", labelOverlap=False)
-    colour = alt.Scale(domain=SERIES, range=[BLUE, VERMILLION, CLOUD, INK])
-    panels = []
-    for pool in results.points:
-        chart = inline([row for row in rows if row["pool"] == pool]).encode(
-            x=alt.X("x:Q", title=axis, scale=scale, axis=ticks),
-            y=alt.Y("share:Q", title=f"{pool}: share", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("of:N", sort=None, scale=colour),
-            shape=alt.Shape("of:N", sort=None, scale=alt.Scale(domain=SERIES)),
-        )
-        drawn = chart.mark_line(strokeWidth=1.5) + chart.mark_point(filled=True, size=60, opacity=1)
-        panels.append(drawn.properties(height=190, width=560))
-    low, high = results.points.values()
-    best, other = max(low, key=lambda p: p.utility), max(high, key=lambda p: p.utility)
-    first, second = results.points
-    title = f"{what.capitalize()}: utility at most {best.utility:.2f} ({first}), {other.utility:.2f} ({second})"
-    note = "Admission, mean share of the usable and of all bytes in use, and utility: admission x pool utilisation."
-    return Figure(name, title, note, alt.vconcat(*panels), 620)
-
-
 # ---- experiments 4 and 5 -------------------------------------------------------------------------------------------
-
-
-SAME_MEMORY, SAME_COUNT = f"{TOTALS[1] // 1024} KB usable", f"{MANY} partitions"
-
-
-def partition_sizes(requests: int = REQUESTS) -> Results:
-    """Experiment 4: both configurations at each of PARTITIONS."""
-    scenario = Scenario(1 / 1000, 1000, 3000)
-    same = run(scenario, [partitions(size, TOTALS[1] // size) for size in PARTITIONS], requests)
-    many = run(scenario, [partitions(size, MANY) for size in PARTITIONS], requests)
-    return Results(PARTITIONS, {SAME_MEMORY: same, SAME_COUNT: many})
 
 
 def _partition_sizes(page: Page, sized: Results) -> None:
@@ -318,29 +184,10 @@ def _partition_sizes(page: Page, sized: Results) -> None:
             cells += [f"{memory:,}", *(f"{value:.4f}" for value in values)]
         rows.append([f"{size:g}", *cells])
     page.table(("partition, B", f"{SAME_MEMORY}: memory, B", *SERIES, f"{SAME_COUNT}: memory, B", *SERIES), rows)
-    page.figure(_figure("pools-partition", "partition size", "partition, B", sized, log=True))
-
-
-@dataclass(frozen=True)
-class Overhead:
-    """Experiment 5 at one size: bytes about the blocks / bytes usable, of one kind of pool."""
-
-    pool: str
-    total: int
-    size: int
-    share: float
-
-
-def overheads() -> list[Overhead]:
-    """Experiment 5: from the layout of the pools themselves."""
-    found = []
-    for total in TOTALS:
-        for size in SEGMENTS:
-            kinds = {f"{FIXED}, {header} B a buffer": buffers(size, total // size, header) for header in BUFFER_HEADERS}
-            for name, recipe in {VARIABLE: partitions(size, total // size), **kinds}.items():
-                usable = usable_bytes(recipe)
-                found.append(Overhead(name, total, size, memory_bytes(recipe) / usable - 1))
-    return found
+    used = sized.of(SAME_MEMORY, "utilisation")
+    title = f"Of {SAME_MEMORY}, partitions of {PARTITIONS[used.index(max(used))]} bytes use most"
+    axis = "partition, B (logarithmic)"
+    page.figure(pools_pictures.experiment("pools-partition", title, axis, sized, {}, log=True))
 
 
 def _overheads(page: Page) -> None:
@@ -355,212 +202,62 @@ def _overheads(page: Page) -> None:
     values = {(one.pool, one.total, one.size): one.share for one in found}
     rows = [[size, *(percent(values[pool, total, size], 2) for pool, total in columns)] for size in SEGMENTS]
     page.table(("size, B", *(f"{pool}: {total // 1024} KB" for pool, total in columns)), rows)
-    page.figure(_overhead_figure(found))
+    page.figure(pools_pictures.overheads(found))
 
 
-def _overhead_figure(found: list[Overhead]) -> Any:
-    import altair as alt
+# ---- beyond the paper ----------------------------------------------------------------------------------------------
 
-    from heapwright.report.figure import BLUE, INK, VERMILLION, Figure, inline
 
-    names = list(dict.fromkeys(one.pool for one in found))
+def _indexed(page: Page, found: Results) -> None:
+    page.text(
+        "## Free groups in lists by their length\n\nThe paper's outlook: “more efficient structures than a linked list "
+        f"to maintain the FPG”, the free groups. {INDEXED} keeps them in {LISTS} lists, one for each number of "
+        "partitions and the last for all larger ones, with a bitmap of those that hold any (`lists` of a partition "
+        "pool): the smallest group that is large enough is found without a search, and a freed group is filed without "
+        "one. Admission and accesses a call under the load of experiment 1:"
+    )
+    pools = list(found.points)
     rows = [
-        {"pool": one.pool, "total": f"{one.total // 1024} KB", "size": one.size, "share": one.share} for one in found
-    ]
-    chart = inline(rows).encode(
-        x=alt.X("size:Q", title="partition or buffer, B", scale=alt.Scale(type="log", base=2)),
-        y=alt.Y(
-            "share:Q",
-            title="overhead, share of the usable bytes",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(format="~%", tickCount=6),
-        ),
-        color=alt.Color("pool:N", sort=None, scale=alt.Scale(domain=names, range=[BLUE, INK, VERMILLION])),
-        shape=alt.Shape("pool:N", sort=None, scale=alt.Scale(domain=names)),
-        strokeDash=alt.StrokeDash("total:N", sort=None, legend=None),
-    )
-    line = chart.mark_line(strokeWidth=1.5) + chart.mark_point(filled=True, size=50, opacity=1)
-    title = "A partition costs its descriptor, a buffer next to nothing"
-    note = "Solid lines: pools of 64 KB; dashed: of 512 KB, most of them on the solid ones. Logarithmic."
-    return Figure("pools-overhead", title, note, line.properties(height=260), 620)
-
-
-# ---- claims --------------------------------------------------------------------------------------------------------
-
-
-def _check_load(page: Page, found: Results) -> None:
-    for series in SERIES:
-        variable, fixed = found.of(VARIABLE, series), found.of(FIXED, series)
-        least = min(ours - theirs for ours, theirs in zip(variable, fixed, strict=True))
-        page.claim(
-            f"experiment 1: {series} of the variable pool is consistently better",
-            "at every load",
-            f"by {100 * least:.1f} points or more" if least > 0 else f"up to {-100 * least:.1f} points worse",
-            least > 0,
-        )
-    at = LOADS.index(0.003)
-    full, still = found.of(VARIABLE, "admission")[at], found.of(FIXED, "admission")[at]
-    page.claim("at 0.003 the variable pool admits 100 % of requests", "100 %", percent(full, 1), full > 0.995)
-    page.claim("at 0.003 the fixed pool “is still at 80 %”", "80 %", percent(still, 1), abs(still - 0.8) < 0.01)
-    faster, slower = (
-        (values[at] - values[0]) / (LOADS[at] - LOADS[0])
-        for values in (found.of(VARIABLE, "admission"), found.of(FIXED, "admission"))
-    )
-    page.claim(
-        "its admission rises faster",
-        "larger slope",
-        f"{faster / 1000:.2f} and {slower / 1000:.2f} a millisecond",
-        faster > slower,
-    )
-    for pool in (VARIABLE, FIXED):
-        for series in ("utility", "pool utilisation"):
-            _check_maximum(page, found, pool, series)
-    memory = [memory_bytes(load(name)) for name in ("variable-pool", "fixed-pool")]
-    page.claim(
-        "memory with overheads is almost equal",
-        "almost equal",
-        f"{memory[0]:,} and {memory[1]:,} bytes",
-        abs(memory[0] - memory[1]) < 0.01 * memory[0],
-    )
-
-
-def _check_maximum(page: Page, found: Results, pool: str, series: str) -> None:
-    values = found.of(pool, series)
-    best = values.index(max(values))
-    page.claim(
-        f"{series} has a maximum, after which memory is idle ({pool})",
-        "a point inside the range",
-        f"{values[best]:.3f} at {LOADS[best]:g}, {values[-1]:.3f} at {LOADS[-1]:g}",
-        values[best] > max(values[0], values[-1]) + SAMPLING,
-    )
-
-
-def _check_smallest(page: Page, found: Results) -> None:
-    small = found.of(FIXED, "admission")
-    spread = max(small) - min(small)
-    page.claim(
-        "experiment 2: admission of the fixed pool “does not change much”",
-        "constant",
-        f"within {percent(spread, 1)}",
-        spread < 0.02,
-    )
-    for pool in (FIXED, VARIABLE):
-        _check_trend(page, f"utilisation of the {pool} rises with the smallest request", found, pool, "utilisation", 1)
-    _check_trend(
-        page, "admission of the variable pool falls with the smallest request", found, VARIABLE, "admission", -1
-    )
-    for series in ("admission", "utilisation"):
-        worse = [
-            size
-            for size, ours, theirs in zip(SMALLEST, found.of(VARIABLE, series), found.of(FIXED, series), strict=True)
-            if theirs > ours
+        [
+            f"{x:g}",
+            *(f"{found.points[pool][at].admission:.4f}" for pool in pools),
+            *(f"{found.points[pool][at].accesses:.1f}" for pool in pools),
         ]
-        page.claim(
-            f"from some smallest request on, {series} of the fixed pool is better",
-            "after a certain size",
-            f"at {', '.join(map(str, worse))} B" if worse else "nowhere",
-            bool(worse) and worse == [size for size in SMALLEST if size >= worse[0]] and worse[0] > SMALLEST[0],
-        )
-
-
-def _check_trend(page: Page, claim: str, found: Results, pool: str, series: str, sign: int) -> None:
-    values = found.of(pool, series)
-    page.claim(
-        claim,
-        "rises" if sign > 0 else "falls",
-        f"{percent(values[0], 1)} to {percent(values[-1], 1)}",
-        _monotone(values, sign),
-    )
-
-
-def _monotone(values: Sequence[float], sign: int) -> bool:
-    return all(sign * (later - earlier) > -SAMPLING for earlier, later in pairwise(values))
-
-
-def _check_largest(page: Page, found: Results) -> None:
-    for series in ("admission", "utilisation"):
-        gains = [a - b for a, b in zip(found.of(VARIABLE, series), found.of(FIXED, series), strict=True)]
-        page.claim(
-            f"experiment 3: {series} of the variable pool is always better",
-            "always",
-            f"by {100 * min(gains):.1f} to {100 * max(gains):.1f} points",
-            min(gains) > 0,
-        )
-    large = found.of(FIXED, "admission")
-    page.claim(
-        "admission of the fixed pool is “almost constant at 54 %”",
-        "54 %",
-        f"{percent(min(large), 1)} to {percent(max(large), 1)}",
-        all(abs(value - 0.54) < 0.01 for value in large),
-    )
-    full = [
-        (size, used)
-        for size, admitted, used in zip(
-            LARGEST, found.of(VARIABLE, "admission"), found.of(VARIABLE, "utilisation"), strict=True
-        )
-        if admitted > 0.995
+        for at, x in enumerate(found.x)
     ]
-    page.claim(
-        "where the variable pool admits 100 %, 50 to 60 % of the memory are used",
-        "50–60 %",
-        ", ".join(f"{percent(used, 1)} at {size} B" for size, used in full) or "it admits less everywhere",
-        bool(full) and all(0.45 <= used <= 0.65 for _, used in full),
+    page.table(("mean time between requests", *pools, *(f"accesses, {pool}" for pool in pools)), rows)
+    page.figure(pools_pictures.indexed(found))
+
+
+def _real(page: Page, tables: dict[str, PacketTable]) -> None:
+    with ThreadPoolExecutor(os.cpu_count()) as executor:
+        of = executor.map(lambda item: on_packets(*item), tables.items())
+        found = [one for one in of if one is not None]
+    if not found:
+        return
+    for one in found:
+        page.traffic(one.network, tables[one.network])
+    page.text(
+        f"## Real packets\n\nThe first {PACKETS:,} IP packets of each network at their own times, stretched so that "
+        f"{RATE} come in a second on average, and held as in the experiments: bursts stay bursts. Frames whose IP "
+        "lengths are not to be seen are left out."
+    )
+    pools = list(found[0].points)
+    header = ["network", "mean size, B"]
+    header += [f"{what}, {pool}" for what in ("admission", "utilisation", "accesses") for pool in pools]
+    page.table(header, [_real_row(one, pools) for one in found])
+    page.figure(pools_pictures.real(found))
+    gains = [one.points[VARIABLE].admission / one.points[FIXED].admission for one in found]
+    fewer = [1 - one.points[INDEXED].accesses / one.points[VARIABLE].accesses for one in found]
+    page.text(
+        f"Most packets are small: a buffer of 2048 bytes holds one, and is as soon gone. The variable pool admits "
+        f"{min(gains):.2f} to {max(gains):.2f} times the bytes of the fixed pool, and lists by length save up to "
+        f"{percent(max(fewer))} of its accesses. Neither uses much of its memory: partitions of 512 bytes are large "
+        "for such packets, too."
     )
 
 
-def _check_erlang(page: Page, found: dict[str, Results]) -> None:
-    exact = {"load": [_erlang(load) for load in LOADS]}
-    furthest = max(
-        abs(value - theory)
-        for name, results in found.items()
-        for value, theory in zip(
-            results.of(FIXED, "admission"), exact.get(name, [_erlang(1 / RATE)] * len(results.x)), strict=True
-        )
-    )
-    page.claim(
-        "(theory) admission of the fixed pool follows Erlang B at every point",
-        "exact",
-        f"at most {furthest:.4f} off",
-        furthest < 0.01,
-    )
-
-
-def _check_partition_sizes(page: Page, sized: Results) -> None:
-    claim = "experiment 4: with the memory fixed, smaller partitions give better admission"
-    _check_trend(page, claim, sized, SAME_MEMORY, "admission", -1)
-    used = sized.of(SAME_MEMORY, "utilisation")
-    page.claim(
-        "and better utilisation, but for a drop at 256 B, where overheads are large",
-        "drop at 256 B",
-        f"{percent(used[0], 2)} at 256 B, {percent(used[1], 2)} at 512 B, {percent(used[-1], 1)} at 4096 B",
-        used[0] < used[1] and _monotone(used[1:], -1),
-    )
-    _check_trend(page, f"with {MANY} partitions, larger ones admit more", sized, SAME_COUNT, "admission", 1)
-    used = sized.of(SAME_COUNT, "utilisation")
-    page.claim(
-        "and use memory less efficiently",
-        "falls",
-        f"{percent(used[0], 1)} at 256 B, {percent(used[1], 1)} at 512 B, {percent(used[-1], 1)} at 4096 B",
-        _monotone(used, -1),
-    )
-
-
-def _check_overheads(page: Page) -> None:
-    found = overheads()
-    variable = [one for one in found if one.pool == VARIABLE]
-    for total in TOTALS:
-        shares = [one.share for one in variable if one.total == total]
-        page.claim(
-            f"experiment 5: the smaller the partition, the larger the overhead ({total // 1024} KB)",
-            "falls with size",
-            f"{percent(shares[0], 1)} at {SEGMENTS[0]} B to {percent(shares[-1], 1)} at {SEGMENTS[-1]} B",
-            shares == sorted(shares, reverse=True),
-        )
-    by_place = {(one.total, one.size): one.share for one in variable}
-    ratios = [one.share / by_place[one.total, one.size] for one in found if one.pool != VARIABLE]
-    page.claim(
-        "fixed-size pools always have the smaller overhead",
-        "always",
-        f"at most {percent(max(ratios))} of the variable pool's",
-        max(ratios) < 1,
-    )
+def _real_row(one: OnPackets, pools: Sequence[str]) -> list[str]:
+    points = [one.points[pool] for pool in pools]
+    shares = [percent(getattr(point, key), 1) for key in ("admission", "utilisation") for point in points]
+    return [marked(one.network), f"{one.mean_size:,.0f}", *shares, *(f"{point.accesses:.1f}" for point in points)]

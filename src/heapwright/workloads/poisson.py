@@ -4,7 +4,10 @@ Part 2"): buffers of random size, asked for at random times and held for a rando
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from heapwright.errors import ParameterError
 from heapwright.traces.trace import Trace
@@ -48,30 +51,44 @@ def poisson(
     if requests * interarrival >= 1e12:
         raise ParameterError(f"{requests} at {interarrival:g} s take more than 30,000 years", parameter="requests")
     random = np.random.default_rng(seed)
-    born = np.rint(np.cumsum(random.exponential(interarrival, requests)) * 1e6).astype(np.int64)
-    # A buffer is held for at least a microsecond: releases come first at equal times, but not before their request.
-    held = np.maximum(np.rint(random.exponential(hold, requests) * 1e6), 1).astype(np.int64)
+    born = np.cumsum(random.exponential(interarrival, requests)) * 1e6
+    lifetimes = random.exponential(hold, requests) * 1e6
     size = random.integers(min_size, max_size, requests, endpoint=True)
+    metadata = {
+        "workload": "poisson",
+        "synthetic": "true",
+        "interarrival": f"{interarrival:g}",
+        "min_size": str(min_size),
+        "max_size": str(max_size),
+        "hold": f"{hold:g}",
+        "requests": str(requests),
+        "seed": str(seed),
+    }
+    return held(born, lifetimes, size, metadata)
+
+
+def held(
+    arrivals: NDArray[np.float64], lifetimes: NDArray[np.float64], sizes: NDArray[Any], metadata: dict[str, str]
+) -> Trace:
+    """Requests that arrive and are released at given times, in microseconds; `metadata["workload"]` names the trace.
+
+    It ends with its last request: what is held then is not released.
+    """
+    requests = len(arrivals)
+    born = np.rint(arrivals).astype(np.int64)
+    # A buffer is held for at least a microsecond: releases come first at equal times, but not before their request.
+    lasting = np.maximum(np.rint(lifetimes), 1).astype(np.int64)
     born -= born[0]
-    freed = np.flatnonzero(born + held <= born[-1])
+    freed = np.flatnonzero(born + lasting <= born[-1])
     number = np.concatenate([np.arange(requests), freed])
     op = np.repeat(np.array([MALLOC, FREE], np.uint8), [requests, len(freed)])
-    time = np.concatenate([born, (born + held)[freed]])
+    time = np.concatenate([born, (born + lasting)[freed]])
     order = np.argsort(time * 2 + (op == MALLOC), kind="stable")
     return Trace.from_columns(
         op=op[order],
         id=number[order],
-        size=np.where(op == FREE, 0, size[number])[order],
+        size=np.where(op == FREE, 0, sizes[number])[order],
         ts_us=time[order],
-        name="poisson",
-        metadata={
-            "workload": "poisson",
-            "synthetic": "true",
-            "interarrival": f"{interarrival:g}",
-            "min_size": str(min_size),
-            "max_size": str(max_size),
-            "hold": f"{hold:g}",
-            "requests": str(requests),
-            "seed": str(seed),
-        },
+        name=metadata["workload"],
+        metadata=metadata,
     )
