@@ -23,7 +23,7 @@ def reproduce(
 
     Args:
         what: one of PAGES, or "all".
-        packets: folder of packet tables, needed by all but "modem", "pools" and "sensor".
+        packets: folder of packet tables, needed by all but "modem", "pools" and "sensor"; "pools" says more with them.
         output: folder to write to, made where there is none.
         progress: is told in a few words what is being done.
 

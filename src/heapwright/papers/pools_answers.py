@@ -41,6 +41,7 @@ def answer(page: Page, found: Mapping[str, Results], sized: Results) -> None:
     _partition_sizes(page, sized)
     _overheads(page)
     _list(page, found["load"])
+    _list_overhead(page)
 
 
 def _near(ours: float, theirs: float) -> bool:
@@ -216,6 +217,10 @@ def _partition_sizes(page: Page, sized: Results) -> None:
         judge(used[0] < used[1], UNEXPLAINED),
     )
     _trend(page, "many-admission", sized.of(runs.SAME_COUNT, "admission"), 1)
+    memory = [runs.memory_bytes(runs.partitions(size, runs.MANY)) for size in runs.PARTITIONS]
+    page.verdict(
+        "pools-many-memory", f"{memory[0]:,} to {memory[-1]:,} bytes", judge(memory == sorted(memory), UNEXPLAINED)
+    )
     used, pool = (sized.of(runs.SAME_COUNT, series) for series in ("utilisation", "pool utilisation"))
     why = (
         f"descriptors of 32 bytes weigh most at 256 bytes; without them it falls throughout, {percent(pool[0], 1)}, "
@@ -255,6 +260,16 @@ def _list(page: Page, found: Results) -> None:
         f"{runs.LISTS} lists by length {listed:.1f} accesses a call, the linked list {linked:.1f}; admission "
         f"{100 * min(_better(found)):.1f} to {100 * max(_better(found)):.1f} points better",
         HOLDS if listed < linked else UNEXPLAINED,
+    )
+
+
+def _list_overhead(page: Page) -> None:
+    linked, listed = (runs.memory_bytes(runs.pools()[pool]) for pool in (VARIABLE, INDEXED))
+    why = f"heads of {runs.LISTS} lists and their bitmap take {listed - linked} bytes; descriptors stay as they are"
+    page.verdict(
+        "pools-list-overhead",
+        f"{listed:,} bytes in place of {linked:,}",
+        judge(listed < linked, fails(Cause.CHOICE, why)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import mean
@@ -195,24 +195,30 @@ def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Res
         codes = pool.submit(measuring.code_sizes, published, LEVELS)
         progress("wifi: networks")
         of_real = {
-            (heap, network.name): pool.submit(run, recipe, [network.trace], timed)
+            heap: pool.submit(run, recipe, [network.trace for network in of], timed)
+            for heap, recipe, of, timed in _same_for_all(networks, published)
+        }
+        of_each = {
+            (heap, network.name): pool.submit(run, pools_of(network.profile, find), [network.trace])
             for network in networks
-            for heap, recipe, timed in _tried(network, published)
+            for heap, find in ((POOLS, "first-fit"), (LISTED, "freelist"))
         }
         drawn = {heap: one.result() for heap, one in of_mix.items()}
-        real: dict[str, dict[str, Measured]] = {}
-        for (heap, name), one in of_real.items():
-            real.setdefault(heap, {})[name] = one.result()[0]
+        real: dict[str, dict[str, Measured]] = {POOLS: {}, LISTED: {}}
+        for (heap, name), one in of_each.items():
+            real[heap][name] = one.result()[0]
+        for heap, _, of, _ in _same_for_all(networks, published):
+            real[heap] = {network.name: found for network, found in zip(of, of_real[heap].result(), strict=True)}
         return Results(mix, drawn, networks, real, codes.result())
 
 
-def _tried(network: Network, published: Recipe) -> Iterable[tuple[str, Recipe, int | None]]:
-    """Allocators for a network's queue, and how many traces are timed; pools for IP packets see no frames."""
-    heaps = allocators(network.profile)
-    yield from ((heap, heaps[heap], None) for heap in (POOLS, LISTED, LEA))
-    yield PAGES, heaps[PAGES], 0
-    if network.is_ip:
-        yield PUBLISHED, published, 0
+def _same_for_all(
+    networks: Sequence[Network], published: Recipe
+) -> list[tuple[str, Recipe, Sequence[Network], int | None]]:
+    """Allocators that are no network's own, the networks they are tried on, and how many are timed."""
+    ip = [network for network in networks if network.is_ip]
+    linux = [(LEA, load(LEA), networks, None), (PAGES, load(PAGES), networks, 0)]
+    return [*linux, (PUBLISHED, published, ip, 0)] if ip else [*linux]
 
 
 @dataclass(frozen=True)
