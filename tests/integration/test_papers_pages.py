@@ -15,7 +15,6 @@ from networks import five_networks, network
 
 from heapwright.cli import heapwright
 from heapwright.explore.search import explore
-from heapwright.host.timing import Bench, has_ticks
 from heapwright.papers import (
     case_study,
     drr,
@@ -26,6 +25,8 @@ from heapwright.papers import (
     pools,
     pools_runs,
     sensor,
+    sensor_answers,
+    sensor_runs,
     techniques,
     url,
 )
@@ -221,30 +222,34 @@ def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: P
 
 def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "session", lambda: None)
-    monkeypatch.setattr(measuring, "has_ticks", lambda: False)
-    given = {"xml": sensor.traces()["xml"], "random": sensor.synthetic(1, 128, calls=500)}
+    given = {"xml": sensor.traces()["xml"], "random": [sensor_runs.synthetic(1, 128, calls=500)]}
     monkeypatch.setattr(sensor, "traces", lambda calls: given)
     page = sensor.page(None, lambda line: None)
     text = page.write(tmp_path)[0].read_text()
     assert "| heapLib | – | – |" in text, "no time without tools"
     assert "| ST_COMPACT_MEMMGR, with handles |" in text
     assert (tmp_path / "sensor-memory.svg").is_file() and not (tmp_path / "sensor-code.svg").exists()
-    claims = {claim.claim: claim for claim in page.claims}
-    assert claims["Table I: bytes of a descriptor"].holds
-    assert claims["ST_COMPACT_MEMMGR needs 33 % less for each allocation than mmem"].holds
-    assert claims["allocators with compaction need the least memory"].holds
+    verdicts = {one.statement.id: one.verdict.kind for one in page.findings}
+    assert verdicts["sensor-table-1"] is verdicts["sensor-33"] is Kind.HOLDS
+    assert verdicts["sensor-33-abstract"] is Kind.FAILS
+    assert verdicts["sensor-figure-6"] is verdicts["sensor-compact-least-code"] is Kind.NOT_TESTED
 
 
-def test_times_and_code_are_told_where_the_tools_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    if measuring.session() is None or not has_ticks():
-        absent("a cross compiler, an emulator or a time-stamp counter", "the page tells what they measure")
-    chosen = {heap: sensor.heaps()[heap] for heap in (sensor.ST, sensor.MMEM)}
-    monkeypatch.setattr(sensor, "heaps", lambda: chosen)
-    with Bench() as bench:
-        found = sensor._measure(sensor.synthetic(1, 64, calls=600), bench)
-    for one in found.values():
-        assert one.memory is not None and one.memory % sensor.UNIT == 0
-        assert one.ticks is not None and min(one.ticks.values()) > 0
-        assert one.instructions is not None and min(one.instructions.values()) > 0
-    assert found[sensor.ST].dearest_free == 8, "resets a bit"
-    assert found[sensor.ST].handles == 0 < found[sensor.MMEM].handles
+def test_times_and_code_are_told_where_the_tools_are() -> None:
+    if measuring.session() is None:
+        absent("a cross compiler or an emulator", "the page tells what they measure")
+    trace = sensor_runs.synthetic(1, 64, calls=600)
+    results = sensor_runs.measure({"random": [trace]}, silent)
+    for heap in sensor_runs.FIVE:
+        (size,) = results.memory(heap, "random")
+        assert size % sensor_runs.UNIT == 0
+        assert (results.instructions(heap, "random", "malloc") or 0) > 0
+        assert results.worst is not None
+        for kind in sensor_runs.KINDS:
+            assert results.worst[heap].instructions[kind] >= (results.most(heap, kind) or 0) / 2
+        assert (sensor_answers.code_bytes(results, heap, "O0") or 0) > (
+            sensor_answers.code_bytes(results, heap, "Os") or 0
+        )
+    assert results.most(sensor_runs.ST, "free") == 7, "resets a bit"
+    assert results.found[sensor_runs.ST]["random"][0].handles == 0
+    assert results.found[sensor_runs.MMEM]["random"][0].handles > 0
