@@ -747,6 +747,11 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
         return 0;
     }
     store4(h, g->pending_at, 0);
+#ifdef HW_SHADOW
+    if (skip_merging(g, h)) {
+        return 1;
+    }
+#endif
     freelist_clear(g, h);
     const uint32_t top = load4(h, g->top_at);
     uint32_t b = g->start;

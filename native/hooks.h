@@ -57,6 +57,10 @@ static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best);
 
+/* Past the walk that merges all neighbours and files the free blocks anew, which is done; 0 where it has to be walked.
+ */
+static inline int skip_merging(const struct hw_general *g, struct hw_heap *h);
+
 /* The block of a class whose header or flag lies at `at` is taken, or not; it may be a new one. */
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken);
 /* To the first block of the chain that is not taken. */

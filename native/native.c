@@ -471,7 +471,8 @@ static void replay_free_memory(struct replay *r)
     free(r->objects);
 }
 
-static void replay_end(struct replay *r)
+/* Returns 0, or HW_NO_MEMORY where the numbers mean nothing for want of memory. */
+static int replay_end(struct replay *r)
 {
     struct hw_metrics *m = r->metrics;
     for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
@@ -486,7 +487,9 @@ static void replay_end(struct replay *r)
     if (r->policy->grows_down) {
         m->shared += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
     }
+    const int lost = r->shadow && r->shadow->lost;
     replay_free_memory(r);
+    return lost ? HW_NO_MEMORY : 0;
 }
 
 /* ---- costs of calls ---------------------------------------------------------------------------------------------- */
@@ -609,7 +612,7 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
             break;
         }
     }
-    replay_end(&r);
+    const int lost = replay_end(&r);
     metrics->malloc_max = a->allocating.max;
     metrics->malloc_p999 = costs_p999(&a->allocating);
     metrics->free_max = a->freeing.max;
@@ -617,7 +620,7 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
     free(dear);
     free(a);
-    return 0;
+    return lost;
 }
 
 int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)
@@ -631,8 +634,7 @@ int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void
     for (uint64_t i = 0; i < calls->count && metrics.failed == 0; i++) {
         replay_call(&r, i);
     }
-    replay_end(&r);
-    return metrics.failed == 0;
+    return replay_end(&r) ? HW_NO_MEMORY : metrics.failed == 0;
 }
 
 /* ---- the heap map ------------------------------------------------------------------------------------------------ */
@@ -783,9 +785,8 @@ int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls
             map.column++;
         }
     }
-    replay_end(&r);
     free(live);
-    return (int64_t)map.count;
+    return replay_end(&r) ? HW_NO_MEMORY : (int64_t)map.count;
 }
 
 /* ---- metadata ------------------------------------------------------------------------------------------------------
@@ -923,6 +924,5 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
     if (moves(policy)) {
         mark_handles(&policy->pools[0].compact, &m);
     }
-    replay_end(&r);
-    return (int64_t)m.end;
+    return replay_end(&r) ? HW_NO_MEMORY : (int64_t)m.end;
 }

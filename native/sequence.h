@@ -87,7 +87,21 @@ static HW_ALWAYS_INLINE uint32_t least_excess_plain(const uint32_t *a, uint32_t 
     return least;
 }
 
+static HW_ALWAYS_INLINE uint32_t count_from_plain(const uint32_t *a, uint32_t least)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < CHUNK; i++) {
+        count += (int32_t)a[i] >= (int32_t)least;
+    }
+    return count;
+}
+
 #ifdef HW_AVX2
+HW_AVX2 static uint32_t count_from_avx2(const uint32_t *a, uint32_t least)
+{
+    return count_from_plain(a, least);
+}
+
 HW_AVX2 static uint32_t first_between_avx2(const uint32_t *a, uint32_t least, uint32_t most)
 {
     return first_between_plain(a, least, most);
@@ -696,6 +710,26 @@ static struct spot largest_sized(struct sequence *q, uint32_t limit, uint32_t si
         next = first_sized(q, spot_behind(q, next), size_at(q, next) + 1u, INT32_MAX);
     }
     return best;
+}
+
+/* The first entry with a lower address than `at`, in a sequence by falling addresses. */
+static struct spot spot_below(const struct sequence *q, uint32_t at)
+{
+    uint32_t low = 0;
+    uint32_t high = q->places;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2u;
+        if (chunk_of(q, middle)->at[q->count[middle] - 1u] < at) {
+            high = middle;
+        } else {
+            low = middle + 1u;
+        }
+    }
+    struct spot spot = {low, 0};
+    if (low < q->places) {
+        spot.i = HW_BY_PROCESSOR(first_between, chunk_of(q, low)->at, 1u, at - 1u);
+    }
+    return spot;
 }
 
 /* The first entry with a higher address than `at`, in a sequence by address. */
