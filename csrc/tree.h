@@ -87,8 +87,7 @@ static inline void tree_unzip(const struct hw_general *g, struct hw_heap *h, uin
 }
 
 /* Puts the node of a free block of `size` bytes into the tree to which the word `at` leads. O(depth). */
-static inline void tree_insert(const struct hw_general *g, struct hw_heap *h, uint32_t at, uint32_t node,
-                               uint32_t size)
+static inline void tree_insert(const struct hw_general *g, struct hw_heap *h, uint32_t at, uint32_t node, uint32_t size)
 {
     uint32_t below = load_link(&g->links, h, at);
     uint32_t below_size = 0;
