@@ -32,7 +32,7 @@ from heapwright.papers import (
 )
 from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case
 from heapwright.papers.page import Claim
-from heapwright.papers.verdicts import Kind
+from heapwright.papers.verdicts import HOLDS, Kind
 from heapwright.traces.trace import Trace
 from heapwright.workloads.modem import modem as workload
 from heapwright.zoo import catalogue as zoo
@@ -162,16 +162,16 @@ def test_the_page_of_modems_without_a_toolchain_has_dashes_and_all_sections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measuring, "session", lambda: None)
-    monkeypatch.setattr(measuring, "has_ticks", lambda: False)
     page = modem.page(None, lambda line: None, calls=60, most=2)
     text = page.write(tmp_path)[0].read_text()
-    assert "| host ticks: malloc | – | – | – | – | – | – |" in text
     assert "| instructions: free | – | – | – | – | – | – |" in text
-    assert "| the paper: malloc, µs | 2.80 | 2.89 | 2.72 | 3.24 |" in text
+    assert "| instructions: swap of a connected call, copy | – | – | – | – | – | – |" in text
+    assert "| the paper: malloc, µs | 2.80 | 2.89 | 2.72 | 3.24 | – | – |" in text
     assert (tmp_path / "modem-memory.png").is_file() and not (tmp_path / "modem-times.png").exists()
-    claims = {claim.claim: claim for claim in page.claims}
-    assert claims["first fit needs the same memory with slow and fast free"].holds
-    assert not any("instructions" in claim for claim in claims)
+    found = {finding.statement.id: finding for finding in page.findings}
+    assert found["modem-first-same"].verdict == HOLDS
+    assert found["modem-deferred-memory"].verdict == HOLDS
+    assert found["modem-fastest"].verdict.kind is Kind.NOT_TESTED
 
 
 def test_fast_free_takes_few_instructions_and_slow_free_many() -> None:

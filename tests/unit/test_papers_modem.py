@@ -1,11 +1,14 @@
-"""The page about the modem concentrator: what its tables are made of, and that it does without a toolchain."""
+"""The page about the modem concentrator: what its tables are made of."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from heapwright.papers import modem
+from heapwright.papers import measuring, modem_runs
+from heapwright.papers.modem_runs import Length, Peak, Swaps
 from heapwright.traces.trace import Trace
+from heapwright.workloads.modem import UNITS
 from heapwright.workloads.modem import modem as workload
 from heapwright.zoo.catalogue import load
 
@@ -13,7 +16,7 @@ from heapwright.zoo.catalogue import load
 def test_the_peak_is_split_as_the_blocks_lie() -> None:
     # 100 | 40, freed | 200: at the peak the 40 bytes are a hole that 60 do not fit.
     trace = Trace.from_columns(op=[0, 0, 0, 3, 0, 3], id=[0, 1, 2, 1, 3, 0], size=[100, 40, 200, 0, 60, 0])
-    found = modem.peak(trace, load("first-fit-fast-free"))
+    found = modem_runs.peak(trace, load("first-fit-fast-free"))
     assert (found.used, found.headers) == (100 + 200 + 60, 4 * 4)
     assert found.fragments == 40
     assert found.physical == found.used + found.headers + found.control + found.fragments
@@ -21,18 +24,47 @@ def test_the_peak_is_split_as_the_blocks_lie() -> None:
 
 def test_both_ways_of_freeing_need_the_same_memory_and_headers_of_a_word() -> None:
     trace = workload(calls=150, seed=2)
-    peaks = {label: modem.peak(trace, recipe) for label, recipe in modem.heaps().items()}
-    assert peaks[modem.FIRST_SLOW] == peaks[modem.FIRST_FAST]
-    assert peaks[modem.BEST_SLOW] == peaks[modem.BEST_FAST]
+    peaks = {label: modem_runs.peak(trace, recipe) for label, recipe in modem_runs.heaps().items()}
+    assert peaks[modem_runs.FIRST_SLOW] == peaks[modem_runs.FIRST_FAST]
+    assert peaks[modem_runs.BEST_SLOW] == peaks[modem_runs.BEST_FAST]
     live = trace.peak_live_objects
-    assert 4 * live <= peaks[modem.FIRST_FAST].headers < 4 * live * 1.2
-    assert peaks[modem.INDEXED].control > 1000, "list heads"
+    assert 4 * live <= peaks[modem_runs.FIRST_FAST].headers < 4 * live * 1.2
+    assert peaks[modem_runs.BEST_TREE].control == peaks[modem_runs.BEST_FAST].control + 4, "a root"
 
 
-def test_a_swap_is_one_unit_replaced_by_another() -> None:
+@pytest.fixture
+def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "session", lambda: None)
+
+
+def test_a_swap_copies_what_its_instance_holds(no_tools: None) -> None:
     trace = workload(instances=1, calls=40, retrain=0.0, seed=3)
+    found = modem_runs.swaps_of(trace)
     # Without retraining a call swaps once, from negotiation to its modulation, and never in ISDN.
     negotiated = trace.site[(trace.op == 0) & (trace.phase == trace.phases.index("connect"))]
-    blocks_of_negotiation = 3
-    expected = np.count_nonzero(negotiated == trace.sites.index("negotiation")) // blocks_of_negotiation
-    assert modem.swaps(trace) == expected > 0
+    calls = np.count_nonzero(negotiated == trace.sites.index("negotiation")) // len(UNITS["negotiation"])
+    assert len(found.contexts) == calls > 0 and not found.connected.any()
+    assert set(found.contexts) == {sum(UNITS["control"]) + sum(UNITS["negotiation"])}
+    assert found.copy is None and found.copied(connected=False) is None
+
+
+def test_swaps_of_connected_calls_hold_more(no_tools: None) -> None:
+    trace = workload(calls=200, retrain=1.0, seed=4)
+    found = modem_runs.swaps_of(trace)
+    assert 0 < found.connected.sum() < len(found.contexts)
+    assert found.context(connected=True) > 3 * found.contexts[~found.connected].mean()
+    apart = modem_runs._retrains_apart(trace)
+    rows = np.count_nonzero(trace.phase == trace.phases.index("swap"))
+    swapped, retrained = (np.count_nonzero(apart.phase == apart.phases.index(name)) for name in ("swap", "retrain"))
+    assert swapped + retrained == rows and swapped > 0 < retrained
+
+
+def test_copying_is_added_to_what_the_allocator_takes() -> None:
+    swaps = Swaps(np.array([100, 100, 400]), np.array([False, False, True]), copy=5.0)
+    assert (swaps.context(connected=False), swaps.context(connected=True)) == (200, 400)
+    assert (swaps.copied(connected=False), swaps.copied(connected=True)) == (1000, 2000)
+
+
+def test_deferred_coalescing_splits_less_and_shares_are_of_the_physical_memory() -> None:
+    assert modem_runs._splits("deferred") < modem_runs._splits("immediate")
+    assert Length(10, "first", "deferred", [Peak(1000, 900, 40, 10)], [1.0]).share("fragments") == [0.05]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from heapwright.files.writing import filling
 from heapwright.papers import measuring
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 
-ALIGN = 4
+ALIGN: Final = 4
 """Alignment in bytes of recipes made for a page: a word of the papers' 32-bit systems."""
 
 _HEAD = f"""\
