@@ -77,6 +77,20 @@ static void damage_buddy(struct checked *c, const struct hw_buddy *y, const stru
     }
 }
 
+static void damage_partition(struct checked *c, const struct hw_partition *g, const struct hw_block *block)
+{
+    const uint32_t table = partition_table(g, &c->heap);
+    const uint32_t i = partition_number(g, block->offset);
+    const uint32_t last = i + block->size / g->partition - 1u;
+    flip_bits(c, WORD, count_at(g, table, i), g->field.bytes);
+    if (g->coalesce) {
+        flip_bits(c, TAG, first_at(g, table, last), g->field.bytes);
+    }
+    if (block->state == HW_BLOCK_FREE) {
+        flip_bits(c, LINKS, next_at(g, table, i), 2u * g->field.bytes);
+    }
+}
+
 static void damage(struct checked *c)
 {
     struct hw_block block = {0, 0, 0, 0, 0};
@@ -86,6 +100,8 @@ static void damage(struct checked *c)
             damage_fixed(c, &pool->fixed, &block);
         } else if (pool->kind == HW_BUDDY) {
             damage_buddy(c, &pool->buddy, &block);
+        } else if (pool->kind == HW_PARTITION) {
+            damage_partition(c, &pool->partition, &block);
         } else if (pool->kind == HW_GENERAL) {
             damage_general(c, &pool->general, &block);
         }
