@@ -55,7 +55,8 @@ Each point is {requests:,} requests of `heapwright workload poisson` (seed 1), t
 that is just the pool: {variable_memory:,} bytes with the partitions' descriptors, {fixed_memory:,} with the buffers'
 free list. One time unit is one second; at equal times releases come first; refused requests are dropped. Buffers are
 held for 1 s on average in all experiments: the paper says so for the first, and its 54 % in the third is what theory
-gives for that. Its “increments of 0.005” are taken for a slip of 0.0005. No real traffic is used here.
+gives for that. Its “increments of 0.005” are taken for a slip of 0.0005. Real packets, where there
+are packet tables, have a section of their own.
 
 - *Admission* is the paper's bandwidth admission probability, bytes admitted / bytes requested.
 - *Pool utilisation* is the mean of the bytes held / bytes usable for requests, *utilisation* / all memory of the pool.
@@ -211,7 +212,7 @@ def _overheads(page: Page) -> None:
 def _indexed(page: Page, found: Results) -> None:
     page.text(
         "## Free groups in lists by their length\n\nThe paper's outlook: “more efficient structures than a linked list "
-        f"to maintain the FPG”, the free groups. {INDEXED} keeps them in {LISTS} lists, one for each number of "
+        f"to maintain the FPG”, the free groups. **{INDEXED}** keeps them in {LISTS} lists, one for each number of "
         "partitions and the last for all larger ones, with a bitmap of those that hold any (`lists` of a partition "
         "pool): the smallest group that is large enough is found without a search, and a freed group is filed without "
         "one. Admission and accesses a call under the load of experiment 1:"
@@ -244,7 +245,7 @@ def _real(page: Page, tables: dict[str, PacketTable]) -> None:
     )
     pools = list(found[0].points)
     header = ["network", "mean size, B"]
-    header += [f"{what}, {pool}" for what in ("admission", "utilisation", "accesses") for pool in pools]
+    header += [f"{what}, {pool}" for what in ("admission", "accesses") for pool in pools]
     page.table(header, [_real_row(one, pools) for one in found])
     page.figure(pools_pictures.real(found))
     gains = [one.points[VARIABLE].admission / one.points[FIXED].admission for one in found]
@@ -259,5 +260,5 @@ def _real(page: Page, tables: dict[str, PacketTable]) -> None:
 
 def _real_row(one: OnPackets, pools: Sequence[str]) -> list[str]:
     points = [one.points[pool] for pool in pools]
-    shares = [percent(getattr(point, key), 1) for key in ("admission", "utilisation") for point in points]
+    shares = [percent(point.admission, 1) for point in points]
     return [marked(one.network), f"{one.mean_size:,.0f}", *shares, *(f"{point.accesses:.1f}" for point in points)]

@@ -61,9 +61,10 @@ procedure to be followed for each kind of network.
   accesses for a block.
 - **{LISTED}** are the same pools, each with a list of its free blocks in place of the walk.
 - **{PAGES}** is a Linux as its memory in section 5 implies it: a 40-byte packet takes a block of 64 bytes, one of
-  1500 a page of 4096, and the rest of a page stays unused. **{LEA}** is Linux's allocator as published. **{WALK}** is a
-  Linux as section 5 tells its search: every block of the heap is looked at, best fit, split and coalesced. The paper
-  does not say which Linux it measured, and no one of the three has its memory, its time and its energy.
+  1500 a page of 4096, and the rest of a page stays unused. **{LEA}** is Linux's allocator as published. **{WALK}**
+  searches as section 5 tells of Linux, best fit through everything, with splitting and coalescing; as a queue that is
+  being filled has no free blocks, it looks at used ones, too, as the paper's pools do. The paper does not say which
+  Linux it measured, and no one of the three has its memory, its time and its energy.
 
 Fragmentation leaves headers out, as the paper's numbers do. Energy is that of all accesses in an SRAM of the size of
 the blocks (90 nm). The paper's unit, millijoule, is taken for a slip of nanojoule: its 16,072 over the accesses counted
