@@ -1,4 +1,4 @@
-"""What the case studies of Mamagkakis et al. 2006 share: their tables, the allocators in them, and how ours are run."""
+"""What the case studies of Mamagkakis et al. 2006 share: the allocators in their tables, and how ours are run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.host.timing import Bench
-from heapwright.papers.page import Page, percent
+from heapwright.papers import measuring
+from heapwright.papers.measuring import Instructions
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.zoo.catalogue import load
@@ -32,15 +32,36 @@ SYSTEMS = {
     "Enea OSE": "enea-ose",
     "uClinux": "uclinux",
 }
-"""The allocators of operating systems in the paper's tables, and those of the zoo that stand for them."""
+"""The allocators of operating systems in the paper's tables, and those of the zoo that stand for them: `system`."""
 UNSPLIT = {f"{name}, no split, no merge": name for name in ("Windows CE", "Windows XP")}
-"""The same as section 5 of the paper speaks of them; its table 1 says the opposite."""
+"""The same as section 5 of the paper speaks of them; its Table 1 says the opposite."""
+DOCUMENTED = {"Windows CE, units of 8": "windows-ce", "Windows XP, as documented": "windows-xp"}
+"""As the systems' documentation has them, where the paper's tables say something else."""
 OTHERS = ("symbian-rheap", "kingsley", "binary-buddy", "tlsf", "victim-bins")
 """Of the zoo, beside the paper's: those that its section 2 names, and two of today."""
 
+REAL, MIX = "real networks", "the paper's mix"
 LEAST_PACKETS = 10_000
-QUICK_ACCESSES = 500
-"""Accesses a call below which a heap is timed in three rounds; slower ones, which noise disturbs less, in one."""
+
+
+def system(name: str) -> Recipe:
+    """The allocator of an operating system as the paper's tables have it.
+
+    Table 1: Windows XP keeps blocks above 1024 bytes in one FIFO list, uClinux neither splits nor merges. Table 5:
+    Windows CE wastes 2 to 8 % on blocks of 8, 11 and 20 bytes, so its unit is 4.
+    """
+    recipe = load(SYSTEMS[name])
+    if name == "Windows CE":
+        return recipe.model_copy(update={"align": 4})
+    if name == "Windows XP":
+        return with_general(recipe, large_order="fifo")
+    return with_general(recipe, split="never", coalesce="never") if name == "uClinux" else recipe
+
+
+def with_general(recipe: Recipe, **changes: Any) -> Recipe:
+    """A recipe with these keys of its last pool, a general one, set anew."""
+    *front, general = recipe.pools
+    return recipe.model_copy(update={"pools": (*front, general.model_copy(update=changes))})
 
 
 @dataclass(frozen=True)
@@ -62,43 +83,108 @@ class Case:
         return f"{self.name}-proposed"
 
     def heaps(self) -> dict[str, Recipe]:
-        """Every allocator of our tables by its name there: the paper's, in its order, then the others."""
-        heaps = {name: load(heap) for name, heap in SYSTEMS.items()}
-        heaps |= {PROPOSED: load(self.proposed)}
+        """The allocators of the paper's table by their names there, in its order, and those of its section 5."""
+        heaps = {name: system(name) for name in SYSTEMS} | {PROPOSED: load(self.proposed)}
         if self.unsplit:
-            heaps |= {name: _unsplit(heaps[system]) for name, system in UNSPLIT.items()}
-        return heaps | {name: load(name) for name in OTHERS}
+            heaps |= {name: with_general(heaps[of], split="never", coalesce="never") for name, of in UNSPLIT.items()}
+        return heaps
+
+    def more_heaps(self) -> dict[str, Recipe]:
+        """Allocators that are not in the paper's table, by their names in ours."""
+        return {name: load(zoo) for name, zoo in DOCUMENTED.items()} | {name: load(name) for name in OTHERS}
 
 
 @dataclass(frozen=True)
 class Run:
-    """One network under a workload, and what each heap made of it; `ns` a call lacks heaps that refused requests."""
+    """One network under a workload, or one draw of the paper's mix, and what each heap made of it.
+
+    `instructions` lacks heaps that refused requests or were not counted.
+    """
 
     name: str
     trace: Trace
     metrics: Mapping[str, Mapping[str, Any]]
-    ns: Mapping[str, float]
+    instructions: Mapping[str, Instructions]
+    seed: int = 0
 
-    @classmethod
-    def of(cls, name: str, trace: Trace, heaps: Mapping[str, Recipe], bench: Bench) -> Run:
-        """Replay the trace on every heap, and time the generated code of those that refuse nothing."""
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            metrics = dict(zip(heaps, threads.map(partial(replay, trace), heaps.values()), strict=True))
-        served = [heap for heap in heaps if not metrics[heap]["failed"]]
-        programs = {heap: bench.generated(heaps[heap]) for heap in served}
-        most = QUICK_ACCESSES * len(trace)
-        slow = {heap for heap in served if int(metrics[heap]["accesses"] or 0) > most}
-        ns = bench.measure({heap: programs[heap] for heap in served if heap not in slow}, trace, rounds=3, passes=1)
-        ns |= bench.measure({heap: programs[heap] for heap in slow}, trace, rounds=1, passes=1)
-        return cls(name, trace, metrics, ns)
 
-    def fragmentation(self, heap: str) -> float:
-        """Memory used / memory requested - 1, headers not counted."""
-        return float(self.metrics[heap]["fragmentation"])
+@dataclass(frozen=True)
+class Trial:
+    """The runs of a case study on one kind of traffic; several of one name differ in their seed."""
 
-    def milliseconds(self, heap: str) -> float:
-        """CPU time of all calls."""
-        return self.ns[heap] * len(self.trace) / 1e6
+    on: str
+    runs: Sequence[Run]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The networks or traces: the columns of its tables."""
+        return list(dict.fromkeys(run.name for run in self.runs))
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """The seeds, one where the traffic is not drawn."""
+        return sorted({run.seed for run in self.runs})
+
+    @cached_property
+    def counted(self) -> Trial:
+        """The runs of the first seed: instructions are counted on those, as they hardly differ between seeds."""
+        return Trial(self.on, [run for run in self.runs if run.seed == self.seeds[0]])
+
+    def of(self, name: str) -> list[Run]:
+        """The runs of one column."""
+        return [run for run in self.runs if run.name == name]
+
+    def served(self, heap: str) -> bool:
+        """Whether the heap refused nothing."""
+        return all(heap in run.metrics and not run.metrics[heap]["failed"] for run in self.runs)
+
+    def timed(self, heap: str) -> bool:
+        """Whether its instructions are known on all runs."""
+        return all(heap in run.instructions for run in self.runs)
+
+    def per_run(self, heap: str, value: Callable[[Run, str], float]) -> dict[tuple[str, int], float]:
+        """A value of every run by name and seed."""
+        return {(run.name, run.seed): value(run, heap) for run in self.runs}
+
+    def column(self, heap: str, value: Callable[[Run, str], float], name: str) -> float:
+        """The mean over the seeds of one network."""
+        return mean(value(run, heap) for run in self.of(name))
+
+    def columns(self, heap: str, value: Callable[[Run, str], float]) -> list[float]:
+        """The same for each network."""
+        return [self.column(heap, value, name) for name in self.names]
+
+    def average(self, heap: str, value: Callable[[Run, str], float]) -> float:
+        """The mean over networks and seeds, as the paper's columns "Avg."."""
+        return mean(self.columns(heap, value))
+
+    def seed_averages(self, heap: str, value: Callable[[Run, str], float]) -> list[float]:
+        """The mean over networks for each seed."""
+        return [mean(value(run, heap) for run in self.runs if run.seed == seed) for seed in self.seeds]
+
+
+def fragmentation(run: Run, heap: str) -> float:
+    """Memory used / memory requested - 1 in per cent, headers not counted."""
+    return 100 * float(run.metrics[heap]["fragmentation"])
+
+
+def part(key: str) -> Callable[[Run, str], float]:
+    """The metric "internal_bytes" or "external_bytes" as per cent of the memory requested."""
+
+    def value(run: Run, heap: str) -> float:
+        return 100 * float(run.metrics[heap][key]) / run.trace.peak_live_bytes
+
+    return value
+
+
+def millions(run: Run, heap: str) -> float:
+    """Instructions of all calls, in millions."""
+    return run.instructions[heap].total / 1e6
+
+
+def accesses(run: Run, heap: str) -> float:
+    """Accesses of the allocator to its own data, a call."""
+    return float(run.metrics[heap]["accesses"]) / len(run.trace)
 
 
 def stand_ins(tables: Mapping[str, PacketTable], packets: int, count: int) -> dict[str, PacketTable]:
@@ -117,156 +203,25 @@ def stand_ins(tables: Mapping[str, PacketTable], packets: int, count: int) -> di
     return {name: tables[name] for name in sorted(fit, key=lambda name: -fit[name])[:count]}
 
 
-def run_all(case: Case, traces: Mapping[str, Callable[[], Trace]], progress: Callable[[str], None]) -> list[Run]:
-    """A run for each trace, by the name of its network."""
-    heaps, runs = case.heaps(), []
-    with Bench() as bench:
-        for name, make in traces.items():
-            progress(f"{case.name}: {name}")
-            runs.append(Run.of(name, make(), heaps, bench))
-    return runs
+def try_all(
+    on: str, traces: Mapping[tuple[str, int], Trace], heaps: Mapping[str, Recipe], counted: Sequence[str] = ()
+) -> Trial:
+    """Replay every heap on traces by name and seed, and on the first seed count the instructions of those in `counted`."""
+    keys = list(traces)
+    first = [at for at, (_, seed) in enumerate(keys) if seed == keys[0][1]]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        found = [
+            dict(zip(heaps, threads.map(partial(replay, traces[key]), heaps.values()), strict=True)) for key in keys
+        ]
 
+        def count(heap: str) -> list[Instructions | None] | None:
+            known = [float(found[at][heap]["accesses"] or 0) for at in first]
+            return measuring.instructions(heaps[heap], [traces[keys[at]] for at in first], known)
 
-# ---- tables ----------------------------------------------------------------------------------------------------------
-
-METRIC = """\
-Fragmentation is the paper's cost function, memory used / memory requested - 1, each at its peak and without
-headers. The paper's times are those of the allocator in a whole run on a Pentium IV; ours are CPU time of the
-generated code on this host, in milliseconds for all calls. `–`: the allocator refused requests."""
-
-CONTRADICTION = """\
-- The paper contradicts itself. Its Table 1 says that Windows CE merges free blocks in every cycle and that Windows XP
-  gives full support to coalescing and splitting; its section 5 says that all but Linux hardly do either and "suffer
-  massively". Our `windows-ce` and `windows-xp` follow the systems' documentation, which agrees with Table 1. The rows
-  "no split, no merge" are the same heaps as section 5 has them, average fragmentation: {unsplit}."""
-
-CHOICES = """\
-- What the paper does not publish are choices of ours, each told by `heapwright zoo NAME`: Enea's buffer sizes, the
-  smallest class of uClinux, the order of the free blocks in the proposed main pool (last freed first).
-- The paper's metric leaves out headers, and so do the tables above but for the last column of the last: 8 bytes a
-  block in Windows, 16 in Enea, 4 in the others."""
-
-
-def add_tables(page: Page, case: Case, runs: Sequence[Run], reasons: Sequence[str]) -> None:
-    """The paper's table, ours on the same rows and columns, other allocators, and why the numbers differ.
-
-    `reasons` are items of a Markdown list, for this case study alone.
-    """
-    page.text(f"## Table {case.table}: fragmentation and execution time")
-    names = [column.rstrip(".") for column in case.columns]
-    header = ("the paper", "average, %", *(f"{name}, %" for name in names), "average, s", *(f"{n}, s" for n in names))
-    rows = [[name, *wasted, *(f"{time:.2f}" for time in times)] for name, (wasted, times) in case.rows.items()]
-    page.table(header, rows)
-    networks = [run.name for run in runs]
-    columns = ("average, %", *(f"{name}, %" for name in networks), "average, ms", *(f"{n}, ms" for n in networks))
-    ours = [_row(heap, runs) for heap in (*SYSTEMS, PROPOSED)]
-    page.table(("here", *columns), [*ours[:-1], _average_row(runs), ours[-1]])
-    page.text("Allocators that are not in the paper's table:")
-    unsplit = tuple(UNSPLIT) if case.unsplit else ()
-    page.table(("here", *columns), [_row(heap, runs) for heap in (*unsplit, *OTHERS)])
-    page.text("Accesses of the allocator to its own data, per call, which no machine changes; and what headers add:")
-    header = ("here", *networks, "average fragmentation, %", "with headers, %")
-    page.table(header, [_access_row(heap, runs) for heap in (*SYSTEMS, PROPOSED, *unsplit, *OTHERS)])
-    page.text("Why our numbers differ from the paper's, as far as it is known:")
-    theirs = {name: case.rows[UNSPLIT[name]][0][0] for name in unsplit}
-    told = "; ".join(
-        f"{UNSPLIT[name]} {_average_fragmentation(name, runs)}, the paper {theirs[name]} %" for name in unsplit
-    )
-    page.text("\n".join([*([CONTRADICTION.format(unsplit=told)] if told else []), CHOICES, *reasons]))
-
-
-def _unsplit(recipe: Recipe) -> Recipe:
-    *front, general = recipe.pools
-    return recipe.model_copy(
-        update={"pools": (*front, general.model_copy(update={"split": "never", "coalesce": "never"}))}
-    )
-
-
-def _served(heap: str, runs: Sequence[Run]) -> bool:
-    return all(heap in run.ns for run in runs)
-
-
-def _row(heap: str, runs: Sequence[Run]) -> list[object]:
-    wasted = [f"{100 * run.fragmentation(heap):.1f}" if heap in run.ns else "–" for run in runs]
-    times = [f"{run.milliseconds(heap):.2f}" if heap in run.ns else "–" for run in runs]
-    whole = _served(heap, runs)
-    average = f"{100 * mean(run.fragmentation(heap) for run in runs):.1f}" if whole else "–"
-    time = f"{mean(run.milliseconds(heap) for run in runs):.2f}" if whole else "–"
-    return [heap, average, *wasted, time, *times]
-
-
-def _average_row(runs: Sequence[Run]) -> list[object]:
-    systems = [heap for heap in SYSTEMS if _served(heap, runs)]
-    wasted = [mean(100 * run.fragmentation(heap) for heap in systems) for run in runs]
-    times = [mean(run.milliseconds(heap) for heap in systems) for run in runs]
-    return [
-        "Avg. Alloc.",
-        *(f"{value:.1f}" for value in (mean(wasted), *wasted)),
-        *(f"{value:.2f}" for value in (mean(times), *times)),
-    ]
-
-
-def _average_fragmentation(heap: str, runs: Sequence[Run]) -> str:
-    return percent(mean(run.fragmentation(heap) for run in runs)) if _served(heap, runs) else "–"
-
-
-def _access_row(heap: str, runs: Sequence[Run]) -> list[object]:
-    accesses = [f"{run.metrics[heap]['accesses'] / len(run.trace):.1f}" if heap in run.ns else "–" for run in runs]
-    if not _served(heap, runs):
-        return [heap, *accesses, "–", "–"]
-    both = [
-        mean(100 * float(run.metrics[heap][key]) for run in runs)
-        for key in ("fragmentation", "fragmentation_with_headers")
-    ]
-    return [heap, *accesses, *(f"{value:.1f}" for value in both)]
-
-
-# ---- claims ----------------------------------------------------------------------------------------------------------
-
-
-def check(page: Page, case: Case, runs: Sequence[Run]) -> None:
-    """What the paper says of its own allocator beside those of operating systems."""
-    systems = [heap for heap in SYSTEMS if _served(heap, runs)]
-    wasted = {heap: [100 * run.fragmentation(heap) for run in runs] for heap in (*systems, PROPOSED)}
-    times = {heap: [run.milliseconds(heap) for run in runs] for heap in (*systems, PROPOSED)}
-    published: list[dict[str, float]] = [{name: row[of][0] for name, row in case.rows.items()} for of in (0, 1)]
-    _check_best(page, "has the least fragmentation", published[0], "{:.0f} %", wasted, "{:.1f} %")
-    _check_best(page, "is the fastest", published[1], "{:.2f} s", times, "{:.2f} ms")
-    _check_reductions(page, "fragmentation", case.less_fragmentation, wasted)
-    _check_reductions(page, "execution time", case.less_time, times)
-
-
-def _check_best(
-    page: Page,
-    what: str,
-    published: Mapping[str, float],
-    unit_there: str,
-    values: Mapping[str, Sequence[float]],
-    unit: str,
-) -> None:
-    averages = {heap: mean(found) for heap, found in values.items()}
-    rival = min(set(averages) - {PROPOSED}, key=lambda heap: averages[heap])
-    rival_there = min(SYSTEMS, key=lambda heap: published[heap])
-    ours, theirs = (unit_there.format(published[heap]) for heap in (PROPOSED, rival_there))
-    page.claim(
-        f"on average the proposed allocator {what}",
-        f"{ours}; next is {rival_there} with {theirs}",
-        f"{unit.format(averages[PROPOSED])}; the best of the others is {rival} with {unit.format(averages[rival])}",
-        averages[PROPOSED] <= averages[rival],
-    )
-
-
-def _check_reductions(
-    page: Page, what: str, claimed: tuple[float, float], values: Mapping[str, Sequence[float]]
-) -> None:
-    """The largest reduction over allocators and traces, and that of the averages, as the paper computes them."""
-    ours = values[PROPOSED]
-    averages = {heap: mean(found) for heap, found in values.items() if heap != PROPOSED}
-    most = max(1 - own / other for heap in averages for own, other in zip(ours, values[heap], strict=True) if other > 0)
-    usual = 1 - mean(ours) / mean(averages.values())
-    worst = max(averages, key=lambda heap: averages[heap])
-    rest = 1 - mean(ours) / mean(average for heap, average in averages.items() if heap != worst)
-    up_to, average = claimed
-    page.claim(f"it reduces {what} by up to", f"{up_to} %", percent(most, 1), 100 * most >= up_to)
-    found = f"{percent(usual, 1)}; {percent(rest, 1)} if {worst}, the worst, is left out"
-    page.claim(f"it reduces {what} on average by", f"{average} %", found, 100 * usual >= average)
+        counts = dict(zip(counted, threads.map(count, counted), strict=True))
+    runs = []
+    for at, (name, seed) in enumerate(keys):
+        told = {heap: known[first.index(at)] for heap, known in counts.items() if known and at in first}
+        instructions = {heap: one for heap, one in told.items() if one is not None}
+        runs.append(Run(name, traces[name, seed], found[at], instructions, seed))
+    return Trial(on, runs)

@@ -11,7 +11,7 @@ import altair as alt
 from heapwright.report.figure import BLUE, CLOUD, INK, SI, VERMILLION, Figure, inline
 from heapwright.report.labels import Marker, place
 
-WIDTH, HEIGHT = 760, 520
+WIDTH, HEIGHT = 620, 440
 _AXIS_WIDTH, _PADDING = 64, 16
 _TICKS = [step * 10**power for power in range(-3, 7) for step in (1, 2, 5)]
 X, Y = "overhead", "accesses"
@@ -21,11 +21,13 @@ _DOT = 1.0001
 KINDS = {"cloud": "other allocator", "zoo": "of the zoo", "front": "on the front"}
 
 
-def cloud(name: str, title: str, note: str, points: Sequence[Mapping[str, Any]], proposed: str) -> Figure:
+def cloud(
+    name: str, title: str, note: str, points: Sequence[Mapping[str, Any]], named: Mapping[str, str], proposed: str
+) -> Figure:
     """Draw allocators over memory beyond what is requested, in per cent, and accesses a call, both logarithmic.
 
     Each point has "kind" (a key of KINDS), "name" (the zoo's, else ""), "overhead" and "accesses" (both above 0).
-    `proposed` is the name whose label stands out.
+    `named` are those of the zoo that are labelled, with what is written; `proposed` is the one that stands out.
     """
     spans = {key: (min(point[key] for point in points), max(point[key] for point in points)) for key in (X, Y)}
     axes = {
@@ -35,7 +37,7 @@ def cloud(name: str, title: str, note: str, points: Sequence[Mapping[str, Any]],
     front = sorted((point for point in points if point["kind"] == "front"), key=lambda point: point[X])
     shown = [point for point in points if point["kind"] != "cloud"]
     steps = inline(front).mark_line(interpolate="step-after", color=BLUE, strokeWidth=1.5, opacity=0.7).encode(**axes)
-    layers = [_dots(points, axes), steps, _markers(shown, axes), *_labels(shown, spans, proposed, axes)]
+    layers = [_dots(points, axes), steps, _markers(shown, axes), *_labels(shown, spans, named, proposed, axes)]
     return Figure(name, title, note, alt.layer(*layers).properties(height=HEIGHT), WIDTH)
 
 
@@ -77,19 +79,26 @@ def _markers(shown: Sequence[Mapping[str, Any]], axes: Mapping[str, Any]) -> alt
 def _labels(
     shown: Sequence[Mapping[str, Any]],
     spans: Mapping[str, tuple[float, float]],
+    names: Mapping[str, str],
     proposed: str,
     axes: Mapping[str, Any],
 ) -> list[alt.Chart]:
     """Names where there is room for them, the proposed allocator's first, each over a white halo."""
     width = WIDTH - _AXIS_WIDTH
     across, up = (_pixels(spans[key], length) for key, length in ((X, width), (Y, HEIGHT)))
-    named = sorted((point for point in shown if point["name"]), key=lambda point: point["name"] != proposed)
+    named = sorted((point for point in shown if point["name"] in names), key=lambda point: point["name"] != proposed)
     markers = [Marker(across(point[X]), HEIGHT - up(point[Y])) for point in shown]
     anchors = [Marker(across(point[X]), HEIGHT - up(point[Y])) for point in named]
     rows = [
-        {X: point[X], Y: point[Y], "text": point["name"], "proposed": point["name"] == proposed, **_offset(label)}
+        {
+            X: point[X],
+            Y: point[Y],
+            "text": names[point["name"]],
+            "proposed": point["name"] == proposed,
+            **_offset(label),
+        }
         for point, label in zip(
-            named, place(anchors, [point["name"] for point in named], markers, width, HEIGHT), strict=True
+            named, place(anchors, [names[point["name"]] for point in named], markers, width, HEIGHT), strict=True
         )
         if label
     ]

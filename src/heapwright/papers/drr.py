@@ -6,21 +6,37 @@ for performance".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heapwright.papers.case_study import METRIC, PAPER, PROPOSED, Case, Run, add_tables, check, run_all, stand_ins
+from heapwright.papers import drr_claims, drr_figures, mixes
+from heapwright.papers.case_claims import check
+from heapwright.papers.case_study import (
+    MIX,
+    PAPER,
+    PROPOSED,
+    REAL,
+    SYSTEMS,
+    Case,
+    Trial,
+    stand_ins,
+    try_all,
+    with_general,
+)
+from heapwright.papers.case_study import accesses as accesses_of
+from heapwright.papers.case_tables import METRIC, add_published, add_reasons, add_tables
+from heapwright.papers.drr_claims import BEST_FIT, LISTS
+from heapwright.papers.grid import check_grid
 from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright.papers.page import Page, percent
-from heapwright.papers.traffic import packet_tables
-from heapwright.traces.profile import profile
-from heapwright.traces.validation import FREE
-from heapwright.workloads.drr import drr
+from heapwright.papers.traffic import LAID, has_ip, marked, packet_tables
+from heapwright.papers.verdicts import SHOWN
+from heapwright.recipes.recipe import Recipe
+from heapwright.workloads import link
+from heapwright.workloads.drr import EXTRA, drr
 from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
@@ -28,13 +44,13 @@ if TYPE_CHECKING:
     from heapwright.traffic.packets import PacketTable
 
 PACKETS, TRACES = 50_000, 5
-EXPLORED_PACKETS = 8_000
-LISTS = (16, 1476)
-"""Sizes of the proposed allocator's freelists: an acknowledgement and a full packet, with 16 bytes beside each."""
-LEAST_SHOWN = 0.7
-"""Lower end of a logarithmic axis of counts, so that 1 is seen."""
-EVEN_WITHIN = 0.1
-"""The largest distance from an even distribution, in shares, that is still called even."""
+EXPLORED_PACKETS, EXPLORED_RECIPES = 4_000, 2_000
+CROSSED_PACKETS = 10_000
+"""Of each network, under which all uses of the techniques are crossed: without coalescing lists grow long."""
+GRID_PACKETS = 2_000
+"""Of each trace of the paper's mix, on which a thousand uses of the techniques are tried."""
+DOMINANT = (40, 1500)
+"""Bytes of the IP packets that become blocks of 16 and 1476 bytes."""
 
 CASE = Case(
     "drr",
@@ -55,20 +71,20 @@ CASE = Case(
 
 _INTRODUCTION = """\
 {paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets each.
-Those traces are not to be had; these stand in, the tables of the folder with most distinct sizes of IP packets:
-{stand}. Networks whose frames hide their IP packets, as recordings of encrypted 802.11 do, cannot: the paper's sizes
-are those of IP. Each is `heapwright workload drr --count {packets}` with its defaults: quantum 9 KB, every packet
-looked for from the oldest queue on, 16 bytes beside each packet, 24 bytes a queue, a link busy 90 % of the time."""
+Those traces are not to be had. Two kinds of traffic stand in: real networks, the five tables of the folder with most
+distinct sizes of IP packets, and [the paper's own mix](#the-papers-own-mix) of sizes. Networks whose frames hide their
+IP packets, as recordings of encrypted 802.11 do, cannot: the paper's sizes are those of data in IP packets. Each is
+`heapwright workload drr --count {packets}` with its defaults: quantum 9 KB, every packet looked for from the oldest
+queue on, the data of a packet and 16 bytes beside it, 24 bytes a queue, a link busy 90 % of the time."""
 
 _REASONS = (
     """\
-- The freelists of the proposed allocator serve {lists} of the requests here (16 and 1476 bytes, in the order of the
-  networks). An acknowledgement with time stamps has 28 bytes, and full packets come in many lengths: those go to the
-  main pool. Freelists never
-  give a block back, so what they hold at a peak of small packets is lost to the next peak of large ones.""",
+- The freelists of the proposed allocator serve {lists} of the packets here (16 and 1476 bytes, in the order of the
+  networks). Freelists never give a block back, so what they hold at a peak of small packets is lost to the next peak
+  of large ones.""",
     """\
 - First fit walks a list that is as long as traffic is mixed: see the accesses. The paper does not say how long its
-  lists were. `proposed` is slow on {slowest} for that reason alone.""",
+  lists were. `Proposed` is slow on {slowest} for that reason alone.""",
     """\
 - How much waits in the queues depends on the rate of the link, which the paper does not tell.""",
 )
@@ -77,169 +93,114 @@ _REASONS = (
 def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     """Table 3, Figures 3 and 4, the claims of sections 5 and 6, and the best of the full space on networks held out.
 
-    Raises HeapwrightError as `heapwright.papers.packet_tables`, or where no table holds enough IP packets.
+    Raises HeapwrightError as `heapwright.papers.traffic.packet_tables`, or where no table holds enough IP packets.
     """
     tables = packet_tables(packets)
     chosen = stand_ins(tables, PACKETS, TRACES)
-    runs = run_all(CASE, {name: partial(drr, table, count=PACKETS) for name, table in chosen.items()}, progress)
-    profiles = {run.name: profile(run.trace) for run in runs}
-    made = Page("drr", "Deficit round robin under real traffic", PAPER)
-    stand = ", ".join(f"{run.name} ({profiles[run.name]['mallocs']:,} blocks)" for run in runs)
-    made.text(_INTRODUCTION.format(paper=PAPER, stand=stand, packets=PACKETS))
+    made = Page("drr", "Deficit round robin", PAPER)
+    for name, table in chosen.items():
+        made.traffic(name, table)
+    made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
-    add_tables(made, CASE, runs, _reasons(runs))
-    made.text("## Memory over time (the paper's Figure 3)")
-    for run in runs:
-        made.figure(_memory(run.name, profiles[run.name]))
-    made.text("## Sizes of the requests (the paper's Figure 4)")
-    for run in runs:
-        made.figure(_sizes(run.name, profiles[run.name]))
-    check(made, CASE, runs)
-    _check_sizes(made, [profiles[run.name] for run in runs])
-    _check_evenness(made, runs)
-    _check_behaviour(made, runs, [profiles[run.name] for run in runs])
+    add_published(made, CASE)
+    made.verdict("drr-table-3", "the tables above and below", SHOWN)
+    progress("drr: real networks")
+    real = _real(made, tables, chosen)
+    progress("drr: the paper's own mix")
+    mix = _mix(made)
+    drr_claims.check_both_better(made, (real, mix))
+    drr_claims.check_random(made, real, mix)
+    progress("drr: the four techniques")
+    check_grid(made, CASE.proposed, _short_mix(GRID_PACKETS))
     _contest(made, tables, progress)
     return made
 
 
-def _reasons(runs: Sequence[Run]) -> list[str]:
-    lists = ", ".join(percent(1 - returned(run.trace)) for run in runs)
-    slowest = max(runs, key=lambda run: run.metrics[PROPOSED]["accesses"] / len(run.trace)).name
-    return [reason.format(lists=lists, slowest=slowest) for reason in _REASONS]
+def _real(made: Page, tables: Mapping[str, PacketTable], chosen: Mapping[str, PacketTable]) -> Trial:
+    traces = {name: drr(table, count=PACKETS) for name, table in chosen.items()}
+    heaps = _heaps() | CASE.more_heaps()
+    trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, (*SYSTEMS, PROPOSED))
+    made.text("## Real networks")
+    sizes = {name: _sizes(table) for name, table in chosen.items()}
+    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    returned = ", ".join(percent(float(np.isin(found, LISTS).mean())) for found in sizes.values())
+    slowest = marked(max(trial.names, key=lambda name: trial.column(PROPOSED, accesses_of, name)))
+    add_reasons(made, CASE, trial, [reason.format(lists=returned, slowest=slowest) for reason in _REASONS])
+    made.text("### Memory over time (the paper's Figure 3)")
+    note = "Bytes that the scheduler has asked for and not freed. " + _LAID * any(name in LAID for name in chosen)
+    made.figure(drr_figures.memory("drr-memory", "Real networks: spikes of every width, no plateau", note, traces))
+    made.text("### Sizes of the requests (the paper's Figure 4)")
+    title = "Real networks: few large packets, hundreds of sizes"
+    note = f"Packets by the size of their block. In vermillion the paper's two modes, {LISTS[0]} and {LISTS[1]} bytes."
+    made.figure(drr_figures.sizes("drr-sizes", title, note, sizes, LISTS))
+    check(made, CASE, trial)
+    drr_claims.check_sizes(made, sizes)
+    drr_claims.check_evenness(made, sizes)
+    drr_claims.check_behaviour(made, trial, _wireless(made, tables))
+    drr_claims.check_flows(made, {name: (traces[name], table.flow[:PACKETS]) for name, table in chosen.items()})
+    _check_both(made, trial)
+    short = {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()}
+    drr_claims.check_techniques(made, REAL, short, load(CASE.proposed))
+    return trial
 
 
-def returned(trace: Trace) -> float:
-    """Share of the freed blocks that the proposed allocator returns to its main pool: those of other sizes."""
-    number, count = trace.objects()
-    size = np.zeros(count, np.int64)
-    taken = trace.op != FREE
-    size[number[taken]] = trace.size[taken]
-    return float(1 - np.isin(size[number[~taken]], LISTS).mean())
+_LAID = "† several captures laid end to end, gaps above 1 s closed."
 
 
-# ---- figures ---------------------------------------------------------------------------------------------------------
+def _mix(made: Page) -> Trial:
+    forms = mixes.mixes(DOMINANT, TRACES)
+    drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
+    for (name, seed), table in drawn.items():
+        if seed == mixes.SEEDS[0]:
+            made.traffic(f"{name}, seed {seed}", table)
+    traces = {key: drr(table, rate=mixes.RATE) for key, table in drawn.items()}
+    heaps = _heaps()
+    trial = try_all(MIX, traces, heaps, (*SYSTEMS, PROPOSED))
+    made.text(mixes.introduction(forms, "blocks of 16 and 1476 bytes"))
+    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    first = {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]}
+    note = f"As drawn with seed {mixes.SEEDS[0]}, over a link of {mixes.RATE / 1e6:g} Mbit/s."
+    made.figure(drr_figures.memory("drr-memory-mix", "The paper's mix: the five forms of its Figure 3", note, first))
+    check(made, CASE, trial)
+    drr_claims.check_behaviour(made, trial, {})
+    _check_both(made, trial)
+    drr_claims.check_techniques(made, MIX, _short_mix(CROSSED_PACKETS), load(CASE.proposed))
+    return trial
 
 
-def _memory(name: str, found: dict[str, Any]) -> Any:
-    import altair as alt
-
-    from heapwright.report.figure import BLUE, SI, Figure, inline, quantity
-
-    live = found["live"]
-    rows = [{"call": call, "bytes": size} for call, size in zip(live["event"], live["bytes"], strict=True)]
-    area = inline(rows).mark_area(color=BLUE, opacity=0.25, line={"color": BLUE, "strokeWidth": 1})
-    chart = area.encode(
-        x=alt.X("call:Q", title="calls", axis=alt.Axis(labelExpr=SI)),
-        y=alt.Y("bytes:Q", title="live, B", axis=alt.Axis(labelExpr=SI, tickCount=4)),
-    ).properties(height=150)
-    title = f"{name}: memory over time"
-    note = f"What the scheduler has asked for and not freed; at most {quantity(found['requested_peak_bytes'])}."
-    return Figure(f"drr-memory-{name}", title, note, chart, 620)
+def _short_mix(count: int) -> dict[str, Trace]:
+    """The five forms in fewer packets, with the first seed."""
+    forms = mixes.mixes(DOMINANT, TRACES)
+    return {mix.name: drr(mix.packets(count, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
 
 
-def _sizes(name: str, found: dict[str, Any]) -> Any:
-    import altair as alt
-
-    from heapwright.report.figure import BLUE, SI, Figure, inline
-
-    rows = [{"size": row["size"], "count": row["count"]} for row in found["sizes"]]
-    scale = alt.Scale(type="log", domainMin=LEAST_SHOWN, nice=False)
-    axis = alt.Axis(labelExpr=SI, values=[10**power for power in range(7)])
-    requests = alt.Y("count:Q", title="requests (log)", scale=scale, axis=axis)
-    chart = (
-        inline(rows)
-        .mark_rule(color=BLUE, strokeWidth=1)
-        .encode(
-            x=alt.X("size:Q", title="size of the block, B", scale=alt.Scale(zero=False, nice=False, padding=6)),
-            y=requests,
-            y2=alt.datum(LEAST_SHOWN),
-        )
-        .properties(height=150)
-    )
-    two = percent(found["top_two_share"])
-    title = f"{name}: {found['distinct_sizes']:,} sizes, two of them {two} of the requests"
-    note = "Every size with its requests; the paper's two modes are 16 and 1476 bytes."
-    return Figure(f"drr-sizes-{name}", title, note, chart, 620)
+def _check_both(made: Page, trial: Trial) -> None:
+    drr_claims.check_systems(made, trial)
+    drr_claims.check_ramp(made, trial)
 
 
-# ---- claims ----------------------------------------------------------------------------------------------------------
+def _heaps() -> dict[str, Recipe]:
+    heaps = CASE.heaps()
+    return heaps | {BEST_FIT: with_general(heaps[PROPOSED], fit="best")}
 
 
-def _check_sizes(page: Page, profiles: Sequence[dict[str, Any]]) -> None:
-    """Characteristics 1 and 3 of section 5."""
-    two = [found["top_two_share"] for found in profiles]
-    inside = all(0.3 <= share <= 0.7 for share in two)
-    page.claim("two sizes are 30 to 70 % of the requests", "30–70 %", _span(two), inside)
-    modes = [tuple(sorted(row["size"] for row in found["sizes"][:2])) for found in profiles]
-    page.claim(
-        "these two are the acknowledgement and the full packet",
-        "16 and 1476 bytes",
-        "; ".join(f"{small} and {large}" for small, large in modes) + " bytes",
-        all(mode == LISTS for mode in modes),
-    )
-    rest = [1 - share for share in two]
-    others = [found["distinct_sizes"] - 2 for found in profiles]
-    page.claim(
-        "30 to 70 % of the requests have 700 to 1500 other sizes",
-        "30–70 %, 700–1500 sizes",
-        f"{_span(rest)}, {min(others):,} to {max(others):,} sizes",
-        all(0.3 <= share <= 0.7 for share in rest) and 700 <= min(others) <= max(others) <= 1500,
-    )
+def _sizes(table: PacketTable) -> link.Int64s:
+    """Bytes that each packet is stored in."""
+    return link.sizes(link.first_packets(table, PACKETS), "payload") + EXTRA
 
 
-def _check_evenness(page: Page, runs: Sequence[Run]) -> None:
-    """Characteristic 1: how far the other sizes are from an even spread between the two, as Kolmogorov's distance."""
-    distances = []
-    for run in runs:
-        sizes = run.trace.size[run.trace.op != FREE]
-        rest = np.sort(sizes[(sizes > LISTS[0]) & (sizes < LISTS[1])])
-        even = (rest - LISTS[0]) / (LISTS[1] - LISTS[0])
-        distances.append(float(np.abs(even - np.arange(1, len(rest) + 1) / len(rest)).max()) if len(rest) else 1.0)
-    page.claim(
-        "the other sizes are evenly distributed between the two",
-        "even",
-        f"the share of sizes up to a bound is off an even one by {_span(distances)} at most",
-        max(distances) <= EVEN_WITHIN,
-    )
+def _wireless(made: Page, tables: Mapping[str, PacketTable]) -> dict[str, Trace]:
+    """Traces of the 802.11 tables, whose sizes are those of frames."""
+    found = {}
+    for name, table in tables.items():
+        if not has_ip(table):
+            made.traffic(name, table)
+            found[name] = drr(table, count=PACKETS, size="frame")
+    return found
 
 
-def _check_behaviour(page: Page, runs: Sequence[Run], profiles: Sequence[dict[str, Any]]) -> None:
-    """Characteristics 2 and 4 of section 5, and what section 6 says of the trace with the ramp."""
-    shares = [returned(run.trace) for run in runs]
-    inside = all(0.3 <= share <= 0.7 for share in shares)
-    page.claim("30 to 70 % of the blocks are returned to the main pool", "30–70 %", _span(shares), inside)
-    full = [float(np.mean(run.trace.live_bytes)) / run.trace.peak_live_bytes for run in runs]
-    page.claim(
-        "memory use has many forms: thin and fat spikes, plateaus, a ramp",
-        "five forms",
-        f"the mean is {_span(full)} of the peak",
-        max(full) >= 2 * min(full),
-    )
-    largest = max(runs, key=lambda run: run.trace.peak_live_bytes)
-    worst = max(runs, key=lambda run: run.fragmentation(PROPOSED))
-    page.claim(
-        "fragmentation is worst where most traffic waits",
-        "Sudikoff, 183 % (proposed)",
-        f"most waits on {largest.name} ({percent(largest.fragmentation(PROPOSED), 1)}); worst is {worst.name} "
-        f"({percent(worst.fragmentation(PROPOSED), 1)})",
-        largest is worst,
-    )
-    together = [found["locality"][-1] for found in profiles]
-    page.claim(
-        "objects born together die together",
-        "yes",
-        f"neighbours within {together[0]['within_frees']} frees: {percent(mean(row['share'] for row in together))}; "
-        f"by chance {percent(mean(row['by_chance'] for row in together))}",
-        all(row["share"] > row["by_chance"] for row in together),
-    )
-
-
-def _span(shares: Sequence[float]) -> str:
-    return f"{percent(min(shares))} to {percent(max(shares))}"
-
-
-def _contest(page: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
+def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
     split = Split.of_packets(drr, tables, EXPLORED_PACKETS, PACKETS)
     proposed = load(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
-    add_contest(page, split, (EXPLORED_PACKETS, PACKETS), heaps, progress)
+    add_contest(made, split, (EXPLORED_PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)

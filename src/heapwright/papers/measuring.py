@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from heapwright import __version__
 from heapwright.errors import HeapwrightError
 from heapwright.host.timing import TICKS, Bench, has_ticks
+from heapwright.replay.replay import replay
+from heapwright.traces.cut import cut
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -65,6 +67,41 @@ def on_target(recipe: Recipe, *traces: Trace, arena: int | None = None) -> list[
     """What `heapwright measure` tells on each trace, with code sizes at -Os alone; None where nothing can measure."""
     setting = session()
     return None if setting is None else replace(setting, arena=arena).measure(recipe, traces, ("Os",))
+
+
+MOST_ACCESSES = 20_000_000
+"""A heap that makes more of them is followed for this many; its instructions are told from all its accesses."""
+
+
+class Instructions(NamedTuple):
+    """Of all calls of a trace; where a heap was followed for a part, by its instructions an access there."""
+
+    total: float
+    exact: bool
+
+
+def instructions(
+    recipe: Recipe, traces: Sequence[Trace], accesses: Sequence[float]
+) -> list[Instructions | None] | None:
+    """Instructions on each trace, on which the heap makes so many accesses; None where a request is refused.
+
+    None for all where nothing can measure.
+    """
+    setting = session()
+    if setting is None:
+        return None
+    parts = [
+        trace if known <= MOST_ACCESSES else cut(trace, first=int(len(trace) * MOST_ACCESSES / known), close=False)
+        for trace, known in zip(traces, accesses, strict=True)
+    ]
+    counted = setting.instructions(recipe, parts)
+    return [_whole(recipe, *row) for row in zip(counted, parts, traces, accesses, strict=True)]
+
+
+def _whole(recipe: Recipe, counted: int | None, part: Trace, trace: Trace, accesses: float) -> Instructions | None:
+    if counted is None or part is trace:
+        return None if counted is None else Instructions(counted, exact=True)
+    return Instructions(counted * accesses / float(replay(part, recipe)["accesses"] or 1), exact=False)
 
 
 def code_sizes(

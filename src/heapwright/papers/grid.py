@@ -1,0 +1,55 @@
+"""The paper's own design space: whether its proposed allocator is balanced among the uses of its four techniques."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from heapwright.explore.families import technique_grid
+from heapwright.explore.search import explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
+from heapwright.files.temporary import temporary_folder
+from heapwright.papers.case_study import MIX
+from heapwright.papers.held_out import costs, geometric_means, ratios_of
+from heapwright.papers.page import ALIGN, Page
+from heapwright.papers.verdicts import Cause, fails, judge
+from heapwright.replay.replay import replay
+from heapwright.zoo.catalogue import load
+
+if TYPE_CHECKING:
+    from heapwright.traces.trace import Trace
+
+RECIPES = 1_000
+
+
+def check_grid(page: Page, proposed: str, traces: Mapping[str, Trace]) -> None:
+    """Answer, on the paper's mix, whether the proposed allocator is the most balanced of those the paper explored.
+
+    It is, if no use of the techniques takes both less memory and fewer accesses, as geometric means over the traces.
+    """
+    named = [replace(trace, name=name) for name, trace in traces.items()]
+    space = Space([technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
+    base = {trace.name: costs(replay(trace, load(proposed))) for trace in named}
+    with temporary_folder("papers") as folder:
+        path = folder / "study.duckdb"
+        found = explore(named, space, study_path=path, strategy="random", limit=RECIPES, copies=0)
+        with Study.open(found.study) as study:
+            per_trace = study.per_trace(study.combined.ids)
+    means = []
+    for metrics in per_trace.values():
+        pairs = [ratios_of(costs(metrics[name]), base[name]) for name in base]
+        mean = geometric_means([pair for pair in pairs if pair]) if all(pairs) else None
+        means += [mean] if mean else []
+    memory, accesses = (sum(mean[at] < 1 for mean in means) for at in (0, 1))
+    both = [mean for mean in means if max(mean) < 1]
+    here = (
+        f"of {len(means):,} uses of its four techniques, drawn at random from {len(space):,}, {memory:,} take less "
+        f"memory, {accesses:,} fewer accesses, {len(both):,} both"
+    )
+    best = min(both, key=lambda mean: mean[0] * mean[1], default=(1.0, 1.0))
+    why = fails(
+        Cause.UNEXPLAINED, f"one takes {100 * best[0]:.0f} % of its memory and {100 * best[1]:.0f} % of its accesses"
+    )
+    page.verdict(f"{page.name}-balanced", here, judge(not both, why), MIX)
