@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -16,11 +15,11 @@ from networks import five_networks, network
 from heapwright.cli import heapwright
 from heapwright.explore.search import explore
 from heapwright.papers import (
-    case_study,
     drr,
     easyport,
-    held_out,
+    grid,
     measuring,
+    mixes,
     modem,
     pools,
     pools_runs,
@@ -31,9 +30,10 @@ from heapwright.papers import (
     url,
 )
 from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case
-from heapwright.papers.page import Claim
+from heapwright.papers.page import Page
 from heapwright.papers.verdicts import HOLDS, Kind
-from heapwright.traces.trace import Trace
+from heapwright.replay.replay import replay
+from heapwright.workloads.easyport import easyport as queue_workload
 from heapwright.workloads.modem import modem as workload
 from heapwright.zoo import catalogue as zoo
 
@@ -82,42 +82,32 @@ def silent(line: str) -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few packets, few recipes, and times that are not measured."""
-    monkeypatch.setattr(case_study, "Bench", StoppedClock)
+    """Few packets, few recipes, one seed, and no tools that count instructions."""
+    monkeypatch.setattr(measuring, "session", lambda: None)
+    monkeypatch.setattr(mixes, "SEEDS", (1,))
     for module, packets in ((drr, 12_000), (url, 12_000), (easyport, 1_000)):
         monkeypatch.setattr(module, "PACKETS", packets)
         monkeypatch.setattr(module, "TRACES", 1)
+        monkeypatch.setattr(module, "EXPLORED_RECIPES", RECIPES)
     for module in (drr, url):
         monkeypatch.setattr(module, "EXPLORED_PACKETS", 300)
-    for module in (held_out, easyport):
-        monkeypatch.setattr(module, "explore", partial(explore, limit=RECIPES))
-
-
-class StoppedClock:
-    """Stands in for the compiler and the clock: every call of every heap takes 10 ns."""
-
-    def __enter__(self) -> StoppedClock:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def generated(self, recipe: object) -> object:
-        return recipe
-
-    def measure(self, programs: Mapping[str, object], trace: Trace, rounds: int, passes: int) -> dict[str, float]:
-        return dict.fromkeys(programs, 10.0)
+        monkeypatch.setattr(module, "GRID_PACKETS", 300)
+    monkeypatch.setattr(drr, "CROSSED_PACKETS", 300)
+    monkeypatch.setattr(grid, "RECIPES", RECIPES)
+    monkeypatch.setattr(easyport, "explore", partial(explore, limit=RECIPES))
 
 
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.usefixtures("small")
-def test_a_page_has_both_tables_figures_and_claims(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_page_has_both_tables_figures_and_an_answer_to_every_statement(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     module, case = CASES[name]
     page = module.page(folder, silent)
     output = tmp_path / "out"
     output.mkdir()
     text = page.write(output)[0].read_text()
-    assert f"## Table {case.table}" in text
+    assert f"## Table {case.table}" in text and "The paper's arithmetic, done again" in text
     for heap, (wasted, times) in case.rows.items():
         row = " | ".join([heap, *map(str, wasted), *(f"{time:.2f}" for time in times)])
         assert f"| {row} |" in text
@@ -125,24 +115,39 @@ def test_a_page_has_both_tables_figures_and_claims(folder: Path, tmp_path: Path,
     assert all(f"| {heap} |" in ours for heap in (*SYSTEMS, "Avg. Alloc.", PROPOSED, "kingsley"))
     assert "not to be had" in text and "## The best of the full space on networks that it was not tuned on" in text
     figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
-    assert len(figures) == {"drr": 2, "easyport": 1, "url": 0}[name]
+    assert len(figures) == {"drr": 3, "easyport": 2, "url": 0}[name]
     files = [output / Path(figure).with_suffix(end) for figure in figures for end in (".png", ".svg")]
     assert all(file.is_file() for file in files)
-    claims = {claim.claim: claim for claim in page.claims}
-    assert "on average the proposed allocator has the least fragmentation" in claims
-    assert any(claim.startswith("the proposed allocator is the most balanced") for claim in claims)
+    on = {finding.on for finding in page.findings if finding.statement.id == f"{name}-balanced"}
+    assert on == {"real networks", "the paper's mix"}
     if name == "easyport":
-        assert_is_the_cloud((output / "easyport-cloud.svg").read_text(), claims)
+        assert_is_the_cloud((output / "easyport-cloud.svg").read_text(), page)
 
 
-def assert_is_the_cloud(drawing: str, claims: Mapping[str, Claim]) -> None:
-    """Every recipe that was tried, the zoo with names."""
-    claim = claims["about 10,000 allocators can be explored"]
-    assert int(claim.our_value.replace(",", "")) == len(zoo.staying()) + RECIPES
-    assert not claim.holds
-    assert "easyport-proposed" in drawing and "kingsley" in drawing
+def assert_is_the_cloud(drawing: str, page: Page) -> None:
+    """Every recipe that was tried, the paper's with names."""
+    (explored,) = (finding for finding in page.findings if finding.statement.id == "easyport-explored")
+    assert int(explored.here.split()[0].replace(",", "")) == len(zoo.staying()) + RECIPES
+    assert explored.verdict.kind is Kind.FAILS
+    assert ">Proposed<" in drawing and ">uClinux<" in drawing and "kingsley" not in drawing
     dots = max(path.count("M") for path in drawing.split("<path"))
     assert dots in (RECIPES - 1, RECIPES)  # but for those on the front
+
+
+def test_instructions_told_from_a_part_are_near_those_of_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = measuring.session()
+    if setting is None:
+        absent("a cross compiler or an emulator", "instructions are counted with them")
+    (mix,) = mixes.mixes((40, 1500), 1)
+    trace, recipe = queue_workload(mix.packets(3_000, seed=1), rate=mixes.RATE), zoo.load("windows-ce")
+    accesses = float(replay(trace, recipe)["accesses"] or 0)
+    (whole,) = measuring.instructions(recipe, [trace], [accesses]) or [None]
+    full = setting.measure(recipe, [trace], ("Os",))[0]["calls"]
+    counted = sum(full[kind]["instructions_mean"] * full[kind]["count"] for kind in ("malloc", "free"))
+    assert whole is not None and whole.exact and whole.total == pytest.approx(counted)
+    monkeypatch.setattr(measuring, "MOST_ACCESSES", accesses / 3)
+    (part,) = measuring.instructions(recipe, [trace], [accesses]) or [None]
+    assert part is not None and not part.exact and part.total == pytest.approx(whole.total, rel=0.1)
 
 
 def test_the_page_of_the_techniques(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,7 @@ def stand_ins(tables: Mapping[str, PacketTable], packets: int, count: int) -> di
 def try_all(
     on: str, traces: Mapping[tuple[str, int], Trace], heaps: Mapping[str, Recipe], counted: Sequence[str] = ()
 ) -> Trial:
-    """Replay every heap on traces by name and seed, and on the first seed count the instructions of those in `counted`."""
+    """Replay every heap on traces by name and seed; on the first seed count the instructions of those in `counted`."""
     keys = list(traces)
     first = [at for at, (_, seed) in enumerate(keys) if seed == keys[0][1]]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
