@@ -155,5 +155,5 @@ def _why(case: Case, trial: Trial, value: Value, at: int, claimed: float) -> Ver
     return fails(
         Cause.UNEXPLAINED,
         f"the proposed one fragments {min(own):.1f} to {max(own):.1f} % here, {min(theirs)} to {max(theirs)} % in the "
-        "paper; most of it are blocks that its freelists keep",
+        "paper; its freelists keep most of it",
     )

@@ -128,7 +128,7 @@ def _real(made: Page, tables: Mapping[str, PacketTable], chosen: Mapping[str, Pa
     add_reasons(made, CASE, trial, [reason.format(lists=returned, slowest=slowest) for reason in _REASONS])
     made.text("### Memory over time (the paper's Figure 3)")
     note = "Bytes that the scheduler has asked for and not freed. " + _LAID * any(name in LAID for name in chosen)
-    made.figure(drr_figures.memory("drr-memory", "Real networks: spikes of every width, no plateau", note, traces))
+    made.figure(drr_figures.memory("drr-memory", "Real networks: thin and fat spikes, no plateau", note, traces))
     made.text("### Sizes of the requests (the paper's Figure 4)")
     title = "Real networks: few large packets, hundreds of sizes"
     note = f"Packets by the size of their block. In vermillion the paper's two modes, {LISTS[0]} and {LISTS[1]} bytes."
@@ -144,7 +144,7 @@ def _real(made: Page, tables: Mapping[str, PacketTable], chosen: Mapping[str, Pa
     return trial
 
 
-_LAID = "† several captures laid end to end, gaps above 1 s closed."
+_LAID = "† Captures laid end to end, gaps above 1 s closed."
 
 
 def _mix(made: Page) -> Trial:

@@ -189,7 +189,7 @@ def _draw(found: Cloud, three: NDArray[np.intp], trace: Trace, named: Mapping[st
         "x": alt.X(
             "wasted:Q",
             title="fragmentation, % (log)",
-            scale=alt.Scale(type="log", nice=False, padding=40),
+            scale=alt.Scale(type="log", nice=False, padding=60),
             axis=alt.Axis(values=ticks, labelExpr="format(datum.value, '~g')"),
         ),
         "y": alt.Y(
@@ -209,8 +209,8 @@ def _draw(found: Cloud, three: NDArray[np.intp], trace: Trace, named: Mapping[st
     layers = [
         drawn,
         own.mark_point(shape="diamond", filled=True, size=90, color=VERMILLION, opacity=1).encode(**axes),
-        own.mark_text(dy=-12, fontSize=12, color=INK).encode(**axes, text="name:N"),
+        own.mark_text(dx=9, align="left", baseline="middle", fontSize=11, color=INK).encode(**axes, text="name:N"),
     ]
     title = f"{len(three)} of {len(found.ids):,} allocators that none beats in all three costs"
-    note = "Circles: the front; the darker, the less energy. Diamonds: the paper's. Nearer the lower left is better."
+    note = "Circles are the front, the darker the less energy; diamonds are the paper's allocators."
     return Figure("easyport-fronts", title, note, alt.layer(*layers).properties(height=340), 600)
