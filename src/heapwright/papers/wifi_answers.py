@@ -372,8 +372,9 @@ def _memory(page: Page, results: Results) -> None:
     ):
         page.verdict(f"wifi-{statement}", f"{ours:,.0f} bytes", judge(_near(ours, paper), silent), on=MIX)
     wasted = [one.fragmentation for one in results.drawn[wifi.POOLS]]
-    told = f"{percent(mean(wasted), 2)}, {percent(min(wasted), 2)} to {percent(max(wasted), 2)} in {len(wasted)} draws"
-    page.verdict("wifi-fragmentation", told, judge(_near(mean(wasted), 0.0805), silent), on=MIX)
+    ours = pools / requested - 1
+    told = f"{percent(ours, 2)}, {percent(min(wasted), 2)} to {percent(max(wasted), 2)} in {len(wasted)} draws"
+    page.verdict("wifi-fragmentation", told, judge(_near(ours, 0.0805), silent), on=MIX)
     real = results.total(wifi.POOLS, "allocated") / results.total(wifi.POOLS, "requested") - 1
     page.verdict("wifi-fragmentation", percent(real, 1), judge(_near(real, 0.0805), _few(results)), on=REAL)
     wasted = [one.fragmentation for one in results.drawn[wifi.PAGES]]
@@ -383,8 +384,9 @@ def _memory(page: Page, results: Results) -> None:
         f"the sizes of the other 31 % are not told: {percent(share)} of the even mix take a page, its number needs "
         f"{percent(needed)}",
     )
-    told = f"{percent(mean(wasted), 1)}, {percent(min(wasted), 1)} to {percent(max(wasted), 1)} in {len(wasted)} draws"
-    page.verdict("wifi-linux-fragmentation", told, judge(_near(mean(wasted), 1.8874), larger), on=MIX)
+    ours = linux / requested - 1
+    told = f"{percent(ours, 2)}, {percent(min(wasted), 2)} to {percent(max(wasted), 2)} in {len(wasted)} draws"
+    page.verdict("wifi-linux-fragmentation", told, judge(_near(ours, 1.8874), larger), on=MIX)
     saved = 1 - pools / linux
     page.verdict("wifi-memory-saved", percent(saved, 1), judge(_near(saved, 0.6258), larger), on=MIX)
     saved = 1 - results.total(wifi.POOLS, "allocated") / results.total(wifi.PAGES, "allocated")
