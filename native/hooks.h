@@ -13,6 +13,7 @@
 
 struct hw_heap;
 struct hw_found;
+struct hw_group;
 
 /* The word of the block b is about to be written. */
 static inline void note_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word);
@@ -67,5 +68,17 @@ static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32
 static inline void skip_taken(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *at);
 /* To the first flag of the class that is clear; 0 where none is. */
 static inline int skip_flags(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *i);
+
+/* The group `i` is about to have so many partitions. */
+static inline void note_group(const struct hw_partition *g, struct hw_heap *h, uint32_t i, uint32_t count);
+static inline void note_group_linked(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t before,
+                                     uint32_t i);
+static inline void note_group_unlinked(const struct hw_partition *g, struct hw_heap *h, uint32_t i);
+/* To the groups between which the order of the list wants the group `i`. */
+static inline void skip_to_group_place(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t *before,
+                                       uint32_t *next, uint32_t i, uint32_t count);
+/* To the first group that will do, or past the whole search for the best one, which is then found: 1. */
+static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
+                              uint32_t *i, struct hw_group *found);
 
 #endif

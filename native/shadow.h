@@ -222,6 +222,26 @@ static int shadow_fixed(struct shadow_pool *s, const struct hw_fixed *f, struct 
     return !s->nodes.failed;
 }
 
+/* Indexes a partition pool: its lists of free groups, by their first partitions. */
+static int shadow_partition(struct shadow_pool *s, const struct hw_partition *g, struct hw_heap *h)
+{
+    const uint32_t table = partition_table(g, h);
+    s->list_count = g->lists;
+    s->lists = calloc(g->lists, sizeof *s->lists);
+    if (s->lists == NULL || !chunks_open(&s->nodes, g->most + 1u, 1)) {
+        return 0;
+    }
+    for (uint32_t list = 0; list < g->lists; list++) {
+        struct sequence *q = &s->lists[list];
+        q->chunks = &s->nodes;
+        for (uint32_t i = load4(h, g->head_at + 4u * list); i; i = load_number(g, h, next_at(g, table, i))) {
+            const struct spot end = {q->places, 0};
+            sequence_insert(q, end, i, load_number(g, h, count_at(g, table, i)) >> 1);
+        }
+    }
+    return !s->nodes.failed;
+}
+
 /* Indexes a pool, if it is of a kind that walks. */
 static int shadow_any(struct shadow_pool *s, const struct hw_pool *pool, struct hw_heap *h, uint32_t bytes)
 {
@@ -230,6 +250,9 @@ static int shadow_any(struct shadow_pool *s, const struct hw_pool *pool, struct 
     }
     if (pool->kind == HW_FIXED && pool->fixed.first_fit) {
         return shadow_fixed(s, &pool->fixed, h, bytes);
+    }
+    if (pool->kind == HW_PARTITION) {
+        return shadow_partition(s, &pool->partition, h);
     }
     return 1;
 }
@@ -1026,6 +1049,122 @@ static inline int skip_flags(const struct hw_fixed *f, struct hw_heap *h, uint32
         count_skipped(h, *i);
         return found != 0;
     }
+    return 1;
+}
+
+/* ---- groups of partitions ------------------------------------------------------------------------------------------
+ */
+
+static HW_NOINLINE void group_written(const struct hw_partition *g, struct hw_heap *h, uint32_t i, uint32_t count)
+{
+    struct spot spot;
+    struct sequence *q = sequence_with(&shadow_of(g, h)->nodes, i, &spot);
+    if (q) {
+        sequence_resize(q, spot, count);
+    }
+}
+
+static inline void note_group(const struct hw_partition *g, struct hw_heap *h, uint32_t i, uint32_t count)
+{
+    if (h->shadow) {
+        group_written(g, h, i, count);
+    }
+}
+
+/* Its size is noted with its descriptor, before a search sees it. */
+static HW_NOINLINE void group_linked(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t before,
+                                     uint32_t i)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct spot spot = {0, 0};
+    struct sequence *q = before ? sequence_with(&s->nodes, before, &spot) : &s->lists[(head - g->head_at) / 4u];
+    sequence_insert(q, before ? spot_behind(q, spot) : spot, i, 0);
+    drop_failed(h, &s->nodes);
+}
+
+static inline void note_group_linked(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t before,
+                                     uint32_t i)
+{
+    if (h->shadow) {
+        group_linked(g, h, head, before, i);
+    }
+}
+
+static HW_NOINLINE void group_unlinked(const struct hw_partition *g, struct hw_heap *h, uint32_t i)
+{
+    struct spot spot;
+    struct sequence *q = sequence_with(&shadow_of(g, h)->nodes, i, &spot);
+    sequence_remove(q, spot);
+}
+
+static inline void note_group_unlinked(const struct hw_partition *g, struct hw_heap *h, uint32_t i)
+{
+    if (h->shadow) {
+        group_unlinked(g, h, i);
+    }
+}
+
+struct between {
+    uint32_t before;
+    uint32_t next;
+};
+
+static HW_NOINLINE struct between way_to_group_place(const struct hw_partition *g, struct hw_heap *h, uint32_t head,
+                                                     uint32_t i, uint32_t count)
+{
+    const struct spot first = {0, 0};
+    struct sequence *q = &shadow_of(g, h)->lists[(head - g->head_at) / 4u];
+    const struct spot spot = g->order == HW_SIZE ? first_sized(q, first, count, INT32_MAX) : spot_above(q, i);
+    count_skipped(h, (uint64_t)rank_of(q, spot) * loads_of(&g->field) * (g->order == HW_SIZE ? 2u : 1u));
+    const struct between found = {q->total ? address_before(q, spot, 0) : 0, is_end(q, spot) ? 0 : address_at(q, spot)};
+    return found;
+}
+
+static inline void skip_to_group_place(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t *before,
+                                       uint32_t *next, uint32_t i, uint32_t count)
+{
+    if (h->shadow) {
+        const struct between found = way_to_group_place(g, h, head, i, count);
+        *before = found.before;
+        *next = found.next;
+    }
+}
+
+static HW_NOINLINE uint32_t first_group(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count)
+{
+    const struct spot first = {0, 0};
+    struct sequence *q = &shadow_of(g, h)->lists[(head - g->head_at) / 4u];
+    const struct spot spot = first_sized(q, first, count, INT32_MAX);
+    count_skipped(h, (uint64_t)rank_of(q, spot) * loads_of(&g->field) * 2u);
+    return is_end(q, spot) ? 0 : address_at(q, spot);
+}
+
+static HW_NOINLINE struct hw_group best_group(const struct hw_partition *g, struct hw_heap *h, uint32_t head,
+                                              uint32_t count)
+{
+    struct hw_group found = {0, 0};
+    struct sequence *q = &shadow_of(g, h)->lists[(head - g->head_at) / 4u];
+    const uint64_t pass = 2u * loads_of(&g->field);
+    const struct spot spot = q->total ? best_sized(q, q->total, count) : (struct spot){0, 0};
+    if (!is_end(q, spot)) {
+        found.first = address_at(q, spot);
+        found.count = size_at(q, spot);
+    }
+    count_skipped(h, found.count == count ? rank_of(q, spot) * pass + loads_of(&g->field) : q->total * pass);
+    return found;
+}
+
+static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
+                              uint32_t *i, struct hw_group *found)
+{
+    if (h->shadow == NULL) {
+        return 0;
+    }
+    if (g->fit == HW_FIRST) {
+        *i = first_group(g, h, head, count);
+        return 0;
+    }
+    *found = best_group(g, h, head, count);
     return 1;
 }
 
