@@ -169,9 +169,13 @@ static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
 {
     unsigned char *target = arena_pointer(h, to);
     const unsigned char *source = arena_pointer(h, from);
+#ifdef HW_SHADOW
+    memmove(target, source, bytes);
+#else
     for (uint32_t i = 0; i < bytes; i++) {
         target[i] = source[i];
     }
+#endif
     note_moved(h, bytes);
 }
 
@@ -184,9 +188,13 @@ static inline void move_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
     }
     unsigned char *target = arena_pointer(h, to);
     const unsigned char *source = arena_pointer(h, from);
+#ifdef HW_SHADOW
+    memmove(target, source, bytes);
+#else
     for (uint32_t i = bytes; i-- > 0;) {
         target[i] = source[i];
     }
+#endif
     note_moved(h, bytes);
 }
 

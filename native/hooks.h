@@ -9,6 +9,8 @@
 #ifndef HW_HOOKS_H
 #define HW_HOOKS_H
 
+#include <string.h>
+
 #include "policy.h"
 
 struct hw_heap;

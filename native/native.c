@@ -125,8 +125,8 @@ static void **slot_reference(struct replay *r, uint32_t slot)
 }
 
 enum {
-    PATIENCE = 1 << 16, /* accesses of long walks that take as long as making an index */
-    BEARABLE = 32       /* accesses of long walks a call that cost no more than keeping one */
+    PATIENCE = 1 << 17, /* accesses of long walks beyond these before an index is made */
+    BEARABLE = 256      /* accesses of long walks a call that take no longer than keeping it */
 };
 
 /* Accesses that long walks may make before the heap is indexed. For tests and measurements the environment variable
