@@ -23,7 +23,7 @@ struct hw_heap {
     uint64_t moved_bytes;   /* bytes copied by realloc and by compaction */
     uint32_t covered_bytes; /* arena bytes that a block has ever covered */
     uint32_t header_bytes;  /* headers of all blocks, used and free */
-    uint64_t skipped;       /* loads among the reads that an index made unnecessary, see hooks.h */
+    uint64_t skipped;       /* accesses counted that were not made, because the engine has an index */
     struct hw_shadow *shadow;
 };
 #endif

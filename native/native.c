@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shadow.h"
+#include "shadow_kinds.h"
+#include "shadow_merging.h"
+#include "shadow_searches.h"
 
 /* ---- traces ---------------------------------------------------------------------------------------------------- */
 
@@ -516,13 +518,6 @@ static void costs_add(struct costs *costs, uint64_t cost)
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The smallest cost that at least 99.9 % of the calls do not exceed. */
 static uint64_t costs_p999(struct costs *costs)
 {
@@ -536,7 +531,7 @@ static uint64_t costs_p999(struct costs *costs)
         }
         left -= costs->often[cost];
     }
-    qsort(costs->dear, costs->dear_count, sizeof *costs->dear, ascending);
+    qsort(costs->dear, costs->dear_count, sizeof *costs->dear, rising);
     return costs->dear[left - 1u];
 }
 

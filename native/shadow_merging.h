@@ -1,0 +1,263 @@
+/* shadow_merging.h: merging all neighbours of a general pool at a time, before it would grow.
+ *
+ * What was merged and filed the last time lies in each list by address, apart from its neighbours, and still does: only
+ * blocks freed since can have neighbours to merge with, or be out of place.
+ */
+#ifndef HW_SHADOW_MERGING_H
+#define HW_SHADOW_MERGING_H
+
+#include "shadow.h"
+
+static int rising(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Takes a free block out of its list, if it is in one. */
+static void take_out(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    struct spot spot;
+    const struct sequence *q = s->lists ? sequence_with(&s->nodes, b + g->node, &spot) : NULL;
+    if (q) {
+        list_unlink(g, h, size, address_before(q, spot, list_head(g, size)), b + g->node);
+    }
+}
+
+/* Keeps of the recent blocks those that are free, each once and in order, and takes them out of their lists. */
+static void take_recent_out(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h)
+{
+    uint32_t kept = 0;
+    if (s->recent_count) {
+        qsort(s->recent, s->recent_count, sizeof *s->recent, rising);
+    }
+    for (uint32_t k = 0; k < s->recent_count; k++) {
+        const uint32_t b = s->recent[k];
+        struct spot spot;
+        if ((kept == 0 || s->recent[kept - 1u] != b) && sequence_with(&s->all, b, &spot) && size_at(&s->blocks, spot)) {
+            take_out(s, g, h, b, size_at(&s->blocks, spot));
+            s->recent[kept++] = b;
+        }
+    }
+    s->recent_count = kept;
+}
+
+/* The free block that b becomes with the free blocks on both sides; its size is stored. */
+static uint32_t merge_around(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b,
+                             uint32_t *size)
+{
+    struct spot spot;
+    (void)sequence_with(&s->all, b, &spot);
+    *size = size_at(&s->blocks, spot);
+    if (!can_merge(g, *size)) {
+        return b;
+    }
+    for (struct spot next = spot_behind(&s->blocks, spot); !is_end(&s->blocks, next);
+         next = spot_behind(&s->blocks, next)) {
+        const uint32_t behind = size_at(&s->blocks, next);
+        if (behind == 0 || !can_merge(g, behind)) {
+            break;
+        }
+        take_out(s, g, h, b + *size, behind);
+        note_block_gone(h, g->overhead);
+        *size += behind;
+    }
+    const uint32_t before = address_before(&s->blocks, spot, 0);
+    const uint32_t ahead = before && sequence_with(&s->all, before, &spot) ? size_at(&s->blocks, spot) : 0;
+    if (ahead && can_merge(g, ahead)) {
+        take_out(s, g, h, before, ahead);
+        note_block_gone(h, g->overhead);
+        *size += ahead;
+        return before;
+    }
+    return b;
+}
+
+/* Puts a free block where the walk over all blocks would have filed it. */
+static void file_by_address(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b,
+                            uint32_t size)
+{
+    const uint32_t list = g->bins ? bin_of(g, size) : 0;
+    const uint32_t head = g->lists_at + list * g->list_stride;
+    struct sequence *q = &s->lists[list];
+    const struct spot spot = list_order(g, list) == HW_LIFO ? spot_below(q, b + g->node) : spot_above(q, b + g->node);
+    const uint32_t before = q->total ? address_before(q, spot, head) : head;
+    const uint32_t next = is_end(q, spot) ? 0 : address_at(q, spot);
+    list_link(g, h, before, b + g->node, next);
+    if (has_tails(g) && next == 0) {
+        store_link(&g->links, h, head + g->links.field.bytes, b + g->node);
+    }
+}
+
+/* Takes the free block that ends at the top, and may merge, out of its list: its address, or 0. */
+static uint32_t take_last_out(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t top)
+{
+    const struct sequence *q = &s->blocks;
+    const struct spot end = {q->places, 0};
+    const uint32_t last = address_before(q, end, 0);
+    struct spot spot;
+    if (last == 0 || !sequence_with(&s->all, last, &spot)) {
+        return 0;
+    }
+    const uint32_t size = size_at(q, spot);
+    if (size == 0 || !can_merge(g, size) || last + size != top) {
+        return 0;
+    }
+    if (g->top == HW_TOP_LAST) {
+        take_out(s, g, h, last, size);
+    }
+    return last;
+}
+
+/* What the walk over all blocks leaves in the control data, and its loads and stores. */
+struct settled {
+    uint64_t reads;
+    uint64_t writes;
+    uint32_t filed;
+    uint32_t last; /* the node that was filed last with none behind it */
+};
+
+/* Adds one list: a load of the head or the tail for each block filed, and the way to its place. */
+static void settle_list(const struct shadow_pool *s, const struct hw_general *g, uint32_t list, struct settled *all)
+{
+    const struct sequence *q = &s->lists[list];
+    const uint64_t filed = q->total;
+    const uint64_t link = loads_of(&g->links.field);
+    const struct spot end = {q->places, 0};
+    const uint32_t last = filed ? address_before(q, end, 0) : 0;
+    const uint32_t order = list_order(g, list);
+    all->writes += link + (has_tails(g) ? link : 0);
+    all->reads += link * (order == HW_ADDRESS ? filed * (filed + 1u) / 2u : filed);
+    all->writes += link * filed * (g->free_list == HW_DOUBLE ? 4u : 2u);
+    if (has_tails(g)) {
+        all->writes += link * (order == HW_LIFO ? filed != 0 : filed);
+    }
+    all->last = last > all->last ? last : all->last;
+    all->filed += q->total;
+}
+
+/* Marks the bins that hold a block, and no others. */
+static void settle_bitmap(const struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h,
+                          struct settled *all)
+{
+    uint32_t summary = 0;
+    for (uint32_t word = 0; word < (g->bins + 31u) / 32u; word++) {
+        uint32_t map = 0;
+        for (uint32_t list = 32u * word; list < g->bins && list < 32u * word + 32u; list++) {
+            map |= (uint32_t)(s->lists[list].total != 0) << list % 32u;
+            all->writes += s->lists[list].total != 0;
+        }
+        store4(h, g->bitmap_at + 4u * word, map);
+        all->writes++;
+        if (map && g->bins > 32u) {
+            summary |= 1u << word;
+            all->reads++;
+            all->writes++;
+        }
+    }
+    if (g->bins > 32u) {
+        store4(h, g->summary_at, summary);
+        all->writes++;
+    }
+    all->reads += all->filed;
+}
+
+/* Sets the place where the next search begins. */
+static void settle_rover(const struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h,
+                         struct settled *all)
+{
+    if (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) {
+        uint32_t rover = s->lists ? g->lists_at : g->start;
+        if (s->lists && g->search_from == HW_FROM_FREED && s->lists[0].total && g->order != HW_LIFO) {
+            struct spot spot;
+            const uint32_t last = address_before(&s->lists[0], (struct spot){s->lists[0].places, 0}, 0);
+            (void)sequence_with(&s->nodes, last, &spot);
+            rover = address_before(&s->lists[0], spot, rover);
+        }
+        store4(h, g->rover_at, rover);
+        all->writes++;
+    }
+    if (s->lists && g->search_from == HW_FROM_FREED) {
+        all->writes += all->filed;
+    }
+}
+
+static void settle_lists(const struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t scratch,
+                         struct settled *all)
+{
+    for (uint32_t list = 0; list < s->list_count; list++) {
+        settle_list(s, g, list, all);
+    }
+    if (g->bins) {
+        settle_bitmap(s, g, h, all);
+    }
+    if (g->fit == HW_BEST && g->search_percent < 100u) {
+        store4(h, g->count_at, all->filed);
+        all->reads += all->filed;
+        all->writes += all->filed + 1u;
+    }
+    if (g->free_list == HW_DOUBLE) {
+        store_link(&g->links, h, g->links.field.bytes, all->last ? all->last : scratch);
+    }
+}
+
+/* Blocks that are free and have `least` bytes or more. */
+static uint32_t free_blocks(const struct shadow_pool *s, uint32_t least)
+{
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < s->blocks.places; p++) {
+        count += HW_BY_PROCESSOR(count_from, chunk_of(&s->blocks, p)->size, least);
+    }
+    return count;
+}
+
+static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *h)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct hw_shadow *shadow = h->shadow;
+    if (!s->merges) {
+        return 0;
+    }
+    const uint64_t word = loads_of(&g->word);
+    const uint64_t reads = h->reads;
+    const uint64_t writes = h->writes;
+    struct settled all = {reads + 1u + word * s->blocks.total, writes, 0, 0};
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t scratch = g->free_list == HW_DOUBLE ? peek_link(g, h, g->links.field.bytes) : 0;
+    take_recent_out(s, g, h);
+    uint32_t end = 0;
+    for (uint32_t k = 0, count = s->recent_count; k < count; k++) {
+        if (s->recent[k] >= end) {
+            uint32_t size;
+            const uint32_t b = merge_around(s, g, h, s->recent[k], &size);
+            end = b + size;
+            store_word(g, h, b, size_word(g, size, 0));
+            if (s->lists) {
+                file_by_address(s, g, h, b, size);
+            }
+        }
+    }
+    s->recent_count = 0;
+    const uint32_t last = take_last_out(s, g, h, top);
+    const int joins_top = last && g->top == HW_TOP_LAST;
+    all.reads += word * (free_blocks(s, g->coalesce_from > g->min_block ? g->coalesce_from : 1u) - (last != 0));
+    all.writes += word * (free_blocks(s, 1u) - (joins_top != 0));
+    settle_lists(s, g, h, scratch, &all);
+    settle_rover(s, g, h, &all);
+    shadow->lost |= s->nodes.failed || s->all.failed;
+    h->skipped += all.reads - reads + all.writes - writes;
+    h->reads = all.reads;
+    h->writes = all.writes;
+    if (joins_top) {
+        lower_top(g, h, last);
+    }
+    return 1;
+}
+
+static inline int skip_merging(const struct hw_general *g, struct hw_heap *h)
+{
+    return h->shadow && merge_recent(g, h);
+}
+
+#endif
