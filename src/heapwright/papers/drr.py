@@ -72,7 +72,7 @@ CASE = Case(
 _INTRODUCTION = """\
 {paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets each.
 Those traces are not to be had. Two kinds of traffic stand in: real networks, the five tables of the folder with most
-distinct sizes of IP packets, and [the paper's own mix](#the-papers-own-mix) of sizes. Networks whose frames hide their
+distinct sizes of IP packets, and the paper's own mix of sizes. Networks whose frames hide their
 IP packets, as recordings of encrypted 802.11 do, cannot: the paper's sizes are those of data in IP packets. Each is
 `heapwright workload drr --count {packets}` with its defaults: quantum 9 KB, every packet looked for from the oldest
 queue on, the data of a packet and 16 bytes beside it, 24 bytes a queue, a link busy 90 % of the time."""

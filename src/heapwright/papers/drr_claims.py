@@ -198,7 +198,8 @@ def _check_locality(page: Page, traces: Mapping[str, Trace], wireless: Mapping[s
     aside = f"; not more than by chance on {', '.join(less)}" if less else ""
     page.verdict(
         "drr-locality",
-        f"neighbours that die within {WINDOW} frees: wired {told(traces)}; 802.11, whole frames, {told(wireless)}{aside}",
+        f"neighbours that die within {WINDOW} frees: wired {told(traces)}; 802.11, whole frames, "
+        f"{told(wireless)}{aside}",
         judge(
             2 * len(less) < len(found),
             fails(Cause.TRAFFIC, f"on {len(less)} of {len(found)} networks not more often than by chance"),
