@@ -151,8 +151,7 @@ def _mix(made: Page) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
     drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
     for (name, seed), table in drawn.items():
-        if seed == mixes.SEEDS[0]:
-            made.traffic(f"{name}, seed {seed}", table)
+        made.traffic(f"{name}, seed {seed}", table)
     traces = {key: drr(table, rate=mixes.RATE) for key, table in drawn.items()}
     heaps = _heaps()
     trial = try_all(MIX, traces, heaps, (*SYSTEMS, PROPOSED))
@@ -201,6 +200,8 @@ def _wireless(made: Page, tables: Mapping[str, PacketTable]) -> dict[str, Trace]
 
 def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
     split = Split.of_packets(drr, tables, EXPLORED_PACKETS, PACKETS)
+    for name in (*split.explored, *split.held_out):
+        made.traffic(name, tables[name])
     proposed = load(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
     add_contest(made, split, (EXPLORED_PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)

@@ -124,6 +124,8 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     wasteful = max(real.names, key=lambda name: real.column(unsplit, fragmentation, name))
     _explore(made, replace(real.of(wasteful)[0].trace, name=wasteful), progress)
     split = Split.of_packets(easyport, tables, PACKETS, PACKETS)
+    for name in (*split.explored, *split.held_out):
+        made.traffic(name, tables[name])
     proposed = load(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
     add_contest(made, split, (PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)
@@ -145,8 +147,7 @@ def _mix(made: Page) -> None:
     forms = mixes.mixes(DOMINANT, TRACES)
     drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
     for (name, seed), table in drawn.items():
-        if seed == mixes.SEEDS[0]:
-            made.traffic(f"{name}, seed {seed}", table)
+        made.traffic(f"{name}, seed {seed}", table)
     traces = {key: easyport(table, rate=mixes.RATE) for key, table in drawn.items()}
     trial = try_all(MIX, traces, CASE.heaps(), (*SYSTEMS, PROPOSED))
     made.text(mixes.introduction(forms, "frames of 66 and 1514 bytes"))

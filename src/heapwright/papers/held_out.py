@@ -123,7 +123,7 @@ def add_contest(
         strategy: Strategy = "exhaustive" if limit is None else "random"
         found = explore(named, space, study_path=folder / "study.duckdb", strategy=strategy, limit=limit, copies=COPIES)
         with Study.open(found.study) as study:
-            picks = _picks(study, {trace.name: costs(replay(trace, reference)) for trace in named})
+            picks = _picks(study, reference, {trace.name: costs(replay(trace, reference)) for trace in named})
     page.text(
         _INTRODUCTION.format(
             explored=", ".join(map(marked, split.explored)),
@@ -157,9 +157,13 @@ _WHY = {
 }
 
 
-def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Recipe]:
-    """The members of the front that are compared, by the keys of `_WHY`: one where there is no other, or it is both."""
-    front = study.front()
+def _picks(study: Study, proposed: Recipe, reference: Mapping[str, Costs | None]) -> dict[str, Recipe]:
+    """The members of the front that are compared, by the keys of `_WHY`: one where there is no other, or it is both.
+
+    The proposed allocator, which is in the space, too, is none of them; `reference` is what it costs by network.
+    """
+    own = proposed.canonical().hash
+    front = [member for member in study.front() if member.id != own]
     per_trace = study.per_trace([member.id for member in front])
     fitting: list[tuple[float, str]] = []
     for member in front:
@@ -169,7 +173,7 @@ def _picks(study: Study, reference: Mapping[str, Costs | None]) -> dict[str, Rec
             fitting.append((means[1], member.id))
     chosen = {NO_LARGER: min(fitting)[1]} if fitting else {}
     balanced = study.pick("balanced").id
-    if balanced not in chosen.values():
+    if balanced not in (own, *chosen.values()):
         chosen[BALANCED] = balanced
     return {why: study.recipe(id) for why, id in chosen.items()}
 
@@ -224,7 +228,7 @@ def _judge(page: Page, ratios: Mapping[str, Sequence[Costs]], networks: int) -> 
         Cause.UNEXPLAINED,
         f"better in both is {'; '.join(better)}: a larger space than the four techniques of the paper has such",
     )
-    page.verdict(f"{page.name}-balanced", "; ".join(told) or "–", judge(not better, why_not), REAL)
+    page.verdict(f"{page.name}-balanced", "; ".join(told) or "both picks of the space are this one", judge(not better, why_not), REAL)
 
 
 def costs(metrics: Mapping[str, Any]) -> Costs | None:

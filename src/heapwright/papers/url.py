@@ -122,8 +122,7 @@ def _mix(made: Page) -> None:
     forms = mixes.mixes(DOMINANT, TRACES)
     drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
     for (name, seed), table in drawn.items():
-        if seed == mixes.SEEDS[0]:
-            made.traffic(f"{name}, seed {seed}", table)
+        made.traffic(f"{name}, seed {seed}", table)
     traces = {key: url(table, rate=mixes.RATE) for key, table in drawn.items()}
     trial = try_all(MIX, traces, _heaps(), (*SYSTEMS, PROPOSED))
     made.text(mixes.introduction(forms, "packets of 40 and 1500 bytes"))
@@ -177,6 +176,8 @@ def _check_faster(page: Page, trial: Trial) -> None:
 
 def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
     split = Split.of_packets(url, tables, EXPLORED_PACKETS, PACKETS)
+    for name in (*split.explored, *split.held_out):
+        made.traffic(name, tables[name])
     proposed = load(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
     add_contest(made, split, (EXPLORED_PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)
