@@ -38,7 +38,7 @@ _INTRODUCTION = """\
 
 The same {recipes:,} allocators under the same traffic, judged by three costs together: time (accesses), fragmentation
 without headers, and energy (of these accesses in an SRAM of the footprint's size). Optimal in each two of the costs:
-{pairs}. In all three at once {three:,} are: of those {beyond:,} are on no front of two costs."""
+{pairs}. In all three at once {three:,} are: of those {beyond} are on no front of two costs."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,11 @@ def add_fronts(page: Page, study: Study, trace: Trace, named: Mapping[str, str])
     three = found.front((*AXES,))
     beyond = set(three.tolist()) - set().union(*pairs.values())
     told = ", ".join(f"{' and '.join(pair)} {len(rows)}" for pair, rows in pairs.items())
-    page.text(_INTRODUCTION.format(recipes=len(found.ids), pairs=told, three=len(three), beyond=len(beyond)))
+    page.text(
+        _INTRODUCTION.format(
+            recipes=len(found.ids), pairs=told, three=len(three), beyond=f"{len(beyond):,}" if beyond else "none"
+        )
+    )
     page.figure(_draw(found, three, trace, named))
     some = three[np.unique(np.linspace(0, len(three) - 1, min(MEASURED, len(three))).round().astype(int))]
     chosen = {

@@ -228,7 +228,8 @@ def _judge(page: Page, ratios: Mapping[str, Sequence[Costs]], networks: int) -> 
         Cause.UNEXPLAINED,
         f"better in both is {'; '.join(better)}: a larger space than the four techniques of the paper has such",
     )
-    page.verdict(f"{page.name}-balanced", "; ".join(told) or "both picks of the space are this one", judge(not better, why_not), REAL)
+    here = "; ".join(told) or "both picks of the space are this one"
+    page.verdict(f"{page.name}-balanced", here, judge(not better, why_not), REAL)
 
 
 def costs(metrics: Mapping[str, Any]) -> Costs | None:
