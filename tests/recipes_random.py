@@ -119,6 +119,17 @@ def _region(rng: random.Random) -> dict[str, Any]:
 
 
 def _general(rng: random.Random, header: int) -> dict[str, Any]:
+    """A general pool whose keys do not contradict one another: most that are drawn do, and few heaps would have one."""
+    while True:
+        pool = _general_keys(rng, header)
+        try:
+            Recipe.from_dict({"align": 4, "pool": [pool]})
+        except HeapwrightError:
+            continue
+        return pool
+
+
+def _general_keys(rng: random.Random, header: int) -> dict[str, Any]:
     binned = rng.random() < 0.5
     kinds = ["immediate", "immediate", "immediate", "never", "forward", "lazy", "lazy", "deferred", "sweep"]
     coalesce = rng.choice(kinds)
@@ -146,7 +157,8 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
         general["fit"] = rng.choice(["first", "best"])
     if general["order"] == "address" and not binned and general["free_list"] != "implicit" and rng.random() < 0.3:
         general |= {"top": "extend", "boundary_tags": False}
-    _maybe(rng, 0.1, general, "grow_least", rng.choice([40, 128, 1000]))
+    if general["top"] == "bump" and not binned:
+        _maybe(rng, 0.5, general, "grow_least", rng.choice([40, 128, 1000]))
     _maybe(rng, 0.15, general, "search_most", rng.choice([1, 3, 16]))
     roving = {"next": "freed", "first": "tried" if binned else "lowest-free", "exact": "lowest-free"}
     _maybe(rng, 0.5, general, "search_from", roving.get(general["fit"], "start"))
