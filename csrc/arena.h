@@ -15,6 +15,11 @@
 #include "heapwright.h"
 #include "policy.h"
 
+/* What malloc and free do as a rule, and what they do rarely. Generated code inlines the one into its entries, whatever
+ * a compiler thinks of it, and keeps the other out of them; the core as it stands leaves both to the compiler. */
+#define HW_HOT static inline
+#define HW_COLD static inline
+
 #ifdef HW_EXPLORE
 struct hw_heap {
     unsigned char *base;

@@ -99,7 +99,7 @@ static inline void store_word(const struct hw_general *g, struct hw_heap *h, uin
 }
 
 /* The block size that serves a request of n bytes, n <= HW_MAX_REQUEST. */
-static inline uint32_t block_size_for(const struct hw_general *g, uint32_t n)
+HW_HOT uint32_t block_size_for(const struct hw_general *g, uint32_t n)
 {
     const uint32_t unit = 1u << g->unit_shift;
     uint32_t size = (n + g->overhead + unit - 1u) & ~(unit - 1u);
@@ -113,7 +113,7 @@ static inline uint32_t block_size_for(const struct hw_general *g, uint32_t n)
 }
 
 /* Where the payload of the block b lies. */
-static inline uint32_t payload_of(const struct hw_general *g, uint32_t b)
+HW_HOT uint32_t payload_of(const struct hw_general *g, uint32_t b)
 {
     if (g->pad) {
         return (b + g->header + g->pad) & ~(g->align - 1u);
@@ -122,7 +122,7 @@ static inline uint32_t payload_of(const struct hw_general *g, uint32_t b)
 }
 
 /* Hands out the used block b: the address of its payload, which padding in front leads back from. */
-static inline uint32_t hand_out(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+HW_HOT uint32_t hand_out(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     const uint32_t at = payload_of(g, b);
     if (g->pad && at != b + g->header) {
@@ -135,7 +135,7 @@ static inline uint32_t hand_out(const struct hw_general *g, struct hw_heap *h, u
 }
 
 /* The used block with this payload. */
-static inline uint32_t block_of(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+HW_HOT uint32_t block_of(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
     const uint32_t b = at - g->header;
     if (g->pad) {
@@ -176,7 +176,7 @@ static inline uint32_t size_before(const struct hw_general *g, struct hw_heap *h
 }
 
 /* Writes the word of a used block; `flags` tells about the block before, and is kept where words carry such a flag. */
-static inline void write_used(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
+HW_HOT void write_used(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     if (has_flag_before(g)) {
         store_word(g, h, b, size_word(g, size, HW_USED | flags));
@@ -194,7 +194,7 @@ static inline void clear_tag(const struct hw_general *g, struct hw_heap *h, uint
 }
 
 /* Writes a free block's word and, with boundary tags, its tag. `flags` tells about the block before. */
-static inline void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
+HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     if (has_flag_before(g)) {
         store_word(g, h, b, size_word(g, size, flags));
@@ -207,7 +207,7 @@ static inline void write_free(const struct hw_general *g, struct hw_heap *h, uin
 }
 
 /* Tells the block at `next` that the block before it is in use, or too small to merge. */
-static inline void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint32_t next)
+HW_HOT void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
     if (g->tag_in_header) {
         store_field(&g->word, h, tag_at(g, next), 0);
@@ -247,7 +247,7 @@ struct hw_found {
     uint32_t before; /* address of the link that points to it */
 };
 
-static inline struct hw_found found_none(void)
+HW_HOT struct hw_found found_none(void)
 {
     struct hw_found none = {0, 0, 0};
     return none;

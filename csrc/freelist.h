@@ -26,13 +26,13 @@
 /* ---- bins ------------------------------------------------------------------------------------------------------ */
 
 /* Whether the bin of blocks of this size holds no other size. */
-static inline int is_linear(const struct hw_general *g, uint32_t size)
+HW_HOT int is_linear(const struct hw_general *g, uint32_t size)
 {
     return g->bin_linear_bins && size - g->bin_less < g->bin_linear;
 }
 
 /* The bin of blocks of this size; all that fit into an arena have one. */
-static inline uint32_t bin_of(const struct hw_general *g, uint32_t size)
+HW_HOT uint32_t bin_of(const struct hw_general *g, uint32_t size)
 {
     const uint32_t key = size - g->bin_less;
     if (g->bin_linear_bins && key < g->bin_linear) {
@@ -48,7 +48,7 @@ static inline uint32_t bin_of(const struct hw_general *g, uint32_t size)
 }
 
 /* The first bin in which every block is at least this large; it may be one behind the last. */
-static inline uint32_t bin_above(const struct hw_general *g, uint32_t size)
+HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
 {
     if (is_linear(g, size)) {
         return bin_of(g, size);
@@ -56,7 +56,7 @@ static inline uint32_t bin_above(const struct hw_general *g, uint32_t size)
     return bin_of(g, size + (1u << (highest_bit(size - g->bin_less) - g->bin_steps_log2)) - 1u);
 }
 
-static inline uint32_t list_head(const struct hw_general *g, uint32_t size)
+HW_HOT uint32_t list_head(const struct hw_general *g, uint32_t size)
 {
     if (g->bins) {
         return g->lists_at + bin_of(g, size) * g->list_stride;
@@ -64,7 +64,7 @@ static inline uint32_t list_head(const struct hw_general *g, uint32_t size)
     return g->lists_at;
 }
 
-static inline void mark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
+HW_HOT void mark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     const uint32_t at = g->bitmap_at + bin / 32u * 4u;
     const uint32_t map = load4(h, at);
@@ -79,7 +79,7 @@ static inline void mark_bin(const struct hw_general *g, struct hw_heap *h, uint3
 }
 
 /* Clears the mark of an empty bin. */
-static inline void unmark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
+HW_HOT void unmark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     const uint32_t at = g->bitmap_at + bin / 32u * 4u;
     const uint32_t left = load4(h, at) & ~(1u << bin % 32u);
@@ -91,7 +91,7 @@ static inline void unmark_bin(const struct hw_general *g, struct hw_heap *h, uin
 
 /* The next word of the bitmap from `index` on that is not zero, as the number of its first bin; none: the number of
  * bins. */
-static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, uint32_t index)
+HW_HOT uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, uint32_t index)
 {
     if (g->bins <= 32u || index >= 32u) {
         return g->bins;
@@ -103,7 +103,7 @@ static inline uint32_t next_marked_word(const struct hw_general *g, struct hw_he
 /* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(1) where bins are unmarked when
  * they become empty. Else O(bins) at worst, but each bin passed was emptied since, and paid with a store that it saved.
  */
-static inline uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
+HW_HOT uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     while (bin < g->bins) {
         const uint32_t ahead = load4(h, g->bitmap_at + bin / 32u * 4u) & ~0u << bin % 32u;
@@ -124,7 +124,7 @@ static inline uint32_t next_filled_list(const struct hw_general *g, struct hw_he
 
 /* ---- one list -------------------------------------------------------------------------------------------------- */
 
-static inline void count_free(const struct hw_general *g, struct hw_heap *h, uint32_t change)
+HW_HOT void count_free(const struct hw_general *g, struct hw_heap *h, uint32_t change)
 {
     if (g->fit == HW_BEST && g->search_percent < 100u) {
         store4(h, g->count_at, load4(h, g->count_at) + change);
@@ -132,8 +132,7 @@ static inline void count_free(const struct hw_general *g, struct hw_heap *h, uin
 }
 
 /* Puts `node` between the word `before` and the node `next`. */
-static inline void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node,
-                             uint32_t next)
+HW_HOT void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node, uint32_t next)
 {
 #ifdef HW_SHADOW
     note_linked(g, h, before, node);
@@ -182,8 +181,7 @@ static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint
 }
 
 /* Takes `node`, to which the word `before` points, out of the list of blocks of this size. */
-static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before,
-                               uint32_t node)
+HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before, uint32_t node)
 {
 #ifdef HW_SHADOW
     note_unlinked(g, h, node);
@@ -209,7 +207,7 @@ static inline void list_unlink(const struct hw_general *g, struct hw_heap *h, ui
 }
 
 /* The address of the link that points to `node`. O(1) in a double list, else O(list). */
-static inline uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
+HW_HOT uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
 {
     if (g->free_list == HW_DOUBLE) {
         return load_link(&g->links, h, node + g->links.field.bytes);
@@ -227,7 +225,7 @@ static inline uint32_t list_before(const struct hw_general *g, struct hw_heap *h
 }
 
 /* Lets the next search start with what was freed last, which follows the word `before` in its list. */
-static inline void start_from(const struct hw_general *g, struct hw_heap *h, uint32_t before)
+HW_HOT void start_from(const struct hw_general *g, struct hw_heap *h, uint32_t before)
 {
     if (g->search_from == HW_FROM_FREED) {
         store4(h, g->rover_at, before);
@@ -255,8 +253,8 @@ static inline void list_append(const struct hw_general *g, struct hw_heap *h, ui
 }
 
 /* Puts the node of a free block into the list at `head`. LIFO and FIFO O(1), by address and size O(list). */
-static inline void list_insert(const struct hw_general *g, struct hw_heap *h, const uint32_t order, uint32_t head,
-                               uint32_t b, uint32_t size)
+HW_HOT void list_insert(const struct hw_general *g, struct hw_heap *h, const uint32_t order, uint32_t head, uint32_t b,
+                        uint32_t size)
 {
     const uint32_t node = b + g->node;
     if (order == HW_FIFO) {
@@ -282,7 +280,7 @@ static inline void list_insert(const struct hw_general *g, struct hw_heap *h, co
 }
 
 /* Files a free block in its list. LIFO and FIFO O(1), by address and size O(list). */
-static inline void freelist_file(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+HW_HOT void freelist_file(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     count_free(g, h, 1);
     if (g->bins == 0) {
@@ -300,7 +298,7 @@ static inline void freelist_file(const struct hw_general *g, struct hw_heap *h, 
 }
 
 /* Takes in a block that has become free. */
-static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+HW_HOT void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->free_list == HW_IMPLICIT) {
         return;
@@ -318,8 +316,7 @@ static inline void freelist_insert(const struct hw_general *g, struct hw_heap *h
 }
 
 /* Takes out the free block b, to which the word `before` leads, to be handed out. */
-static inline void freelist_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b,
-                                   uint32_t size)
+HW_HOT void freelist_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b, uint32_t size)
 {
     if (g->free_list == HW_IMPLICIT) {
         return;
@@ -332,7 +329,7 @@ static inline void freelist_unlink(const struct hw_general *g, struct hw_heap *h
 }
 
 /* Takes a free block out of its list or tree, to be merged. */
-static inline void freelist_remove(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+HW_HOT void freelist_remove(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->free_list == HW_IMPLICIT) {
         return;

@@ -27,8 +27,8 @@ static inline void heap_release(const struct hw_policy *p, struct hw_heap *h, ui
 }
 
 /* Empties one quick list into the pools below. O(blocks in the list) releases. */
-static inline void flush_list(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list,
-                              uint32_t capacity)
+HW_COLD void flush_list(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list,
+                        uint32_t capacity)
 {
     uint32_t at = quick_pop(q, h, list, capacity);
     while (at) {
@@ -87,8 +87,8 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
 }
 
 /* Keeps a freed block in a quick list; 0 where none wants it. */
-static inline int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t at,
-                           uint32_t capacity)
+HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t at,
+                    uint32_t capacity)
 {
     const uint32_t list = quick_list(q, capacity + q->block_header);
     if (list >= q->count) {
@@ -105,8 +105,8 @@ static inline int cache_in(const struct hw_policy *p, const struct hw_quick *q, 
 }
 
 /* Offers a block of pool `owner` to the quick pools above it. */
-static inline int heap_cache(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
-                             uint32_t capacity)
+HW_HOT int heap_cache(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
+                      uint32_t capacity)
 {
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
@@ -154,22 +154,56 @@ static inline uint32_t request_for(const struct hw_policy *p, size_t size)
     return p->empty_as_one || size ? (uint32_t)size : 1u;
 }
 
-/* Serves what request_for() says, at most HW_MAX_REQUEST bytes: the address of the payload, or 0. */
-static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+/* Empties the lists of a quick pool ahead of a large request, where the policy says so. */
+static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
-    for (uint32_t i = 0; i < p->pool_count; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK && pool->quick.flush_from && n >= pool->quick.flush_from) {
-            (void)flush_pool(p, &pool->quick, h);
+    if (pool->kind == HW_QUICK && pool->quick.flush_from && n >= pool->quick.flush_from) {
+        (void)flush_pool(p, &pool->quick, h);
+    }
+}
+
+/* Serves n bytes from a pool that has nothing at hand: after a search, a flush of the quick lists, or with new memory.
+ */
+static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    if (pool_searches(pool)) {
+        const uint32_t found = pool_search(pool, h, n);
+        if (found) {
+            return found;
         }
+    }
+    if (p->flushes && pool->kind != HW_QUICK && flush_before_growing(p, h)) {
+        const uint32_t found = pool_find(pool, h, n);
+        if (found) {
+            return found;
+        }
+    }
+    if (pool->kind != HW_QUICK) {
+        return pool_grow(pool, h, n);
+    }
+    return 0;
+}
+
+/* Serves n bytes from a pool, by any of its ways: the address of the payload, or 0. */
+static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t hit = pool_hit(pool, h, n);
+    return hit ? hit : pool_strive(p, pool, h, n);
+}
+
+/* Serves n bytes where pool `from` has nothing at hand: the address of the payload, or 0. */
+HW_COLD uint32_t heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t own = pool_strive(p, &p->pools[from], h, n);
+    if (own) {
+        return own;
+    }
+    uint32_t at = 0;
+    for (uint32_t i = from + 1u; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        flush_ahead(p, pool, h, n);
         if (pool_takes(pool, n)) {
-            uint32_t at = pool_find(pool, h, n);
-            if (p->flushes && pool->kind != HW_QUICK && at == 0 && flush_before_growing(p, h)) {
-                at = pool_find(pool, h, n);
-            }
-            if (pool->kind != HW_QUICK && at == 0) {
-                at = pool_grow(pool, h, n);
-            }
+            at = pool_serve(p, pool, h, n);
             if (at) {
                 return at;
             }
@@ -177,6 +211,33 @@ static inline uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h,
     }
     count_refused(p, h);
     return 0;
+}
+
+/* Serves what request_for() says, at most HW_MAX_REQUEST bytes: the address of the payload, or 0. */
+HW_HOT uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        flush_ahead(p, pool, h, n);
+        if (pool_takes(pool, n)) {
+            at = pool_hit(pool, h, n);
+            if (at) {
+                return at;
+            }
+            if (pool->kind != HW_QUICK) {
+                return heap_malloc_from(p, i, h, n);
+            }
+        }
+    }
+    count_refused(p, h);
+    return 0;
+}
+
+/* A block of `size` bytes or a little more, without growing: for calls that are rare. */
+HW_COLD uint32_t find_again(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    return find_block(g, h, size);
 }
 
 /* A block of a general pool for n bytes, cut so that its payload is aligned: the address of the payload, or 0. */
@@ -187,9 +248,9 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
     if (size >= p->reach) {
         return 0;
     }
-    uint32_t b = find_block(g, h, size);
+    uint32_t b = find_again(g, h, size);
     if (p->flushes && b == 0 && flush_before_growing(p, h)) {
-        b = find_block(g, h, size);
+        b = find_again(g, h, size);
     }
     if (b == 0) {
         b = grow_block(g, h, size);
@@ -229,7 +290,7 @@ static inline uint32_t heap_capacity(const struct hw_policy *p, struct hw_heap *
     return 0;
 }
 
-static inline void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];

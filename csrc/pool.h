@@ -59,6 +59,31 @@ static inline int pool_takes(const struct hw_pool *pool, uint32_t n)
     return 1;
 }
 
+/* Serves n bytes from what is at hand: the address of the payload, or 0. */
+HW_HOT uint32_t pool_hit(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    if (pool->kind == HW_QUICK) {
+        return quick_find(&pool->quick, h, n);
+    }
+    if (pool->kind == HW_GENERAL) {
+        return general_hit(&pool->general, h, n);
+    }
+    return HW_ASK_OWNER(pool, find, h, n);
+}
+
+/* Whether what is at hand is not all that the pool has without growing. */
+static inline int pool_searches(const struct hw_pool *pool)
+{
+    return pool->kind == HW_GENERAL && pool->general.victim_up_to;
+}
+
+/* Goes on where pool_hit() found nothing, without growing: the address of the payload, or 0. */
+static inline uint32_t pool_search(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    return general_search(&pool->general, h, n);
+}
+
+/* Serves n bytes without growing: the address of the payload, or 0. */
 static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
     if (pool->kind == HW_QUICK) {

@@ -61,7 +61,7 @@ static inline void general_init(const struct hw_general *g, struct hw_heap *h)
 /* ---- the top --------------------------------------------------------------------------------------------------- */
 
 /* Cuts a used block from the top; the caller has seen that there is room. */
-static inline uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
+HW_HOT uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
 {
     store4(h, g->top_at, top + size);
     write_used(g, h, top, size, HW_PREV_USED);
@@ -71,7 +71,7 @@ static inline uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *
 }
 
 /* A block from memory that was in use before; 0 where there is none. */
-static inline uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+HW_HOT uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->top != HW_TOP_LAST) {
         return 0;
@@ -94,7 +94,7 @@ static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uin
 
 /* Where all memory is in blocks, the high-water mark is as far from the start as used blocks have reached, or from the
  * end where they are cut from there. */
-static inline void raise_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+HW_HOT void raise_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->top == HW_TOP_LIST) {
         raise_high(g, h, g->split_tail ? g->start + (load4(h, g->top_at) - b) : b + size);
@@ -118,7 +118,7 @@ static inline int has_walk_rover(const struct hw_general *g)
 }
 
 /* Gives the end of the blocks back to the top. A victim that lies above the new top has become part of it. */
-static inline void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
 #ifdef HW_SHADOW
     note_top(g, h, b);
@@ -482,7 +482,7 @@ static inline struct hw_found walk_search(const struct hw_general *g, struct hw_
 /* ---- searching bins -------------------------------------------------------------------------------------------- */
 
 /* The first block of the list at `head`, whose word has to be read. */
-static inline struct hw_found take_head(const struct hw_general *g, struct hw_heap *h, uint32_t head)
+HW_HOT struct hw_found take_head(const struct hw_general *g, struct hw_heap *h, uint32_t head)
 {
     struct hw_found found;
     found.before = head;
@@ -491,8 +491,17 @@ static inline struct hw_found take_head(const struct hw_general *g, struct hw_he
     return found;
 }
 
-/* A block of exactly this size. The size is known from the bin: where neighbours merge at once, so are its flags. */
-static inline struct hw_found bins_exact(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+/* The word of a free block in the bin of this size alone: where neighbours merge at once, its flags are known, too. */
+HW_HOT uint32_t word_in_bin(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    if (g->boundary_tags && g->coalesce_from <= g->min_block) {
+        return size_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0);
+    }
+    return load_word(g, h, b);
+}
+
+/* A block of exactly this size. */
+HW_HOT struct hw_found bins_exact(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = found_none();
     if (!is_linear(g, size)) {
@@ -503,17 +512,13 @@ static inline struct hw_found bins_exact(const struct hw_general *g, struct hw_h
     if (node) {
         found.b = node - g->node;
         found.before = head;
-        if (g->boundary_tags && g->coalesce_from <= g->min_block) {
-            found.word = size_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0);
-        } else {
-            found.word = load_word(g, h, found.b);
-        }
+        found.word = word_in_bin(g, h, found.b, size);
     }
     return found;
 }
 
 /* The block that the list at `head` gives for a request, when it is filled and all its blocks are large enough. */
-static inline struct hw_found search_filled(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
+HW_HOT struct hw_found search_filled(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
 {
     if (head == 0) {
         return found_none();
@@ -525,7 +530,7 @@ static inline struct hw_found search_filled(const struct hw_general *g, struct h
 }
 
 /* The block that the bins give for a request: from its own bin by the policy's fit, else from the next filled one. */
-static inline struct hw_found bins_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+HW_HOT struct hw_found bins_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     uint32_t bin = bin_of(g, size);
     if (g->bin_round_up) {
@@ -560,8 +565,8 @@ static inline int is_refiled(const struct hw_general *g)
 
 /*  | free: size + rest           |
  *  | used: size  | free: rest    |   */
-static inline uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
-                                       uint32_t size, uint32_t rest)
+HW_HOT uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size,
+                                uint32_t rest)
 {
     const uint32_t remainder = found.b + size;
     if (g->free_list != HW_IMPLICIT) {
@@ -587,8 +592,8 @@ static inline uint32_t split_from_head(const struct hw_general *g, struct hw_hea
 
 /*  | free: rest + size           |
  *  | free: rest  | used: size    |   */
-static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
-                                       uint32_t size, uint32_t rest)
+HW_HOT uint32_t split_from_tail(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size,
+                                uint32_t rest)
 {
     const uint32_t used = found.b + rest;
     const int refile = g->free_list != HW_IMPLICIT && is_refiled(g);
@@ -610,7 +615,7 @@ static inline uint32_t split_from_tail(const struct hw_general *g, struct hw_hea
 }
 
 /* Takes a free block out of its list and hands it out as it is. */
-static inline uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct hw_found found)
+HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct hw_found found)
 {
     const uint32_t size = word_size(g, found.word);
     freelist_unlink(g, h, found.before, found.b, size);
@@ -622,7 +627,7 @@ static inline uint32_t take_whole(const struct hw_general *g, struct hw_heap *h,
 }
 
 /* Hands out `size` bytes of a free block. */
-static inline uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
+HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
 {
     if (g->split) {
         const uint32_t rest = word_size(g, found.word) - size;
@@ -642,7 +647,7 @@ static inline uint32_t take(const struct hw_general *g, struct hw_heap *h, struc
 /* ---- the victim ------------------------------------------------------------------------------------------------ */
 
 /* A used block from the start of the victim; 0 where it is too small. */
-static inline uint32_t cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+HW_HOT uint32_t cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     const uint32_t b = load4(h, g->victim_at);
     const uint32_t have = load4(h, g->victim_at + 4u) - b;
@@ -705,37 +710,67 @@ static inline struct hw_found bins_close(const struct hw_general *g, struct hw_h
     return found_none();
 }
 
-/* A small request: its exact bin, the few next ones, the victim, best fit, whose remainder becomes the victim. */
-static inline uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+/* Hands out the first block of the list at `head`, whose blocks all have this size: its payload; 0: it is empty. */
+HW_HOT uint32_t take_first(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
 {
-    if (is_linear(g, size)) {
-        struct hw_found exact = bins_exact(g, h, size);
-        if (exact.b) {
-            return take_whole(g, h, exact);
-        }
-        if (g->close_bins) {
-            struct hw_found close = bins_close(g, h, bin_of(g, size));
-            if (close.b) {
-                return take(g, h, close, size);
-            }
-        }
+    const uint32_t node = load_link(&g->links, h, head);
+    if (node == 0) {
+        return 0;
     }
-    const uint32_t cut = cut_from_victim(g, h, size);
-    if (cut) {
-        return cut;
+    const uint32_t b = node - g->node;
+    list_unlink(g, h, size, head, node);
+    store_word(g, h, b, word_in_bin(g, h, b, size) | HW_USED);
+    if (can_merge(g, size)) {
+        mark_before_used(g, h, b + size);
     }
-    struct hw_found found = bins_search(g, h, size);
-    return found.b ? take_as_victim(g, h, found, size) : 0;
+    return hand_out(g, h, b);
 }
 
-/* Small requests come from the victim before a larger block is split, large ones only where no bin has a block. */
-static inline uint32_t find_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+/* The payload of a block of just this size, or from one of the few bins behind; 0 where these are empty. */
+HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
-    if (size <= block_size_for(g, g->victim_up_to)) {
-        return find_small(g, h, size);
+    const uint32_t bin = bin_of(g, size);
+    const uint32_t head = g->lists_at + bin * g->list_stride;
+    const uint32_t exact = take_first(g, h, head, size);
+    if (g->close_bins == 0 || exact) {
+        return exact;
     }
+    const uint32_t larger = size + (1u << g->unit_shift);
+    if (g->close_bins == 1u && g->split_least > 1u << g->unit_shift && is_linear(g, larger)) {
+        return take_first(g, h, head + g->list_stride, larger); /* a unit is too little to split */
+    }
+    struct hw_found close = bins_close(g, h, bin);
+    return close.b ? hand_out(g, h, take(g, h, close, size)) : 0;
+}
+
+/* The payload of a small block: from its exact bin, the few next ones, or the victim; 0 where these have none. */
+HW_HOT uint32_t find_at_hand(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    if (size > block_size_for(g, g->victim_up_to)) {
+        return 0;
+    }
+    if (is_linear(g, size)) {
+        const uint32_t near = take_near(g, h, size);
+        if (near) {
+            return near;
+        }
+    }
+    const uint32_t b = cut_from_victim(g, h, size);
+    return b ? hand_out(g, h, b) : 0;
+}
+
+/* A block for a request that finds nothing at hand: a small one splits the best fit, whose remainder becomes the
+ * victim; a large one comes from the victim only where no bin has a block. */
+static inline uint32_t search_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
     struct hw_found found = bins_search(g, h, size);
-    return found.b ? take(g, h, found, size) : cut_from_victim(g, h, size);
+    uint32_t b = 0;
+    if (size <= block_size_for(g, g->victim_up_to)) {
+        b = found.b ? take_as_victim(g, h, found, size) : 0;
+    } else {
+        b = found.b ? take(g, h, found, size) : cut_from_victim(g, h, size);
+    }
+    return b ? b : reuse_top(g, h, size);
 }
 
 /* ---- merging everything ---------------------------------------------------------------------------------------- */
@@ -839,7 +874,7 @@ static inline struct hw_found search_unsorted(const struct hw_general *g, struct
     return found;
 }
 
-static inline uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found;
     if (g->coalesce == HW_SWEEP) {
@@ -876,11 +911,11 @@ static inline uint32_t search_and_take(const struct hw_general *g, struct hw_hea
 }
 
 /* A used block of `size` bytes or a little more, without raising the high-water mark; 0 where there is none. */
-static inline uint32_t find_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+HW_HOT uint32_t find_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->victim_up_to) {
-        const uint32_t near_victim = find_beside_victim(g, h, size);
-        return near_victim ? near_victim : reuse_top(g, h, size);
+        const uint32_t at = find_at_hand(g, h, size);
+        return at ? block_of(g, h, at) : search_beside_victim(g, h, size);
     }
     const uint32_t b = search_and_take(g, h, size);
     if (g->coalesce == HW_DEFERRED && b == 0 && merge_all(g, h)) {
@@ -949,8 +984,7 @@ static inline void keep_lowest(const struct hw_general *g, struct hw_heap *h, ui
 }
 
 /* Files a free block whose neighbours have been seen to. */
-static inline void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
-                                 uint32_t flags)
+HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     write_free(g, h, b, size, flags);
     freelist_insert(g, h, b, size);
@@ -964,7 +998,7 @@ static inline void release_alone(const struct hw_general *g, struct hw_heap *h, 
 }
 
 /* Merges with the block behind; returns the size gained. `next_word` is that block's word, or used for the top. */
-static inline uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
+HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
 {
     if (!is_mergeable(g, next_word)) {
         return 0;
@@ -976,7 +1010,7 @@ static inline uint32_t merge_next(const struct hw_general *g, struct hw_heap *h,
 }
 
 /* Merges with the block ahead, where that is free; returns the size gained. */
-static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+HW_HOT uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     uint32_t size;
     if (g->boundary_tags) {
@@ -1001,40 +1035,59 @@ static inline uint32_t merge_previous(const struct hw_general *g, struct hw_heap
     return size;
 }
 
-/* Lets the victim take in a block beside it; returns 0 where the block is not beside the victim. After a merge with the
- * block behind, what comes next still believes that its predecessor is free. */
-static inline int join_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
-                              int behind_was_merged)
+/* Makes the block b, which ends at the top, part of it. */
+HW_HOT void join_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
-    if (b + size == load4(h, g->victim_at)) {
+    if (g->victim_up_to && b == load4(h, g->victim_at + 4u)) {
+        b = load4(h, g->victim_at);
+    }
+    lower_top(g, h, b);
+}
+
+/* Frees a block and merges it with its free neighbours, the victim and the top; each boundary is looked at once.
+ *     | free | b: used | free |  =>  | free                  |   */
+HW_HOT void release_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
+                                  uint32_t word)
+{
+    const uint32_t next = b + size;
+    b -= merge_previous(g, h, b, word);
+    if (next == load4(h, g->top_at)) {
+        join_top(g, h, b);
+        return;
+    }
+    if (next == load4(h, g->victim_at)) {
         store4(h, g->victim_at, b);
         note_block_gone(h, g->overhead);
-        return 1;
+        return;
     }
+    const uint32_t next_word = load_word(g, h, next);
+    const uint32_t end = next + merge_next(g, h, next, next_word);
     if (b == load4(h, g->victim_at + 4u)) {
-        store4(h, g->victim_at + 4u, b + size);
-        if (behind_was_merged) {
-            mark_before_used(g, h, b + size);
-        }
+        store4(h, g->victim_at + 4u, end);
         note_block_gone(h, g->overhead);
-        return 1;
+        if (end != next) {
+            mark_before_used(g, h, end);
+        }
+        return;
     }
-    return 0;
+    if (end == next) {
+        store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
+    }
+    release_alone(g, h, b, end - b, HW_PREV_USED);
 }
 
 /* Frees a block and merges it with its free neighbours.
  *     | free | b: used | free |  =>  | free                  |
- * Next to the top or the victim it becomes part of these. */
+ * Next to the top it becomes part of that. */
 static inline void release_merged(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
 {
     const uint32_t top = open_top(g, h);
     const uint32_t next = b + size;
-    const uint32_t next_is_block = g->victim_up_to ? next != top && next != load4(h, g->victim_at) : next != top;
     uint32_t next_word = HW_USED;
     uint32_t gained = 0;
     uint32_t ahead = 0;
-    if (next_is_block) {
+    if (next != top) {
         next_word = load_word(g, h, next);
         gained = merge_next(g, h, next, next_word);
         size += gained;
@@ -1045,13 +1098,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
         size += ahead;
     }
     keep_rover_on_block(g, h, b, b + size);
-    if (g->victim_up_to && b + size != top && join_victim(g, h, b, size, gained != 0)) {
-        return;
-    }
     if (g->top == HW_TOP_LAST && b + size == top) {
-        if (g->victim_up_to && b == load4(h, g->victim_at + 4u)) {
-            b = load4(h, g->victim_at);
-        }
         if (g->keep_place && ahead) {
             freelist_remove(g, h, b, size);
         }
@@ -1069,7 +1116,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
 }
 
 /* Frees the block b, whose word has been read: O(1) but for the searches that the policy asks for. */
-static inline void release_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+HW_HOT void release_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
     if (g->checks) {
@@ -1081,6 +1128,10 @@ static inline void release_block(const struct hw_general *g, struct hw_heap *h, 
             release_on_the_way(g, h, b, size);
             return;
         }
+        if (g->victim_up_to) {
+            release_beside_victim(g, h, b, size, word);
+            return;
+        }
         release_merged(g, h, b, size, word);
         return;
     }
@@ -1089,6 +1140,12 @@ static inline void release_block(const struct hw_general *g, struct hw_heap *h, 
         return;
     }
     release_alone(g, h, b, size, word & HW_PREV_USED);
+}
+
+/* Frees a piece of a block that was cut off: what a call does rarely. */
+HW_COLD void release_piece(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    release_block(g, h, b, word);
 }
 
 /* The free block that ends at the top; 0 where there is none. O(list), which is in order of address. */
@@ -1144,7 +1201,7 @@ static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h,
     raise_high(g, h, top + more);
     const uint32_t b = cut_from_top(g, h, top, more);
     if (g->grow_least) {
-        release_block(g, h, b, load_word(g, h, b));
+        release_piece(g, h, b, load_word(g, h, b));
         return search_and_take(g, h, size);
     }
     return b;
@@ -1171,7 +1228,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
     note_block_made(h, g->overhead);
     write_used(g, h, b + size, rest, HW_PREV_USED);
     clear_tag(g, h, b + size);
-    release_block(g, h, b + size, load_word(g, h, b + size));
+    release_piece(g, h, b + size, load_word(g, h, b + size));
 }
 
 /* Takes `more` bytes from the top, or from the victim, for the block that ends there. */
@@ -1330,17 +1387,37 @@ static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h
     clear_tag(g, h, b + front);
     note_block_made(h, g->overhead);
     store_word(g, h, b, size_word(g, front, flags));
-    release_block(g, h, b, size_word(g, front, flags));
+    release_piece(g, h, b, size_word(g, front, flags));
     return b + front;
 }
 
 /* ---- payloads: what a heap asks of every pool, see pool.h -------------------------------------------------------- */
 
+/* Serves n bytes from what is at hand: the address of the payload, or 0. What it leaves to general_search() is rare. */
+HW_HOT uint32_t general_hit(const struct hw_general *g, struct hw_heap *h, uint32_t n)
+{
+    if (g->victim_up_to) {
+        return find_at_hand(g, h, block_size_for(g, n));
+    }
+    const uint32_t b = find_block(g, h, block_size_for(g, n));
+    return b ? hand_out(g, h, b) : 0;
+}
+
+/* With a victim: goes on where general_hit() found nothing, without raising the high-water mark: the payload, or 0. */
+static inline uint32_t general_search(const struct hw_general *g, struct hw_heap *h, uint32_t n)
+{
+    const uint32_t b = search_beside_victim(g, h, block_size_for(g, n));
+    return b ? hand_out(g, h, b) : 0;
+}
+
 /* Serves n bytes without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t general_find(const struct hw_general *g, struct hw_heap *h, uint32_t n)
 {
-    const uint32_t b = find_block(g, h, block_size_for(g, n));
-    return b ? hand_out(g, h, b) : 0;
+    const uint32_t at = general_hit(g, h, n);
+    if (g->victim_up_to && at == 0) {
+        return general_search(g, h, n);
+    }
+    return at;
 }
 
 /* Serves n bytes from memory that was never used: the address of the payload, or 0. */

@@ -13,7 +13,7 @@
 #include "block.h"
 
 /* Size of the block that the pool below gives for a request of n bytes. */
-static inline uint32_t quick_block(const struct hw_quick *q, uint32_t n)
+HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
 {
     const uint32_t unit = 1u << q->block_unit_shift;
     uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
@@ -32,7 +32,7 @@ static inline int quick_caches(const struct hw_quick *q, const uint32_t list, ui
 }
 
 /* The list of blocks of this size; the number of lists where such blocks are not cached. */
-static inline uint32_t quick_list(const struct hw_quick *q, uint32_t block)
+HW_HOT uint32_t quick_list(const struct hw_quick *q, uint32_t block)
 {
     if (q->by_size) {
         if (q->block_doubles) {
@@ -61,14 +61,13 @@ static inline uint32_t quick_list(const struct hw_quick *q, uint32_t block)
     return list;
 }
 
-static inline uint32_t quick_head(const struct hw_quick *q, uint32_t list)
+HW_HOT uint32_t quick_head(const struct hw_quick *q, uint32_t list)
 {
     return q->heads_at + list * q->links.field.bytes;
 }
 
 /* Keeps the accounts that limits and a flush by share need. */
-static inline void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks,
-                                 uint32_t bytes)
+HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks, uint32_t bytes)
 {
     if (q->limit_blocks || q->limit_bytes) {
         const uint32_t at = q->counts_at + 4u * list;
@@ -80,7 +79,7 @@ static inline void quick_account(const struct hw_quick *q, struct hw_heap *h, ui
 }
 
 /* Takes the first block off a list: the address of its payload; 0 where the list is empty. */
-static inline uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity)
+HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity)
 {
     const uint32_t head = quick_head(q, list);
     const uint32_t at = load_link(&q->links, h, head);
@@ -91,8 +90,7 @@ static inline uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, ui
     return at;
 }
 
-static inline void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity,
-                              uint32_t at)
+HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity, uint32_t at)
 {
     const uint32_t head = quick_head(q, list);
     store_link(&q->links, h, at, load_link(&q->links, h, head));
@@ -101,7 +99,7 @@ static inline void quick_push(const struct hw_quick *q, struct hw_heap *h, uint3
 }
 
 /* Serves a request from the caches: the address of the payload, or 0. O(lists). */
-static inline uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
+HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
 {
     const uint32_t block = quick_block(q, n);
     const uint32_t list = quick_list(q, block);

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 _STORAGE = re.compile(r"^#define (\w+) ((?:static|inline|extern| )+)$", re.MULTILINE)
+HEAT = ("HW_HOT", "HW_COLD")
+"""Macros for storage that generated code defines anew."""
+_HEAT = re.compile(rf"^({'|'.join(HEAT)}) [\w *]*?(\w+)\(", re.MULTILINE)
 _FUNCTION_LIKE = re.compile(r"^#define (\w+)\(([\w, .]*)\)((?:.*\\\n)*.*)$", re.MULTILINE)
 
 
@@ -30,11 +33,17 @@ class _Pasting:
 def written_out(sources: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The (file, text) pairs without uses of both sorts of macros; every line keeps its number."""
     pasting = _pasting_macros(text for _, text in sources)
-    return [(file, _without_pasting(_without_storage(text), pasting)) for file, text in sources]
+    storage = dict(found for _, text in sources for found in _STORAGE.findall(text))
+    return [(file, _without_pasting(_without_storage(text, storage), pasting)) for file, text in sources]
 
 
-def _without_storage(text: str) -> str:
-    for name, storage in _STORAGE.findall(text):
+def heat(sources: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Of each function that the core calls hot or cold, by its name, the macro that says so."""
+    return {name: macro for _, text in sources for macro, name in _HEAT.findall(text)}
+
+
+def _without_storage(text: str, macros: Mapping[str, str]) -> str:
+    for name, storage in macros.items():
         text = re.sub(rf"(?<!#define )\b{name}\b", storage, text)
     return text
 

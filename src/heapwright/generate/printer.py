@@ -261,7 +261,7 @@ class Printer:
 
     def signature(self, storage: str, function: c.Function, name: str, parameters: list[c.Parameter]) -> str:
         """The head of a function definition, without its brace."""
-        head = f"{storage} " if storage else ""
+        head = f"{self.words(storage)} " if storage else ""
         head += declarator(self.type(function.type), self.rename(name)) + "("
         parts = [declarator(self.type(p.type), p.name) + self.type(p.suffix) for p in parameters] or ["void"]
         text = head

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
-from heapwright.generate.macros import written_out
+from heapwright.generate.macros import HEAT, heat, written_out
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
@@ -103,7 +103,13 @@ def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> lis
 
 @lru_cache(maxsize=8)
 def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> Program:
-    return Program([parse(file, text, defines) for file, text in written_out(sources)])
+    parsed = [parse(file, text, defines) for file, text in written_out(sources)]
+    for name, macro in heat(sources).items():
+        for source in parsed:
+            for item in source.items:
+                if isinstance(item, c.Function) and item.name == name:
+                    item.storage = macro
+    return Program(parsed)
 
 
 class _Writer:
@@ -185,6 +191,8 @@ class _Writer:
                     if any(member.name in used for member in item.members) or item.name in used:
                         out.append(item)
                 case c.Struct() if "struct " + item.name in self.program.policy_structs:
+                    pass
+                case c.Macro() if item.name in HEAT:
                     pass
                 case c.Struct() | c.Macro() | c.Global():
                     if item.name in used:
