@@ -165,6 +165,9 @@ static int note_all_recent(struct shadow_pool *s)
 /* Indexes a general pool in an arena of `bytes` bytes; 0 without memory. */
 static int shadow_general(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t bytes)
 {
+    if (g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g)) {
+        return 1; /* filing all blocks anew costs the index more than it saves in lists that bins keep short */
+    }
     if (walks_blocks(g)) {
         if (!chunks_open(&s->all, bytes, g->min_block)) {
             return 0;
