@@ -142,10 +142,6 @@ class Trial:
         """Whether its instructions are known on all runs."""
         return all(heap in run.instructions for run in self.runs)
 
-    def per_run(self, heap: str, value: Callable[[Run, str], float]) -> dict[tuple[str, int], float]:
-        """A value of every run by name and seed."""
-        return {(run.name, run.seed): value(run, heap) for run in self.runs}
-
     def column(self, heap: str, value: Callable[[Run, str], float], name: str) -> float:
         """The mean over the seeds of one network."""
         return mean(value(run, heap) for run in self.of(name))
