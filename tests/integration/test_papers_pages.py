@@ -29,7 +29,7 @@ from heapwright.papers import (
     techniques,
     url,
 )
-from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case
+from heapwright.papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, Case
 from heapwright.papers.page import Page
 from heapwright.papers.verdicts import HOLDS, Kind
 from heapwright.replay.replay import replay
@@ -151,16 +151,16 @@ def test_instructions_told_from_a_part_are_near_those_of_all_calls(monkeypatch: 
 
 
 def test_the_page_of_the_techniques(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(techniques, "PACKETS", 60)
-    monkeypatch.setattr(techniques, "NETWORKS", 1)
-    monkeypatch.setattr(techniques, "WORKLOADS", {"drr": techniques.drr})
+    for name, value in (("PACKETS", 60), ("NETWORKS", 1), ("FORMS", 1)):
+        monkeypatch.setattr(techniques, name, value)
     page = techniques.page(folder, silent)
     text = page.write(tmp_path)[0].read_text()
     assert "## Table 1" in text and "## Table 2" in text
-    assert (tmp_path / "techniques-drr.png").is_file()
-    assert len(page.claims) == 12
-    first = next(claim for claim in page.claims if claim.claim == "first fit performs better than best fit")
-    assert first.paper_value == "--" and first.holds
+    assert all((tmp_path / f"techniques-{name}.png").is_file() for name in ("drr", "easyport", "url"))
+    cells = [one for one in page.findings if one.statement.id.startswith("techniques-table-2-")]
+    assert len(cells) == 2 * 12 and {one.on for one in cells} == {REAL, MIX}
+    slower = [one.verdict.kind for one in cells if one.statement.id == "techniques-table-2-best-fit-performance"]
+    assert slower == [Kind.HOLDS] * 2
 
 
 def test_the_page_of_modems_without_a_toolchain_has_dashes_and_all_sections(

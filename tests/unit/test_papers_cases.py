@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -11,8 +10,7 @@ import pytest
 from networks import five_networks, network
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore.families import FITS, Techniques, technique_grid
-from heapwright.papers import case_study, drr, easyport, fronts, held_out, mixes, techniques, url
+from heapwright.papers import case_study, drr, easyport, fronts, held_out, mixes, url
 from heapwright.papers.case_claims import check
 from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
 from heapwright.papers.case_tables import arithmetic
@@ -246,47 +244,3 @@ def test_what_is_better_in_both_makes_the_proposed_allocator_unbalanced() -> Non
 def test_networks_without_ip_packets_are_left_out(folder: Path) -> None:
     split = held_out.Split.of_packets(drr_workload, packet_tables(folder), 100, 200)
     assert {*split.explored, *split.held_out} == {"campus", "home", "office", "shop"}
-
-
-# ---- techniques ------------------------------------------------------------------------------------------------------
-
-
-def test_the_grid_knows_the_levels_of_its_recipes() -> None:
-    grid = technique_grid([some_trace(60)], 4)
-    assert len(grid) == 10 * 10 * 10 * 4
-    proposed = grid[Techniques(freelists=2, fit=FITS.index({"fit": "first"}), split=0, coalesce=0)]
-    lists, general = proposed.pools
-    assert lists.sizes == (24, 32)
-    assert (general.fit, general.split, general.coalesce) == ("first", "always", "immediate")
-    none = grid[Techniques(freelists=0, fit=0, split=9, coalesce=9)].pools
-    assert len(none) == 1 and (none[0].split, none[0].coalesce) == ("never", "never")
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"), [(0.0, "None"), (-0.009, "None"), (0.05, "+"), (-0.05, "-"), (0.4, "++"), (-0.2, "--")]
-)
-def test_signs(change: float, expected: str) -> None:
-    assert techniques.sign(change) == expected
-
-
-def grid_of(values: Callable[[Techniques], float]) -> techniques.Grid:
-    """A grid of 3 x 10 x 2 x 2 levels whose every column is `values` of the levels."""
-    levels = [Techniques(*at) for at in np.ndindex(3, len(FITS), 2, 2)]
-    column = np.array([values(at) for at in levels])
-    rows = {at: row for row, at in enumerate(levels)}
-    return techniques.Grid(rows, column, column, column, column, np.ones(len(rows), np.bool_), len(rows), 1.0)
-
-
-def test_a_change_is_the_geometric_mean_over_pairs_that_differ_in_one_technique() -> None:
-    grid = grid_of(lambda at: 1.25**at.freelists * 2.0 ** (at.split == 0) * (1 + at.coalesce) * 3.0**at.fit)
-    internal, external, performance = techniques._changes([grid, grid], "freelists", None)
-    assert internal == external == pytest.approx(1.25**2 - 1)
-    assert performance == pytest.approx(1.25**-2 - 1)
-    assert techniques._changes([grid], "split", None)[0] == pytest.approx(1.0)
-    assert techniques._changes([grid], "coalesce", techniques.PROPOSED)[0] == pytest.approx(-0.5)
-
-
-def test_recipes_that_refused_requests_form_no_pair() -> None:
-    grid = grid_of(lambda at: 1.0)
-    grid.served[:] = False
-    assert np.isnan(techniques._changes([grid], "split", None)).all()
