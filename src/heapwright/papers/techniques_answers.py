@@ -132,8 +132,8 @@ def _why(grids: Grids, technique: str, effect: str, usual: float) -> Verdict:
         part, whole = (_all(grids, technique, of, PROPOSED) or 0.0 for of in (effect, "memory"))
         return fails(
             Cause.CHOICE,
-            f"the paper does not say what is used beside it: {_KNOWN[technique, effect]}; around the proposed allocator "
-            f"it is {100 * part:+.1f} %, and {100 * whole:+.1f} % of memory as a whole",
+            f"the paper does not say what is used beside it: {_KNOWN[technique, effect]}; around the proposed "
+            f"allocator it is {100 * part:+.1f} %, and {100 * whole:+.1f} % of memory as a whole",
         )
     around = {words: _all(grids, technique, effect, beside) for words, beside in _CONTEXTS.items()}
     told = ", ".join(f"{words} {100 * value:+.1f} %" for words, value in around.items() if value is not None)
@@ -205,8 +205,8 @@ def _searches(page: Page, on: str, grids: Grids) -> None:
     apart = 1 / (1 + _means(every, "best fit", "accesses", {**proposed, "coalesce": LAST}))
     short = fails(
         Cause.TRAFFIC,
-        "full coalescing leaves few free blocks to search here, where the paper has “a huge number”; without coalescing "
-        f"first fit takes {percent(apart)}",
+        "full coalescing leaves few free blocks to search here, where the paper has “a huge number”; without "
+        f"coalescing first fit takes {percent(apart)}",
     )
     page.verdict("techniques-first-fit-performance", here, judge(faster <= 0.5, short), on)
     inside = -_means(every, "best fit", "internal", proposed)
