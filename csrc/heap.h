@@ -191,12 +191,13 @@ static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_poo
     return hit ? hit : pool_strive(p, pool, h, n);
 }
 
-/* Serves n bytes where pool `from` has nothing at hand: the address of the payload, or 0. */
-HW_COLD uint32_t heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, uint32_t n)
+/* Serves n bytes from the pools from `from` on; the first pool of all has nothing at hand. */
+HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, uint32_t n)
 {
-    const uint32_t own = pool_strive(p, &p->pools[from], h, n);
+    const struct hw_pool *first = &p->pools[from];
+    const uint32_t own = from == 0 ? pool_strive(p, first, h, n) : pool_serve(p, first, h, n);
     if (own) {
-        return own;
+        return arena_pointer(h, own);
     }
     uint32_t at = 0;
     for (uint32_t i = from + 1u; i < p->pool_count; i++) {
@@ -205,25 +206,28 @@ HW_COLD uint32_t heap_malloc_from(const struct hw_policy *p, const uint32_t from
         if (pool_takes(pool, n)) {
             at = pool_serve(p, pool, h, n);
             if (at) {
-                return at;
+                return arena_pointer(h, at);
             }
         }
     }
     count_refused(p, h);
-    return 0;
+    return NULL;
 }
 
-/* Serves what request_for() says, at most HW_MAX_REQUEST bytes: the address of the payload, or 0. */
-HW_HOT uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+/* Serves what request_for() says, at most HW_MAX_REQUEST bytes: the payload, or NULL. */
+HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         flush_ahead(p, pool, h, n);
         if (pool_takes(pool, n)) {
+            if (i != 0 && pool->kind != HW_QUICK) {
+                return heap_malloc_from(p, i, h, n); /* behind quick lists even what is at hand is less frequent */
+            }
             at = pool_hit(pool, h, n);
             if (at) {
-                return at;
+                return arena_pointer(h, at);
             }
             if (pool->kind != HW_QUICK) {
                 return heap_malloc_from(p, i, h, n);
@@ -231,7 +235,7 @@ HW_HOT uint32_t heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32
         }
     }
     count_refused(p, h);
-    return 0;
+    return NULL;
 }
 
 /* A block of `size` bytes or a little more, without growing: for calls that are rare. */
@@ -403,8 +407,7 @@ static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, s
         count_refused(p, heap);
         return NULL;
     }
-    const uint32_t at = heap_malloc(p, heap, request_for(p, size));
-    return at ? arena_pointer(heap, at) : NULL;
+    return heap_malloc(p, heap, request_for(p, size));
 }
 
 static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
