@@ -270,10 +270,11 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
 /* As heap_malloc(), at an alignment beyond the policy's: only blocks with headers can be cut to it. */
 static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
 {
+    uint32_t at = 0;
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_GENERAL && pool_takes(pool, n)) {
-            const uint32_t at = pool_malloc_aligned(p, &pool->general, h, alignment, n);
+            at = pool_malloc_aligned(p, &pool->general, h, alignment, n);
             if (at) {
                 return at;
             }

@@ -78,7 +78,7 @@ static inline void tree_unzip(const struct hw_general *g, struct hw_heap *h, uin
             after = below;
             below = load_link(&g->links, h, after);
         }
-        if (below) {
+        if (g->fit == HW_BEST && below) {
             below_size = tree_size(g, h, below);
         }
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +16,7 @@ import heapwright
 from heapwright.errors import HeapwrightError
 from heapwright.papers import PAGES, reproduce, summary
 from heapwright.papers import documents as papers_documents
-from heapwright.papers.documents import Document, Statement, documents
+from heapwright.papers.documents import Document, Statement, documents, statements_of
 from heapwright.papers.page import Page
 from heapwright.papers.summary import write_summary
 from heapwright.papers.traffic import FOOTNOTE, digest, packet_tables
@@ -138,3 +141,33 @@ def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path, no_tools:
     _, html = page.write(tmp_path)
     assert "<b>" not in html.read_text() and "<script>" not in html.read_text()
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in html.read_text()
+
+
+WRITTEN = Path(__file__).parents[2] / "docs" / "papers"
+"""What `reproduce all` wrote for real networks."""
+
+
+def test_the_pages_in_docs_answer_every_statement_and_their_first_page_is_theirs(tmp_path: Path) -> None:
+    for name in PAGES:
+        shutil.copy(WRITTEN / f"{name}.json", tmp_path)
+        answered = {finding["id"] for finding in json.loads((tmp_path / f"{name}.json").read_text())["findings"]}
+        assert answered == set(statements_of(name)), name
+    for written in write_summary(tmp_path, PAGES):
+        assert written.read_text() == (WRITTEN / written.name).read_text()
+
+
+def test_links_and_figures_of_the_pages_in_docs_are_there_and_no_file_is_left_over() -> None:
+    linked: set[str] = set()
+    for page in (*PAGES, "README"):
+        markdown = (WRITTEN / f"{page}.md").read_text()
+        links = re.findall(r"\]\(([^)\s]+)\)", markdown)
+        assert all((WRITTEN / link).is_file() for link in links), page
+        html = (WRITTEN / f"{page}.html").read_text()
+        assert set(re.findall(r'(?:src|href)="([^"]+)"', html)) == {re.sub(r"md$", "html", link) for link in links}, (
+            page
+        )
+        linked |= set(links) | {f"{page}.md", f"{page}.html", f"{page}.json"}
+    figures = {name for name in linked if name.endswith(".png")}
+    assert figures
+    expected = (linked | {f"{Path(name).stem}.svg" for name in figures}) - {"README.json"}
+    assert {file.name for file in WRITTEN.iterdir()} == expected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,6 @@ def reproduce(
             progress(f"page {number} of {len(names)}, {name}")
             page = importlib.import_module(f"heapwright.papers.{name}").page(packets, progress)
             pages += [str(path) for path in page.write(output)]
-            claims += [asdict(claim) for claim in page.claims]
             claims += [{"paper": page.paper, **one.as_claim()} for one in page.answers() if one.decided]
         pages += [str(path) for path in write_summary(output, PAGES)]
     return {"pages": pages, "claims": claims}

@@ -31,17 +31,6 @@ _TRAFFIC = "What it is made of, with the first digits of the SHA-256 of its colu
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One sentence of a paper, checked: the paper's number, ours, and whether the sentence holds with ours."""
-
-    paper: str
-    claim: str
-    paper_value: str
-    our_value: str
-    holds: bool
-
-
-@dataclass(frozen=True)
 class Finding:
     """What a page found about a statement: our number, and the verdict; `on` says on which traffic, "" if on all."""
 
@@ -85,7 +74,6 @@ class Page:
     name: str
     title: str
     paper: str
-    claims: list[Claim] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
@@ -112,10 +100,6 @@ class Page:
         self._figures.append(figure)
         self._parts.append(f"![{figure.title}. {figure.note}]({figure.name}.png)")
 
-    def claim(self, claim: str, paper_value: str, our_value: str, holds: bool) -> None:
-        """Check one sentence of the paper."""
-        self.claims.append(Claim(self.paper, claim, paper_value, our_value, holds))
-
     def verdict(self, statement: str, here: str, verdict: Verdict, on: str = "") -> None:
         """Answer a statement of the paper, by its id; `on` names the traffic where a page answers it on several.
 
@@ -133,7 +117,7 @@ class Page:
             LookupError: a statement that this page is to answer has no verdict.
         """
         answers = self.answers()
-        parts = [f"# {self.title}", self._head(), *self._parts, *self._verdicts(answers), *self._claims()]
+        parts = [f"# {self.title}", self._head(), *self._parts, *self._verdicts(answers)]
         markdown = "\n\n".join(parts) + "\n"
         found = {"page": self.name, "title": self.title, "findings": [one.as_claim() for one in answers]}
         with filling(folder) as put:
@@ -150,7 +134,7 @@ class Page:
             found = [one for one in self.findings if one.statement.id == id_]
             if statement.standing:
                 found.append(Finding(statement, statement.standing.why, replace(statement.standing, why="")))
-            if not found and not self.claims:
+            if not found:
                 raise LookupError(f"{self.name}: no verdict on {id_}")
             answers += found
         return answers
@@ -171,13 +155,6 @@ class Page:
             return []
         header = ("where", "the paper says", "the paper", "here", "verdict")
         return ["## What the paper says, and what holds here", table_of(header, [_row(one) for one in answers], 5)]
-
-    def _claims(self) -> list[str]:
-        if not self.claims:
-            return []
-        rows = [(one.claim, one.paper_value, one.our_value, "yes" if one.holds else "no") for one in self.claims]
-        table = table_of(("claim", "the paper", "here", "holds"), rows, words=4)
-        return ["## What the paper claims, and what holds on this traffic", table]
 
 
 def _row(finding: Finding) -> tuple[str, ...]:
