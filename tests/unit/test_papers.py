@@ -76,6 +76,10 @@ def test_the_first_page_lists_every_statement_in_order_and_counts_each_once(tmp_
     page.write(tmp_path)
     text = write_summary(tmp_path, ("p", "q"))[0].read_text()
     assert "| [p](p.md) | Title | 1 | 0 | 1 | 0 | 1 | 0 |\n| all |  | 1 | 0 | 1 | 0 | 1 | 0 |" in text
+    assert (
+        "| page | our traffic differs | our choice where the paper is silent | the paper contradicts itself |" in text
+    )
+    assert "| [p](p.md) | 0 | 0 | 0 | 1 |\n| all | 0 | 0 | 0 | 1 |" in text
     assert text.split("### A document\n\n")[1].splitlines()[2:] == [
         "| abstract | it is many | 8 | see 2 | does not hold | not explained: nothing found | [p](p.md) |",
         "| 1 | it is one | 1 | 1 | holds |  | [p](p.md) |",
@@ -160,14 +164,15 @@ def test_links_and_figures_of_the_pages_in_docs_are_there_and_no_file_is_left_ov
     linked: set[str] = set()
     for page in (*PAGES, "README"):
         markdown = (WRITTEN / f"{page}.md").read_text()
-        links = re.findall(r"\]\(([^)\s]+)\)", markdown)
+        links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", markdown)
         assert all((WRITTEN / link).is_file() for link in links), page
         html = (WRITTEN / f"{page}.html").read_text()
-        assert set(re.findall(r'(?:src|href)="([^"]+)"', html)) == {re.sub(r"md$", "html", link) for link in links}, (
-            page
-        )
+        shown = {link.partition("#")[0] for link in re.findall(r'(?:src|href)="([^"]+)"', html)}
+        assert shown == {re.sub(r"^(\w+)\.md$", r"\1.html", link) for link in links}, page
         linked |= set(links) | {f"{page}.md", f"{page}.html", f"{page}.json"}
     figures = {name for name in linked if name.endswith(".png")}
     assert figures
-    expected = (linked | {f"{Path(name).stem}.svg" for name in figures}) - {"README.json"}
+    expected = ({name for name in linked if "/" not in name} | {f"{Path(name).stem}.svg" for name in figures}) - {
+        "README.json"
+    }
     assert {file.name for file in WRITTEN.iterdir()} == expected

@@ -53,12 +53,12 @@ _CITATIONS = {
     "fragmentation in network applications with dynamic memory allocators optimized for performance”",
     "modem": "Peintner, Bukhatwa and Patel, “Analysing dynamic memory allocation in embedded systems for multi-channel "
     "modems”",
-    "special-pools": "Mamagkakis, Soudris and Catthoor 2007, “Middleware design optimization of wireless protocols based "
-    "on the exploitation of dynamic input patterns”",
+    "special-pools": "Mamagkakis, Soudris and Catthoor 2007, “Middleware design optimization of wireless protocols "
+    "based on the exploitation of dynamic input patterns”",
     "variable-pools": "Elsayed and Galal, “Building better memory management for high performance wired/wireless "
     "networks: Part 2”",
-    "sensor-nodes": "Das, Singh, Singh and Kumar, “A low overhead dynamic memory management system for constrained memory "
-    "embedded systems”",
+    "sensor-nodes": "Das, Singh, Singh and Kumar, “A low overhead dynamic memory management system for constrained "
+    "memory embedded systems”",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -180,7 +181,7 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[object]], words: int
 
 
 def html_of(title: str, markdown: str) -> str:
-    """A page in HTML, without scripts."""
+    """A page in HTML, without scripts; links to pages lead to those in HTML."""
     import jinja2
     from markdown_it import MarkdownIt
 
@@ -190,6 +191,7 @@ def html_of(title: str, markdown: str) -> str:
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
+    markdown = re.sub(r"\]\((\w+)\.md(?:#[\w-]+)?\)", r"](\1.html)", markdown)
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     return environment.get_template("page.html.jinja").render(title=title, body=body)
 

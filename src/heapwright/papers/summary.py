@@ -12,7 +12,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.files.writing import filling
 from heapwright.papers.documents import Statement, documents
 from heapwright.papers.page import html_of, table_of
-from heapwright.papers.verdicts import Kind
+from heapwright.papers.verdicts import Cause, Kind
 
 _TITLE = "The source papers, beside Heapwright"
 _INTRODUCTION = """\
@@ -38,7 +38,10 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
             by_id.setdefault(finding["id"], []).append(finding)
     links = [(f"[{name}]({name}.md)", page["title"], *_counted(page["findings"])) for name, page in found.items()]
     links.append(("all", "", *_counted([one for findings in by_id.values() for one in findings])))
+    causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
+    causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
     parts = [f"# {_TITLE}", _INTRODUCTION, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
+    parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
     parts += ["## Every statement", _ORDER]
     for document in documents():
         where = {statement.id: statement.where for statement in document.statements}
@@ -48,15 +51,21 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
             parts += [f"### {document.citation}", table_of(header, rows, words=7)]
     markdown = "\n\n".join(parts) + "\n"
     with filling(folder) as put:
-        return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown.replace(".md)", ".html)")))]
+        return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown))]
 
 
 _COUNTED = tuple(kind.value for kind in Kind)
+_WHY = "Why statements do not hold, as far as it is known:"
 
 
 def _counted(findings: Sequence[Finding]) -> tuple[str, ...]:
     count = Counter(finding["verdict"] for finding in findings)
     return tuple(str(count[kind]) for kind in _COUNTED)
+
+
+def _causes(findings: Sequence[Finding]) -> tuple[str, ...]:
+    count = Counter(finding["cause"] for finding in findings)
+    return tuple(str(count[cause.value]) for cause in Cause)
 
 
 def _rows(
