@@ -20,7 +20,7 @@ CSRC = ROOT / "csrc"
 CORE_FILES = ("policy", "heapwright", "arena", "block", "tree", "freelist", "pool_quick", "pool_fixed", "pool_general")
 CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "pool", "heap")
 COMPILER = os.environ.get("CC", "cc")
-STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
 """Lets a heap that is generated for a smaller target, with the prefix app, be compiled for this host."""
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")

@@ -187,7 +187,7 @@ def test_compiles_without_a_warning_and_needs_no_library(
     recipe: Recipe, compiler: str, generated: Callable[[Recipe], Path], tmp_path: Path
 ) -> None:
     source, heap = generated(recipe) / "app_heap.c", tmp_path / "heap.o"
-    flags = [*STRICT, UNCHECKED, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c"]
+    flags = [*STRICT, "-Wshadow", UNCHECKED, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c"]
     for level in ("-O0", "-Os", "-O2"):
         compile_or_fail(compiler, *flags, level, source, "-o", heap)
         kinds, names = zip(*symbols(heap), strict=True)

@@ -166,7 +166,7 @@ def test_python_hooks_count_what_the_native_ones_do() -> None:
 
     trace = Trace.from_columns(op=[0, 0, 3, 0, 3], id=[1, 2, 1, 3, 2], size=[40, 1500, 0, 40, 0])
     with Workshop(resolve_on_target("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
-        machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536))
+        machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536), True)
     counted: list[list[int]] = []
     begin, end = machine.counter.begin, machine.counter.end
     inside = False
@@ -200,7 +200,7 @@ def test_cycles_of_the_stub_are_the_manuals() -> None:
     tools("cortex-m3", "gcc", "unicorn")
     trace = Trace.from_columns(op=[0], id=[1], size=[40])
     with Workshop(resolve_on_target("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
-        machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536))
+        machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536), True)
         machine.emulate()
     assert machine.calls[:2, 6:].tolist() == [[2, 3, 4], [11, 12, 13]]
 

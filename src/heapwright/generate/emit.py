@@ -124,7 +124,6 @@ def generated_files(
         "hash": recipe.hash,
         "interface": parts.interface,
         "code": "\n".join(part for part in (parts.types, parts.constants, parts.functions) if part).rstrip(),
-        "hot": "_HOT " in parts.functions or "_COLD " in parts.functions,
         "arena_alignment": values["arena_align"],
         "least_arena": values["fixed_end"],
         "align": recipe.align,

@@ -9,6 +9,16 @@ from dataclasses import dataclass
 _STORAGE = re.compile(r"^#define (\w+) ((?:static|inline|extern| )+)$", re.MULTILINE)
 HEAT = ("HW_HOT", "HW_COLD")
 """Macros for storage that generated code defines anew."""
+HEAT_DEFINITIONS = """\
+/* What a call does as a rule, and what it does rarely. */
+#if defined(__GNUC__)
+#define HW_HOT static inline __attribute__((__always_inline__))
+#define HW_COLD static __attribute__((__noinline__))
+#else
+#define HW_HOT static inline
+#define HW_COLD static
+#endif
+"""
 _HEAT = re.compile(rf"^({'|'.join(HEAT)}) [\w *]*?(\w+)\(", re.MULTILINE)
 _FUNCTION_LIKE = re.compile(r"^#define (\w+)\(([\w, .]*)\)((?:.*\\\n)*.*)$", re.MULTILINE)
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
-from heapwright.generate.macros import HEAT, heat, written_out
+from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
@@ -138,10 +138,12 @@ class _Writer:
         guarded = [item for item in inner if isinstance(item, c.GuardedItems) and _holds_function(item)]
         types = [item for item in inner if item not in guarded and item not in macros]
         constants = [self.names.definitions(self.printer), self.items(macros)]
+        hot = any(target.function.storage in HEAT for target in self.live)
+        heat_first = [self.printer.words(HEAT_DEFINITIONS)] if hot else []
         return Specialised(
             tuple(sorted({path for source in self.program.sources for path in source.includes})),
             self.interface(header, public) if header else "",
-            self.items(types).lstrip("\n"),
+            "\n".join([*heat_first, self.items(types).lstrip("\n")]),
             "\n".join(part.lstrip("\n") for part in constants if part),
             self.functions(guarded),
         )

@@ -25,15 +25,4 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
                "larger align, or define {{ unchecked }} where no object needs it");
 #endif
 
-{% if hot %}
-/* What a call does as a rule, and what it does rarely. */
-#if defined(__GNUC__)
-#define {{ upper }}_HOT static inline __attribute__((__always_inline__))
-#define {{ upper }}_COLD static __attribute__((__noinline__))
-#else
-#define {{ upper }}_HOT static inline
-#define {{ upper }}_COLD static
-#endif
-
-{% endif %}
 {{ code }}
