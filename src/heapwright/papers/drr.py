@@ -149,10 +149,7 @@ _LAID = "† Captures laid end to end, gaps above 1 s closed."
 
 def _mix(made: Page) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
-    drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
-    for (name, seed), table in drawn.items():
-        made.traffic(f"{name}, seed {seed}", table)
-    traces = {key: drr(table, rate=mixes.RATE) for key, table in drawn.items()}
+    traces = {key: drr(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
     heaps = _heaps()
     trial = try_all(MIX, traces, heaps, (*SYSTEMS, PROPOSED))
     made.text(mixes.introduction(forms, "blocks of 16 and 1476 bytes"))

@@ -145,10 +145,7 @@ def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
 
 def _mix(made: Page) -> None:
     forms = mixes.mixes(DOMINANT, TRACES)
-    drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
-    for (name, seed), table in drawn.items():
-        made.traffic(f"{name}, seed {seed}", table)
-    traces = {key: easyport(table, rate=mixes.RATE) for key, table in drawn.items()}
+    traces = {key: easyport(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
     trial = try_all(MIX, traces, CASE.heaps(), (*SYSTEMS, PROPOSED))
     made.text(mixes.introduction(forms, "frames of 66 and 1514 bytes"))
     add_tables(made, trial, list(UNSPLIT))

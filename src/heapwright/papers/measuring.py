@@ -1,20 +1,16 @@
-"""What pages tell beside a replay: ticks of a call on this host, and counts and code bytes on a Cortex-M3.
+"""What pages tell beside a replay: counts and code bytes on a Cortex-M3.
 
 Each is None where this machine lacks the tools, and a page then has a dash: `cell`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heapwright import __version__
 from heapwright.errors import HeapwrightError
-from heapwright.host.timing import TICKS, Bench, has_ticks
 from heapwright.replay.replay import replay
 from heapwright.traces.cut import cut
 
@@ -29,21 +25,6 @@ CPU = "Cortex-M3"
 def cell(value: float | None, digits: int = 0) -> str:
     """A number for a table, or a dash where there is none."""
     return "–" if value is None else f"{value:,.{digits}f}"
-
-
-def host_ticks(
-    bench: Bench, recipes: Mapping[str, Recipe], trace: Trace, arena: int | None = None
-) -> dict[str, NDArray[np.float64]] | None:
-    """Ticks of this host's time-stamp counter in each call, by name; None where it has no such counter.
-
-    `arena` is its size in bytes for all heaps; None is as much as each reaches.
-    """
-    if not has_ticks():
-        return None
-    programs = {name: bench.generated(recipe, TICKS) for name, recipe in recipes.items()}
-    if arena is not None:
-        programs = {name: replace(program, arguments=(str(arena),)) for name, program in programs.items()}
-    return bench.ticks(programs, trace)
 
 
 def session() -> Session | None:

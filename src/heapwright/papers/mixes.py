@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.synthetic import synthesise
+
+if TYPE_CHECKING:
+    from heapwright.papers.page import Page
 
 SEEDS = (1, 2, 3)
 RATE = 5e6
@@ -109,6 +113,14 @@ where it is told; instructions are those with the first seed.
 | trace | two sizes | other sizes | share of the packets at a load, times |
 | --- | ---: | ---: | --- |
 {rows}"""
+
+
+def draw(page: Page, forms: Sequence[Mix], packets: int) -> dict[tuple[str, int], PacketTable]:
+    """So many packets of each form with each of SEEDS, by both; the page's head names them."""
+    drawn = {(mix.name, seed): mix.packets(packets, seed) for seed in SEEDS for mix in forms}
+    for (name, seed), table in drawn.items():
+        page.traffic(f"{name}, seed {seed}", table)
+    return drawn
 
 
 def introduction(made: Sequence[Mix], dominant: str) -> str:

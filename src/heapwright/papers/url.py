@@ -120,10 +120,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
 
 def _mix(made: Page) -> None:
     forms = mixes.mixes(DOMINANT, TRACES)
-    drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
-    for (name, seed), table in drawn.items():
-        made.traffic(f"{name}, seed {seed}", table)
-    traces = {key: url(table, rate=mixes.RATE) for key, table in drawn.items()}
+    traces = {key: url(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
     trial = try_all(MIX, traces, _heaps(), (*SYSTEMS, PROPOSED))
     made.text(mixes.introduction(forms, "packets of 40 and 1500 bytes"))
     add_tables(made, trial, (TWO_LISTS,))
