@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ from heapwright.files.version import __version__
 from heapwright.files.writing import filling
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.metrics import Value
 
@@ -91,8 +93,6 @@ def generated_files(
 
     Raises ParameterError for a prefix that is no C identifier.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     from heapwright.generate.specialise import specialise_parts
     from heapwright.recipes.policy import policy
     from heapwright.recipes.pools import Compact
@@ -105,14 +105,6 @@ def generated_files(
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     entries = (MOVING if moving else ALLOCATING) + LOOKING
     parts = specialise_parts(core_sources(), values, entries, prefix, header="heapwright.h")
-    environment = Environment(
-        loader=PackageLoader("heapwright.generate", "templates"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
     names = {
         "prefix": prefix,
         "upper": prefix.upper(),
@@ -135,7 +127,7 @@ def generated_files(
         "arena_bytes": _test_arena(values),
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c")
-    return {f"{prefix}_{suffix}": environment.get_template(suffix).render(names) for suffix in suffixes}
+    return {f"{prefix}_{suffix}": _template(suffix).render(names) for suffix in suffixes}
 
 
 def generate(
@@ -156,6 +148,21 @@ def generate(
         raise HeapwrightError(f"{directory}: is no folder; name one", parameter="output")
     with filling(directory) as put:
         return [put(name, text) for name, text in files.items()]
+
+
+@cache
+def _template(name: str) -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("heapwright.generate", "templates"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    return environment.get_template(name)
 
 
 def _in_comment(text: str) -> str:

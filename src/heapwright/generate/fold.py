@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from heapwright.errors import HeapwrightError
@@ -21,7 +21,7 @@ from heapwright.generate.program import (
     number,
     unary_value,
 )
-from heapwright.generate.syntax import GrammarError, Key, Specialisation
+from heapwright.generate.syntax import GrammarError, Key, Specialisation, replace
 from heapwright.generate.tidy import tidy
 
 MOST_ITERATIONS = 256
@@ -400,14 +400,15 @@ class _Body:
 
     def expr(self, expr: c.Expr, control: bool = False) -> c.Expr:
         """Fold an expression; `control`: only whether it is zero matters."""
-        place = self.place(expr)
-        if place is not None:
-            place.line = expr.line
-            return self.constant(place)
+        if isinstance(expr, c.Literal):
+            value, typed = literal_value(expr.text)
+            return replace(expr, value=value, type=typed)
+        if isinstance(expr, (c.Name, c.Member, c.Index, c.Unary)):
+            place = self.place(expr)
+            if place is not None:
+                place.line = expr.line
+                return self.constant(place)
         match expr:
-            case c.Literal():
-                value, typed = literal_value(expr.text)
-                return replace(expr, value=value, type=typed)
             case c.Name():
                 return self.name(expr)
             case c.Binary(op="&&" | "||"):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from heapwright.generate import syntax as c
+from heapwright.generate.syntax import replace
 
 
 def falls_through(body: list[c.Stmt]) -> bool:

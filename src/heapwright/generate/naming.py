@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from heapwright.generate import syntax as c
 from heapwright.generate.fold import Folder
 from heapwright.generate.printer import Printer, commented_lines, declarator
 from heapwright.generate.program import ROOT, Program, number
-from heapwright.generate.syntax import Specialisation
-from heapwright.generate.tidy import reachable
+from heapwright.generate.syntax import Specialisation, replace
+from heapwright.generate.tidy import calls, reachable
 
 POOLS = "pools"
 
@@ -134,8 +135,8 @@ class Names:
     def _free_name(self, expr: c.Expr, base: str, agree: bool, taken: set[str]) -> str:
         label = self.label(_path(expr)).upper()
         name = base if agree or not label else f"{label}_{base}"
-        candidates = (name, *(f"{name}_{count}" for count in range(2, 1000)))
-        for candidate in candidates:
+        for number_ in count(1):
+            candidate = name if number_ == 1 else f"{name}_{number_}"
             known = self.meanings.get(candidate)
             if known is not None and self.meaning(known) == self.meaning(expr):
                 return candidate
@@ -218,22 +219,26 @@ class Names:
         live = reachable(entries)
         self.name_constants(live)
         printer = Printer(lambda name: name, self.constant)
+        times = Counter(target.function.name for target in live)
+        several = [target for target in live if times[target.function.name] > 1]
         groups = {id(target): (target.function.name, 0) for target in live}
-        count = 0
-        while len(set(groups.values())) != count:
-            count = len(set(groups.values()))
+        known = 0
+        while len(set(groups.values())) != known:
+            known = len(set(groups.values()))
             for target in live:
                 name, number_ = groups[id(target)]
                 target.name = f"{name}#{number_}"
-            texts = {id(t): (t.function.name, t.entry, self._text(t, printer)) for t in live}
+            texts = {id(t): (t.function.name, t.entry, self._text(t, printer)) for t in several}
             numbers = {text: index for index, text in enumerate(dict.fromkeys(texts.values()))}
-            groups = {key: (text[0], numbers[text]) for key, text in texts.items()}
+            groups |= {key: (text[0], numbers[text]) for key, text in texts.items()}
         first: dict[tuple[str, int], Specialisation] = {}
         for target in live:
             first.setdefault(groups[id(target)], target)
         chosen = {id(target): first[groups[id(target)]] for target in live}
         for target in live:
-            c.change_expressions(target.body, lambda expr: _with_callees(expr, chosen))
+            if any(call.callee and chosen[id(call.callee)] is not call.callee for call in calls(target)):
+                c.change_expressions(target.body, lambda expr: _with_callees(expr, chosen))
+                target.calls = None
 
     def _text(self, target: Specialisation, printer: Printer) -> str:
         head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.parameters)

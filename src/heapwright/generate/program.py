@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Union
 
 from heapwright.generate import syntax as c
@@ -38,6 +38,7 @@ class Program:
         for source in sources:
             for item in source.items:
                 self._add(item)
+        self.integer = cache(self._integer)
 
     def _add(self, item: c.Item) -> None:
         match item:
@@ -134,7 +135,7 @@ class Program:
             return True
         return "const" in parameter.type.split() and not parameter.suffix and "*" not in parameter.type
 
-    def integer(self, typed: str | None) -> c.Integer | None:
+    def _integer(self, typed: str | None) -> c.Integer | None:
         """The integer type behind a type's text, typedefs resolved; None for all others."""
         bare = c.bare_type(typed or "")
         seen: set[str] = set()
@@ -288,6 +289,8 @@ def negated(expr: c.Expr) -> c.Expr:
 
 def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
     """Whether evaluating an expression of specialised code changes nothing; `pure_names` are harmless macros."""
+    if not c.operands(expr) and not isinstance(expr, c.Call):
+        return True
     for part in c.walk(expr):
         if isinstance(part, (c.Assign, c.Update)):
             return False

@@ -8,7 +8,7 @@ writes what is left: C that holds only what one recipe uses. docs/core-grammar.m
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from heapwright.generate import syntax as c
@@ -18,7 +18,7 @@ from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
 from heapwright.generate.program import PolicyValues, Program
-from heapwright.generate.syntax import GrammarError, Specialisation
+from heapwright.generate.syntax import GrammarError, Specialisation, replace
 from heapwright.generate.tidy import reachable, settle, unused_in_entry
 from heapwright.generate.whole import fold_all
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from heapwright.errors import HeapwrightError
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 Path = tuple["str | int", ...]
+Node = TypeVar("Node")
+
+
+def replace(node: Node, **changes: object) -> Node:
+    """A copy of a node with some members changed: dataclasses.replace without its checks, at a third of its time."""
+    copy = object.__new__(type(node))
+    copy.__dict__.update(node.__dict__, **changes)
+    return copy
 
 
 class GrammarError(HeapwrightError):
@@ -73,6 +82,7 @@ INTEGERS = {
 }
 
 
+@lru_cache(maxsize=1024)
 def bare_type(text: str) -> str:
     """A type's text without qualifiers and with single spaces: `const uint8_t *` is `uint8_t *`."""
     words = [
@@ -287,7 +297,9 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while todo:
         one = todo.pop()
         yield one
-        todo += operands(one)[::-1]
+        found = _OPERANDS.get(type(one))
+        if found:
+            todo += found(one)[::-1]
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
@@ -585,7 +597,7 @@ class Specialisation:
     """A function of the core for given static arguments: what is left of it.
 
     `parameters` are the run-time ones; `constant` is the result where it is static and nothing else happens. `pure`:
-    a call changes nothing. `name` is final only after naming.
+    a call changes nothing; `calls`: all it makes, once nothing is left to clean. `name` is final after naming.
     """
 
     function: Function
@@ -598,6 +610,7 @@ class Specialisation:
     constant: Expr | None = None
     pure: bool = False
     done: bool = False
+    calls: list[Call] | None = None
     name: str = ""
 
     @property

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from heapwright.generate import syntax as c
 from heapwright.generate.program import Program, is_pure, negated
-from heapwright.generate.syntax import Specialisation
+from heapwright.generate.syntax import Specialisation, replace
 
 
 def tidy(target: Specialisation, program: Program) -> bool:
-    """Clean one function in place until nothing changes; says whether anything did."""
+    """Clean one function in place until nothing changes; says whether anything that its callers see may have.
+
+    What is left depends on the body and on the callees; whoever changes one of them forgets `calls`.
+    """
+    if target.calls is not None:
+        return False
     cleaner = _Cleaner(target, program)
-    changed = False
+    pure, changed = target.pure, False
     while cleaner.step():
         changed = True
     target.pure = _is_pure_function(target, program)
-    return changed
+    found = calls(target)
+    target.calls = found if all(call.callee is None or call.callee.done for call in found) else None
+    return changed or target.pure != pure
 
 
 def _is_pure_function(target: Specialisation, program: Program) -> bool:
@@ -355,19 +361,20 @@ def _read_names(body: list[c.Stmt]) -> set[str]:
 
 def reachable(entries: Iterable[Specialisation]) -> list[Specialisation]:
     """The entries and everything they call, each once."""
-    found: list[Specialisation] = []
+    found: dict[int, Specialisation] = {}
     todo = list(entries)
     while todo:
         target = todo.pop()
-        if target in found:
-            continue
-        found.append(target)
-        todo += [call.callee for call in calls(target) if call.callee]
-    return found
+        if id(target) not in found:
+            found[id(target)] = target
+            todo += [call.callee for call in calls(target) if call.callee]
+    return list(found.values())
 
 
 def calls(target: Specialisation) -> list[c.Call]:
     """All calls in a function."""
+    if target.calls is not None:
+        return target.calls
     return [expr for expr in c.all_expressions(target.body) if isinstance(expr, c.Call)]
 
 
@@ -375,12 +382,12 @@ def settle(entries: list[Specialisation], program: Program) -> list[Specialisati
     """Clean all reachable functions together, in place; returns those that are left."""
     while True:
         live = reachable(entries)
-        changed = False
-        for target in live:
-            changed |= tidy(target, program)
+        changed = {id(target) for target in live if tidy(target, program)}
         changed |= _drop_parameters(live, program)
-        changed |= _collapse_forwarders(live)
-        if not changed:
+        for caller in live if changed else []:
+            if any(id(call.callee) in changed for call in calls(caller)):
+                caller.calls = None
+        if not _collapse_forwarders(live) and not changed:
             return reachable(entries)
 
 
@@ -393,10 +400,10 @@ def call_sites(live: list[Specialisation]) -> dict[int, list[c.Call]]:
     return sites
 
 
-def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
-    """Drop parameters that nothing uses, where no argument has an effect."""
+def _drop_parameters(live: list[Specialisation], program: Program) -> set[int]:
+    """Drop parameters that nothing uses, where no argument has an effect; returns whose, by identity."""
     sites = call_sites(live)
-    dropped = False
+    dropped: set[int] = set()
     for target in live:
         used = names_in(target.body)
         for index in reversed(range(0 if target.entry else len(target.parameters))):
@@ -407,7 +414,8 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
                 del target.parameters[index]
                 for call in sites.get(id(target), []):
                     del call.arguments[index]
-                dropped = True
+                dropped.add(id(target))
+                target.calls = None
     return dropped
 
 
@@ -445,7 +453,9 @@ def _collapse_forwarders(live: list[Specialisation]) -> bool:
     inner = {id(target): (target, call) for target, call in found if not target.entry}
     if inner:
         for caller in live:
-            c.change_expressions(caller.body, lambda expr: _redirected(expr, inner))
+            if any(id(call.callee) in inner for call in calls(caller)):
+                c.change_expressions(caller.body, lambda expr: _redirected(expr, inner))
+                caller.calls = None
         return True
     return any(_taken_over(target, call, live) for target, call in found)
 
@@ -474,6 +484,7 @@ def _taken_over(entry: Specialisation, call: c.Call, live: list[Specialisation])
     if len(sites) != 1 or callee.entry or not named or locals_ & {p.name for p in entry.parameters}:
         return False
     entry.body = callee.body
+    entry.calls = None
     c.change_expressions(entry.body, lambda expr: _substituted(expr, given))
     return True
 
