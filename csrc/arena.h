@@ -46,6 +46,12 @@ typedef uint16_t hw_u16;
 typedef uint32_t hw_u32;
 #endif
 
+/* Compares in a function of its own: a size_t of 16 bits never exceeds some bounds, and compilers warn of that. */
+static inline int exceeds(size_t bytes, uint32_t most)
+{
+    return bytes > most;
+}
+
 /* Where offset 0 lies. */
 static inline unsigned char *arena_base(struct hw_heap *h)
 {
@@ -205,14 +211,15 @@ static inline void move_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
 
 /* ---- references in the caller's memory --------------------------------------------------------------------------- */
 
-/* A reference by its distance from the arena's base in pointers, so that it has few bits, and the same ones on every
- * machine where it lies in front of the arena; 0 where it is out of reach. Bit 0 tells the direction. */
+/* A reference by its distance from the arena's base in steps of a pointer's alignment, so that it has few bits, and the
+ * same ones on every machine where it lies in front of the arena; 0 where it is out of reach. Bit 0 tells which
+ * side. */
 static inline uint32_t reference_number(struct hw_heap *h, void **reference)
 {
     const uintptr_t base = (uintptr_t)arena_base(h);
     const uintptr_t at = (uintptr_t)reference;
-    const uintptr_t distance = (at < base ? base - at : at - base) / sizeof(void *);
-    if (distance > 0x7fffffffu) {
+    const uintptr_t distance = (at < base ? base - at : at - base) / _Alignof(void *);
+    if (exceeds(distance, 0x7fffffffu)) {
         return 0;
     }
     return (uint32_t)distance << 1 | (at < base ? 0u : 1u);
@@ -221,7 +228,7 @@ static inline uint32_t reference_number(struct hw_heap *h, void **reference)
 static inline void **reference_of(struct hw_heap *h, uint32_t number)
 {
     const uintptr_t base = (uintptr_t)arena_base(h);
-    const uintptr_t distance = (uintptr_t)(number >> 1) * sizeof(void *);
+    const uintptr_t distance = (uintptr_t)(number >> 1) * _Alignof(void *);
     return (void **)(number & 1u ? base + distance : base - distance);
 }
 
@@ -265,7 +272,7 @@ static inline void store_outside(struct hw_heap *h, size_t *word, uint32_t value
 #else
     (void)h;
 #endif
-    *word = value;
+    *word = (size_t)value;
 }
 
 /* Exploration builds keep account of what no metadata in the arena says. */

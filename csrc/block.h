@@ -26,7 +26,7 @@
 
 #include "arena.h"
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && __SIZEOF_INT__ == 4
 static inline uint32_t highest_bit(uint32_t x)
 {
     return 31u - (uint32_t)__builtin_clz(x);
@@ -35,6 +35,16 @@ static inline uint32_t highest_bit(uint32_t x)
 static inline uint32_t lowest_bit(uint32_t x)
 {
     return (uint32_t)__builtin_ctz(x);
+}
+#elif defined(__GNUC__) && __SIZEOF_LONG__ == 4 /* an int of 16 bits */
+static inline uint32_t highest_bit(uint32_t x)
+{
+    return 31u - (uint32_t)__builtin_clzl(x);
+}
+
+static inline uint32_t lowest_bit(uint32_t x)
+{
+    return (uint32_t)__builtin_ctzl(x);
 }
 #else
 static inline uint32_t highest_bit(uint32_t x)
@@ -55,7 +65,7 @@ static inline uint32_t lowest_bit(uint32_t x)
 /* The smallest power of two that is at least x, 2 <= x <= 2^31. */
 static inline uint32_t power_of_two_above(uint32_t x)
 {
-    return 2u << highest_bit(x - 1u);
+    return (uint32_t)2 << highest_bit(x - 1u);
 }
 
 enum {
@@ -72,9 +82,14 @@ static inline int has_flag_before(const struct hw_general *g)
 static inline uint32_t word_size(const struct hw_general *g, uint32_t word)
 {
     if (g->size_raw) {
-        return word & ~((1u << g->flag_bits) - 1u);
+        return word & ~(((uint32_t)1 << g->flag_bits) - 1u);
     }
     return word >> g->flag_bits << g->size_shift;
+}
+
+static inline uint32_t word_flags(const struct hw_general *g, uint32_t word)
+{
+    return word & (((uint32_t)1 << g->flag_bits) - 1u);
 }
 
 static inline uint32_t size_word(const struct hw_general *g, uint32_t size, uint32_t flags)
@@ -101,7 +116,7 @@ static inline void store_word(const struct hw_general *g, struct hw_heap *h, uin
 /* The block size that serves a request of n bytes, n <= HW_MAX_REQUEST. */
 HW_HOT uint32_t block_size_for(const struct hw_general *g, uint32_t n)
 {
-    const uint32_t unit = 1u << g->unit_shift;
+    const uint32_t unit = (uint32_t)1 << g->unit_shift;
     uint32_t size = (n + g->overhead + unit - 1u) & ~(unit - 1u);
     if (size < g->min_block) {
         size = g->min_block;

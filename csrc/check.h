@@ -217,7 +217,7 @@ static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes
 {
     uint32_t size = bytes >> g->unit_shift << g->unit_shift;
     if (g->powers && size != 0) {
-        size = 1u << highest_bit(size);
+        size = (uint32_t)1 << highest_bit(size);
     }
     return size < g->min_block ? 0 : size - g->overhead;
 }
@@ -423,7 +423,7 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     }
     const uint32_t word = load_word(g, h, b);
     const uint32_t size = word_size(g, word);
-    if (size < g->min_block || (size & ((1u << g->unit_shift) - 1u)) != 0) {
+    if (size < g->min_block || (size & (((uint32_t)1 << g->unit_shift) - 1u)) != 0) {
         return HW_BROKEN_SIZE;
     }
     if (size > room) {

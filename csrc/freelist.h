@@ -53,7 +53,7 @@ HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
     if (is_linear(g, size)) {
         return bin_of(g, size);
     }
-    return bin_of(g, size + (1u << (highest_bit(size - g->bin_less) - g->bin_steps_log2)) - 1u);
+    return bin_of(g, size + ((uint32_t)1 << (highest_bit(size - g->bin_less) - g->bin_steps_log2)) - 1u);
 }
 
 HW_HOT uint32_t list_head(const struct hw_general *g, uint32_t size)
@@ -68,13 +68,13 @@ HW_HOT void mark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin
 {
     const uint32_t at = g->bitmap_at + bin / 32u * 4u;
     const uint32_t map = load4(h, at);
-    const uint32_t bit = 1u << bin % 32u;
+    const uint32_t bit = (uint32_t)1 << bin % 32u;
     if (map & bit) {
         return;
     }
     store4(h, at, map | bit);
     if (g->bins > 32u && map == 0) {
-        store4(h, g->summary_at, load4(h, g->summary_at) | 1u << bin / 32u);
+        store4(h, g->summary_at, load4(h, g->summary_at) | (uint32_t)1 << bin / 32u);
     }
 }
 
@@ -82,10 +82,10 @@ HW_HOT void mark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin
 HW_HOT void unmark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     const uint32_t at = g->bitmap_at + bin / 32u * 4u;
-    const uint32_t left = load4(h, at) & ~(1u << bin % 32u);
+    const uint32_t left = load4(h, at) & ~((uint32_t)1 << bin % 32u);
     store4(h, at, left);
     if (g->bins > 32u && left == 0) {
-        store4(h, g->summary_at, load4(h, g->summary_at) & ~(1u << bin / 32u));
+        store4(h, g->summary_at, load4(h, g->summary_at) & ~((uint32_t)1 << bin / 32u));
     }
 }
 
@@ -96,7 +96,7 @@ HW_HOT uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, 
     if (g->bins <= 32u || index >= 32u) {
         return g->bins;
     }
-    const uint32_t summary = load4(h, g->summary_at) & ~0u << index;
+    const uint32_t summary = load4(h, g->summary_at) & UINT32_MAX << index;
     return summary ? lowest_bit(summary) * 32u : g->bins;
 }
 
@@ -106,7 +106,7 @@ HW_HOT uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, 
 HW_HOT uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     while (bin < g->bins) {
-        const uint32_t ahead = load4(h, g->bitmap_at + bin / 32u * 4u) & ~0u << bin % 32u;
+        const uint32_t ahead = load4(h, g->bitmap_at + bin / 32u * 4u) & UINT32_MAX << bin % 32u;
         if (ahead == 0) {
             bin = next_marked_word(g, h, bin / 32u + 1u);
             continue;
@@ -203,7 +203,7 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
     if (g->fit == HW_NEXT && load4(h, g->rover_at) == node) {
         store4(h, g->rover_at, before);
     }
-    count_free(g, h, ~0u);
+    count_free(g, h, UINT32_MAX);
 }
 
 /* The address of the link that points to `node`. O(1) in a double list, else O(list). */

@@ -126,7 +126,7 @@ static inline void count_refused(const struct hw_policy *p, struct hw_heap *h)
 
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
 {
-    uint32_t end = (uint32_t)(bytes > p->reach ? p->reach : bytes) + p->end_header;
+    uint32_t end = (exceeds(bytes, p->reach) ? p->reach : (uint32_t)bytes) + p->end_header;
     if (p->grows_down && p->align > 1u) {
         /* blocks end where the payload of one behind them would be aligned */
         end &= ~(p->align - 1u);
@@ -404,7 +404,7 @@ static inline int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32
 
 static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
-    if (size > HW_MAX_REQUEST) {
+    if (exceeds(size, HW_MAX_REQUEST)) {
         count_refused(p, heap);
         return NULL;
     }
@@ -413,7 +413,7 @@ static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, s
 
 static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
 {
-    if (size != 0 && count > HW_MAX_REQUEST / size) {
+    if (size != 0 && count > SIZE_MAX / size) {
         count_refused(p, heap);
         return NULL;
     }
@@ -443,7 +443,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
         return hw_malloc(p, heap, size);
     }
     const uint32_t at = address_of(p, heap, pointer);
-    if (size > HW_MAX_REQUEST) {
+    if (exceeds(size, HW_MAX_REQUEST)) {
         count_refused(p, heap);
         return NULL;
     }
@@ -468,8 +468,8 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
     if (alignment <= p->align && alignment != 0 && (alignment & (alignment - 1u)) == 0) {
         return hw_malloc(p, heap, size);
     }
-    if (alignment == 0 || (alignment & (alignment - 1u)) != 0 || size > HW_MAX_REQUEST / 4u ||
-        alignment > HW_MAX_REQUEST / 4u) {
+    if (alignment == 0 || (alignment & (alignment - 1u)) != 0 || exceeds(size, HW_MAX_REQUEST / 4u) ||
+        exceeds(alignment, HW_MAX_REQUEST / 4u)) {
         count_refused(p, heap);
         return NULL;
     }
@@ -479,7 +479,7 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
 
 static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
-    return pointer ? heap_capacity(p, heap, address_of(p, heap, pointer)) : 0;
+    return pointer ? (size_t)heap_capacity(p, heap, address_of(p, heap, pointer)) : 0;
 }
 
 /* ---- objects that move: the compact pool is its recipe's only one -------------------------------------------------
@@ -499,7 +499,7 @@ static inline int hw_handle_alloc(const struct hw_policy *p, struct hw_heap *hea
 {
     const uint32_t n = size ? (uint32_t)size : 1u;
     *reference = NULL;
-    if (size <= HW_MAX_REQUEST && pool_takes(&p->pools[0], n) &&
+    if (!exceeds(size, HW_MAX_REQUEST) && pool_takes(&p->pools[0], n) &&
         compact_malloc(&p->pools[0].compact, heap, reference, n)) {
         return 1;
     }
@@ -518,7 +518,7 @@ static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *h
         return 0;
     }
     const uint32_t table = handle_table(c, heap);
-    if (size <= HW_MAX_REQUEST && pool_takes(&p->pools[0], n) &&
+    if (!exceeds(size, HW_MAX_REQUEST) && pool_takes(&p->pools[0], n) &&
         compact_resize(c, heap, table, handle_of(c, heap, table, reference), n)) {
         return 1;
     }
@@ -555,7 +555,7 @@ static inline size_t hw_handle_usable_size(const struct hw_policy *p, struct hw_
     }
     const uint32_t table = handle_table(c, heap);
     const uint32_t k = handle_of(c, heap, table, reference);
-    return compact_size(c, heap, table, k, load_handle(c, heap, table, k) - c->header) - c->header;
+    return (size_t)(compact_size(c, heap, table, k, load_handle(c, heap, table, k) - c->header) - c->header);
 }
 
 #ifndef HW_EXPLORE

@@ -98,9 +98,9 @@ HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *hea
  *
  * Where handles are with the caller, the reference holds the object's address, and the heap rewrites it whenever the
  * object moves: read it anew after every call. It must lie near enough to the arena for the header's field: with 4-byte
- * headers within 32767 pointers of the arena's first byte, on either side. Where blocks have no header, the reference
- * is the first member of a struct hw_handle. Where handles are in the arena, the reference leads to the handle and may
- * be copied; hw_handle_pointer() tells the object's address. */
+ * headers within 32767 times a pointer's alignment of the arena's first byte, on either side. Where blocks have no
+ * header, the reference is the first member of a struct hw_handle. Where handles are in the arena, the reference leads
+ * to the handle and may be copied; hw_handle_pointer() tells the object's address. */
 
 /* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1. Returns 1,
  * or 0 if and only if the heap has no room for it or the reference is too far away; that is counted, and *reference is

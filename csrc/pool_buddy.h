@@ -31,14 +31,14 @@ enum { HW_BUDDY_USED = 1 /* in a header, beside twice the order */ };
 
 static inline uint32_t order_size(const struct hw_buddy *y, uint32_t order)
 {
-    return 1u << (y->min_block_log2 + order);
+    return (uint32_t)1 << (y->min_block_log2 + order);
 }
 
 /* The order of the blocks that serve n bytes, n <= HW_MAX_REQUEST; it may be beyond the largest. */
 static inline uint32_t order_for(const struct hw_buddy *y, uint32_t n)
 {
     const uint32_t size = n + y->header;
-    if (size <= 1u << y->min_block_log2) {
+    if (size <= (uint32_t)1 << y->min_block_log2) {
         return 0;
     }
     return highest_bit(size - 1u) + 1u - y->min_block_log2;
@@ -200,7 +200,7 @@ static inline uint32_t buddy_capacity(const struct hw_buddy *y, struct hw_heap *
  * the last one, or is smaller; then so does the place's upper half. O(orders). */
 static inline uint32_t last_block(const struct hw_buddy *y, struct hw_heap *h, uint32_t top)
 {
-    uint32_t size = 1u << lowest_bit(top - y->start);
+    uint32_t size = (uint32_t)1 << lowest_bit(top - y->start);
     while (order_size(y, load_order(y, h, top - size) >> 1) != size) {
         size >>= 1;
     }
@@ -336,7 +336,7 @@ static inline int buddy_owns(const struct hw_buddy *y, struct hw_heap *h, uint32
 static inline int buddy_is_used(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
 {
     const uint32_t b = at - y->header;
-    if (b < y->start || b >= load4(h, y->top_at) || ((b - y->start) & ((1u << y->min_block_log2) - 1u)) != 0) {
+    if (b < y->start || b >= load4(h, y->top_at) || ((b - y->start) & (((uint32_t)1 << y->min_block_log2) - 1u)) != 0) {
         return 0;
     }
     const uint32_t word = load_order(y, h, b);

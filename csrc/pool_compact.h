@@ -497,7 +497,11 @@ static inline int is_chained(const struct hw_compact *c, struct hw_heap *h, uint
 static inline int leads_to_object(const struct hw_compact *c, struct hw_heap *h, void **reference)
 {
     const uint32_t table = handle_table(c, h);
-    uintptr_t at = (uintptr_t)*reference - (uintptr_t)arena_base(h);
+    const uintptr_t place = (uintptr_t)*reference - (uintptr_t)arena_base(h);
+    if (exceeds(place, UINT32_MAX)) {
+        return 0;
+    }
+    uint32_t at = (uint32_t)place;
     if (c->in_arena) {
         if (at < load4(h, c->limit_at) || at >= table || (table - at) % c->handle != 0) {
             return 0;
@@ -511,7 +515,7 @@ static inline int leads_to_object(const struct hw_compact *c, struct hw_heap *h,
     if (c->header == 0) {
         return is_chained(c, h, table, k);
     }
-    return header_handle(c, h, (uint32_t)at - c->header) == k;
+    return header_handle(c, h, at - c->header) == k;
 }
 
 static inline void compact_init(const struct hw_compact *c, struct hw_heap *h)

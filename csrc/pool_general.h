@@ -697,7 +697,7 @@ static inline struct hw_found bins_close(const struct hw_general *g, struct hw_h
     const uint32_t map_at = g->bitmap_at + bin / 32u * 4u;
     const uint32_t here = load4(h, map_at) >> bin % 32u;
     const uint32_t next = load4(h, map_at + 4u) << 1u << (31u - bin % 32u);
-    uint32_t close = (here | next) & ((2u << g->close_bins) - 2u);
+    uint32_t close = (here | next) & (((uint32_t)2 << g->close_bins) - 2u);
     while (close) {
         const uint32_t found = bin + lowest_bit(close);
         const uint32_t head = g->lists_at + found * g->list_stride;
@@ -735,8 +735,8 @@ HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_
     if (g->close_bins == 0 || exact) {
         return exact;
     }
-    const uint32_t larger = size + (1u << g->unit_shift);
-    if (g->close_bins == 1u && g->split_least > 1u << g->unit_shift && is_linear(g, larger)) {
+    const uint32_t larger = size + ((uint32_t)1 << g->unit_shift);
+    if (g->close_bins == 1u && g->split_least > (uint32_t)1 << g->unit_shift && is_linear(g, larger)) {
         return take_first(g, h, head + g->list_stride, larger); /* a unit is too little to split */
     }
     struct hw_found close = bins_close(g, h, bin);
@@ -1223,7 +1223,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
     if (!is_trimmed(g, rest)) {
         return;
     }
-    const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
+    const uint32_t flags = word_flags(g, word);
     store_word(g, h, b, size_word(g, size, flags));
     note_block_made(h, g->overhead);
     write_used(g, h, b + size, rest, HW_PREV_USED);
@@ -1286,7 +1286,7 @@ static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, 
     const uint32_t end = b + size;
     freelist_remove(g, h, end, behind);
     note_block_gone(h, g->overhead);
-    store_word(g, h, b, size_word(g, size + behind, word & ((1u << g->flag_bits) - 1u)));
+    store_word(g, h, b, size_word(g, size + behind, word_flags(g, word)));
     keep_rover_on_block(g, h, b, end + behind);
     if (g->boundary_tags && can_merge(g, behind)) {
         mark_before_used(g, h, end + behind);
@@ -1299,7 +1299,7 @@ static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uin
     const uint32_t to = b - ahead;
     freelist_remove(g, h, to, ahead);
     note_block_gone(h, g->overhead);
-    const uint32_t flags = load_word(g, h, to) & ((1u << g->flag_bits) - 1u);
+    const uint32_t flags = word_flags(g, load_word(g, h, to));
     store_word(g, h, to, size_word(g, ahead + size, flags | HW_USED));
     keep_rover_on_block(g, h, to, b + size);
     move_payload(h, to + g->header, b + g->header, size - g->overhead);
@@ -1336,7 +1336,7 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
     const uint32_t end = b + size;
     uint32_t gained = 0;
     if (extend_over_boundary(g, h, end, need - size, &gained)) {
-        store_word(g, h, b, size_word(g, size + gained, word & ((1u << g->flag_bits) - 1u)));
+        store_word(g, h, b, size_word(g, size + gained, word_flags(g, word)));
         keep_rover_on_block(g, h, b, end + gained);
         return b;
     }
@@ -1382,7 +1382,7 @@ static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h
     }
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - front;
-    const uint32_t flags = word & ((1u << g->flag_bits) - 1u);
+    const uint32_t flags = word_flags(g, word);
     write_used(g, h, b + front, rest, HW_PREV_USED);
     clear_tag(g, h, b + front);
     note_block_made(h, g->overhead);
@@ -1393,7 +1393,7 @@ static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h
 
 /* ---- payloads: what a heap asks of every pool, see pool.h -------------------------------------------------------- */
 
-/* Serves n bytes from what is at hand: the address of the payload, or 0. What it leaves to general_search() is rare. */
+/* Serves n bytes from what is at hand: the address of the payload, or 0. */
 HW_HOT uint32_t general_hit(const struct hw_general *g, struct hw_heap *h, uint32_t n)
 {
     if (g->victim_up_to) {

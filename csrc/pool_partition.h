@@ -169,7 +169,7 @@ static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h,
         store_number(g, h, previous_at(g, table, next), before);
     }
     if (g->lists > 1u && next == 0 && before == 0) {
-        store4(h, g->bitmap_at, load4(h, g->bitmap_at) & ~(1u << group_list(g, count)));
+        store4(h, g->bitmap_at, load4(h, g->bitmap_at) & ~((uint32_t)1 << group_list(g, count)));
     }
 }
 
@@ -203,7 +203,7 @@ static inline void group_file(const struct hw_partition *g, struct hw_heap *h, u
     uint32_t before = 0;
     uint32_t next = load4(h, head);
     if (g->lists > 1u && next == 0) {
-        store4(h, g->bitmap_at, load4(h, g->bitmap_at) | 1u << group_list(g, count));
+        store4(h, g->bitmap_at, load4(h, g->bitmap_at) | (uint32_t)1 << group_list(g, count));
     }
     if (g->order != HW_LIFO) {
 #ifdef HW_SHADOW
@@ -251,7 +251,7 @@ static inline struct hw_group group_search(const struct hw_partition *g, struct 
     if (g->lists == 1u) {
         return group_walk(g, h, table, g->head_at, count);
     }
-    const uint32_t filled = load4(h, g->bitmap_at) & ~0u << group_list(g, count);
+    const uint32_t filled = load4(h, g->bitmap_at) & UINT32_MAX << group_list(g, count);
     if (filled == 0) {
         return found;
     }

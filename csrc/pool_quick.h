@@ -15,7 +15,7 @@
 /* Size of the block that the pool below gives for a request of n bytes. */
 HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
 {
-    const uint32_t unit = 1u << q->block_unit_shift;
+    const uint32_t unit = (uint32_t)1 << q->block_unit_shift;
     uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
     if (block < q->block_least) {
         block = q->block_least;
@@ -41,7 +41,7 @@ HW_HOT uint32_t quick_list(const struct hw_quick *q, uint32_t block)
             }
             return highest_bit(block) - highest_bit(q->block_least);
         }
-        if (q->mixed && (block < q->block_least || (block & ((1u << q->block_unit_shift) - 1u)) != 0)) {
+        if (q->mixed && (block < q->block_least || (block & (((uint32_t)1 << q->block_unit_shift) - 1u)) != 0)) {
             return q->count;
         }
         return block <= q->up_to ? (block - q->block_least) >> q->block_unit_shift : q->count;
@@ -85,7 +85,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
     const uint32_t at = load_link(&q->links, h, head);
     if (at) {
         store_link(&q->links, h, head, load_link(&q->links, h, at));
-        quick_account(q, h, list, ~0u, ~capacity + 1u);
+        quick_account(q, h, list, UINT32_MAX, ~capacity + 1u);
     }
     return at;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 from typing import Any
 
@@ -64,12 +65,18 @@ def policy(*pools: dict[str, Any]) -> dict[str, Any]:
 
 
 def shipped(code: str, *pools: dict[str, Any], entry: str = "hw_f") -> str:
-    """The specialised text of a piece of C behind POLICY."""
+    """The specialised text of a piece of C behind POLICY, without its prefix."""
     chosen = policy(*(pools or (general(),)))
-    return specialise([("policy.h", POLICY), ("core.h", dedent(code))], chosen, [entry], "app")
+    return unprefixed(specialise([("policy.h", POLICY), ("core.h", dedent(code))], chosen, [entry], "app"))
 
 
 def function(code: str, *pools: dict[str, Any]) -> str:
-    """The functions of the specialised text."""
+    """The functions of the specialised text, without its prefix."""
     chosen = policy(*(pools or (general(),)))
-    return specialise_parts([("policy.h", POLICY), ("core.h", dedent(code))], chosen, ["hw_f"], "app").functions
+    parts = specialise_parts([("policy.h", POLICY), ("core.h", dedent(code))], chosen, ["hw_f"], "app")
+    return unprefixed(parts.functions)
+
+
+def unprefixed(text: str) -> str:
+    """Text specialised for the prefix app, without it."""
+    return re.sub(r"\b(app|APP)_", "", text)

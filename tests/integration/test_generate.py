@@ -105,6 +105,16 @@ def test_every_name_in_the_source_is_used(recipe: Recipe, generated: Callable[[R
 
 
 @every_recipe
+def test_every_name_of_the_source_carries_the_prefix(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
+    source = without_comments((generated(recipe) / "app_heap.c").read_text())
+    patterns = [r"^#define (\w+)", r"^(?:static|APP_HOT|APP_COLD) [^(;=]*?\b(\w+)[(\[]", r"^struct (\w+) \{"]
+    patterns += [r"^typedef [^;]*?(\w+);", r"\benum \{ *(\w+)", r"^ +(\w+) = \d+,?$"]
+    defined = [name for pattern in patterns for name in re.findall(pattern, source, re.MULTILINE)]
+    assert len(defined) > 20
+    assert [name for name in defined if not re.match("app_|APP_", name)] == []
+
+
+@every_recipe
 def test_every_declaration_is_documented(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
     header = (generated(recipe) / "app_heap.h").read_text()
     declared = re.findall(r"(.*)\n[\w *]+?\b(app_\w+)\([^)]*\);", header)
@@ -218,14 +228,34 @@ def test_the_header_may_be_included_from_cpp(
     compile_or_fail("g++", *strict, f"-I{generated(recipe)}", tmp_path / "uses.cpp")
 
 
+UNLIKE = ["tlsf", "kingsley", "binary-buddy", "variable-pool", "st-compact-memmgr", "contiki-mmem", "lea-2.7.2"]
+"""Heaps of every kind of pool; each is put into one unit with the next."""
+
+
+@pytest.mark.parametrize("pair", list(zip(UNLIKE, [*UNLIKE[1:], UNLIKE[0]], strict=True)), ids="+".join)
+def test_two_heaps_are_compiled_in_one_unit(pair: tuple[str, str], tmp_path: Path) -> None:
+    flags = [*STRICT, "-Wshadow", "-DONE_HEAP_ALIGN_UNCHECKED", "-DTWO_HEAP_ALIGN_UNCHECKED", f"-I{tmp_path}"]
+    calls = "int one_main(void); int two_main(void);\nint main(void) { return one_main() + two_main(); }\n"
+    (tmp_path / "both.c").write_text(f'#include "one_heap.c"\n#include "two_heap.c"\n{calls}')
+    tests = []
+    for prefix, name in zip(("one", "two"), pair, strict=True):
+        generate(zoo.load(name), tmp_path, prefix)
+        tests.append(tmp_path / f"{prefix}_test.o")
+        test = tmp_path / f"{prefix}_heap_test.c"
+        compile_or_fail("cc", *flags, f"-Dmain={prefix}_main", "-c", test, "-o", tests[-1])
+    compile_or_fail("cc", *flags, tmp_path / "both.c", *tests, "-o", tmp_path / "both")
+    done = run(tmp_path / "both")
+    assert (done.stdout, done.returncode) == ("one_heap: ok\ntwo_heap: ok\n", 0)
+
+
 def test_the_generated_test_finds_a_broken_heap(tmp_path: Path) -> None:
     generate(zoo.load("drr-proposed"), tmp_path)
     source = tmp_path / "app_heap.c"
     text = source.read_text()
     defects = {
-        "overlap": ("(n + OVERHEAD + unit - 1u)", "(n + unit - 1u)"),
+        "overlap": ("(n + APP_OVERHEAD + unit - 1u)", "(n + unit - 1u)"),
         "lost bytes": ("target[i] = source[i];", "target[i] = source[0];"),
-        "stale tag": ("store4(h, tag_at(b + size), size_word(size, 0));", ""),
+        "stale tag": ("app_store4(h, app_tag_at(b + size), app_size_word(size, 0));", ""),
     }
     for right, wrong in defects.values():
         assert text.count(right) == 1

@@ -18,7 +18,7 @@ import pytest
 from c_programs import COMPILER, CSRC, STRICT, absent, core_sources
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_policy import POLICY, function, general, policy, quick
+from small_policy import POLICY, general, policy, quick
 
 from heapwright.generate.specialise import specialise, specialise_parts
 from heapwright.recipes.policy import policy as policy_of
@@ -45,8 +45,13 @@ static inline uint32_t some_function_with_a_long_name(uint32_t a, uint32_t b, ui
 }
 """
     style = "{BasedOnStyle: LLVM, IndentWidth: 4, ColumnLimit: 120, BreakBeforeBraces: Linux}"
-    text = function(f"{more}static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{{\n"
-                    f"    const struct hw_general *g = &p->pools[0].general;\n{source}\n}}\n")  # fmt: skip
+    core = f"""{more}static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+{{
+    const struct hw_general *g = &p->pools[0].general;
+{source}
+}}
+"""
+    text = specialise_parts([("policy.h", POLICY), ("core.h", core)], policy(general()), ["hw_f"], "app").functions
     formatter = shutil.which("clang-format", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if formatter is None:
         absent("clang-format", "its layout is compared with")

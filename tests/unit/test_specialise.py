@@ -25,7 +25,7 @@ static inline {result} hw_f(const struct hw_policy *p, uint32_t n)
 """
     text = function(code, *pools)
     assert "hw_" not in text
-    return dedent(text[text.index("app_f(") :].split("{\n", 1)[1].rsplit("}\n", 1)[0]).removeprefix("(void)n;\n")
+    return dedent(text[text.index(" f(") :].split("{\n", 1)[1].rsplit("}\n", 1)[0]).removeprefix("(void)n;\n")
 
 
 def lines(text: str) -> str:
@@ -147,9 +147,9 @@ def test_constants_are_named_and_commented_after_policy_members() -> None:
     text = shipped(code, general(shift=2))
     assert (
         lines("""
-    #define ALIGN 8u      /* alignment of payloads */
-    #define LINKS_SHIFT 2 /* log2 of the unit of links */
-    #define HEADER 4u     /* bytes before the payload */
+    #define ALIGN UINT32_C(8)  /* alignment of payloads */
+    #define LINKS_SHIFT 2      /* log2 of the unit of links */
+    #define HEADER UINT32_C(4) /* bytes before the payload */
     """)
         in text
     )
@@ -168,7 +168,8 @@ def test_pools_that_disagree_get_constants_and_functions_of_their_own() -> None:
     }
     """
     text = shipped(code, general(), general(header=8))
-    assert "GENERAL1_HEADER 4u" in text and "GENERAL2_HEADER 8u" in text and "#define ALIGN 8u" in text
+    assert "GENERAL1_HEADER UINT32_C(4)" in text and "GENERAL2_HEADER UINT32_C(8)" in text
+    assert "#define ALIGN UINT32_C(8)" in text
     assert "return general1_up(n) - general2_up(n);" in text
     same = shipped(code, general(), general(shift=3))
     assert "return general_up(n) - general_up(n);" in same and same.count("return n + HEADER * ALIGN;") == 1
@@ -261,7 +262,7 @@ static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
 
 def test_a_loop_over_pools_is_unrolled() -> None:
     assert lines("""
-    uint32_t app_f(uint32_t n)
+    uint32_t f(uint32_t n)
     {
         uint32_t r = quick_take(n);
         if (r != 0u) {
@@ -275,7 +276,7 @@ def test_a_loop_over_pools_is_unrolled() -> None:
 def test_dispatch_that_is_left_to_one_pool_collapses() -> None:
     text = function(ROUTE, general())
     assert text == lines("""
-    uint32_t app_f(uint32_t n)
+    uint32_t f(uint32_t n)
     {
         return n % 7u == 0u ? 0u : n + HEADER;
     }
@@ -326,7 +327,7 @@ def test_a_loop_over_numbers_stays_and_reads_a_table() -> None:
 
 def test_a_loop_that_runs_once_is_no_loop() -> None:
     text = shipped(ROUTE, quick(16), general())
-    assert "for (" not in text and "if (n == SIZES) {" in text and "#define SIZES 16u" in text
+    assert "for (" not in text and "if (n == SIZES) {" in text and "#define SIZES UINT32_C(16)" in text
     assert "for (" not in shipped(ROUTE, quick(), general()) and "quick" not in function(ROUTE, quick(), general())
 
 
@@ -409,7 +410,7 @@ static inline uint32_t add(const struct hw_general *g, uint32_t a, uint32_t b)
 
 def test_an_unused_parameter_of_an_entry_stays() -> None:
     code = f"{HEAD}    return p->align;\n}}\n"
-    assert function(code) == "uint32_t app_f(uint32_t n)\n{\n    (void)n;\n    return ALIGN;\n}\n"
+    assert function(code) == "uint32_t f(uint32_t n)\n{\n    (void)n;\n    return ALIGN;\n}\n"
 
 
 def test_scalar_parameters_declared_const_are_static() -> None:
@@ -504,7 +505,7 @@ def test_conditionals_over_hw_names_are_resolved_and_others_kept() -> None:
     }
     """
     text = shipped(code)
-    assert "struct app_heap; /* never defined */\n" in text and "reads" not in text and "unused" not in text
+    assert "struct heap; /* never defined */\n" in text and "reads" not in text and "unused" not in text
     assert "#if defined(__GNUC__)\nstatic inline uint32_t bits(uint32_t x)\n{\n" in text and text.count("#endif") == 1
     assert text.startswith("#include <stddef.h>\n#include <stdint.h>\n\n")
     files = [("policy.h", POLICY), ("core.h", dedent(code))]
@@ -535,8 +536,8 @@ def test_comments_belong_to_what_they_stand_on() -> None:
     }
     """
     assert function(code) == lines("""
-    /* Sums; see app_f() and APP_FIRST. */
-    uint32_t app_f(uint32_t n)
+    /* Sums; see f() and FIRST. */
+    uint32_t f(uint32_t n)
     {
         /* Only with tags. */
         /* The
@@ -569,10 +570,41 @@ def test_only_what_is_used_is_shipped() -> None:
     }
     """
     text = shipped(code)
-    assert "enum { APP_USED = 1 /* in use */ };" in text and "struct app_pair" in text
-    assert "#define APP_LEAST 16u\n" in text and "#define MASK(x) ((x) & 15u)\n" in text and "primes[3]" in text
-    for gone in ("unused", "OTHER", "other", "hw_", "HW_", "struct app_policy", "APP_FREE", "APP_QUICK"):
+    assert "enum { USED = 1 /* in use */ };" in text and "struct pair" in text
+    assert "#define LEAST 16u\n" in text and "#define MASK(x) ((x) & 15u)\n" in text and "primes[3]" in text
+    for gone in ("unused", "OTHER", "other", "hw_", "HW_", "struct policy", "FREE", "QUICK"):
         assert gone not in text
+
+
+def test_every_name_of_the_file_carries_the_prefix() -> None:
+    code = """
+    #define MASK(x) ((x) & 15u)
+    static const uint8_t primes[3] = {2, 3, 5};
+    #if defined(__GNUC__)
+    static inline uint32_t bits(uint32_t n) { return (uint32_t)__builtin_clz(n); }
+    #else
+    static inline uint32_t bits(uint32_t n) { return n ? 31u : 32u; }
+    #endif
+    /* The class of n bytes. */
+    static inline uint32_t find(const struct hw_quick *q, uint32_t n)
+    {
+        uint32_t i = 0;
+        while (q->sizes[i] < n) {
+            i++;
+        }
+        return i;
+    }
+    /* What find() says of n bytes, to find more. */
+    static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+    {
+        return find(&p->pools[0].quick, n) + bits(n) + MASK(n) + primes[0] + p->align;
+    }
+    """
+    text = specialise([("policy.h", POLICY), ("core.h", dedent(code))], policy(quick(16, 40)), ["hw_f"], "net")
+    for name in ("NET_MASK(x)", "NET_ALIGN", "net_primes[3]", "NET_SIZES[2]", "net_bits(uint32_t", "net_find(uint32_t"):
+        assert name in text
+    assert "return net_find(n) + net_bits(n) + NET_MASK(n) + net_primes[0] + NET_ALIGN;" in text
+    assert "/* What net_find() says of n bytes, to find more. */" in text
 
 
 def test_the_interface_is_apart() -> None:
@@ -623,6 +655,9 @@ HEAD = "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
         ("return (n) (n);", 3, "a call through a pointer"),
         ("return p->nothing;", 3, "struct hw_policy has no member nothing"),
         ("return n +;", 3, "cannot be read as C"),
+        ("return n & 1u << n % 32u;", 3, "needs a cast"),
+        ("return n & ~7u;", 3, "needs a cast"),
+        ("n = UINT32_MAX << n;\nn = (uint32_t)1 << n;\nreturn n & ~(8u - 1u);", 5, "needs a cast"),
     ],
 )
 def test_violations_name_the_line(statement: str, line: int, what: str) -> None:

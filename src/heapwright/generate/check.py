@@ -176,8 +176,16 @@ class _Checker:
                 kinds = [self.number(operand) for operand in c.operands(expr)]
                 return _RUN_TIME if kinds else _Kind(False)
             case _:
+                self.width(expr)
                 kinds = [self.number(operand) for operand in c.operands(expr)]
                 return _Kind(all(kind.static for kind in kinds))
+
+    def width(self, expr: c.Expr) -> None:
+        """Report literals that are shifted or inverted: an int may have 16 bits."""
+        match expr:
+            case c.Binary(op="<<", left=operand) | c.Unary(op="~", operand=operand):
+                if all(isinstance(part, (c.Literal, c.Binary, c.Unary)) for part in c.walk(operand)):
+                    self.report(expr, "a literal that is shifted or inverted needs a cast: an int may have 16 bits")
 
     def member(self, expr: c.Member) -> _Kind:
         base = self.kind(expr.base)

@@ -601,6 +601,8 @@ class _Body:
         written = isinstance(expr.left, c.Literal) and isinstance(expr.right, c.Literal)
         if out.value is not None and isinstance(left, c.Literal) and isinstance(right, c.Literal) and not written:
             return number(out.value, out.type)
+        if expr.op == "<<" and isinstance(left, c.Literal) and left.type == "uint32_t" and left.text != "UINT32_MAX":
+            return replace(out, left=_of_32_bits(left))
         return out
 
     def static_result(self, expr: c.Binary, left: int, right: int, typed: str) -> int:
@@ -694,6 +696,12 @@ class _Body:
         variants = self.program.opaque.get(expr.name)
         typed = c.bare_type(variants[0].type) if variants else None
         return replace(expr, arguments=[self.expr(argument) for argument in expr.arguments], type=typed)
+
+
+def _of_32_bits(literal: c.Literal) -> c.Cast:
+    """A literal as it has to be shifted: without the cast it may be an int of 16 bits."""
+    digits = c.Literal(str(literal.value), value=literal.value, type="int")
+    return c.Cast("uint32_t", digits, value=literal.value, type="uint32_t")
 
 
 def expanded(expr: c.Expr) -> c.Expr:

@@ -28,10 +28,20 @@ class Names:
         self.meanings: dict[str, c.Expr] = {}
 
     def rename(self, name: str) -> str:
-        """An identifier of the core in the output."""
+        """An identifier of the core in the output; in comments functions stand with parentheses, as find()."""
         if name.startswith("hw_"):
             return f"{self.prefix}_{name[3:]}"
-        return f"{self.prefix.upper()}_{name[3:]}" if name.startswith("HW_") else name
+        if name.startswith("HW_"):
+            return self.upper(name[3:])
+        program = self.program
+        commented = name.endswith("()") and name[:-2] in program.functions
+        if commented or name in program.opaque or name in program.globals:
+            return f"{self.prefix}_{name}"
+        return self.upper(name) if name in program.macros else name
+
+    def upper(self, name: str) -> str:
+        """The name of a constant behind the prefix."""
+        return f"{self.prefix.upper()}_{name}"
 
     def constant(self, expr: c.Expr) -> str:
         """The name of a number, table or static result."""
@@ -93,8 +103,9 @@ class Names:
         taken = set(by_function) | set(self.program.opaque)
         for name, targets in by_function.items():
             for target in targets:
-                target.name = name if len(targets) == 1 else self._function_name(target, taken)
-                taken.add(target.name)
+                found = name if len(targets) == 1 else self._function_name(target, taken)
+                taken.add(found)
+                target.name = "hw_" + found.removeprefix("hw_")
         self.name_constants(live)
 
     def _function_name(self, target: Specialisation, taken: set[str]) -> str:
@@ -125,16 +136,16 @@ class Names:
         by_base: dict[str, list[c.Expr]] = {}
         for expr in found.values():
             by_base.setdefault(self.base(expr), []).append(expr)
-        taken = set(self.program.macros)
+        taken = {self.rename(name) for name in (*self.program.macros, *self.program.enumerators)}
         for base, group in sorted(by_base.items()):
-            agree = len({self.meaning(expr) for expr in group}) == 1 and base not in taken
+            agree = len({self.meaning(expr) for expr in group}) == 1 and self.upper(base) not in taken
             for expr in sorted(group, key=self._place_of):
                 self.constants[_key(expr)] = self._free_name(expr, base, agree, taken)
             taken |= {self.constants[_key(expr)] for expr in group}
 
     def _free_name(self, expr: c.Expr, base: str, agree: bool, taken: set[str]) -> str:
         label = self.label(_path(expr)).upper()
-        name = base if agree or not label else f"{label}_{base}"
+        name = self.upper(base if agree or not label else f"{label}_{base}")
         for number_ in count(1):
             candidate = name if number_ == 1 else f"{name}_{number_}"
             known = self.meanings.get(candidate)
@@ -189,6 +200,8 @@ class Names:
             text = printer.flat(expr.form)
             return f"({text})" if printer.parenthesised(expr.form, 15) else text
         assert expr.value is not None
+        if expr.type == "uint32_t":
+            return f"UINT32_C({expr.value})"
         return number(expr.value, expr.type).text
 
     def _note(self, expr: c.Expr, printer: Printer) -> str:

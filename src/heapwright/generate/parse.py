@@ -428,7 +428,7 @@ class _Reader:
             case "field_expression":
                 arrow = _text(_child(node, "operator")) == "->"
                 return c.Member(self.expr(_child(node, "argument")), _text(_child(node, "field")), arrow)
-            case "sizeof_expression" | "offsetof_expression":
+            case "sizeof_expression" | "alignof_expression" | "offsetof_expression":
                 return c.Verbatim(" ".join(_text(node).split()))
             case _:
                 return self.compound(node)

@@ -251,7 +251,7 @@ class Printer:
 
     def words(self, text: str) -> str:
         """Text of a comment in the names of the output."""
-        return c.WORD.sub(lambda match: self.rename(match.group()), text)
+        return re.sub(rf"{c.WORD.pattern}(?:\(\))?", lambda match: self.rename(match.group()), text)
 
     def comment(self, comment: c.Comment, indent: str) -> str:
         """A comment with its line break, moved to an indent."""

@@ -199,7 +199,7 @@ class Cast(Expr):
 
 @dataclass(eq=False)
 class Verbatim(Expr):
-    """sizeof and offsetof of types: kept as written."""
+    """sizeof, _Alignof and offsetof of types: kept as written."""
 
     text: str
 

@@ -21,7 +21,7 @@
  * whenever the object moves: read it anew after every such call.
 {% else %}
  * A reference holds the object's address, and the heap rewrites it whenever the object moves: read it anew after every
- * such call. It must lie within {{ reference_reach }} pointers of the arena's first byte, on either side.
+ * such call. It must lie within {{ reference_reach }} times a pointer's alignment of the arena's first byte, on either side.
 {% endif %}
  *
 {% endif %}
