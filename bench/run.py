@@ -22,6 +22,7 @@ from results import Measured, aims, ratios
 
 import heapwright as hw
 from heapwright.cli.output import print_json
+from heapwright.host.machine import processor_name
 from heapwright.host.timing import Bench
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
@@ -128,15 +129,6 @@ def machine(bench: Bench) -> dict[str, str | int]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}, {' '.join(platform.libc_ver())}",
         "compiler": f"{version.splitlines()[0]}, {' '.join(bench.flags)}",
     }
-
-
-def processor_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
 
 
 # ---- the run -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from heapwright.explore.study import Identity, Result, Study
@@ -50,7 +51,8 @@ def identity(
     table: EnergyTable | None = None,
     align: int = 8,
 ) -> Identity:
-    return Identity.of(traces, objectives, ids, table or default_energy_table(), align)
+    space = sha256("".join(ids).encode()).hexdigest()
+    return Identity.of(traces, objectives, space, len(ids), table or default_energy_table(), align)
 
 
 def write_five(path: Path) -> Path:

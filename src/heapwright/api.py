@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     import altair
     import pyarrow
 
+    from heapwright.explore.again import Again
     from heapwright.explore.space import Space
     from heapwright.foreign.adapter import WordSize
 
@@ -680,6 +681,25 @@ class Study(_Study):
         columns |= {key: pyarrow.array(column, from_pandas=True) for key, column in combined.columns.items()}
         return pyarrow.table({**columns, "recipe": [texts[id] for id in combined.ids]})
 
+    def export(self, output: PathLike) -> int:
+        """Write a row for every recipe and trace to a file in .parquet or .csv; returns how many.
+
+        docs/metrics.md has the columns, those of the view ``replays``. Raises HeapwrightError.
+        """
+        from heapwright.explore.export import export
+
+        return export(self.path, Path(output))
+
+    def again(self, id: str, traces: Sequence[str] = (), moved: Sequence[PathLike] = ()) -> list[Again]:
+        """Make the metrics of a recipe again, on all traces that it was tried on or those named.
+
+        Each has ``stored`` and ``metrics``, and in ``differing`` what is not equal. `moved`: where traces lie now.
+        Raises HeapwrightError where there is no such recipe, or a trace is not the one that it was tried on.
+        """
+        from heapwright.explore.again import again
+
+        return list(again(self.path, id, traces, [Path(path) for path in moved]))
+
     def plot(self) -> altair.TopLevelMixin:
         """An Altair chart of every recipe by the first two objectives; a notebook shows it."""
         from heapwright.report.study_content import overview
@@ -696,6 +716,39 @@ def open_study(path: PathLike) -> Study:
     study = Study.open(Path(path))
     study.close()  # what is asked of it opens it again, for that question
     return study
+
+
+@_one_line
+def merge_studies(studies: Sequence[PathLike], output: PathLike) -> Study:
+    """Write one study that holds all results of several, of the same traces or of the same space.
+
+    See `heapwright.explore.merge.merge`. Raises HeapwrightError where they contradict each other.
+    """
+    from heapwright.explore.merge import merge
+
+    merge([Path(path) for path in studies], Path(output))
+    return open_study(output)
+
+
+@_one_line
+def extend_study(
+    study: PathLike,
+    traces: AnyTrace | Sequence[AnyTrace],
+    *,
+    moved: Sequence[PathLike] = (),
+    jobs: int | None = None,
+    repair: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Study:
+    """Try the recipes of a study on more traces, and rank by them, too; what it holds is not repeated.
+
+    See `heapwright.explore.extend.extend`. `moved`: where traces of the study lie now. Raises HeapwrightError.
+    """
+    from heapwright.explore.extend import extend
+
+    read = [_trace(one, repair) for one in _listed(traces)]
+    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, progress=progress)
+    return open_study(study)
 
 
 @_one_line

@@ -27,6 +27,7 @@ COMMANDS = {
     "replay": "Run traces on heaps and print the metrics.",
     "fit": "Find the smallest arena that serves a whole trace.",
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
+    "study": "Merge studies, extend one by traces, query or export it, or make its numbers again.",
     "pareto": "Print the Pareto-optimal recipes of a study.",
     "generate": "Write a heap as C for firmware.",
     "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",

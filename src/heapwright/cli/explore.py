@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -22,11 +18,8 @@ from heapwright.cli.options import (
     traces_argument,
 )
 from heapwright.cli.output import json_option, note, note_partial, print_json
+from heapwright.cli.progress import showing
 
-if TYPE_CHECKING:
-    from heapwright.explore.search import Progress
-
-PLAIN_SECONDS = 10
 SHOWN_MEMBERS = 16
 
 
@@ -110,7 +103,7 @@ def command(
             note(f"{told}; explored at {space.align}")
     for told in space.notes:
         note(f"space: {told}")
-    with _progress() as show:
+    with showing() as show:
         done = explore(
             read,
             space,
@@ -139,55 +132,3 @@ def command(
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
     print_json({**dataclasses.asdict(done), "study": str(done.study), "seconds": round(done.seconds, 3), **loads})
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar where stderr is a terminal, a line every ten seconds elsewhere."""
-    if not sys.stderr.isatty():
-        yield _plain_progress()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:,.0f} replays/s, {task.fields[left]} left"),
-    )
-    with Bars(*columns, console=Console(stderr=True)) as bars:
-        tasks = {}
-
-        def show(progress: Progress) -> None:
-            if progress.what not in tasks:
-                tasks[progress.what] = bars.add_task(progress.what, rate=0.0, left="-")
-            left = _duration(progress.seconds_left)
-            task = tasks[progress.what]
-            bars.update(task, completed=progress.finished, total=progress.total, rate=progress.rate, left=left)
-
-        yield show
-
-
-def _plain_progress() -> Callable[[Progress], None]:
-    shown = time.monotonic()
-
-    def show(progress: Progress) -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= PLAIN_SECONDS:
-            shown = time.monotonic()
-            note(
-                f"{progress.what}: {progress.finished:,} of {progress.total:,} replays, "
-                f"{progress.rate:,.0f} a second, {_duration(progress.seconds_left)} left"
-            )
-
-    return show
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"

@@ -54,7 +54,8 @@ def command(
 
             (one,) = chosen
             print_metrics("Metrics over all traces", {one.label: one.metrics})
-            click.echo(f"# {printable(str(study.path))}:{one.id}\n{study.recipe(one.id).to_toml()}", nl=False)
+            click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
+            click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
             from heapwright.cli.tables import print_front
 

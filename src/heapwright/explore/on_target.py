@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError
-from heapwright.explore.study import Measured, Study, TraceInfo
+from heapwright.explore.originals import originals
+from heapwright.explore.study import Measured, Study
 from heapwright.recipes.recipe import Recipe
 from heapwright.target.compilers import LEVELS
 from heapwright.target.image import Heap
 from heapwright.target.measure import Session
 from heapwright.target.objectives import metrics_of
-from heapwright.traces.trace import Trace
 
 
 def measure_front(
@@ -46,7 +45,7 @@ def measure_front(
         standings = [standing.candidate for standing in study.zoo_standings() if standing.ranked]
         members = {one.id: one for one in [*study.front(objectives), *standings] if not one.metrics["failed"]}
         recipes = {id: study.recipe(id) for id in members}
-        traces = _traces(study, trace_paths, repair)
+        traces = originals(study, trace_paths, repair=repair)
     heaps: dict[str, Heap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
     labels = {id: member.label for id, member in members.items()}
     measured = []
@@ -59,17 +58,3 @@ def measure_front(
     with Study.open(study_path, write=True) as study:
         study.add_measured(chosen.setting, measured)
     return [dict(one.detail) for one in measured]
-
-
-def _traces(study: Study, paths: Sequence[Path], repair: bool) -> list[Trace]:
-    given = {path.stem: path for path in paths}
-    traces = []
-    for info in study.traces():
-        path = given.get(info.name) or Path(info.path)
-        if not info.path and info.name not in given:
-            raise HeapwrightError(f"{study.path}: trace {info.name} came from no file; give its file after the study")
-        trace = Trace.read(path, repair=repair)
-        if TraceInfo.of(trace).digest != info.digest:
-            raise HeapwrightError(f"{path}: not the trace that {study.path} was explored on; give that one")
-        traces.append(trace)
-    return traces

@@ -28,7 +28,7 @@ from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
 from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
-    from heapwright.explore.space import Space
+    from heapwright.explore.space import AnySpace
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
@@ -100,7 +100,7 @@ _Results = Generator[Result | None, None, None]
 
 def explore(
     traces: Sequence[Trace],
-    space: Space,
+    space: AnySpace,
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
     study_path: Path | str = "study.duckdb",
     jobs: int | None = None,
@@ -152,11 +152,10 @@ def explore(
     start = time.perf_counter()
     table = energy_table or default_energy_table()
     candidates = _candidates(space)
-    ranked = [one.id for one in candidates.values() if one.ranked]
-    identity = Identity.of(traces, keys, ranked, table, space.align)
+    identity = Identity.of(traces, keys, space.digest, len(space), table, space.align)
     with _Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
-        run = _Run(study, _replay_for(keys, table), _replay_for((), table), jobs or _processors(), interrupt, progress)
+        run = _Run(study, replay_for(keys, table), replay_for((), table), jobs or _processors(), interrupt, progress)
         run.evaluate(chosen, traces, finished=_Finished(study) if prune else None)
         front = [member.id for member in study.front()]
         designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
@@ -168,7 +167,7 @@ def explore(
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             run.evaluate([candidates[id] for id in dict.fromkeys([*near, *tried.values()])], held_out, "held out")
         seconds = time.perf_counter() - start
-        return Exploration(study.path, study.ranked, run.evaluated, seconds, study.ranked == len(ranked), front)
+        return Exploration(study.path, study.ranked, run.evaluated, seconds, study.complete, front)
 
 
 def _check_names(traces: Sequence[Trace]) -> None:
@@ -181,7 +180,7 @@ def _check_names(traces: Sequence[Trace]) -> None:
         seen.add(trace.name)
 
 
-def _replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
+def replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
     """The replay of one recipe on one trace, measuring on request what the objectives need."""
     from heapwright.host.timing import ns_per_event
     from heapwright.replay.replay import replay
@@ -202,7 +201,7 @@ def _replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
     return measure
 
 
-def _candidates(space: Space) -> dict[str, _Candidate]:
+def _candidates(space: AnySpace) -> dict[str, _Candidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
     for recipe in space.recipes():

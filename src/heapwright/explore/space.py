@@ -8,8 +8,9 @@ describes both, and the format of SPACE.toml.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.families import FREELISTS, ORDINARY, Demand, Levels, default_families
@@ -24,6 +25,26 @@ if TYPE_CHECKING:
 
 DEFAULT_ALIGN = 8
 """What 32-bit ABIs want of malloc."""
+
+
+class AnySpace(Protocol):
+    """What an exploration asks of a space; the attributes are those of `Space`."""
+
+    zoo: dict[str, Recipe]
+    beside: list[Recipe]
+
+    @property
+    def align(self) -> int:
+        """Alignment in bytes of every recipe."""
+
+    @property
+    def digest(self) -> str:
+        """What tells the space from others."""
+
+    def recipes(self) -> Iterator[Recipe]:
+        """Yield every recipe once: canonical, distinct by hash, always in the same order."""
+
+    def __len__(self) -> int: ...
 
 
 class Space:
@@ -117,6 +138,11 @@ class Space:
             raise HeapwrightError(f"{path}: no recipes; {left_out}")
         return space
 
+    @property
+    def digest(self) -> str:
+        """What tells the space from others: the ids of its recipes, in whatever order."""
+        return digest_of(self._recipes)
+
     def recipes(self) -> Iterator[Recipe]:
         """Yield every recipe once: canonical, distinct by hash, always in the same order."""
         return iter(self._recipes.values())
@@ -126,3 +152,8 @@ class Space:
 
     def __len__(self) -> int:
         return len(self._recipes)
+
+
+def digest_of(ids: Iterable[str]) -> str:
+    """What tells a space of these recipes from others, in whatever order the ids come."""
+    return sha256("\n".join(sorted(ids)).encode()).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -12,14 +12,14 @@ from heapwright.errors import HeapwrightError
 from heapwright.files import database
 from heapwright.replay.metrics import METRICS, parse_objectives
 
-FORMAT = 3
-"""Version of the file's tables; a reader refuses any other."""
+FORMAT = 4
+"""Version of the file's tables; see `heapwright.explore.migration` for those before."""
 
 Role = Literal["explored", "copy", "held out"]
 """What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
-_RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS}
+_RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS, "heapwright": "VARCHAR", "machine": "VARCHAR"}
 
 TABLES = {
     "meta": {"key": "VARCHAR", "value": "VARCHAR"},
@@ -30,6 +30,7 @@ TABLES = {
         "events": "BIGINT",
         "role": "VARCHAR",
         "position": "BIGINT",
+        "seed": "BIGINT",
     },
     "recipes": {"id": "VARCHAR", "name": "VARCHAR", "toml": "VARCHAR", "ranked": "BOOLEAN"},
     "results": _RESULTS,
@@ -40,10 +41,18 @@ TABLES = {
 TARGET = {"setting": "VARCHAR", "recipe": "VARCHAR", "trace": "VARCHAR", "detail": "VARCHAR"}
 """The columns of the table `target`, which a study has once something was measured on a target CPU."""
 
+REPLAYS = f"""
+    SELECT recipe, recipes.name, ranked, trace, role, digest AS trace_digest,
+        {", ".join(METRICS)}, heapwright, machine, toml
+    FROM (FROM {{0}}results UNION ALL FROM {{0}}elsewhere) AS each_one
+    JOIN {{0}}recipes AS recipes ON recipe = recipes.id
+    JOIN {{0}}traces AS traces ON trace = traces.name"""
+"""A row for every recipe and trace with all that is known of it; `{0}` leads the names of tables."""
+
 
 class Meta(BaseModel):
-    """The table `meta`: digests of space and energy table, the space's alignment and number of recipes, and the target
-    CPU's setting where there is one.
+    """The table `meta`: the space's digest, alignment and number of recipes, the energy table, and the target CPU's
+    setting where there is one.
     """
 
     model_config = ConfigDict(strict=True)
@@ -54,24 +63,33 @@ class Meta(BaseModel):
     objectives: Annotated[list[str], AfterValidator(lambda keys: list(parse_objectives(keys)))]
     space: str
     align: Annotated[int, Field(ge=1)]
-    energy_table: str
+    energy_table: list[Annotated[list[float], Field(min_length=3, max_length=3)]] | None
+    """Bytes, pJ of a read and of a write; None where an older format kept no more than a digest of another table."""
     recipes: Annotated[int, Field(ge=1)]
     target: str | None = None
 
 
-def check(connection: database.Connection, where: str) -> None:
-    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format."""
+def stored_format(connection: database.Connection, where: str) -> Any:
+    """The format that the database says it has; raises HeapwrightError, which `where` leads, where it is no study."""
     types = database.column_types(connection, where)
     if not types.keys() >= TABLES.keys():
         raise HeapwrightError(f"{where}: a DuckDB file, but no study; heapwright explore makes one")
-    expected = {**TABLES, "target": TARGET}
-    strange = [table for table, columns in types.items() if [*columns.items()] != [*expected.get(table, {}).items()]]
-    if "meta" not in strange:
-        found = _decoded(connection).get("format")
-        if found != FORMAT:
-            raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
-    if strange:
-        raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {strange[0]!r}; explore again")
+    return _decoded(connection).get("format") if types["meta"] == TABLES["meta"] else FORMAT
+
+
+def check_tables(connection: database.Connection, where: str, tables: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise HeapwrightError, which `where` leads, unless the database holds these tables and no others but `target`."""
+    expected = {**tables, "target": TARGET}
+    for table, columns in database.column_types(connection, where).items():
+        if [*columns.items()] != [*expected.get(table, {}).items()]:
+            raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")
+
+
+def check(connection: database.Connection, where: str) -> None:
+    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format."""
+    if (found := stored_format(connection, where)) != FORMAT:
+        raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
+    check_tables(connection, where, TABLES)
     read_meta(connection, where)
     for fault, question in _faults().items():
         if connection.execute(f"SELECT 1 {question} LIMIT 1").fetchone():
@@ -98,7 +116,8 @@ def _faults() -> dict[str, str]:
     faults = {
         "no trace": "WHERE NOT EXISTS (FROM traces WHERE role = 'explored')",
         "a trace of no known role": f"FROM traces WHERE role NOT IN {get_args(Role)}",
-        "a trace without a value": f"FROM traces WHERE {_any('{} IS NULL', TABLES['traces'])}",
+        "a trace without a value": f"FROM traces WHERE {_any('{} IS NULL', [*TABLES['traces']][:-1])}",
+        "a copy without a seed": "FROM traces WHERE role = 'copy' AND seed IS NULL",
         "two traces of one name": "FROM traces GROUP BY name HAVING count(*) > 1",
         "a recipe without id or text": "FROM recipes WHERE id IS NULL OR toml IS NULL OR ranked IS NULL",
         "an id that is none": "FROM recipes WHERE NOT regexp_full_match(id, '[0-9a-f]{12}')",
@@ -112,6 +131,7 @@ def _faults() -> dict[str, str]:
             f"{table} without a {key}": f"FROM {table} WHERE {key} IS NULL OR {key} NOT IN ({ids})"
             for key, ids in known.items()
         }
+        faults[f"{table} of no known version"] = f"FROM {table} WHERE heapwright IS NULL"
         faults[f"{table} twice"] = f"FROM {table} GROUP BY recipe, trace HAVING count(*) > 1"
         faults[f"{table} below 0"] = f"FROM {table} WHERE {_any('{} < 0', counts)}"
         faults[f"{table} that are no numbers"] = f"FROM {table} WHERE {_any('NOT isfinite({})', ratios)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
+from heapwright.explore.migration import migrate, migrate_file
 from heapwright.explore.picks import DEPENDS, Condition, Pick, choose
 from heapwright.explore.results import Bools, Candidate, Results, Standing
 from heapwright.explore.robustness import Robustness
-from heapwright.explore.stored import FORMAT, TABLES, TARGET, Role, check, read_meta
+from heapwright.explore.stored import FORMAT, REPLAYS, TABLES, TARGET, Role, check, read_meta
 from heapwright.files import database
 from heapwright.files.version import __version__
+from heapwright.host.machine import machine
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, parse_objectives
 
@@ -38,12 +41,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TraceInfo:
-    """What a study knows of a trace: name, path ("" if it came from no file), content digest, number of calls."""
+    """What a study knows of a trace: name, path ("" if it came from no file), content digest, number of calls.
+
+    ``seed`` is what a copy was drawn with, None for every other trace.
+    """
 
     name: str
     path: str
     digest: str
     events: int
+    seed: int | None = None
 
     @classmethod
     def of(cls, trace: Trace) -> TraceInfo:
@@ -51,7 +58,10 @@ class TraceInfo:
         digest = hashlib.sha256()
         for array in (trace.op, trace.id, trace.size, trace.ts_us, trace.align):
             digest.update(np.ascontiguousarray(array, dtype=np.int64).data)
-        return cls(trace.name, str(trace.path or ""), digest.hexdigest(), len(trace))
+        seed = trace.metadata.get("copy_seed") if not trace.path else None
+        return cls(
+            trace.name, str(trace.path or ""), digest.hexdigest(), len(trace), None if seed is None else int(seed)
+        )
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ class Identity:
     objectives: tuple[str, ...]
     space: str
     recipes: int
-    energy_table: str
+    energy_table: tuple[tuple[float, float, float], ...]
     align: int
 
     @classmethod
@@ -73,15 +83,14 @@ class Identity:
         cls,
         traces: Sequence[Trace],
         objectives: Sequence[str],
-        recipe_ids: Sequence[str],
+        space: str,
+        recipes: int,
         energy: EnergyTable,
         align: int,
     ) -> Identity:
-        """The identity of an exploration: a space is told from others by the ids of its recipes."""
+        """The identity of an exploration of a space with this digest and so many recipes."""
         infos = tuple(TraceInfo.of(trace) for trace in traces)
-        space = hashlib.sha256("\n".join(sorted(recipe_ids)).encode()).hexdigest()
-        table = hashlib.sha256(repr((energy.sizes, energy.read_pj, energy.write_pj)).encode()).hexdigest()
-        return cls(infos, tuple(objectives), space, len(recipe_ids), table, align)
+        return cls(infos, tuple(objectives), space, recipes, tuple(energy.rows), align)
 
 
 @dataclass(frozen=True)
@@ -131,13 +140,14 @@ class Study:
     def open(cls, path: Path | str, *, write: bool = False) -> Self:
         """Open a study for reading; with `write` also for `add_measured`.
 
-        Raises `HeapwrightError` where the file is missing, is no study, is damaged, is of another format version, or is
-        being written by another process.
+        A study of an older format is brought to this one. Raises `HeapwrightError` where the file is missing, is no
+        study, is damaged, is of a format that this version does not know, or is being written by another process.
         """
         path = Path(path)
         if not path.exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
         with _one_line(path):
+            migrate_file(path)
             connection = database.attached(path, read_only=not write)
         return cls._checked(path, connection)
 
@@ -159,6 +169,7 @@ class Study:
             try:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
                     _create(connection, identity)
+                migrate(connection, str(path))
             except BaseException:
                 connection.close()
                 if new:
@@ -236,14 +247,15 @@ class Study:
 
     def traces(self, role: Role = "explored") -> list[TraceInfo]:
         """The traces of a role, in the order they were given."""
-        rows = self._fetch("SELECT name, path, digest, events FROM traces WHERE role = ? ORDER BY position", [role])
+        columns = "name, path, digest, events, seed"
+        rows = self._fetch(f"SELECT {columns} FROM traces WHERE role = ? ORDER BY position", [role])
         return [TraceInfo(*row) for row in rows]
 
     def add(self, results: Sequence[Result], role: Role = "explored") -> None:
         """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
         fresh = {one.id: one for one in results if one.id not in self._stored}
         recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
-        rows = [[one.id, one.trace, *(one.metrics.get(key) for key in METRICS)] for one in results]
+        rows = [[one.id, one.trace, *(one.metrics.get(key) for key in METRICS), *_made(one)] for one in results]
         with _one_line(self.path):
             self._connection.begin()
             _insert(self._connection, "recipes", recipes)
@@ -289,6 +301,48 @@ class Study:
             [[*(one.metrics.get(key) for key in TARGET_METRICS), one.id, one.trace] for one in measured],
         )
 
+    def add_traces(self, traces: Sequence[TraceInfo]) -> None:
+        """Add traces to those explored on; recipes given up on the old ones have to be tried again.
+
+        A trace that is there stays. Raises `HeapwrightError` where another of its name is there.
+        """
+        known = {info.name: (info, role) for role in get_args(Role) for info in self.traces(role)}
+        for info in traces:
+            there, role = known.get(info.name, (info, "explored"))
+            if there.digest != info.digest or role != "explored":
+                what = "another trace" if role == "explored" else f"one that is {role}"
+                raise HeapwrightError(f"{self.path}: {info.name} is the name of {what} of it; rename one file")
+        new = [info for info in traces if info.name not in known]
+        with _one_line(self.path):
+            self._connection.begin()
+            _insert_traces(self._connection, new, "explored", len(self.traces()))
+            if new:
+                self._connection.execute("DELETE FROM results WHERE footprint_bytes IS NULL")
+            self._connection.commit()
+        self._forget()
+
+    @property
+    def energy_table(self) -> EnergyTable:
+        """The energies of its results; raises `HeapwrightError` where the file, of an older format, lacks them."""
+        if "energy_table" not in self.meta:
+            raise HeapwrightError(f"{self.path}: its energy table is not known: an older version stored none")
+        sizes, reads, writes = zip(*self.meta["energy_table"], strict=True)
+        return EnergyTable(sizes, reads, writes, name=str(self.path))
+
+    def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Names of columns, and rows, of an SQL query to DuckDB over the tables of the study and the view ``replays``.
+
+        docs/metrics.md describes them. Raises `HeapwrightError` where the query is none, or would change something.
+        """
+        with _one_line(self.path), database.attached(self.path, read_only=True) as connection:
+            connection.execute(f"CREATE TEMP VIEW replays AS {REPLAYS.format('')}")
+            try:
+                answer = connection.execute(query)
+                rows = answer.fetchall()
+            except database.Error as error:
+                raise HeapwrightError(f"{self.path}: {' '.join(str(error).split())}") from None
+            return [name for name, *_ in answer.description or []], rows
+
     def measured(self) -> list[tuple[str, str, str, dict[str, Any]]]:
         """Setting, recipe id, trace name and details of everything that was measured on a target CPU."""
         if not self._fetch("SELECT 1 FROM information_schema.tables WHERE table_name = 'target'"):
@@ -332,14 +386,22 @@ class Study:
         Raises `HeapwrightError` where no id or more than one begins so, or where the stored recipe means something else
         to this version.
         """
-        from heapwright.recipes.recipe import Recipe
-
         full = self.resolve(id)
         ((toml,),) = self._fetch("SELECT toml FROM recipes WHERE id = ?", [full])
-        recipe = Recipe.parse(toml, f"{self.path}:{full}")
-        if recipe.hash != full:
+        return self._read_recipe(full, toml)
+
+    def recipes(self) -> Iterator[tuple[Recipe, str | None, bool]]:
+        """Every recipe with its zoo name, and whether it is ranked; errors as for `recipe`."""
+        for id, toml, zoo_name, ranked in self._fetch("SELECT id, toml, name, ranked FROM recipes ORDER BY id"):
+            yield self._read_recipe(id, toml), zoo_name, ranked
+
+    def _read_recipe(self, id: str, toml: str) -> Recipe:
+        from heapwright.recipes.recipe import Recipe
+
+        recipe = Recipe.parse(toml, f"{self.path}:{id}")
+        if recipe.hash != id:
             raise HeapwrightError(
-                f"{self.path}:{full}: heapwright {self.meta['heapwright']} wrote this recipe and {__version__} "
+                f"{self.path}:{id}: heapwright {self.meta['heapwright']} wrote this recipe and {__version__} "
                 f"reads it as {recipe.hash}; use that version or explore again"
             )
         return recipe
@@ -365,10 +427,11 @@ class Study:
         """
         among = "SELECT name FROM traces WHERE role = ?"
         with self._reading() as connection:
-            query = f"SELECT * FROM {_table(role)} WHERE trace IN ({among}) ORDER BY recipe, trace"
-            columns = connection.execute(query, [role]).fetchnumpy()
-        names = {key: columns[key] for key in ("recipe", "trace")}
-        return names | {key: np.ma.filled(columns[key].astype(np.float64), np.nan) for key in METRICS}
+            columns = ", ".join(("recipe", "trace", *METRICS))
+            query = f"SELECT {columns} FROM {_table(role)} WHERE trace IN ({among}) ORDER BY recipe, trace"
+            found = connection.execute(query, [role]).fetchnumpy()
+        names = {key: found[key] for key in ("recipe", "trace")}
+        return names | {key: np.ma.filled(found[key].astype(np.float64), np.nan) for key in METRICS}
 
     @cached_property
     def combined(self) -> Results:
@@ -409,10 +472,18 @@ class Study:
             wanted = (
                 "recipe IN (SELECT unnest(?::VARCHAR[])) AND trace IN (SELECT name FROM traces WHERE role <> 'copy')"
             )
-            query = f"SELECT * FROM {table} WHERE {wanted} ORDER BY recipe, trace"
+            query = f"SELECT recipe, trace, {', '.join(METRICS)} FROM {table} WHERE {wanted} ORDER BY recipe, trace"
             for recipe, trace, *values in self._fetch(query, [list(found)]):
                 found[recipe][trace] = dict(zip(METRICS, values, strict=True))
         return found
+
+    def rows(self, id: str) -> list[dict[str, Any]]:
+        """Every result of a recipe by the columns of the view ``replays``, those that were given up left out."""
+        query = f"SELECT * FROM ({REPLAYS.format('')}) WHERE recipe = ? AND footprint_bytes IS NOT NULL ORDER BY trace"
+        with self._reading() as connection:
+            answer = connection.execute(query, [id])
+            names = [name for name, *_ in answer.description or []]
+            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
     def describe(self, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
         """The candidates as `heapwright pareto --json` gives them: docs/commands.md names the keys."""
@@ -425,9 +496,14 @@ class Study:
                 "metrics": one.metrics,
                 "traces": per_trace[one.id],
                 **robustness.describe(one.id),
+                "again": self.command(one.id),
             }
             for one in candidates
         ]
+
+    def command(self, id: str) -> str:
+        """The command that makes the numbers of a recipe again."""
+        return shlex.join(["heapwright", "study", "again", f"{self.path}:{id}"])
 
     def front(self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()) -> list[Candidate]:
         """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`.
@@ -532,8 +608,8 @@ class Study:
                 "file",
                 parameter="output",
             )
-        for what, told in {"space": identity.space, "energy_table": identity.energy_table}.items():
-            if told != self.meta[what]:
+        for what, told in {"space": identity.space, "energy_table": [[*row] for row in identity.energy_table]}.items():
+            if told != self.meta.get(what):
                 raise HeapwrightError(
                     f"{self.path}: explored with another {what.replace('_', ' ')} by heapwright "
                     f"{self.meta['heapwright']}; give the same one, or another file",
@@ -557,6 +633,11 @@ class Study:
                 return
             with database.attached(self.path, read_only=True) as connection:
                 yield connection
+
+
+def _made(result: Result) -> tuple[str, str | None]:
+    """Which version made a result, and on which machine if it holds a time."""
+    return __version__, None if result.metrics.get("ns_per_event") is None else machine()
 
 
 def _table(role: Role) -> str:
@@ -586,8 +667,8 @@ def _declared(columns: Mapping[str, str]) -> str:
     return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
 
 
-def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role) -> None:
-    rows = [[info.name, info.path, info.digest, info.events, role, at] for at, info in enumerate(traces)]
+def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role, at: int = 0) -> None:
+    rows = [[info.name, info.path, info.digest, info.events, role, at, info.seed] for at, info in enumerate(traces, at)]
     _insert(connection, "traces", rows)
 
 

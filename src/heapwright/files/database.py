@@ -6,6 +6,7 @@ runs can change that.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -14,7 +15,18 @@ from duckdb import Error
 
 from heapwright.errors import HeapwrightError
 
-__all__ = ["Connection", "Error", "attached", "column_types", "literal", "local_name", "pattern", "quoted", "reaching"]
+__all__ = [
+    "Connection",
+    "Error",
+    "attached",
+    "column_types",
+    "files_of",
+    "literal",
+    "local_name",
+    "pattern",
+    "quoted",
+    "reaching",
+]
 
 _NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _LOCKED = {"enable_external_access": "false", "lock_configuration": "true"}
@@ -32,14 +44,24 @@ def attached(path: Path, *, read_only: bool, threads: int | None = None) -> Conn
     return duckdb.connect(name, read_only=read_only, config={**_NO_EXTENSIONS, **_LOCKED, **options})
 
 
-def reaching(path: Path) -> Connection:
-    """A database in memory that reads and writes the file at `path`; raises HeapwrightError as `attached`."""
-    allowed = f"{literal(path)}, {pattern(path)}"  # a pattern is checked, and then what it finds
+def reaching(*paths: Path, databases: Mapping[str, Path] | None = None) -> Connection:
+    """A database in memory that reads and writes the files at `paths`, and reads `databases` by these names.
+
+    Raises HeapwrightError as `attached`, Error where one is no database.
+    """
+    allowed = ", ".join(f"{literal(path)}, {pattern(path)}" for path in paths)  # a pattern is checked, then its finds
     connection = duckdb.connect(config=dict(_NO_EXTENSIONS))
+    for name, path in (databases or {}).items():
+        connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
     connection.execute(f"SET allowed_paths = [{allowed}]")
     for key, value in _LOCKED.items():
         connection.execute(f"SET {key} = {value}")
     return connection
+
+
+def files_of(path: Path) -> list[Path]:
+    """The database file at `path` and the journals that DuckDB keeps beside it while it writes."""
+    return [Path(f"{path}{ending}") for ending in ("", ".wal", ".wal.checkpoint", ".wal.recovery")]
 
 
 def local_name(path: Path) -> str:

@@ -58,6 +58,11 @@ class EnergyTable:
             ) from None
         return cls(sizes, reads, writes, name=str(path))
 
+    @property
+    def rows(self) -> list[tuple[float, float, float]]:
+        """Size, pJ of a read and of a write, row by row."""
+        return list(zip(self.sizes, self.read_pj, self.write_pj, strict=True))
+
     def energy_nj(self, reads: float, writes: float, size: float) -> float:
         """Energy in nJ of this many reads and writes in an SRAM of ``size`` bytes."""
         return (reads * self._per_access(size, self.read_pj) + writes * self._per_access(size, self.write_pj)) / 1000.0

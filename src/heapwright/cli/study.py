@@ -1,0 +1,147 @@
+"""`heapwright study`: what one does with the results of explorations."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heapwright.cli.group import Group
+from heapwright.cli.options import read_traces, repair_option
+from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.cli.progress import showing
+from heapwright.errors import HeapwrightError
+from heapwright.files.names import printable
+
+if TYPE_CHECKING:
+    from heapwright.api import Study
+
+_study_argument = click.argument("path", metavar="STUDY", type=click.Path(path_type=Path))
+_moved_option = click.option(
+    "--moved",
+    "moved",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Where a trace of the study lies now. Repeat the flag for more.",
+)
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Merge studies, extend one by traces, query or export it, or make its numbers again."""
+
+
+@command.command()
+@click.argument("paths", metavar="STUDY...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="STUDY", required=True, type=click.Path(path_type=Path), help="The study to write."
+)
+@json_option
+def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Write one study that holds all results of several.
+
+    Of the same traces, or of the same space: results that contradict each other are refused.
+    """
+    from heapwright import api
+
+    _tell(api.merge_studies(paths, output), as_json)
+
+
+@command.command()
+@_study_argument
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_moved_option
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
+@repair_option
+@json_option
+def extend(
+    path: Path, traces: tuple[Path, ...], moved: tuple[Path, ...], jobs: int | None, repair: bool, as_json: bool
+) -> None:
+    """Try the recipes of STUDY on more traces, and rank by them, too."""
+    from heapwright import api
+
+    read = read_traces(traces, repair)
+    with showing() as show:
+        study = api.extend_study(path, read, moved=moved, jobs=jobs, progress=show)
+    _tell(study, as_json)
+
+
+def _tell(study: Study, as_json: bool) -> None:
+    note_partial(study)
+    names, front = [info.name for info in study.traces()], [one.id for one in study.front()]
+    if as_json:
+        told = {"study": str(study.path), "recipes": study.ranked, "complete": study.complete}
+        print_json({**told, "traces": names, "front": front})
+        return
+    what = f"{study.tried} recipes on {', '.join(names)}, {len(front)} on the front"
+    click.echo(printable(f"{study.path}: {what}"))
+
+
+@command.command()
+@_study_argument
+@click.argument("query", metavar="QUERY")
+@json_option
+def sql(path: Path, query: str, as_json: bool) -> None:
+    """Answer an SQL query over the tables of STUDY and its view `replays`: docs/metrics.md names their columns.
+
+    The answer is CSV, or with --json an array of rows.
+    """
+    import csv
+    import sys
+
+    from heapwright import api
+
+    columns, rows = api.open_study(path).sql(query)
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return
+    csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *rows])
+
+
+@command.command()
+@_study_argument
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="A name in .parquet or .csv."
+)
+@json_option
+def export(path: Path, output: Path, as_json: bool) -> None:
+    """Write every result of STUDY as one table, Parquet or CSV: a row a recipe and trace, with all that made it."""
+    from heapwright import api
+
+    rows = api.open_study(path).export(output)
+    if as_json:
+        print_json({"path": str(output), "rows": rows})
+        return
+    click.echo(printable(f"{output}: {rows:,} rows"))
+
+
+@command.command()
+@click.argument("heap", metavar="STUDY:ID")
+@click.option("--trace", "names", metavar="NAME", multiple=True, help="On this trace only. Repeat the flag for more.")
+@_moved_option
+@json_option
+def again(heap: str, names: tuple[str, ...], moved: tuple[Path, ...], as_json: bool) -> None:
+    """Make the numbers of a recipe of a study again, from its traces, and compare them with the stored ones."""
+    from heapwright import api
+
+    path, colon, id = heap.rpartition(":")
+    if not colon:
+        raise click.UsageError(f"{heap}: give a recipe of a study, as STUDY:ID")
+    found = list(api.open_study(path).again(id, names, moved))
+    if as_json:
+        print_json([dataclasses.asdict(one) for one in found])
+    else:
+        from heapwright.cli.tables import print_metrics
+
+        print_metrics("Metrics made again", {one.trace: one.metrics for one in found})
+    if differing := {key: one for one in found for key in one.differing}:
+        key, one = next(iter(differing.items()))
+        raise HeapwrightError(
+            f"{path}:{one.id}: {', '.join(differing)} came out otherwise; {key} on {one.trace} was {one.stored[key]} "
+            f"with heapwright {one.heapwright} and is {one.metrics[key]}"
+        )
+    if not as_json:
+        click.echo(printable(f"Equal to what the study holds, on {', '.join(one.trace for one in found)}."))

@@ -1,0 +1,312 @@
+"""What one does with studies: merge, extend, query, export, bring to this format, make the numbers again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
+
+import heapwright as hw
+from heapwright.cli import heapwright as command_line
+from heapwright.errors import HeapwrightError
+from heapwright.explore.merge import merge
+from heapwright.explore.search import explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Result, Study, TraceInfo
+from heapwright.files.version import __version__
+from heapwright.recipes.pools import General
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import METRICS
+from heapwright.traces.trace import Trace
+
+
+def written(path: Path, results: list[Result], **about: object) -> Path:
+    with Study.create_or_resume(path, identity(**about)) as study:  # type: ignore[arg-type]
+        study.add(results)
+    return path
+
+
+def everything(path: Path) -> list[dict[str, object]]:
+    with Study.open(path) as study:
+        columns, rows = study.sql("SELECT * FROM replays ORDER BY recipe, trace")
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+# ---- merging -------------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_one_space_become_the_whole(tmp_path: Path) -> None:
+    parts = [
+        written(tmp_path / "a.duckdb", [result(number, metrics(10 + number, 9)) for number in range(5)]),
+        written(tmp_path / "b.duckdb", [result(number, metrics(10 + number, 9)) for number in range(3, 8)]),
+    ]
+    merge(parts, tmp_path / "all.duckdb")
+    whole = written(tmp_path / "whole.duckdb", [result(number, metrics(10 + number, 9)) for number in range(8)])
+    assert everything(tmp_path / "all.duckdb") == everything(whole)
+    with Study.create_or_resume(tmp_path / "all.duckdb", identity()) as study:
+        assert study.complete
+
+
+def test_what_was_given_up_gives_way(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(METRICS)
+    parts = [
+        written(tmp_path / "a.duckdb", [result(0, {**nothing}), result(1, metrics(2, 2))]),
+        written(tmp_path / "b.duckdb", [result(0, metrics(1, 1)), result(1, {**nothing})]),
+    ]
+    merge(parts, tmp_path / "all.duckdb")
+    assert [row["footprint_bytes"] for row in everything(tmp_path / "all.duckdb")] == [1, 2]
+
+
+def test_one_space_on_other_traces(tmp_path: Path) -> None:
+    parts = [
+        written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))]),
+        written(tmp_path / "b.duckdb", [result(0, metrics(2, 2), "idle")], traces=TRACES[1:]),
+    ]
+    merge(parts, tmp_path / "all.duckdb")
+    with Study.open(tmp_path / "all.duckdb") as study:
+        assert [info.name for info in study.traces()] == ["busy", "idle"]
+        assert study.ranked == 1
+        assert study.candidate(IDS[0]).metrics["footprint_bytes"] == 2
+
+
+def test_complete_studies_of_two_spaces_become_one_of_all_their_recipes(tmp_path: Path) -> None:
+    parts = [
+        written(tmp_path / "a.duckdb", [result(number, metrics(1, 1)) for number in (0, 1)], ids=IDS[:2]),
+        written(tmp_path / "b.duckdb", [result(number, metrics(1, 1)) for number in (1, 2)], ids=IDS[1:3]),
+    ]
+    merge(parts, tmp_path / "all.duckdb")
+    with Study.open(tmp_path / "all.duckdb") as study:
+        assert (study.ranked, study.complete) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("about", "one", "says"),
+    [
+        ({"objectives": ("accesses",)}, metrics(1, 1), "another objectives than"),
+        ({"align": 4}, metrics(1, 1), "another alignment than"),
+        ({"traces": [trace("busy", 25)]}, metrics(1, 1), "busy is another trace than that of its name"),
+        ({}, metrics(1, 2), rf"accesses of {IDS[0]} on busy is 2 here \(heapwright .*\) and 1 in the others"),
+        ({}, metrics(1, 1, energy_nJ=0.6), "energy_nJ of .* is 0.6 here .* and 0.5 in the others"),
+        ({"ids": IDS[:1]}, metrics(1, 1), "a.duckdb: a part of a space that is not the others'; finish it"),
+        ({"ids": IDS[:1], "traces": TRACES}, metrics(1, 1), "another space and other traces"),
+    ],
+)
+def test_what_contradicts_is_refused(tmp_path: Path, about: dict, one: dict, says: str) -> None:  # type: ignore[type-arg]
+    parts = [
+        written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))]),
+        written(tmp_path / "b.duckdb", [result(0, one)], **about),
+    ]
+    with pytest.raises(HeapwrightError, match=says):
+        merge(parts, tmp_path / "all.duckdb")
+    assert not (tmp_path / "all.duckdb").exists()
+
+
+def test_a_merged_study_is_a_new_file_of_two_or_more(tmp_path: Path) -> None:
+    one = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))])
+    with pytest.raises(HeapwrightError, match="give two or more"):
+        merge([one], tmp_path / "b.duckdb")
+    with pytest.raises(HeapwrightError, match="exists; give another file"):
+        merge([one, one], one)
+
+
+# ---- real studies --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trace_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("traces")
+    for name, size in {"small": 24, "large": 100}.items():
+        calls = [(0, number, size + number % 5) for number in range(40)] + [
+            (3, number, 0) for number in range(0, 40, 2)
+        ]
+        op, id, sizes = zip(*calls, strict=True)
+        Trace.from_columns(op=op, id=id, size=sizes, name=name).write(folder / f"{name}.parquet")
+    return folder / "small.parquet", folder / "large.parquet"
+
+
+def few() -> Space:
+    recipes = [
+        Recipe.unchecked((General(fit=fit, split=split),)) for fit in ("first", "best") for split in ("always", 32)
+    ]
+    return Space([recipes], include_zoo=False)
+
+
+@pytest.fixture
+def study(tmp_path: Path, trace_files: tuple[Path, Path]) -> Path:
+    explore([Trace.read(trace_files[0])], few(), study_path=tmp_path / "s.duckdb", copies=2, jobs=1)
+    return tmp_path / "s.duckdb"
+
+
+def test_extending_gives_what_exploring_both_gives(study: Path, tmp_path: Path, trace_files: tuple[Path, Path]) -> None:
+    hw.extend_study(study, trace_files[1], jobs=1)
+    both = tmp_path / "both.duckdb"
+    explore([Trace.read(path) for path in trace_files], few(), study_path=both, copies=2, jobs=1)
+    assert everything(study) == everything(both)
+    assert hw.extend_study(study, trace_files[1]).complete
+
+
+def test_a_trace_is_not_added_under_the_name_of_another(study: Path, tmp_path: Path) -> None:
+    other = trace("small")
+    with pytest.raises(HeapwrightError, match="small is the name of another trace"):
+        hw.extend_study(study, other)
+
+
+def test_given_up_recipes_are_tried_again_where_a_trace_is_added(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1)), result(1, dict.fromkeys(METRICS))])
+    with Study.open(path, write=True) as opened:
+        opened.add_traces([TraceInfo.of(TRACES[1])])
+        assert opened.finished() == {(IDS[0], "busy")}
+
+
+def test_the_printed_command_makes_the_numbers_again(study: Path) -> None:
+    run = CliRunner()
+    picked = json.loads(run.invoke(command_line, ["pareto", str(study), "--pick", "smallest", "--json"]).stdout)[0]
+    program, *words = shlex.split(picked["again"])
+    assert program == "heapwright"
+    done = run.invoke(command_line, [*words, "--json"])
+    assert done.exit_code == 0, done.stderr
+    found = {one["trace"]: one for one in json.loads(done.stdout)}
+    assert found["small"]["metrics"] == {key: picked["traces"]["small"][key] for key in found["small"]["metrics"]}
+    assert [one["role"] for one in found.values()] == ["explored", "copy", "copy"]
+    assert all(one["stored"] == one["metrics"] for one in found.values())
+    shown = run.invoke(command_line, ["pareto", str(study), "--pick", "smallest"]).stdout
+    assert f"# again: {picked['again']}\n" in shown
+
+
+def test_numbers_that_come_out_otherwise_are_told(study: Path) -> None:
+    with duckdb.connect(str(study)) as database:
+        database.execute("UPDATE results SET accesses = accesses + 1")
+    ((id, value),) = hw.open_study(study).sql("SELECT recipe, accesses FROM results LIMIT 1")[1]
+    done = CliRunner().invoke(command_line, ["study", "again", f"{study}:{id}", "--trace", "small"])
+    assert isinstance(done.exception, HeapwrightError)
+    assert (
+        f"accesses came out otherwise; accesses on small was {value} with heapwright {__version__} and is {value - 1}"
+        in str(done.exception)
+    )
+    with pytest.raises(HeapwrightError, match=r"not tried on larg; it was on small"):
+        hw.open_study(study).again(id, ["larg"])
+
+
+def test_traces_that_moved_are_found_where_they_are(
+    study: Path, tmp_path: Path, trace_files: tuple[Path, Path]
+) -> None:
+    with duckdb.connect(str(study)) as database:
+        database.execute("UPDATE traces SET path = '/nowhere/small.parquet' WHERE role = 'explored'")
+    opened = hw.open_study(study)
+    with pytest.raises(HeapwrightError, match=r"nowhere/small\.parquet: no such file; say where trace small lies now"):
+        opened.again(opened.front()[0].id)
+    assert not any(one.differing for one in opened.again(opened.front()[0].id, moved=[trace_files[0]]))
+
+
+def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]) -> None:
+    digest = TraceInfo.of(Trace.read(trace_files[0])).digest
+    for row in everything(study):
+        assert row["heapwright"] == __version__
+        assert row["machine"] is None
+        assert Recipe.parse(str(row["toml"]), "row").hash == row["recipe"]
+        assert (row["trace_digest"] == digest) == (row["role"] == "explored")
+
+
+def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1, ns_per_event=3.5))])
+    (row,) = everything(path)
+    assert "processors, " in str(row["machine"])
+
+
+# ---- SQL and export ------------------------------------------------------------------------------------------------
+
+
+def test_sql_answers_and_changes_nothing(tmp_path: Path) -> None:
+    path = write_five(tmp_path / "five.duckdb")
+    done = CliRunner().invoke(
+        command_line, ["study", "sql", str(path), "SELECT name, failed FROM replays ORDER BY ALL"]
+    )
+    assert done.stdout == "name,failed\nalpha,0\nbeta,0\ngamma,3\n,0\n,0\n"
+    opened = hw.open_study(path)
+    for wrong, says in {
+        "DELETE FROM results": "read-only",
+        "SELEC": "syntax error",
+        f"COPY results TO '{tmp_path / 'x.csv'}'": "disabled",
+        "SELECT * FROM read_text('/etc/passwd')": "disabled",
+    }.items():
+        with pytest.raises(HeapwrightError, match=says) as caught:
+            opened.sql(wrong)
+        assert "\n" not in str(caught.value)
+
+
+def test_both_exports_hold_every_row(study: Path, tmp_path: Path) -> None:
+    rows = everything(study)
+    opened = hw.open_study(study)
+    assert opened.export(tmp_path / "s.csv") == opened.export(tmp_path / "s.parquet") == len(rows)
+    with duckdb.connect() as database:
+        answer = database.execute("SELECT * FROM read_parquet(?) ORDER BY recipe, trace", [str(tmp_path / "s.parquet")])
+        names = [name for name, *_ in answer.description or []]
+        assert [dict(zip(names, row, strict=True)) for row in answer.fetchall()] == rows
+    with (tmp_path / "s.csv").open(newline="") as file:
+        read = sorted(csv.DictReader(file), key=lambda row: (row["recipe"], row["trace"]))
+    assert [row["toml"] for row in read] == [row["toml"] for row in rows]
+    assert [int(row["accesses"]) for row in read] == [row["accesses"] for row in rows]
+    with pytest.raises(HeapwrightError, match=r"valid endings: \.parquet, \.csv"):
+        opened.export(tmp_path / "s.xlsx")
+
+
+# ---- formats -------------------------------------------------------------------------------------------------------
+
+
+def of_format_3(path: Path) -> None:
+    """Make a study what the format before was."""
+    with duckdb.connect(str(path)) as database:
+        database.execute("ALTER TABLE traces DROP COLUMN seed")
+        for table in ("results", "elsewhere"):
+            for column in ("heapwright", "machine"):
+                database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        digest = "0e5c3f0e0d6a"
+        database.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
+        database.execute("UPDATE meta SET value = ? WHERE key = 'energy_table'", [json.dumps(digest)])
+
+
+def test_an_older_study_opens_and_is_of_this_format_then(study: Path, tmp_path: Path) -> None:
+    before = everything(study)
+    of_format_3(study)
+    assert everything(study) == before
+    shutil.copyfile(study, tmp_path / "again.duckdb")
+    assert everything(tmp_path / "again.duckdb") == before
+    with Study.open(study) as opened, pytest.raises(HeapwrightError, match="its energy table is not known"):
+        _ = opened.energy_table
+
+
+def test_an_older_study_that_holds_more_is_refused_and_left_alone(study: Path) -> None:
+    of_format_3(study)
+    with duckdb.connect(str(study)) as database:
+        database.execute("ALTER TABLE results ADD COLUMN more INT")
+    with pytest.raises(HeapwrightError, match="not as heapwright makes a study: its table 'results'"):
+        Study.open(study)
+    with duckdb.connect(str(study)) as database:
+        assert database.execute("SELECT value FROM meta WHERE key = 'format'").fetchall() == [("3",)]
+
+
+def test_an_older_study_is_resumed(tmp_path: Path, trace_files: tuple[Path, Path]) -> None:
+    path, read = tmp_path / "s.duckdb", [Trace.read(trace_files[0])]
+    explore(read, few(), study_path=path, limit=2, copies=0, jobs=1)
+    with duckdb.connect(str(path)) as database:
+        ((table,),) = database.execute("SELECT value FROM meta WHERE key = 'energy_table'").fetchall()
+    of_format_3(path)
+    with duckdb.connect(str(path)) as database:
+        from hashlib import sha256
+
+        from heapwright.replay.energy import default_energy_table
+
+        energies = default_energy_table()
+        digest = sha256(repr((energies.sizes, energies.read_pj, energies.write_pj)).encode()).hexdigest()
+        database.execute("UPDATE meta SET value = ? WHERE key = 'energy_table'", [json.dumps(digest)])
+    done = explore(read, few(), study_path=path, copies=0, jobs=1)
+    assert (done.evaluations, done.complete) == (len(few()) - 2, True)
+    with duckdb.connect(str(path)) as database:
+        assert database.execute("SELECT value FROM meta WHERE key = 'energy_table'").fetchall() == [(table,)]
