@@ -107,6 +107,10 @@ void hw_unreserve(void *memory, size_t front, size_t bytes);
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
               const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics);
 
+/* Whether hw_replay() has code of its own for policies like this one, which leave most switches where nearly all
+ * recipes have them (ordinary.h). */
+int hw_is_ordinary(const struct hw_policy *policy);
+
 /* Whether a fresh heap of `bytes` bytes at `memory` serves all of the calls: 1 or 0, or a negative number as
  * hw_replay() returns. Ends at the first refusal. */
 int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes);

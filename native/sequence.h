@@ -28,7 +28,7 @@ enum { CHUNK = 64 };
 /* ---- loops over 64 numbers below 2^31 ------------------------------------------------------------------------------
  */
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__AVX2__)
 #define HW_AVX2 __attribute__((target("avx2")))
 #define HW_BY_PROCESSOR(name, ...)                                                                                     \
     (__builtin_cpu_supports("avx2") ? name##_avx2(__VA_ARGS__) : name##_plain(__VA_ARGS__))

@@ -1,0 +1,13 @@
+/* ordinary.h: replays of recipes that leave most switches where nearly all recipes have them. The code is made at build
+ * time: ordinary.py. */
+#ifndef HW_ORDINARY_H
+#define HW_ORDINARY_H
+
+#include "native.h"
+
+/* As hw_replay(), for an ordinary policy. */
+int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                       int check, const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline,
+                       struct hw_metrics *metrics);
+
+#endif

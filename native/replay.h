@@ -1,0 +1,634 @@
+/* replay.h: one replay of a trace on the core. It keeps the accounts that the heap itself does not: what is live, what
+ * each call cost.
+ *
+ * native.c includes this with the policy read at run time. The build makes a second copy of it and of the core, in
+ * which the switches that nearly all recipes have in common are constants (ordinary.py).
+ */
+#ifndef HW_REPLAY_H
+#define HW_REPLAY_H
+
+#define HW_SHADOW
+#include "native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shadow_kinds.h"
+#include "shadow_merging.h"
+#include "shadow_searches.h"
+
+/* ---- one replay -------------------------------------------------------------------------------------------------- */
+
+struct object {
+    uint32_t at;       /* payload address; 0 where the object is not alive */
+    uint32_t size;     /* bytes requested */
+    uint32_t capacity; /* payload bytes of its block */
+    uint32_t header;   /* header bytes of its block */
+};
+
+struct replay {
+    const struct hw_policy *policy;
+    const struct hw_calls *calls;
+    struct hw_heap heap;
+    struct object *objects;
+    size_t bytes;             /* of the arena */
+    struct hw_shadow *shadow; /* the index; the heap forgets it where it cannot be kept */
+    uint64_t patience;        /* accesses that long walks may still make before there is one */
+    uint64_t most_patience;
+    uint64_t requested; /* live */
+    uint64_t capacity;  /* of live blocks */
+    uint64_t headers;   /* of live blocks */
+    int check;
+    struct hw_metrics *metrics;
+};
+
+/* Whether objects move, and are reached through references. */
+static int moves(const struct hw_policy *policy)
+{
+    return policy->pools[0].kind == HW_COMPACT;
+}
+
+/* Pointers that the reference of an object takes, with what the heap keeps beside it. */
+static size_t reference_words(const struct hw_policy *policy)
+{
+    const struct hw_compact *c = &policy->pools[0].compact;
+    return c->header == 0 && c->in_arena == 0 ? sizeof(struct hw_handle) / sizeof(void *) : 1u;
+}
+
+/* See hw_front_bytes(). */
+static size_t front_bytes(const struct hw_policy *policy, const struct hw_calls *calls)
+{
+    return moves(policy) ? calls->slots * reference_words(policy) * sizeof(void *) : 0;
+}
+
+/* The reference of an object that moves: in front of the arena, so that its distance is the same on every machine. */
+static void **slot_reference(struct replay *r, uint32_t slot)
+{
+    return (void **)(void *)r->heap.base - (slot + 1u) * reference_words(r->policy);
+}
+
+enum {
+    PATIENCE = 1 << 17, /* accesses of long walks beyond these before an index is made */
+    BEARABLE = 256      /* accesses of long walks a call that take no longer than keeping it */
+};
+
+/* Accesses that long walks may make before the heap is indexed. For tests and measurements the environment variable
+ * HEAPWRIGHT_INDEX says how many; at 0 the heap is indexed from the first call on, at "never" it is not. */
+static uint64_t patience(void)
+{
+    const char *chosen = getenv("HEAPWRIGHT_INDEX");
+    if (chosen == NULL || *chosen == '\0') {
+        return PATIENCE;
+    }
+    return strcmp(chosen, "never") == 0 ? UINT64_MAX : strtoull(chosen, NULL, 10);
+}
+
+/* Indexes the heap, once; without memory for that, it is walked. */
+static void start_index(struct replay *r)
+{
+    r->shadow = shadow_make(r->policy, &r->heap, r->bytes);
+    r->heap.shadow = r->shadow;
+    r->patience = UINT64_MAX; /* never again */
+}
+
+/* Keeps account of long walks, and indexes the heap when they go on. */
+static void watch_walks(struct replay *r, uint64_t accesses)
+{
+    if (accesses > HW_SHORT_WALK) {
+        r->metrics->walked += accesses;
+    } else {
+        accesses = 0;
+    }
+    if (r->patience == UINT64_MAX) {
+        return;
+    }
+    if (accesses > r->patience) {
+        start_index(r);
+        return;
+    }
+    r->patience += BEARABLE - accesses;
+    if (r->patience > r->most_patience) {
+        r->patience = r->most_patience;
+    }
+}
+
+static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
+                        size_t bytes, int check, struct hw_metrics *metrics)
+{
+    memset(r, 0, sizeof *r);
+    memset(metrics, 0, sizeof *metrics);
+    r->policy = policy;
+    r->calls = calls;
+    r->heap.base = memory;
+    r->bytes = bytes;
+    r->check = check;
+    r->metrics = metrics;
+    metrics->broken_call = calls->count;
+    metrics->abandoned_call = calls->count;
+    if (!heap_init(policy, &r->heap, bytes)) {
+        return HW_NO_ROOM;
+    }
+    r->heap.reads = 0;
+    r->heap.writes = 0;
+    const size_t front = front_bytes(policy, calls);
+    memset((unsigned char *)memory - front, 0, front);
+    r->patience = r->most_patience = patience();
+    if (r->patience == 0) {
+        start_index(r);
+    }
+    r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
+    if (r->objects == NULL) {
+        shadow_free(r->shadow);
+        return HW_NO_MEMORY;
+    }
+    return 0;
+}
+
+/* Metadata bytes that a block brings with it; the descriptors of partitions lie elsewhere. */
+static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
+{
+    if (pool->kind == HW_FIXED) {
+        return pool->fixed.header;
+    }
+    if (pool->kind == HW_BUDDY) {
+        return pool->buddy.header;
+    }
+    if (pool->kind == HW_PARTITION) {
+        return capacity / pool->partition.partition * pool->partition.descriptor;
+    }
+    return pool->general.overhead;
+}
+
+/* Payload bytes of a block; padding counts as overhead on whichever side of the payload it lies. */
+static uint32_t capacity_of(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    if (pool->kind == HW_GENERAL && pool->general.pad) {
+        const struct hw_general *g = &pool->general;
+        return word_size(g, load_word(g, h, block_of(g, h, at))) - g->overhead;
+    }
+    return pool_capacity(pool, h, at);
+}
+
+/* Where an object that moves is now; the access is the program's, not the heap's. */
+static void locate(struct replay *r, uint32_t slot)
+{
+    const uint64_t reads = r->heap.reads;
+    const unsigned char *payload = hw_handle_pointer(r->policy, &r->heap, slot_reference(r, slot));
+    r->objects[slot].at = (uint32_t)(payload - r->heap.base);
+    r->heap.reads = reads;
+}
+
+/* Looks at the heap without its accesses being counted. */
+static void describe(struct replay *r, struct object *object)
+{
+    const uint64_t reads = r->heap.reads;
+    const struct hw_policy *p = r->policy;
+    if (moves(p)) {
+        const struct hw_compact *c = &p->pools[0].compact;
+        void **reference = slot_reference(r, (uint32_t)(object - r->objects));
+        object->capacity = (uint32_t)hw_handle_usable_size(p, &r->heap, reference);
+        object->header = c->header + (c->in_arena ? c->handle : 0);
+        r->heap.reads = reads;
+        return;
+    }
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, &r->heap, object->at)) {
+            object->capacity = capacity_of(pool, &r->heap, object->at);
+            object->header = overhead_of(pool, object->capacity);
+            break;
+        }
+    }
+    r->heap.reads = reads;
+}
+
+static void enter(struct replay *r, struct object *object, uint32_t at, uint32_t size)
+{
+    object->at = at;
+    object->size = size;
+    describe(r, object);
+    r->requested += size;
+    r->capacity += object->capacity;
+    r->headers += object->header;
+}
+
+static void leave(struct replay *r, struct object *object)
+{
+    r->requested -= object->size;
+    r->capacity -= object->capacity;
+    r->headers -= object->header;
+    object->at = 0;
+}
+
+/* A pattern that tells objects and places apart, so that a block which moved or overlaps another is found out. */
+static unsigned char pattern(uint32_t slot, uint32_t i)
+{
+    return (unsigned char)(slot * 167u + (i ^ i >> 8) * 59u + 1u);
+}
+
+static void fill(struct replay *r, uint32_t slot, uint32_t from)
+{
+    const struct object *object = &r->objects[slot];
+    unsigned char *payload = arena_pointer(&r->heap, object->at);
+    for (uint32_t i = from; r->check && i < object->size; i++) {
+        payload[i] = pattern(slot, i);
+    }
+}
+
+static int is_intact(struct replay *r, uint32_t slot, uint32_t bytes)
+{
+    const struct object *object = &r->objects[slot];
+    const unsigned char *payload = arena_pointer(&r->heap, object->at);
+    for (uint32_t i = 0; r->check && i < bytes; i++) {
+        if (payload[i] != pattern(slot, i)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void note_broken(struct replay *r, uint64_t call, int what)
+{
+    if (r->metrics->broken == 0) {
+        r->metrics->broken = what;
+        r->metrics->broken_call = call;
+    }
+}
+
+/* The address of what a call of the heap returned; 0 where it refused. */
+static uint32_t address_or_none(struct replay *r, const void *pointer)
+{
+    return pointer ? address_of(r->policy, &r->heap, pointer) : 0;
+}
+
+/* Asks for an object; returns its address, 0 where it was refused. Objects that move have the heap's own alignment. */
+static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t align)
+{
+    if (moves(r->policy)) {
+        if (align > r->policy->align || !hw_handle_alloc(r->policy, &r->heap, slot_reference(r, slot), size)) {
+            return 0;
+        }
+        locate(r, slot);
+        return r->objects[slot].at;
+    }
+    if (align) {
+        return address_or_none(r, hw_aligned_alloc(r->policy, &r->heap, align, size));
+    }
+    return address_or_none(r, hw_malloc(r->policy, &r->heap, size));
+}
+
+/* Asks for another size of an object; returns its address, 0 where it was refused. */
+static uint32_t request_size(struct replay *r, uint32_t slot, uint32_t size)
+{
+    struct object *object = &r->objects[slot];
+    if (moves(r->policy)) {
+        const int served = hw_handle_realloc(r->policy, &r->heap, slot_reference(r, slot), size);
+        locate(r, slot);
+        return served ? object->at : 0;
+    }
+    return address_or_none(r, hw_realloc(r->policy, &r->heap, arena_pointer(&r->heap, object->at), size));
+}
+
+static void give_back(struct replay *r, uint32_t slot)
+{
+    if (moves(r->policy)) {
+        hw_handle_free(r->policy, &r->heap, slot_reference(r, slot));
+        return;
+    }
+    hw_free(r->policy, &r->heap, arena_pointer(&r->heap, r->objects[slot].at));
+}
+
+static void replay_malloc(struct replay *r, uint64_t i)
+{
+    const uint32_t slot = r->calls->slot[i];
+    const uint32_t size = r->calls->size[i];
+    const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
+    const uint32_t at = request(r, slot, size, align);
+    r->metrics->requested_bytes += size;
+    r->objects[slot].at = at;
+    if (at == 0) {
+        r->metrics->failed++;
+        return;
+    }
+    r->metrics->admitted_bytes += size;
+    enter(r, &r->objects[slot], at, size);
+    fill(r, slot, 0);
+}
+
+static void replay_realloc(struct replay *r, uint64_t i)
+{
+    const uint32_t slot = r->calls->slot[i];
+    const uint32_t size = r->calls->size[i];
+    struct object *object = &r->objects[slot];
+    if (object->at == 0) {
+        return;
+    }
+    r->metrics->requested_bytes += size;
+    const uint32_t had = object->size;
+    const uint32_t at = request_size(r, slot, size);
+    if (at == 0) {
+        r->metrics->failed++;
+        return;
+    }
+    r->metrics->admitted_bytes += size;
+    leave(r, object);
+    enter(r, object, at, size);
+    if (!is_intact(r, slot, had < size ? had : size)) {
+        note_broken(r, i, HW_BROKEN_PAYLOAD);
+    }
+    fill(r, slot, had < size ? had : size);
+}
+
+static void replay_free(struct replay *r, uint64_t i)
+{
+    const uint32_t slot = r->calls->slot[i];
+    struct object *object = &r->objects[slot];
+    if (object->at == 0) {
+        return;
+    }
+    if (!is_intact(r, slot, object->size)) {
+        note_broken(r, i, HW_BROKEN_PAYLOAD);
+    }
+    give_back(r, slot);
+    leave(r, object);
+}
+
+/* Finds all objects that move and looks at their payloads. O(bytes). */
+static void look_at_all(struct replay *r, uint64_t call)
+{
+    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
+        if (r->objects[slot].at) {
+            locate(r, slot);
+            if (!is_intact(r, slot, r->objects[slot].size)) {
+                note_broken(r, call, HW_BROKEN_PAYLOAD);
+            }
+        }
+    }
+}
+
+/* Performs one call; returns the metadata accesses it made. */
+static uint64_t replay_call(struct replay *r, uint64_t i)
+{
+    const uint64_t before = r->heap.reads + r->heap.writes;
+    const uint64_t skipped = r->heap.skipped;
+    const uint32_t covered = r->heap.covered_bytes;
+    const uint64_t moved = r->heap.moved_bytes;
+    const uint8_t op = r->calls->op[i];
+    if (op == HW_OP_FREE) {
+        replay_free(r, i);
+    } else if (op == HW_OP_REALLOC) {
+        replay_realloc(r, i);
+    } else {
+        replay_malloc(r, i);
+    }
+    struct hw_metrics *m = r->metrics;
+    if (r->requested > m->requested_peak) {
+        m->requested_peak = r->requested;
+    }
+    if (r->heap.covered_bytes != covered) {
+        m->peak_requested = r->requested;
+        m->peak_capacity = r->capacity;
+        /* the header of a free block that nothing has covered yet is not part of what is covered */
+        const uint64_t free_bytes = r->heap.covered_bytes - r->capacity;
+        m->peak_headers = r->heap.header_bytes < free_bytes ? r->heap.header_bytes : free_bytes;
+    }
+    const uint64_t cost = r->heap.reads + r->heap.writes - before;
+    watch_walks(r, cost - (r->heap.skipped - skipped) - (r->heap.moved_bytes - moved) / 2u);
+    if (moves(r->policy) && r->check && r->heap.moved_bytes != moved) {
+        look_at_all(r, i);
+    }
+    if (r->check == HW_CHECK_INVARIANTS) {
+        const uint64_t reads = r->heap.reads;
+        const int broken = hw_check(r->policy, &r->heap);
+        if (broken) {
+            note_broken(r, i, broken);
+        }
+        r->heap.reads = reads;
+    }
+    return cost;
+}
+
+static void replay_free_memory(struct replay *r)
+{
+    shadow_free(r->shadow);
+    free(r->objects);
+}
+
+/* Returns 0, or HW_NO_MEMORY where the numbers mean nothing for want of memory. */
+static int replay_end(struct replay *r)
+{
+    struct hw_metrics *m = r->metrics;
+    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
+        m->live_blocks += r->objects[slot].at != 0;
+    }
+    m->reads = r->heap.reads;
+    m->writes = r->heap.writes;
+    m->skipped = r->heap.skipped;
+    m->moved = r->heap.moved_bytes;
+    m->covered = r->heap.covered_bytes;
+    m->shared = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
+    if (r->policy->grows_down) {
+        m->shared += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
+    }
+    const int lost = r->shadow && r->shadow->lost;
+    replay_free_memory(r);
+    return lost ? HW_NO_MEMORY : 0;
+}
+
+/* ---- costs of calls ---------------------------------------------------------------------------------------------- */
+
+enum { CHEAP = 4096 };
+
+/* How often each cost occurred; of those beyond the table the largest are kept, a thousandth of all calls and one more:
+ * a heap whose root is the least of them. */
+struct costs {
+    uint32_t often[CHEAP];
+    uint32_t *dear;
+    uint64_t dear_count;
+    uint64_t dear_room;
+    uint64_t count;
+    uint64_t max;
+};
+
+static int costs_open(struct costs *costs, uint64_t calls)
+{
+    costs->dear_room = calls / 1000u + 1u;
+    costs->dear = malloc(costs->dear_room * sizeof *costs->dear);
+    return costs->dear != NULL;
+}
+
+/* Puts a cost in the place of the least one that is kept. */
+static void replace_least(struct costs *costs, uint32_t cost)
+{
+    uint32_t *dear = costs->dear;
+    uint64_t i = 0;
+    for (;;) {
+        uint64_t child = 2u * i + 1u;
+        child += child + 1u < costs->dear_count && dear[child + 1u] < dear[child];
+        if (child >= costs->dear_count || dear[child] >= cost) {
+            break;
+        }
+        dear[i] = dear[child];
+        i = child;
+    }
+    dear[i] = cost;
+}
+
+static HW_NOINLINE void keep_dear(struct costs *costs, uint32_t cost)
+{
+    uint32_t *dear = costs->dear;
+    if (costs->dear_count == costs->dear_room) {
+        if (cost > dear[0]) {
+            replace_least(costs, cost);
+        }
+        return;
+    }
+    uint64_t i = costs->dear_count++;
+    for (; i > 0 && dear[(i - 1u) / 2u] > cost; i = (i - 1u) / 2u) {
+        dear[i] = dear[(i - 1u) / 2u];
+    }
+    dear[i] = cost;
+}
+
+static inline void costs_add(struct costs *costs, uint64_t cost)
+{
+    costs->count++;
+    if (cost > costs->max) {
+        costs->max = cost;
+    }
+    if (cost < CHEAP) {
+        costs->often[cost]++;
+    } else {
+        keep_dear(costs, cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost);
+    }
+}
+
+/* The smallest cost that at least 99.9 % of the calls do not exceed. */
+static uint64_t costs_p999(const struct costs *costs)
+{
+    uint64_t left = costs->count - costs->count / 1000u; /* ceil(0.999 count) calls are at or below it */
+    if (costs->count == 0) {
+        return 0;
+    }
+    for (uint32_t cost = 0; cost < CHEAP; cost++) {
+        if (costs->often[cost] >= left) {
+            return cost;
+        }
+        left -= costs->often[cost];
+    }
+    return costs->dear[0]; /* a thousandth of the calls cost more, or as much */
+}
+
+/* ---- a whole replay ---------------------------------------------------------------------------------------------- */
+
+struct accounts {
+    struct costs allocating;
+    struct costs freeing;
+    double weighted; /* live requested bytes times microseconds, or times calls */
+    double weight;
+};
+
+static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
+{
+    double span = 1.0;
+    if (r->calls->ts_us) {
+        span = i + 1u < r->calls->count ? (double)(r->calls->ts_us[i + 1u] - r->calls->ts_us[i]) : 0.0;
+    }
+    a->weighted += span * (double)r->requested;
+    a->weight += span;
+}
+
+/* The bounds that a replay has not come to yet, and the one that it must not exceed now. */
+struct bounds {
+    const struct hw_bound *next;
+    const struct hw_bound *end;
+    uint64_t accesses;
+};
+
+/* Whether some other heap needed less of both, whatever is still to come. */
+static int is_hopeless(struct bounds *bounds, const struct replay *r)
+{
+    while (bounds->next != bounds->end && bounds->next->covered <= r->heap.covered_bytes) {
+        bounds->accesses = bounds->next->accesses;
+        bounds->next++;
+    }
+    return r->heap.reads + r->heap.writes > bounds->accesses;
+}
+
+/* Memory that a replay needs besides the heap's; 0 where there is none. */
+static int accounts_open(struct accounts *a, const struct hw_calls *calls)
+{
+    uint64_t frees = 0;
+    for (uint64_t i = 0; i < calls->count; i++) {
+        frees += calls->op[i] == HW_OP_FREE;
+    }
+    return costs_open(&a->freeing, frees) && costs_open(&a->allocating, calls->count - frees);
+}
+
+static void accounts_close(struct accounts *a)
+{
+    if (a) {
+        free(a->freeing.dear);
+        free(a->allocating.dear);
+    }
+    free(a);
+}
+
+/* Fetches what calls soon to come will look at: the object, and once that is there its block. */
+static inline void look_ahead(const struct replay *r, uint64_t i)
+{
+#if defined(__GNUC__)
+    if (i + 16u < r->calls->count) {
+        __builtin_prefetch(&r->objects[r->calls->slot[i + 16u]]);
+        const struct object *object = &r->objects[r->calls->slot[i + 8u]];
+        __builtin_prefetch(r->heap.base + object->at);
+        __builtin_prefetch(r->heap.base + object->at + object->capacity);
+    }
+#else
+    (void)r;
+    (void)i;
+#endif
+}
+
+/* See hw_replay(). */
+static int replay_all(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                      int check, const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline,
+                      struct hw_metrics *metrics)
+{
+    struct replay r;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
+    if (failed) {
+        return failed;
+    }
+    struct accounts *a = calloc(1, sizeof *a);
+    if (a == NULL || !accounts_open(a, calls)) {
+        accounts_close(a);
+        replay_free_memory(&r);
+        return HW_NO_MEMORY;
+    }
+    struct bounds ahead = {bounds, bounds ? bounds + bound_count : NULL, UINT64_MAX};
+    for (uint64_t i = 0; i < calls->count; i++) {
+        look_ahead(&r, i);
+        costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
+        account_time(a, &r, i);
+        if (timeline) {
+            timeline[3u * i] = (uint32_t)r.requested;
+            timeline[3u * i + 1u] = (uint32_t)(r.capacity + r.headers);
+            timeline[3u * i + 2u] = r.heap.covered_bytes;
+        }
+        if (is_hopeless(&ahead, &r)) {
+            metrics->abandoned_call = i;
+            break;
+        }
+    }
+    const int lost = replay_end(&r);
+    metrics->malloc_max = a->allocating.max;
+    metrics->malloc_p999 = costs_p999(&a->allocating);
+    metrics->free_max = a->freeing.max;
+    metrics->free_p999 = costs_p999(&a->freeing);
+    metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
+    accounts_close(a);
+    return lost;
+}
+
+#endif

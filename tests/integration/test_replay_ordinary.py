@@ -1,0 +1,79 @@
+"""Ordinary recipes have code of their own in the engine, made of the same text: the same numbers.
+
+HEAPWRIGHT_ORDINARY, set to "never", replays them with the code that reads the policy (docs/core.md).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pytest
+from traces_random import plain_trace, random_trace
+
+from heapwright._native import ffi, lib
+from heapwright.explore.space import Space
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import run
+from heapwright.replay.pictures import timeline
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
+
+EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
+
+TRACES = (random_trace(random.Random(1), 2500, live=600), plain_trace(3, 1500))
+
+WAYS = (("never", "never"), ("never", "0"), ("", "never"), ("", "0"), ("", "3000"))
+"""HEAPWRIGHT_ORDINARY and HEAPWRIGHT_INDEX."""
+
+METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in ("skipped", "walked")]
+
+
+def recipes(trace: Trace, count: int) -> list[Recipe]:
+    """Some of the trace's default space."""
+    return random.Random(len(trace)).sample(list(Space.default([trace]).recipes()), count)
+
+
+def everything(trace: Trace, recipe: Recipe, arena: int | None) -> Any:
+    """All that a replay counts, with payloads looked at, and call by call."""
+    found, _ = run(trace, recipe, policy_struct(recipe), arena, lib.HW_CHECK_PAYLOAD)
+    shown = {} if arena else {key: values.tobytes() for key, values in timeline(trace, recipe).items()}
+    return {name: getattr(found, name) for name in METRICS}, shown
+
+
+def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    for trace in TRACES:
+        for recipe in recipes(trace, 120 * EFFORT):
+            for arena in (None, 60_000):
+                answers = []
+                for ordinary, index in WAYS:
+                    monkeypatch.setenv("HEAPWRIGHT_ORDINARY", ordinary)
+                    monkeypatch.setenv("HEAPWRIGHT_INDEX", index)
+                    answers.append(everything(trace, recipe, arena))
+                for way, answer in zip(WAYS[1:], answers[1:], strict=True):
+                    assert answer == answers[0], f"{way}\n{recipe.to_toml()}"
+
+
+def test_bounds_and_invariants(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = TRACES[1]
+    for recipe in recipes(trace, 20):
+        answers = []
+        for ordinary in ("never", ""):
+            monkeypatch.setenv("HEAPWRIGHT_ORDINARY", ordinary)
+            struct = policy_struct(recipe)
+            found, _ = run(trace, recipe, struct, None, better=[(0, 20_000), (20_000, 8_000)])
+            checked, _ = run(trace, recipe, struct, None, lib.HW_CHECK_INVARIANTS)
+            answers.append((found.abandoned_call, [getattr(checked, name) for name in METRICS]))
+        assert answers[0] == answers[1], recipe.to_toml()
+
+
+def test_most_of_the_default_space_is_ordinary() -> None:
+    found = [lib.hw_is_ordinary(policy_struct(recipe)) for recipe in recipes(TRACES[0], 300)]
+    assert sum(found) > 0.85 * len(found)
+
+
+def test_what_the_ordinary_code_cannot_do_is_not_ordinary() -> None:
+    for name in ("lwip-mem", "freertos-heap2", "contiki-mmem", "windows-ce"):
+        assert not lib.hw_is_ordinary(policy_struct(zoo.load(name)))
