@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from heapwright.explore.again import Again
     from heapwright.explore.space import Space
     from heapwright.foreign.adapter import WordSize
+    from heapwright.platforms.catalogue import Platform
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 AnyTrace: TypeAlias = "Trace | PathLike"
@@ -842,20 +843,40 @@ def study_in(source: PathLike) -> Study | None:
 # ---- what ships ----------------------------------------------------------------------------------------------------
 
 
+@overload
+def platforms(name: str) -> Platform: ...
+@overload
+def platforms(name: None = None) -> list[Platform]: ...
+def platforms(name: str | None = None) -> Platform | list[Platform]:
+    """Return the platforms that `generate` can write a heap for, or the one of that name.
+
+    Raises HeapwrightError for an unknown one.
+    """
+    from heapwright.platforms import catalogue
+
+    return catalogue.platform(name) if name else list(catalogue.platforms().values())
+
+
 @_one_line
-def generate(heap: AnyHeap, output: PathLike, *, prefix: str = "app") -> list[Path]:
+def generate(heap: AnyHeap, output: PathLike, *, prefix: str = "app", platform: str | None = None) -> list[Path]:
     """Write a heap as C11 for firmware: PREFIX_heap.c, PREFIX_heap.h and a test, freestanding.
 
-    Returns the files. Raises HeapwrightError for a heap that is no recipe or a prefix that is no C identifier.
+    With a platform of `platforms()` also the files that bind it there, with a page on what to do and a test. Returns
+    the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
+    platform, and for a recipe that does not suit it.
     """
     from heapwright.generate import generate as write
+    from heapwright.platforms.catalogue import platform as find_platform
+    from heapwright.platforms.files import generate_for
 
     tuned_for: tuple[str | None, Mapping[str, Value] | None] = (None, None)
     if isinstance(heap, Member):
         tuned_for = heap.tuned_for, heap.metrics
     elif isinstance(heap, str):
         tuned_for = tuning(heap)
-    return write(_recipe(heap), Path(output), prefix, *tuned_for)
+    if platform is None:
+        return write(_recipe(heap), Path(output), prefix, *tuned_for)
+    return generate_for(find_platform(platform), _recipe(heap), Path(output), prefix, *tuned_for)
 
 
 @_one_line

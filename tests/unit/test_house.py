@@ -19,7 +19,7 @@ ORDER = (
     ("traffic", "zoo"),
     ("workloads", "replay"),
     ("generate",),
-    ("host", "target"),
+    ("host", "target", "platforms"),
     ("foreign", "explore"),
     ("heaps",),
     ("report",),

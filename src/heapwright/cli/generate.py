@@ -11,22 +11,20 @@ from heapwright.cli.output import json_option, note_partial, print_json
 
 @click.command()
 @click.argument("heap", metavar="HEAP")
-@click.option(
-    "--target", type=click.Choice(["c"]), default="c", show_default=True, expose_value=False, help="What to write."
-)
+@click.option("--platform", metavar="NAME", help="Also write what binds it there; `heapwright platforms` lists them.")
 @click.option("--prefix", default="app", show_default=True, metavar="NAME", help="What names in the C begin with.")
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Where to write it."
 )
 @json_option
-def command(heap: str, prefix: str, output: Path, as_json: bool) -> None:
+def command(heap: str, platform: str | None, prefix: str, output: Path, as_json: bool) -> None:
     """Write a heap as C for firmware: source, header and a small test, freestanding and without dependencies.
 
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
     """
     from heapwright import api
 
-    files = api.generate(heap, output, prefix=prefix)
+    files = api.generate(heap, output, prefix=prefix, platform=platform)
     if study := api.study_in(heap):
         note_partial(study)
     if as_json:

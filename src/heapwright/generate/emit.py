@@ -7,7 +7,7 @@ what ships. The header's declarations and their comments come from csrc/heapwrig
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +82,7 @@ def generated_files(
     prefix: str = "app",
     tuned_for: str | None = None,
     metrics: Mapping[str, Value] | None = None,
+    more: Sequence[str] = (),
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
 
@@ -90,6 +91,7 @@ def generated_files(
         prefix: what every public name begins with; a C identifier.
         tuned_for: what the recipe was chosen on, in words, for the comment at the top.
         metrics: what it measured there, for the same comment.
+        more: functions of the core that a platform calls besides those that every heap has.
 
     Raises ParameterError for a prefix that is no C identifier.
     """
@@ -103,7 +105,7 @@ def generated_files(
         )
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
-    entries = (MOVING if moving else ALLOCATING) + LOOKING
+    entries = (MOVING if moving else ALLOCATING) + LOOKING + tuple(more)
     parts = specialise_parts(core_sources(), values, entries, prefix, header="heapwright.h")
     names = {
         "prefix": prefix,
@@ -142,8 +144,11 @@ def generate(
     Files take their places once all are written: a full disk leaves what was there, and no new folder. Raises
     HeapwrightError where it cannot write.
     """
-    files = generated_files(recipe, prefix, tuned_for, metrics)
-    directory = Path(directory)
+    return write_files(generated_files(recipe, prefix, tuned_for, metrics), Path(directory))
+
+
+def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
+    """Write the files, by their names, into `directory` as `generate` does."""
     if directory.exists() and not directory.is_dir():
         raise HeapwrightError(f"{directory}: is no folder; name one", parameter="output")
     with filling(directory) as put:

@@ -1,0 +1,95 @@
+"""The platforms that a heap can be generated for, and what each asks of a recipe."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.recipes.pools import Compact, General
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+
+_FOLDER = Path(__file__).parent
+_ABOUT = "platform.toml"
+_PAGE = "app_README.md"
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A surrounding that a heap goes into.
+
+    `align` is the least alignment of objects that it needs, in bytes; with `over_aligned` it also asks for objects
+    aligned to more, which only pools with headers serve. `sources` are what its signatures and rules of locking were
+    taken from, with versions; `run_on` says where its glue was run.
+    """
+
+    name: str
+    title: str
+    align: int
+    sources: tuple[str, ...]
+    run_on: str
+    over_aligned: bool = False
+    like: str | None = None
+    functions: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files that are written beside the heap's, for the prefix `app`: the page first."""
+        return tuple(sorted(self._paths(), key=lambda name: (name != _PAGE, name)))
+
+    @property
+    def readme(self) -> str:
+        """The page that says what to do, for the prefix `app`."""
+        return self.text(_PAGE)
+
+    def text(self, file: str) -> str:
+        """The text of one of `files`, for the prefix `app`."""
+        return self._paths()[file].read_text(encoding="utf-8")
+
+    def require(self, recipe: Recipe, heap: str) -> None:
+        """Raise HeapwrightError in one line, with the heap's name, where the platform cannot do with the recipe."""
+        if isinstance(recipe.pools[0], Compact):
+            raise HeapwrightError(f"{heap}: its objects move, and {self.name} needs them to stay; use no compact pool")
+        if recipe.align < self.align:
+            raise HeapwrightError(
+                f"{heap}: aligns objects to {recipe.align} bytes, and {self.name} needs {self.align}; "
+                f"give the recipe align = {self.align}"
+            )
+        if self.over_aligned and not any(isinstance(pool, General) for pool in recipe.pools):
+            raise HeapwrightError(
+                f"{heap}: cannot align objects to more than {recipe.align} bytes, as {self.name} needs; "
+                'give the recipe a pool of kind = "general"'
+            )
+
+    def _paths(self) -> dict[str, Path]:
+        folders = [_FOLDER / name for name in (self.like, self.name) if name]
+        return {path.name: path for folder in folders for path in folder.iterdir() if path.name != _ABOUT}
+
+
+@cache
+def platforms() -> dict[str, Platform]:
+    """Return every platform by its name, in alphabetical order."""
+    return {path.parent.name: _read(path) for path in sorted(_FOLDER.glob(f"*/{_ABOUT}"))}
+
+
+def platform(name: str) -> Platform:
+    """Return the platform of that name. Raises HeapwrightError for an unknown one."""
+    if found := platforms().get(name):
+        return found
+    raise HeapwrightError(f"{name}: no such platform; {did_you_mean(name, platforms())}", parameter="platform")
+
+
+def _read(path: Path) -> Platform:
+    keys = tomllib.loads(path.read_text(encoding="utf-8"))
+    lists = {key: tuple(value) for key, value in keys.items() if isinstance(value, list)}
+    return Platform(name=path.parent.name, **{**keys, **lists})

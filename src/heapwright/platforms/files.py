@@ -1,0 +1,43 @@
+"""Writes a heap for a platform: the heap's own files, and the platform's with the heap's prefix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heapwright.generate.emit import generated_files, write_files
+
+if TYPE_CHECKING:
+    from heapwright.platforms.catalogue import Platform
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.metrics import Value
+
+
+def platform_files(platform: Platform, prefix: str) -> dict[str, str]:
+    """Return the text of each of a platform's files, by its name."""
+    return {_prefixed(name, prefix): _prefixed(platform.text(name), prefix) for name in platform.files}
+
+
+def generate_for(
+    platform: Platform,
+    recipe: Recipe,
+    directory: Path,
+    prefix: str = "app",
+    tuned_for: str | None = None,
+    metrics: Mapping[str, Value] | None = None,
+) -> list[Path]:
+    """Write heap and platform into `directory`, as `heapwright.generate.emit.generate` writes a heap alone.
+
+    Raises HeapwrightError also where the platform cannot do with the recipe.
+    """
+    platform.require(recipe, recipe.name or recipe.hash)
+    heap = generated_files(recipe, prefix, tuned_for, metrics, platform.functions)
+    return write_files({**heap, **platform_files(platform, prefix)}, directory)
+
+
+def _prefixed(text: str, prefix: str) -> str:
+    """The text with the names of another heap: app_, APP_ and their kin in words of their own."""
+    text = re.sub(r"(?<![A-Za-z0-9_])app(?=_)", prefix, text)
+    return re.sub(r"(?<![A-Za-z0-9_])APP(?=_)", prefix.upper(), text)

@@ -1,0 +1,84 @@
+"""Platforms: what each asks of a recipe, and the files that it writes."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import heapwright as hw
+from heapwright.cli import heapwright as command_line
+from heapwright.errors import HeapwrightError
+from heapwright.platforms.files import platform_files
+
+NAMES = [platform.name for platform in hw.platforms()]
+FIXED = '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [10]\n'
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_platform_says_what_it_needs_and_where_that_comes_from(name: str) -> None:
+    platform = hw.platforms(name)
+    assert platform.align in (4, 8, 16)
+    assert platform.sources and all(re.search(r"\d", source) for source in platform.sources), "file and version"
+    assert platform.files[0] == "app_README.md"
+    assert all(file.startswith("app_") for file in platform.files)
+    assert any("test" in file for file in platform.files)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_tells_the_whole_way_and_is_one_page(name: str) -> None:
+    page = hw.platforms(name).readme
+    headings = re.findall(r"^## (.*)", page, re.MULTILINE)
+    assert {"Build it", "What to set", "What to delete", "See that it works"} <= set(headings)
+    assert len(page.splitlines()) <= 80
+    for file in hw.platforms(name).files[1:]:
+        assert file in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prefix_stands_in_every_name(name: str) -> None:
+    for file, text in platform_files(hw.platforms(name), "net").items():
+        assert file.startswith("net_")
+        assert re.findall(r"(?<![A-Za-z0-9])(?:app|APP)_\w*", re.sub(r"O_APPEND", "", text)) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_below_a_platforms_alignment_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    platform = hw.platforms(name)
+    with pytest.raises(HeapwrightError) as caught:
+        hw.generate("st-memmgr-1", tmp_path / "heap", platform=name)  # align 1
+    assert str(caught.value) == (
+        f"st-memmgr-1: aligns objects to 1 bytes, and {name} needs {platform.align}; "
+        f"give the recipe align = {platform.align}"
+    )
+    assert not (tmp_path / "heap").exists()
+
+
+def test_objects_that_move_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(HeapwrightError, match="contiki-mmem: its objects move, and preload needs them to stay"):
+        hw.generate("contiki-mmem", tmp_path, platform="preload")
+
+
+def test_preload_needs_a_pool_that_can_align_to_more(tmp_path: Path) -> None:
+    recipe = tmp_path / "fixed.toml"
+    recipe.write_text(f"align = 16\n{FIXED}")
+    with pytest.raises(HeapwrightError, match="cannot align objects to more than 16 bytes, as preload needs"):
+        hw.generate(recipe, tmp_path / "heap", platform="preload")
+
+
+def test_an_unknown_platform_is_named() -> None:
+    with pytest.raises(HeapwrightError, match=r"prelod: no such platform; did you mean preload\?"):
+        hw.platforms("prelod")
+
+
+def test_the_commands_list_and_write_what_the_library_has(tmp_path: Path) -> None:
+    listed = CliRunner().invoke(command_line, ["platforms", "--json"])
+    assert [platform["name"] for platform in json.loads(listed.stdout)] == NAMES
+    page = CliRunner().invoke(command_line, ["platforms", "preload"])
+    assert page.stdout == hw.platforms("preload").readme
+    one = ["generate", "half-fit", "--platform", "preload", "--prefix", "net", "-o", str(tmp_path), "--json"]
+    files = [Path(file).name for file in json.loads(CliRunner().invoke(command_line, one).stdout)["files"]]
+    assert files[:3] == ["net_heap.c", "net_heap.h", "net_heap_test.c"]
+    assert files[3:] == [file.replace("app_", "net_") for file in hw.platforms("preload").files]
+    assert sorted(files) == sorted(path.name for path in tmp_path.iterdir())
