@@ -437,6 +437,25 @@ static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void
     }
 }
 
+/* Whether a block that is made smaller may have to move, which may fail. */
+static inline int moves_to_shrink(const struct hw_policy *p)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind != HW_QUICK && pool->min_size > 1u) {
+            return 1;
+        }
+        if (pool->cached && pool->max_size < HW_MAX_REQUEST) {
+            return 1; /* a quick list may have given one of its blocks for more than it takes itself */
+        }
+        if (pool->kind == HW_GENERAL &&
+            (pool->general.resize == HW_RESIZE_MOVE || pool->general.resize == HW_RESIZE_KEEP_HALF)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
     if (pointer == NULL) {
@@ -455,6 +474,10 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
         return arena_pointer(heap, resized);
     }
     void *moved = hw_malloc(p, heap, size);
+    if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {
+        store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
+        return pointer;
+    }
     if (moved) {
         const uint32_t had = heap_capacity(p, heap, at);
         copy_payload(heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
@@ -507,6 +530,15 @@ static inline int hw_handle_alloc(const struct hw_policy *p, struct hw_heap *hea
     return 0;
 }
 
+/* Whether an object may be made n bytes large: a smaller one it may always become. */
+static inline int may_resize_to(const struct hw_pool *pool, uint32_t n)
+{
+    if (pool->min_size > 1u && n < pool->min_size) {
+        return 1;
+    }
+    return pool_takes(pool, n);
+}
+
 static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *heap, void **reference, size_t size)
 {
     const struct hw_compact *c = &p->pools[0].compact;
@@ -518,7 +550,7 @@ static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *h
         return 0;
     }
     const uint32_t table = handle_table(c, heap);
-    if (!exceeds(size, HW_MAX_REQUEST) && pool_takes(&p->pools[0], n) &&
+    if (!exceeds(size, HW_MAX_REQUEST) && may_resize_to(&p->pools[0], n) &&
         compact_resize(c, heap, table, handle_of(c, heap, table, reference), n)) {
         return 1;
     }

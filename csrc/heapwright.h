@@ -77,7 +77,7 @@ HW_API void *hw_calloc(const struct hw_policy *policy, struct hw_heap *heap, siz
 
 /* Makes the object at `pointer` `size` bytes large, in place where it can, else by moving it. NULL asks for a new
  * object; a size of 0 is served as 1. Returns NULL if and only if there is no room: the object then lives on as it was.
- */
+ * To make it smaller never fails. */
 HW_API void *hw_realloc(const struct hw_policy *policy, struct hw_heap *heap, void *pointer, size_t size);
 
 /* Memory for `size` bytes at an address that is a multiple of `alignment`, a power of two. Returns NULL also where

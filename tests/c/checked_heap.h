@@ -19,6 +19,7 @@ enum { MOST_OBJECTS = 400, STATISTICS_EVERY = 8 };
 struct object {
     unsigned char *at; /* where it is; objects that move have a reference instead */
     void **reference;
+    size_t asked; /* what it was asked for last */
     size_t usable;
     uint32_t tag;
 };
@@ -254,6 +255,7 @@ static void enter(struct checked *c, unsigned char *at, size_t size, size_t alig
     struct object *object = &c->objects[c->count++];
     object->at = at;
     object->tag = c->tags++;
+    object->asked = size;
     object->usable = hw_usable_size(c->policy, &c->heap, at);
     expect(c, (uintptr_t)at % alignment == 0, "misaligned", (long)((uintptr_t)at % alignment));
     expect(c, object->usable >= size && object->usable > 0, "less than asked for", (long)object->usable);
@@ -272,6 +274,7 @@ static void enter_moving(struct checked *c, size_t size)
     }
     c->count++;
     object->tag = c->tags++;
+    object->asked = size;
     object->usable = hw_handle_usable_size(c->policy, &c->heap, object->reference);
     expect(c, (uintptr_t)object_at(c, object) % c->policy->align == 0, "misaligned", 0);
     expect(c, object->usable >= size && object->usable > 0, "less than asked for", (long)object->usable);
@@ -336,10 +339,12 @@ static void resize_moving(struct checked *c, struct object *object, size_t size)
     object->usable = hw_handle_usable_size(c->policy, &c->heap, object->reference);
     if (!served) {
         c->refused++;
+        expect(c, size > object->asked, "a smaller size was refused", (long)had);
         expect(c, object->usable == had, "a refused realloc resized", 0);
         verify(c, object, object->usable);
         return;
     }
+    object->asked = size;
     expect(c, object->usable >= size && object->usable > 0, "less than asked for", (long)object->usable);
     const size_t kept = had < object->usable ? had : object->usable;
     verify(c, object, kept);
@@ -360,11 +365,13 @@ static inline void do_realloc(struct checked *c, uint32_t index, size_t size)
     unsigned char *at = hw_realloc(c->policy, &c->heap, object->at, size);
     if (at == NULL) {
         c->refused++;
+        expect(c, size > object->asked, "a smaller size was refused", (long)object->usable);
         expect(c, hw_usable_size(c->policy, &c->heap, object->at) == object->usable, "a refused realloc resized", 0);
         verify(c, object, object->usable);
     } else {
         const size_t had = object->usable;
         object->at = at;
+        object->asked = size;
         object->usable = hw_usable_size(c->policy, &c->heap, at);
         expect(c, object->usable >= size, "less than asked for", (long)object->usable);
         expect(c, (uintptr_t)at % c->policy->align == 0, "misaligned", 0);
