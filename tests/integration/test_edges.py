@@ -1,0 +1,50 @@
+"""Generated heaps at their edges, under AddressSanitizer and UndefinedBehaviorSanitizer, with 32 and 64 bits.
+
+`HEAPWRIGHT_FUZZ=100` plays a hundred times as many rounds, `HEAPWRIGHT_SEED=7` others.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import ROOT, UNCHECKED, absent
+
+from heapwright.generate import generate
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import Compact
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
+
+ROUNDS = 20 * int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
+SEED = os.environ.get("HEAPWRIGHT_SEED", "1")
+FLAGS = ("-std=gnu11", "-O0", "-g1", "-Wall", "-Wextra", "-Wshadow", "-Werror", UNCHECKED)
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+def has_32_bits(folder: Path) -> bool:
+    (folder / "empty.c").write_text("int main(void) { return sizeof(void *) != 4; }\n")
+    done = subprocess.run(["gcc", "-m32", *SANITIZERS, folder / "empty.c", "-o", folder / "empty"], capture_output=True)
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("recipe", zoo.recipes(), ids=lambda recipe: recipe.name)
+def test_what_is_at_the_edge_or_beyond(recipe: Recipe, bits: int, tmp_path: Path) -> None:
+    if bits == 32 and not has_32_bits(tmp_path):
+        absent("gcc -m32", "it compiles for 32 bits (Debian: gcc-multilib)")
+    generate(recipe, tmp_path)
+    least = policy(recipe)["fixed_end"]
+    rounds = ROUNDS if least < 65536 else ROUNDS // 5  # each begins with all of that
+    pool = recipe.pools[0]
+    words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
+    program = tmp_path / "edges"
+    sources = [ROOT / "tests" / "c" / "edges.c", tmp_path / "app_heap.c"]
+    flags = [*FLAGS, *SANITIZERS, f"-m{bits}", f"-DLEAST={least}u", *words, f"-I{tmp_path}"]
+    done = subprocess.run(["gcc", *flags, *sources, "-o", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([program, SEED, str(rounds)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+    assert int(done.stdout.split()[1]) > rounds * 50
