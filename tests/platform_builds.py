@@ -1,11 +1,18 @@
-"""What the tests of platforms share: programs that may not be installed."""
+"""What the tests of platforms share: programs that may not be installed, compilers, emulated boards."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
+BOARDS = Path(__file__).resolve().parent / "c" / "boards"
+CORTEX_M3 = ("-mcpu=cortex-m3", "-mthumb")
 
 
 def missing(what: str) -> NoReturn:
@@ -13,3 +20,25 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
         pytest.fail(what)
     pytest.skip(what)
+
+
+def tool(name: str) -> str:
+    """The path of a program."""
+    return shutil.which(name) or missing(f"{name} is not installed")
+
+
+def run(command: Sequence[str | Path], folder: Path, seconds: int = 120) -> str:
+    """What a program printed on stdout; a failure tells what it said."""
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def emulate(image: Path, machine: str = "mps2-an385", bits: str = "arm") -> str:
+    """What an image printed on an emulated board, by semihosting."""
+    qemu = [tool(f"qemu-system-{bits}"), "-M", machine, "-display", "none", "-monitor", "none", "-serial", "none"]
+    qemu += ["-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out"]
+    qemu += ["-bios", "none"] if bits.startswith("riscv") else []
+    return run([*qemu, "-kernel", image], image.parent)
