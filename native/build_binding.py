@@ -35,6 +35,7 @@ def main(output: Path) -> None:
     ffi = cffi.FFI()
     for path in ("csrc/policy.h", "native/native.h", "native/counter.h"):
         ffi.cdef(declarations(path) + numbers(path))
+    ffi.cdef('extern "Python" int hw_go_on(void *, const struct hw_so_far *);')
     ffi.cdef(enums("recorder/raw_format.h") + numbers("recorder/raw_format.h"))
     source = '#include "native.h"\n#include "counter.h"\n#include "raw_format.h"'
     ffi.set_source("heapwright._native", source, py_limited_api=True)

@@ -97,12 +97,12 @@ static int has_own_code(const struct hw_policy *policy)
 }
 
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics)
+              const struct hw_watch *watch, uint32_t *timeline, struct hw_metrics *metrics)
 {
     if (has_own_code(policy)) {
-        return hw_replay_ordinary(policy, calls, memory, bytes, check, bounds, bound_count, timeline, metrics);
+        return hw_replay_ordinary(policy, calls, memory, bytes, check, watch, timeline, metrics);
     }
-    return replay_all(policy, calls, memory, bytes, check, bounds, bound_count, timeline, metrics);
+    return replay_all(policy, calls, memory, bytes, check, watch, timeline, metrics);
 }
 
 int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)

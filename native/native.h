@@ -55,15 +55,27 @@ struct hw_metrics {
     uint64_t skipped;        /* metadata accesses that were counted and not made, because of the index */
     uint64_t walked;         /* metadata accesses that it did not spare: what a call made beyond HW_SHORT_WALK */
     double mean_requested;   /* live requested bytes, averaged over time (over calls where there are no times) */
-    uint64_t abandoned_call; /* the call after which a bound was exceeded and the replay given up; count if none */
+    uint64_t abandoned_call; /* the call after which the replay was given up; count if none */
     uint64_t broken_call;    /* first call after which a payload or an invariant was found broken; count if none */
     int broken;              /* what was broken: HW_BROKEN_... */
 };
 
-/* What some other heap needed for the same calls: a heap that needs more of both is not worth finishing. */
-struct hw_bound {
-    uint64_t covered;  /* bytes that blocks may cover before the bound applies */
-    uint64_t accesses; /* metadata accesses that are then too many when exceeded */
+/* What a replay has come to; none of it ever falls. */
+struct hw_so_far {
+    uint64_t calls;
+    uint64_t used; /* bytes of the arena, control data and regions included */
+    uint64_t reads;
+    uint64_t writes;
+    uint64_t moved;
+    uint64_t malloc_max;
+    uint64_t free_max;
+};
+
+/* Who is asked after every `every` calls, at least 1, whether a replay is worth going on with. */
+struct hw_watch {
+    uint64_t every;
+    int (*go_on)(void *watcher, const struct hw_so_far *so_far);
+    void *watcher;
 };
 
 /* What bytes of the arena are. */
@@ -101,11 +113,11 @@ void hw_unreserve(void *memory, size_t front, size_t bytes);
 /* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
  * requests are counted, and later calls of the refused object are skipped. `check` is HW_CHECK_... `timeline` may be
  * NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers, and bytes ever
- * covered, after each call. `bounds`, ascending in `covered` and descending in `accesses`, may be NULL: a replay that
- * exceeds one is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of
- * the heap. */
+ * covered, after each call. `watch` may be NULL, or is asked after every `every` calls, with `watcher`; where it says
+ * no the replay is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls
+ * of the heap. */
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline, struct hw_metrics *metrics);
+              const struct hw_watch *watch, uint32_t *timeline, struct hw_metrics *metrics);
 
 /* Whether hw_replay() has code of its own for policies like this one, which leave most switches where nearly all
  * recipes have them (ordinary.h). */

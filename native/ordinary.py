@@ -89,7 +89,7 @@ int hw_is_ordinary(const struct hw_policy *it)
 }}
 
 int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                       int check, const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline,
+                       int check, const struct hw_watch *watch, uint32_t *timeline,
                        struct hw_metrics *metrics)
 {{
     struct hw_policy two = *policy;
@@ -101,7 +101,7 @@ int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *ca
         two.pools[0].max_size = HW_MAX_REQUEST;
         two.pool_count = 2u;
     }}
-    return replay_all(&two, calls, memory, bytes, check, bounds, bound_count, timeline, metrics);
+    return replay_all(&two, calls, memory, bytes, check, watch, timeline, metrics);
 }}
 """
 

@@ -414,6 +414,18 @@ static void replay_free_memory(struct replay *r)
     free(r->objects);
 }
 
+/* Bytes ever covered in the shared part of the arena. */
+static uint64_t shared_bytes(struct replay *r)
+{
+    const uint64_t reads = r->heap.reads;
+    uint64_t bytes = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
+    if (r->policy->grows_down) {
+        bytes += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
+    }
+    r->heap.reads = reads;
+    return bytes;
+}
+
 /* Returns 0, or HW_NO_MEMORY where the numbers mean nothing for want of memory. */
 static int replay_end(struct replay *r)
 {
@@ -426,10 +438,7 @@ static int replay_end(struct replay *r)
     m->skipped = r->heap.skipped;
     m->moved = r->heap.moved_bytes;
     m->covered = r->heap.covered_bytes;
-    m->shared = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
-    if (r->policy->grows_down) {
-        m->shared += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
-    }
+    m->shared = shared_bytes(r);
     const int lost = r->shadow && r->shadow->lost;
     replay_free_memory(r);
     return lost ? HW_NO_MEMORY : 0;
@@ -538,21 +547,17 @@ static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
     a->weight += span;
 }
 
-/* The bounds that a replay has not come to yet, and the one that it must not exceed now. */
-struct bounds {
-    const struct hw_bound *next;
-    const struct hw_bound *end;
-    uint64_t accesses;
-};
-
-/* Whether some other heap needed less of both, whatever is still to come. */
-static int is_hopeless(struct bounds *bounds, const struct replay *r)
+/* Asks whether a replay is worth going on with after so many calls. */
+static int is_given_up(struct replay *r, const struct accounts *a, uint64_t calls, const struct hw_watch *watch)
 {
-    while (bounds->next != bounds->end && bounds->next->covered <= r->heap.covered_bytes) {
-        bounds->accesses = bounds->next->accesses;
-        bounds->next++;
-    }
-    return r->heap.reads + r->heap.writes > bounds->accesses;
+    const struct hw_so_far so_far = {calls,
+                                     r->policy->fixed_end + shared_bytes(r),
+                                     r->heap.reads,
+                                     r->heap.writes,
+                                     r->heap.moved_bytes,
+                                     a->allocating.max,
+                                     a->freeing.max};
+    return !watch->go_on(watch->watcher, &so_far);
 }
 
 /* Memory that a replay needs besides the heap's; 0 where there is none. */
@@ -592,8 +597,7 @@ static inline void look_ahead(const struct replay *r, uint64_t i)
 
 /* See hw_replay(). */
 static int replay_all(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                      int check, const struct hw_bound *bounds, uint32_t bound_count, uint32_t *timeline,
-                      struct hw_metrics *metrics)
+                      int check, const struct hw_watch *watch, uint32_t *timeline, struct hw_metrics *metrics)
 {
     struct replay r;
     const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
@@ -606,7 +610,7 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         replay_free_memory(&r);
         return HW_NO_MEMORY;
     }
-    struct bounds ahead = {bounds, bounds ? bounds + bound_count : NULL, UINT64_MAX};
+    uint64_t asked = watch ? watch->every : UINT64_MAX;
     for (uint64_t i = 0; i < calls->count; i++) {
         look_ahead(&r, i);
         costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
@@ -616,9 +620,12 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
             timeline[3u * i + 1u] = (uint32_t)(r.capacity + r.headers);
             timeline[3u * i + 2u] = r.heap.covered_bytes;
         }
-        if (is_hopeless(&ahead, &r)) {
-            metrics->abandoned_call = i;
-            break;
+        if (i + 1u == asked && asked < calls->count) {
+            asked += watch->every;
+            if (is_given_up(&r, a, i + 1u, watch)) {
+                metrics->abandoned_call = i;
+                break;
+            }
         }
     }
     const int lost = replay_end(&r);

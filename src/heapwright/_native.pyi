@@ -5,11 +5,16 @@ pointers, pointers to arrays by `ffi.cast`.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+_Callback = TypeVar("_Callback", bound=Callable[..., Any])
 
 class _FFI:
     NULL: Final[Any]
     def new(self, type: str, value: object = ..., /) -> Any: ...
+    def new_handle(self, value: object, /) -> Any: ...
+    def from_handle(self, handle: Any, /) -> Any: ...
+    def def_extern(self, name: str = ..., error: object = ...) -> Callable[[_Callback], _Callback]: ...
     def cast(self, type: str, value: object, /) -> Any: ...
     def gc(self, data: object, destructor: Callable[[Any], object], /) -> Any: ...
     def from_buffer(self, memory: object, /) -> Any: ...
@@ -95,6 +100,7 @@ class _Lib:
     def hw_front_bytes(self, policy: Any, calls: Any, /) -> int: ...
     def hw_reserve(self, front: int, bytes: int, /) -> Any: ...
     def hw_unreserve(self, memory: Any, front: int, bytes: int, /) -> None: ...
+    hw_go_on: Any
     def hw_replay(
         self,
         policy: Any,
@@ -102,8 +108,7 @@ class _Lib:
         memory: Any,
         bytes: int,
         check: int,
-        bounds: Any,
-        bound_count: int,
+        watch: Any,
         timeline: Any,
         metrics: Any,
         /,

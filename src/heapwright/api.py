@@ -21,7 +21,8 @@ from heapwright.explore.by_load import AtLoad
 from heapwright.explore.by_load import picks_by_load as _picks_by_load
 from heapwright.explore.picks import Pick
 from heapwright.explore.results import Candidate
-from heapwright.explore.search import COPIES, DEFAULT_OBJECTIVES, Progress, Strategy
+from heapwright.explore.running import Progress
+from heapwright.explore.search import COPIES, DEFAULT_OBJECTIVES, Strategy
 from heapwright.explore.search import explore as _explore
 from heapwright.explore.study import Study as _Study
 from heapwright.files.kinds import kind_of
@@ -766,7 +767,9 @@ def explore(
     strategy: Strategy = "exhaustive",
     limit: int | None = None,
     seed: int = 0,
-    prune: bool = False,
+    complete: bool = False,
+    tolerance: float | None = None,
+    budget: float | None = None,
     energy_table: EnergyTable | PathLike | None = None,
     repair: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -788,7 +791,11 @@ def explore(
         copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
         jobs: threads; None is one for every processor.
         strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them.
-        prune: give up replays that cannot reach the front; for one trace.
+        complete: finish every recipe, however long it takes.
+        tolerance: give recipes up that cannot come on a front which needs at most so much more than that of all
+            recipes, as a share; 0 is the same front. By default every recipe is finished where that takes about a
+            minute, else it is 0.01.
+        budget: seconds; the best front that can be had in them. The same call with more goes on.
         energy_table, repair: as for `replay`.
         progress: called about ten times a second.
 
@@ -815,7 +822,9 @@ def explore(
         limit=limit,
         seed=seed,
         energy_table=_energy_table(energy_table),
-        prune=prune,
+        complete=complete,
+        tolerance=tolerance,
+        budget=budget,
         progress=progress,
     )
     return open_study(done.study)

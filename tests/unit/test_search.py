@@ -11,8 +11,9 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore import search
-from heapwright.explore.search import Exploration, Progress
+from heapwright.explore import running, search
+from heapwright.explore.running import Progress
+from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
 from heapwright.recipes.pools import General, Quick
@@ -59,7 +60,7 @@ def few_recipes(include_zoo: bool = True) -> Space:
 
 def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
     done = explore([trace, other], few_recipes(), study_path=path)
-    assert done == Exploration(path, RECIPES, 2 * (RECIPES + len(ZOO.beside)), done.seconds, True, done.front)
+    assert done == Exploration(path, RECIPES, 2 * (RECIPES + len(ZOO.beside)), done.seconds, True, 0.0, 0, done.front)
     with Study.open(path) as study:
         assert {name for name in study.combined.zoo_names if name} == {
             *(recipe.name for recipe in ZOO.zoo.values()),
@@ -103,11 +104,11 @@ def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: py
     """What a process that dies has lost is one batch."""
     stored: list[int] = []
     add = Study.add
-    monkeypatch.setattr(search, "_BATCH_RESULTS", 5)
+    monkeypatch.setattr(running, "_BATCH_RESULTS", 5)
     monkeypatch.setattr(
         Study, "add", lambda self, batch, held_out: stored.append(len(batch)) or add(self, batch, held_out)
     )
-    explore([trace], few_recipes(include_zoo=False), study_path=path)
+    explore([trace], few_recipes(include_zoo=False), study_path=path, complete=True)
     assert stored == [5, 5, 2]
 
 
@@ -161,7 +162,7 @@ def test_the_zoo_is_ranked_at_the_alignment_explored_and_shown_at_its_own(trace:
 
 def test_one_at_its_own_alignment_gives_up_no_other(trace: Trace, tmp_path: Path) -> None:
     space = Space([], align=16)
-    pruned = explore([trace], space, study_path=tmp_path / "pruned", prune=True, jobs=1)
+    pruned = explore([trace], space, study_path=tmp_path / "pruned", tolerance=0, jobs=1)
     assert pruned.front == explore([trace], space, study_path=tmp_path / "whole").front
 
 
@@ -260,8 +261,14 @@ def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
     [
         ({"objectives": "acesses"}, "did you mean accesses"),
         ({"limit": 0}, "limit: 0"),
-        ({"objectives": "accesses", "prune": True}, "prune: works for the objectives footprint_bytes,accesses only"),
-        ({"prune": True, "traces": [plain_trace(1, name="a"), plain_trace(2, name="b")]}, "prune: works on one trace"),
+        (
+            {"objectives": "accesses,code_bytes", "tolerance": 0},
+            "tolerance: code_bytes is not known to grow in a replay",
+        ),
+        ({"tolerance": 2}, "tolerance: 2; must be from 0 to 1"),
+        ({"tolerance": 0, "complete": True}, "complete: every recipe is finished, so there is no tolerance"),
+        ({"budget": 9, "complete": True}, "complete: every recipe is finished, so there is no budget"),
+        ({"budget": 0}, "budget: 0; must be above 0 seconds"),
         ({"copies": -1}, "copies: -1; must be 0 or more"),
         ({"traces": []}, "no trace given"),
         ({"traces": [plain_trace(1), plain_trace(2)]}, "two traces are named random"),
@@ -272,20 +279,6 @@ def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
 def test_what_cannot_be_explored_is_one_line(trace: Trace, path: Path, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(HeapwrightError, match=says):
         explore(**{"traces": [trace], "space": few_recipes(), "study_path": path, **changes})
-
-
-def test_pruning_finds_the_same_front(trace: Trace, tmp_path: Path) -> None:
-    fronts, unfinished = [], []
-    for prune in (False, True):
-        path = tmp_path / f"{prune}.duckdb"
-        fronts.append(explore([trace], few_recipes(), study_path=path, prune=prune, jobs=1).front)
-        with Study.open(path) as study:
-            found = study.per_trace([id for id, _ in study.finished()]).values()
-            unfinished.append(sum(one["accesses"] is None for traces in found for one in traces.values()))
-            assert len(study.zoo_standings()) == len(ZOO) + len(ZOO.beside)
-            assert all(standing.candidate.metrics["accesses"] for standing in study.zoo_standings())
-    assert fronts[0] == fronts[1]
-    assert unfinished[0] == 0 < unfinished[1]
 
 
 def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(

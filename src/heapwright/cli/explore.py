@@ -10,6 +10,7 @@ import click
 
 from heapwright.cli.options import (
     OBJECTIVES,
+    Duration,
     energy_option,
     objectives_option,
     read_traces,
@@ -60,7 +61,16 @@ SHOWN_MEMBERS = 16
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Try at most so many recipes beside the zoo.")
 @seed_option
-@click.option("--prune", is_flag=True, help="Give replays up that cannot reach the front; for large traces.")
+@click.option("--complete", is_flag=True, help="Finish every recipe, however long it takes.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Give recipes up that a front within this share of the best does not need; 0 for the exact front.",
+)
+@click.option(
+    "--budget", type=Duration(), metavar="TIME", help="The best front that can be had in 90s, 5m or 1h; then go on."
+)
 @energy_option
 @repair_option
 @click.option("-o", "--output", metavar="STUDY", required=True, type=click.Path(path_type=Path), help="The study file.")
@@ -76,7 +86,9 @@ def command(
     strategy: Literal["exhaustive", "random"],
     limit: int | None,
     seed: int,
-    prune: bool,
+    complete: bool,
+    tolerance: float | None,
+    budget: float | None,
     energy_table: Path | None,
     repair: bool,
     output: Path,
@@ -86,6 +98,9 @@ def command(
 
     Without --space the space is built from the traces. The zoo belongs to every space that does not leave it out. An
     exploration that was interrupted goes on where it stopped when the same command is given again.
+
+    Every recipe is finished where that takes about a minute. Where it would take longer, those are given up that
+    cannot come on a front which needs at most 1 % more than the best.
 
     All recipes have one alignment: 8 is what 32-bit ABIs want of malloc, 16 what 64-bit hosts want. Zoo heaps that have
     another of their own are also shown at that one, unranked.
@@ -116,7 +131,9 @@ def command(
             limit=limit,
             seed=seed,
             energy_table=EnergyTable.read(energy_table) if energy_table else None,
-            prune=prune,
+            complete=complete,
+            tolerance=tolerance,
+            budget=budget,
             progress=show,
         )
     with Study.open(done.study) as study:

@@ -111,3 +111,21 @@ def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:
         for repaired in trace.repairs:
             note(f"{trace.path}: {repaired}")
     return traces
+
+
+class Duration(click.ParamType[float]):
+    """A time as 90s, 5m or 1h, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number and its unit."""
+        if not isinstance(value, str):
+            return value
+        try:
+            seconds = float(value[:-1]) * {"s": 1, "m": 60, "h": 3600}[value[-1:]]
+        except (KeyError, ValueError):
+            seconds = 0.0
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is no time; write one as 90s, 5m or 1h", param, ctx)
+        return seconds

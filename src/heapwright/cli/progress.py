@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from heapwright.cli.output import note
+from heapwright.cli.output import note, within
 
 if TYPE_CHECKING:
-    from heapwright.explore.search import Progress
+    from heapwright.explore.running import Progress
 
 PLAIN_SECONDS = 10
 
@@ -30,17 +30,18 @@ def showing() -> Iterator[Callable[[Progress], None]]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:,.0f} replays/s, {task.fields[left]} left"),
+        TextColumn("{task.fields[rate]:,.0f} replays/s, {task.fields[left]} left{task.fields[aim]}"),
     )
     with Bars(*columns, console=Console(stderr=True)) as bars:
         tasks = {}
 
         def show(progress: Progress) -> None:
             if progress.what not in tasks:
-                tasks[progress.what] = bars.add_task(progress.what, rate=0.0, left="-")
+                tasks[progress.what] = bars.add_task(progress.what, rate=0.0, left="-", aim="")
             left = _duration(progress.seconds_left)
             task = tasks[progress.what]
-            bars.update(task, completed=progress.finished, total=progress.total, rate=progress.rate, left=left)
+            done, total = progress.finished, progress.total
+            bars.update(task, completed=done, total=total, rate=progress.rate, left=left, aim=_aim(progress))
 
         yield show
 
@@ -54,10 +55,15 @@ def _plain_progress() -> Callable[[Progress], None]:
             shown = time.monotonic()
             note(
                 f"{progress.what}: {progress.finished:,} of {progress.total:,} replays, "
-                f"{progress.rate:,.0f} a second, {_duration(progress.seconds_left)} left"
+                f"{progress.rate:,.0f} a second, {_duration(progress.seconds_left)} left{_aim(progress)}"
             )
 
     return show
+
+
+def _aim(progress: Progress) -> str:
+    """How near the front of all recipes this one will come, where recipes are given up."""
+    return "" if progress.tolerance is None else f"; {within(progress.tolerance)}"
 
 
 def _duration(seconds: float | None) -> str:

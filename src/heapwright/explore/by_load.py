@@ -43,10 +43,11 @@ class AtLoad:
 def picks_by_load(study: Study, traces: Sequence[Trace]) -> list[AtLoad]:
     """The pick of each of the traces that were made at a load, in order of it; none where all have one load.
 
-    The traces are those that the study was explored on. One on which no recipe served every request is left out.
+    The traces are those that the study was explored on. One on which no recipe served every request is left out. None
+    where recipes were given up: the pick for a trace alone may be one that cannot come on the front of all.
     """
     at = sorted(((float(trace.metadata["load"]), trace) for trace in traces if "load" in trace.metadata), key=_by_load)
-    if len({load for load, _ in at}) < 2:
+    if len({load for load, _ in at}) < 2 or study.given_up:
         return []
     found = []
     for load, trace in at:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heapwright.explore.originals import StoredSpace, copies_of, originals
-from heapwright.explore.search import Exploration, Progress, explore
+from heapwright.explore.running import Progress
+from heapwright.explore.search import Exploration, explore
 from heapwright.explore.study import Study, TraceInfo
 from heapwright.traces.trace import Trace
 

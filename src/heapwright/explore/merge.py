@@ -28,8 +28,8 @@ def merge(paths: Sequence[Path], output: Path) -> None:
 
     They must have the same objectives, alignment and energies. Where their traces are the same, they may be of
     different spaces, if each is complete: the new one's space is all their recipes. Where their space is the same,
-    their traces may differ. A result that several have must be equal in all, times aside; the first study's is taken,
-    but one that was given up gives way.
+    their traces may differ. A result that several have must be equal in all, times aside; the first study's is taken.
+    What was given up is not.
 
     Raises HeapwrightError where there is a file at `output`, a study cannot be read, or two contradict each other.
     """
@@ -67,6 +67,7 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
                 raise HeapwrightError(f"{path}: explored with another {what} than {paths[0]}; merge studies of one")
         if meta.get("target", first.get("target")) != first.get("target", meta.get("target")):
             raise HeapwrightError(f"{path}: measured on another target than {paths[0]}; merge, then measure the front")
+    first.pop("tolerance", None)
     told = {**first, "heapwright": __version__, "created": datetime.now(timezone.utc).isoformat(timespec="seconds")}
     if targets := [meta["target"] for meta in metas if "target" in meta]:
         told["target"] = targets[0]
@@ -109,10 +110,8 @@ def _take_in(connection: database.Connection, number: int, path: Path) -> None:
 
 
 def _join(connection: database.Connection, table: str, number: int) -> None:
-    """What either has; what both have is the first's, unless that was given up."""
-    known = "old.footprint_bytes IS NOT NULL OR new.footprint_bytes IS NULL"
-    columns = [f"coalesce(old.{key}, new.{key}) AS {key}" for key in METRICS]
-    columns += [f"CASE WHEN {known} THEN old.{key} ELSE new.{key} END AS {key}" for key in ("heapwright", "machine")]
+    """What either has; what both have is the first's."""
+    columns = [f"coalesce(old.{key}, new.{key}) AS {key}" for key in (*METRICS, "heapwright", "machine")]
     connection.execute(
         f"CREATE OR REPLACE TABLE {table} AS SELECT recipe, trace, {', '.join(columns)} "
         f"FROM {table} AS old FULL JOIN s{number}.{table} AS new USING (recipe, trace)"

@@ -53,11 +53,15 @@ def _tables_of_3() -> dict[str, Mapping[str, str]]:
 
 
 def _from_3(connection: database.Connection) -> None:
-    """Results get the version that began the study, copies the default seed; the default energies are written out."""
+    """Results get the version that began the study, copies the default seed; the default energies are written out.
+
+    Replays that were given up had rows without metrics; they are as if they had not been begun.
+    """
     told = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
     for table in ("results", "elsewhere"):
         connection.execute(f"ALTER TABLE {table} ADD COLUMN heapwright VARCHAR")
         connection.execute(f"ALTER TABLE {table} ADD COLUMN machine VARCHAR")
+        connection.execute(f"DELETE FROM {table} WHERE footprint_bytes IS NULL")
         connection.execute(f"UPDATE {table} SET heapwright = ?", [str(told.get("heapwright", "unknown"))])
     connection.execute("ALTER TABLE traces ADD COLUMN seed BIGINT")
     connection.execute("UPDATE traces SET seed = 0 WHERE role = 'copy'")

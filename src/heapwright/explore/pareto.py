@@ -55,6 +55,23 @@ def ratios_to_best(points: Floats, directions: Sequence[Direction]) -> Floats:
     return ratios
 
 
+def ratios(values: Floats, best: Floats) -> Floats:
+    """Values of objectives that are to be small over the best ones, zeros as in `ratios_to_best`."""
+    shift = best == 0
+    found: Floats = (values + shift) / (best + shift)
+    return found
+
+
+def distances(points: Floats, members: Floats) -> Floats:
+    """How far points are from a front, float64[n]: the least, over its members, of the largest ratio to the member.
+
+    ``points`` (float64[n, k]) and ``members`` (float64[m, k]) are to be small and above 0; the ratio is told as its
+    logarithm, 0 or less on the front.
+    """
+    logs, front = np.log(points), np.log(members)
+    return np.array([(point - front).max(axis=1).min() for point in logs])
+
+
 @dataclass(frozen=True)
 class Domination:
     """A front member that is at least as good as a point in every objective, and by how much.

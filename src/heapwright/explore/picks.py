@@ -111,9 +111,8 @@ def shortlist(results: Results, objectives: Sequence[str], designs: Mapping[str,
     front = [int(row) for row in results.front_rows(objectives)]
     if not front:
         return []
-    logs = np.log(pareto.ratios_to_best(results.points(objectives)[rows], results.directions_of(objectives)))
-    members = logs[np.isin(rows, front)]
-    distance = np.array([(point - members).max(axis=1).min() for point in logs])
+    points = pareto.ratios_to_best(results.points(objectives)[rows], results.directions_of(objectives))
+    distance = pareto.distances(points, points[np.isin(rows, front)])
     nearest: dict[Hashable, int] = {}
     for at in np.argsort(distance, kind="stable"):
         if distance[at] <= np.log(NEAR):

@@ -6,23 +6,21 @@ Replays run in threads, because the native engine releases the interpreter lock;
 from __future__ import annotations
 
 import os
-import queue
 import random
-import signal
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.explore.effort import COMPLETE, Effort, Exploring
 from heapwright.explore.picks import design, shortlist
+from heapwright.explore.rivals import GROWING
+from heapwright.explore.running import Candidate, Interrupt, Meter, Progress, Replay, Runner, Trials
 from heapwright.explore.stored import Role
-from heapwright.explore.study import Identity, Result, Study, TraceInfo
+from heapwright.explore.study import Identity, Study, TraceInfo
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
 from heapwright.traces.copies import each_copy
@@ -30,6 +28,7 @@ from heapwright.traces.copies import each_copy
 if TYPE_CHECKING:
     from heapwright.explore.space import AnySpace
     from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.engine import Watch
     from heapwright.traces.trace import Trace
 
 DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
@@ -42,38 +41,15 @@ RIVALS = ("tlsf", "newlib-nano")
 
 Strategy = Literal["exhaustive", "random"]
 
-_BATCH_RESULTS = 500
-_BATCH_SECONDS = 2.0
-_POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an exploration is: replays stored by all runs, those there are to do, this run's count and time."""
-
-    what: Literal["exploring", "copies", "held out"]
-    finished: int
-    total: int
-    evaluated: int
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Replays a second in this run."""
-        return self.evaluated / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds the rest takes at this run's rate; None before the first replay."""
-        return (self.total - self.finished) / self.rate if self.evaluated else None
-
 
 @dataclass(frozen=True)
 class Exploration:
     """What an exploration did: the study's file, the recipes it holds for all traces, replays, time, the front's ids.
 
     ``recipes`` counts no heap that is only shown beside them. ``evaluations`` and ``seconds`` are this run's alone; a
-    resumed exploration repeats nothing that is stored. ``complete`` says whether these are all recipes of the space.
+    resumed exploration repeats nothing that is stored. ``complete`` says whether these are all recipes of the space;
+    ``tolerance`` how much more than their front this one needs at most, as a share, which is 0 for the same front, and
+    None where recipes are left that nobody knows enough of. ``given_up`` counts those begun and not finished.
     """
 
     study: Path
@@ -81,21 +57,9 @@ class Exploration:
     evaluations: int
     seconds: float
     complete: bool
+    tolerance: float | None
+    given_up: int
     front: list[str]
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    id: str
-    recipe: Recipe
-    zoo_name: str | None
-    ranked: bool = True
-
-
-_Task = tuple[_Candidate, "Trace"]
-_Replay = Callable[["Trace", "Recipe", Sequence[tuple[int, int]]], Mapping[str, Value]]
-_Done = queue.SimpleQueue[Result | BaseException]
-_Results = Generator[Result | None, None, None]
 
 
 def explore(
@@ -111,7 +75,9 @@ def explore(
     limit: int | None = None,
     seed: int = 0,
     energy_table: EnergyTable | None = None,
-    prune: bool = False,
+    complete: bool = False,
+    tolerance: float | None = None,
+    budget: float | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
     """Replay every recipe of the space on every trace and store the metrics as a study.
@@ -129,45 +95,74 @@ def explore(
         copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
             on; 0 for none. A pick has to hold on them (`heapwright.explore.picks`).
         energy_table: energy of an access by SRAM size, in place of the default one.
-        prune: give a replay up once a finished recipe is known to beat it in both of the default objectives, and
-            store it without metrics: the front is the same, the cloud behind it is not. The zoo is always finished.
-            For one trace: on several, recipes are ranked by ratios to bests that only the end tells.
+        complete: finish every recipe, whatever the time.
+        tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
+            times as much as it must in every objective; 0 for the same front as if all were finished. The zoo, and one
+            recipe of every design, are always finished. Without `complete` and `tolerance` every recipe is finished
+            where that takes about `effort.COMPLETE_SECONDS`, and `effort.TOLERANCE` is taken where it takes longer.
+        budget: seconds that the exploration may take. Where that is too short, the recipes that promise most are
+            finished, told by how they do on pieces of the traces.
         progress: called from this thread about ten times a second.
 
     Raises:
-        HeapwrightError: names that clash, an unknown objective, pruning by other objectives than the default ones or
-            on several traces, a study that cannot be written or belongs to another exploration
-            (`Study.create_or_resume`), or Ctrl-C: what was finished is stored and the same call goes on.
+        HeapwrightError: names that clash, an unknown objective, a tolerance for an objective that may fall in a replay,
+            a study that cannot be written or belongs to another exploration (`Study.create_or_resume`), or Ctrl-C: what
+            was finished is stored and the same call goes on.
     """
     keys = parse_objectives(objectives)
     _check_names([*traces, *held_out])
     if limit is not None and limit < 1:
         raise ParameterError(f"{limit}: leaves no recipe to try; give 1 or more", parameter="limit")
-    if prune and sorted(keys) != sorted(DEFAULT_OBJECTIVES):
-        raise ParameterError(f"works for the objectives {','.join(DEFAULT_OBJECTIVES)} only", parameter="prune")
-    if prune and len(traces) > 1:
-        raise ParameterError("works on one trace only: several are ranked by the best of each", parameter="prune")
+    effort = _effort(keys, complete, tolerance, budget)
     if copies < 0:
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
     start = time.perf_counter()
     table = energy_table or default_energy_table()
     candidates = _candidates(space)
     identity = Identity.of(traces, keys, space.digest, len(space), table, space.align)
-    with _Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
+    with Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
-        run = _Run(study, replay_for(keys, table), replay_for((), table), jobs or _processors(), interrupt, progress)
-        run.evaluate(chosen, traces, finished=_Finished(study) if prune else None)
+        runner = Runner(study, jobs or _processors(), interrupt, progress)
+        measure = replay_for(keys, table)
+        exploring = Exploring(runner, Trials(study, traces, "explored", keys if set(keys) <= set(GROWING) else ()))
+        exploring.run(chosen, measure, effort, ranked=len(chosen) == len(candidates))
         front = [member.id for member in study.front()]
         designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
         near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs)]
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         rivals = [tried[name] for name in RIVALS if name in tried]
-        run.evaluate_on_copies([candidates[id] for id in dict.fromkeys(near + rivals)], traces, copies, seed)
+        elsewhere = _Elsewhere(runner, replay_for((), table))
+        elsewhere.on_copies([candidates[id] for id in dict.fromkeys(near + rivals)], traces, copies, seed)
         if held_out:
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
-            run.evaluate([candidates[id] for id in dict.fromkeys([*near, *tried.values()])], held_out, "held out")
+            apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
+            elsewhere.on(apart, held_out, "held out", measure)
         seconds = time.perf_counter() - start
-        return Exploration(study.path, study.ranked, run.evaluated, seconds, study.complete, front)
+        return Exploration(
+            study.path, study.ranked, runner.evaluated, seconds, study.complete, study.tolerance, study.given_up, front
+        )
+
+
+def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget: float | None) -> Effort:
+    """What was asked for, checked."""
+    if complete and (tolerance is not None or budget is not None):
+        other = "tolerance" if tolerance is not None else "budget"
+        raise ParameterError(
+            f"every recipe is finished, so there is no {other}; give one of them", parameter="complete"
+        )
+    if tolerance is not None and not 0 <= tolerance <= 1:
+        raise ParameterError(f"{tolerance:g}; must be from 0 to 1, as 0.01", parameter="tolerance")
+    falling = [key for key in keys if key not in GROWING]
+    if falling and tolerance is not None:
+        raise ParameterError(
+            f"{falling[0]} is not known to grow in a replay, so none can be given up; valid with {', '.join(GROWING)}",
+            parameter="tolerance",
+        )
+    if budget is not None and not budget > 0:
+        raise ParameterError(f"{budget:g}; must be above 0 seconds", parameter="budget")
+    if complete or (falling and budget is None):
+        return COMPLETE
+    return Effort(complete=False, tolerance=tolerance, until=None if budget is None else time.perf_counter() + budget)
 
 
 def _check_names(traces: Sequence[Trace]) -> None:
@@ -180,7 +175,7 @@ def _check_names(traces: Sequence[Trace]) -> None:
         seen.add(trace.name)
 
 
-def replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
+def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
     """The replay of one recipe on one trace, measuring on request what the objectives need."""
     from heapwright.host.timing import ns_per_event
     from heapwright.replay.replay import replay
@@ -188,8 +183,8 @@ def replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
     timed, fitted = "ns_per_event" in objectives, "smallest_arena_bytes" in objectives
     on_target = set(objectives) & set(TARGET_METRICS)
 
-    def measure(trace: Trace, recipe: Recipe, better: Sequence[tuple[int, int]]) -> Mapping[str, Value]:
-        found = with_energy(replay(trace, recipe, fit=fitted, better=better), table)
+    def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
+        found = with_energy(replay(trace, recipe, fit=fitted, watch=watch), table)
         if timed:
             found["ns_per_event"] = ns_per_event(trace, recipe)
         if on_target:
@@ -201,18 +196,18 @@ def replay_for(objectives: Sequence[str], table: EnergyTable) -> _Replay:
     return measure
 
 
-def _candidates(space: AnySpace) -> dict[str, _Candidate]:
+def _candidates(space: AnySpace) -> dict[str, Candidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
     for recipe in space.recipes():
         named = space.zoo.get(recipe.hash)
-        found[recipe.hash] = _Candidate(recipe.hash, named or recipe, named.name if named else None)
+        found[recipe.hash] = Candidate(recipe.hash, named or recipe, named.name if named else None)
     for recipe in space.beside:
-        found[recipe.hash] = _Candidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
+        found[recipe.hash] = Candidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return found
 
 
-def _choose(candidates: list[_Candidate], strategy: Strategy, limit: int | None, seed: int) -> list[_Candidate]:
+def _choose(candidates: list[Candidate], strategy: Strategy, limit: int | None, seed: int) -> list[Candidate]:
     """The zoo, then what the strategy takes of the rest, shuffled so that the rate seen early holds to the end."""
     zoo = [candidate for candidate in candidates if candidate.zoo_name]
     rest = [candidate for candidate in candidates if not candidate.zoo_name]
@@ -226,236 +221,35 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Interrupt:
-    """Turns the first Ctrl-C into a flag, so that it cannot fall into the middle of a transaction."""
-
-    def __init__(self) -> None:
-        self.seen = False
-        self._in_main = threading.current_thread() is threading.main_thread()
-
-    def __enter__(self) -> _Interrupt:
-        if self._in_main:
-            self._before = signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._in_main:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _note(self, *_: object) -> None:
-        self.seen = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-_SHOWN: Mapping[Role, Literal["exploring", "copies", "held out"]] = {
-    "explored": "exploring",
-    "copy": "copies",
-    "held out": "held out",
-}
-
-
 @dataclass
-class _Run:
-    """Evaluates lists of candidates into a study and counts what it did."""
+class _Elsewhere:
+    """Tries recipes on traces that they are not ranked by."""
 
-    study: Study
-    replay: _Replay
-    plain_replay: _Replay
-    jobs: int
-    interrupt: _Interrupt
-    progress: Callable[[Progress], None] | None
-    evaluated: int = 0
+    runner: Runner
+    plain_replay: Replay
 
-    def evaluate(
-        self,
-        candidates: Sequence[_Candidate],
-        traces: Sequence[Trace],
-        role: Role = "explored",
-        finished: _Finished | None = None,
-    ) -> None:
+    def on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], role: Role, replay: Replay) -> None:
         """Replay every candidate on every trace but for the pairs that the study has, and store the results."""
-        meter = _Meter(self.progress, role, len(candidates) * len(traces))
-        self._evaluate(candidates, traces, self.replay, meter, finished)
+        self._on(candidates, traces, replay, self._meter(role, candidates, len(traces)))
 
-    def evaluate_on_copies(
-        self, candidates: Sequence[_Candidate], traces: Sequence[Trace], count: int, seed: int
-    ) -> None:
+    def on_copies(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
         """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay."""
 
         def made() -> Iterator[Trace]:
             return chain.from_iterable(each_copy(trace, count, seed=seed) for trace in traces if count)
 
-        self.study.set_apart([TraceInfo.of(copy) for copy in made()], "copy")
-        meter = _Meter(self.progress, "copy", len(candidates) * len(traces) * count)
+        self.runner.study.set_apart([TraceInfo.of(copy) for copy in made()], "copy")
+        meter = self._meter("copy", candidates, len(traces) * count)
         for copy in made():
-            self._evaluate(candidates, [copy], self.plain_replay, meter)
+            self._on(candidates, [copy], self.plain_replay, meter)
 
-    def _evaluate(
-        self,
-        candidates: Sequence[_Candidate],
-        traces: Sequence[Trace],
-        replay: _Replay,
-        meter: _Meter,
-        finished: _Finished | None = None,
-    ) -> None:
-        stored = self.study.finished(meter.role)
-        tasks = [(one, trace) for one in candidates for trace in traces if (one.id, trace.name) not in stored]
-        meter.stored += len(candidates) * len(traces) - len(tasks)
-        writer = _Writer(self.study, meter.role)
-        with closing(_replays(tasks, replay, self.jobs, self.interrupt, finished)) as results, writer:
-            for result in results:
-                if result is not None:
-                    writer.add(result)
-                    if finished:
-                        finished.add(result)
-                    meter.evaluated += 1
-                    self.evaluated += 1
-                writer.write_when_due()
-                meter.report_when_due()
-        meter.report()
-        if self.interrupt.seen:
-            raise HeapwrightError(
-                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored; "
-                "the same command goes on from there"
-            )
+    def _meter(self, role: Role, candidates: Sequence[Candidate], traces: int) -> Meter:
+        meter = Meter(self.runner.progress, role, len(candidates), traces, self.runner.jobs)
+        meter.expect(candidates)
+        return meter
 
-
-class _Finished:
-    """What finished recipes need, as the bounds beyond which another replay of the same trace is hopeless.
-
-    Written by the thread that collects results; workers read `front`, which is replaced as a whole.
-    """
-
-    def __init__(self, study: Study) -> None:
-        self.front: tuple[tuple[int, int], ...] = ()
-        for member in study.front():
-            self._improve(_needs(member.metrics))
-
-    def add(self, result: Result) -> None:
-        """Take note of a result: a ranked recipe that served everything may bound others."""
-        if result.metrics["failed"] == 0 and result.ranked:
-            self._improve(_needs(result.metrics))
-
-    def _improve(self, point: tuple[int, int]) -> None:
-        kept: list[tuple[int, int]] = []
-        for footprint, accesses in sorted((*self.front, point)):
-            if not kept or accesses < kept[-1][1]:
-                kept.append((footprint, accesses))
-        self.front = tuple(kept)
-
-
-def _needs(metrics: Mapping[str, Value]) -> tuple[int, int]:
-    footprint, accesses = (metrics[key] for key in DEFAULT_OBJECTIVES)
-    assert footprint is not None and accesses is not None
-    return int(footprint), int(accesses)
-
-
-class _Writer:
-    """Gathers results into transactions. On leaving its context, also by an exception, it stores the rest."""
-
-    def __init__(self, study: Study, role: Role) -> None:
-        self._study = study
-        self._role = role
-        self._batch: list[Result] = []
-        self._written = time.perf_counter()
-
-    def __enter__(self) -> _Writer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._write()
-
-    def add(self, result: Result) -> None:
-        self._batch.append(result)
-
-    def write_when_due(self) -> None:
-        if len(self._batch) >= _BATCH_RESULTS or time.perf_counter() - self._written >= _BATCH_SECONDS:
-            self._write()
-
-    def _write(self) -> None:
-        batch, self._batch = self._batch, []  # a batch that cannot be written is not tried again on leaving
-        if batch:
-            self._study.add(batch, self._role)
-        self._written = time.perf_counter()
-
-
-class _Meter:
-    """Tells a callback how far the replays on the traces of a role are."""
-
-    def __init__(self, callback: Callable[[Progress], None] | None, role: Role, total: int) -> None:
-        self.role = role
-        self.total = total
-        self.stored = 0
-        self.evaluated = 0
-        self._callback = callback
-        self._start = self._reported = time.perf_counter()
-
-    @property
-    def finished(self) -> int:
-        return self.stored + self.evaluated
-
-    def report_when_due(self) -> None:
-        if time.perf_counter() - self._reported >= _POLL_SECONDS:
-            self.report()
-
-    def report(self) -> None:
-        self._reported = time.perf_counter()
-        if self._callback:
-            seconds = self._reported - self._start
-            self._callback(Progress(_SHOWN[self.role], self.finished, self.total, self.evaluated, seconds))
-
-
-def _replays(
-    tasks: Sequence[_Task], replay: _Replay, jobs: int, interrupt: _Interrupt, finished: _Finished | None
-) -> _Results:
-    """Results of the tasks as they finish, and None about ten times a second where none does.
-
-    After an interrupt, or an exception in a worker, no further task is begun; those under way still count. The
-    exception is raised at the end.
-    """
-    pending = deque(tasks)
-    done: _Done = queue.SimpleQueue()
-    workers = [
-        threading.Thread(target=_work, args=(pending, replay, done, finished)) for _ in range(min(jobs, len(tasks)))
-    ]
-    for worker in workers:
-        worker.start()
-    errors: list[BaseException] = []
-    try:
-        while any(worker.is_alive() for worker in workers) or not done.empty():
-            yield _next_result(done, errors)
-            if errors or interrupt.seen:
-                pending.clear()
-    finally:
-        pending.clear()
-        for worker in workers:
-            worker.join()
-    if errors:
-        raise errors[0]
-
-
-def _next_result(done: _Done, errors: list[BaseException]) -> Result | None:
-    """The next result, if one comes soon; an exception goes to ``errors`` instead."""
-    try:
-        item = done.get(timeout=_POLL_SECONDS)
-    except queue.Empty:
-        return None
-    if isinstance(item, Result):
-        return item
-    errors.append(item)
-    return None
-
-
-def _work(pending: deque[_Task], replay: _Replay, done: _Done, finished: _Finished | None) -> None:
-    """One worker: takes tasks until there is none."""
-    try:
-        while pending:
-            try:
-                one, trace = pending.popleft()
-            except IndexError:  # another worker took the last one
-                break
-            better = finished.front if finished and not one.zoo_name else ()
-            metrics = replay(trace, one.recipe, better)
-            done.put(Result(one.id, one.recipe, one.zoo_name, trace.name, metrics, one.ranked))
-    except BaseException as error:  # raised again by the thread that collects
-        done.put(error)
+    def _on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], replay: Replay, meter: Meter) -> None:
+        trials = Trials(self.runner.study, traces, meter.role)
+        for one in candidates:
+            meter.pass_over(one, int(trials.known(one.id).ended.sum()))
+        self.runner.run(candidates, trials, replay, meter)

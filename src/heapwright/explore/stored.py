@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from heapwright.errors import HeapwrightError
+from heapwright.explore.rivals import GROWING
 from heapwright.files import database
 from heapwright.replay.metrics import METRICS, parse_objectives
 
@@ -49,10 +50,17 @@ REPLAYS = f"""
     JOIN {{0}}traces AS traces ON trace = traces.name"""
 """A row for every recipe and trace with all that is known of it; `{0}` leads the names of tables."""
 
+PARTIAL = {"recipe": "VARCHAR", "trace": "VARCHAR", "least": "BIGINT", "calls": "BIGINT"} | {
+    key: _METRICS[key] for key in GROWING
+}
+"""The columns of the table `partial`, which a study has once a replay was given up: the least footprint that the recipe
+could end with, the calls that were replayed, and what they came to.
+"""
+
 
 class Meta(BaseModel):
-    """The table `meta`: the space's digest, alignment and number of recipes, the energy table, and the target CPU's
-    setting where there is one.
+    """The table `meta`: the space's digest, alignment and number of recipes, the energy table, the target CPU's setting
+    where there is one, and how near the front is to that of all recipes, if some were given up.
     """
 
     model_config = ConfigDict(strict=True)
@@ -67,6 +75,7 @@ class Meta(BaseModel):
     """Bytes, pJ of a read and of a write; None where an older format kept no more than a digest of another table."""
     recipes: Annotated[int, Field(ge=1)]
     target: str | None = None
+    tolerance: Annotated[float, Field(ge=0)] | None = None
 
 
 def stored_format(connection: database.Connection, where: str) -> Any:
@@ -78,8 +87,8 @@ def stored_format(connection: database.Connection, where: str) -> Any:
 
 
 def check_tables(connection: database.Connection, where: str, tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise HeapwrightError, which `where` leads, unless the database holds these tables and no others but `target`."""
-    expected = {**tables, "target": TARGET}
+    """Raise HeapwrightError, which `where` leads, unless the database holds these tables and of others only those that come later."""
+    expected = {**tables, "target": TARGET, "partial": PARTIAL}
     for table, columns in database.column_types(connection, where).items():
         if [*columns.items()] != [*expected.get(table, {}).items()]:
             raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")

@@ -24,12 +24,14 @@ from heapwright.errors import HeapwrightError
 from heapwright.explore.migration import migrate, migrate_file
 from heapwright.explore.picks import DEPENDS, Condition, Pick, choose
 from heapwright.explore.results import Bools, Candidate, Results, Standing
+from heapwright.explore.rivals import GROWING
 from heapwright.explore.robustness import Robustness
-from heapwright.explore.stored import FORMAT, REPLAYS, TABLES, TARGET, Role, check, read_meta
+from heapwright.explore.stored import FORMAT, PARTIAL, REPLAYS, TABLES, TARGET, Role, check, read_meta
 from heapwright.files import database
 from heapwright.files.version import __version__
 from heapwright.host.machine import machine
 from heapwright.replay.energy import EnergyTable
+from heapwright.replay.engine import SoFar
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, parse_objectives
 
 if TYPE_CHECKING:
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
+
+
+_SO_FAR = ("calls", *GROWING)
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,19 @@ class Result:
     zoo_name: str | None
     trace: str
     metrics: Mapping[str, Value]
+    ranked: bool = True
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What is known of a recipe on a trace that was given up: the least footprint, and what a replay had come to."""
+
+    id: str
+    recipe: Recipe
+    zoo_name: str | None
+    trace: str
+    least: int
+    so_far: SoFar
     ranked: bool = True
 
 
@@ -234,6 +252,23 @@ class Study:
         return bool(self.ranked == self.meta["recipes"])
 
     @property
+    def tolerance(self) -> float | None:
+        """How much more than the front of all recipes this one needs at most, as a share; None where nobody knows.
+
+        0 for an exact front. See `docs/spaces.md`.
+        """
+        return 0.0 if self.complete else self.meta.get("tolerance")
+
+    @cached_property
+    def given_up(self) -> int:
+        """How many recipes of the space were given up, because they cannot come on the front, or for want of time."""
+        if not self._has("partial"):
+            return 0
+        ranked = {id for id, (_, ranked) in self._known().items() if ranked}
+        begun = {id for (id,) in self._fetch("SELECT DISTINCT recipe FROM partial")}
+        return len((begun & ranked).difference(self.combined.ids))
+
+    @property
     def tried(self) -> str:
         """How many recipes have been tried on every trace, and of how many if some are left: "662 of 12,280"."""
         return f"{self.ranked:,}" if self.complete else f"{self.ranked:,} of {self.meta['recipes']:,}"
@@ -264,9 +299,46 @@ class Study:
         self._stored.update(fresh)
         self._forget()
 
+    def add_partial(self, partials: Sequence[Partial]) -> None:
+        """Store what replays came to that were given up, in place of what was known of them before."""
+        fresh = {one.id: one for one in partials if one.id not in self._stored}
+        recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
+        rows = [[one.id, one.trace, one.least, *(getattr(one.so_far, key) for key in _SO_FAR)] for one in partials]
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({_declared(PARTIAL)})")
+            _insert(self._connection, "recipes", recipes)
+            outdated = (
+                "DELETE FROM partial WHERE (recipe, trace) IN (SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]))"
+            )
+            self._connection.execute(outdated, [[one.id for one in partials], [one.trace for one in partials]])
+            _insert(self._connection, "partial", rows)
+            self._connection.commit()
+        self._stored.update(fresh)
+        self._forget()
+
+    def partial(self) -> list[tuple[str, str, int, SoFar]]:
+        """Recipe id, trace, least footprint and what it had come to, of all replays given up and not ended since."""
+        if not self._has("partial"):
+            return []
+        rows = self._fetch(
+            f"SELECT recipe, trace, least, {', '.join(_SO_FAR)} FROM partial ANTI JOIN results USING (recipe, trace)"
+        )
+        return [(recipe, trace, least, SoFar(*values)) for recipe, trace, least, *values in rows]
+
+    def set_tolerance(self, tolerance: float | None) -> None:
+        """Say how near the front is to that of all recipes; None: nobody knows."""
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
+            if tolerance is not None:
+                _insert(self._connection, "meta", [["tolerance", json.dumps(tolerance)]])
+            self._connection.commit()
+        self._forget()
+
     def _forget(self) -> None:
         """Drop what was derived from results that have changed."""
-        for outdated in ("combined", "elsewhere", "meta", "_robustness"):
+        for outdated in ("combined", "elsewhere", "meta", "given_up", "_robustness"):
             self.__dict__.pop(outdated, None)
 
     def add_measured(self, setting: str, measured: Sequence[Measured]) -> None:
@@ -302,7 +374,7 @@ class Study:
         )
 
     def add_traces(self, traces: Sequence[TraceInfo]) -> None:
-        """Add traces to those explored on; recipes given up on the old ones have to be tried again.
+        """Add traces to those explored on; nobody knows then how near its front is to that of all recipes.
 
         A trace that is there stays. Raises `HeapwrightError` where another of its name is there.
         """
@@ -316,8 +388,7 @@ class Study:
         with _one_line(self.path):
             self._connection.begin()
             _insert_traces(self._connection, new, "explored", len(self.traces()))
-            if new:
-                self._connection.execute("DELETE FROM results WHERE footprint_bytes IS NULL")
+            self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
             self._connection.commit()
         self._forget()
 
@@ -345,7 +416,7 @@ class Study:
 
     def measured(self) -> list[tuple[str, str, str, dict[str, Any]]]:
         """Setting, recipe id, trace name and details of everything that was measured on a target CPU."""
-        if not self._fetch("SELECT 1 FROM information_schema.tables WHERE table_name = 'target'"):
+        if not self._has("target"):
             return []
         rows = self._fetch("SELECT setting, recipe, trace, detail FROM target ORDER BY ALL")
         return [(setting, recipe, trace, json.loads(detail)) for setting, recipe, trace, detail in rows]
@@ -379,6 +450,12 @@ class Study:
     def finished(self, role: Role = "explored") -> set[tuple[str, str]]:
         """The pairs (recipe id, trace name) that have a result."""
         return set(self._fetch(f"SELECT recipe, trace FROM {_table(role)}"))
+
+    def measured_on(self, role: Role, keys: Sequence[str]) -> Iterator[tuple[str, str, dict[str, Value]]]:
+        """Recipe id, trace name and some metrics of every result on the traces of a role."""
+        columns = ", ".join(keys)
+        for recipe, trace, *values in self._fetch(f"SELECT recipe, trace, {columns} FROM {_table(role)}"):
+            yield recipe, trace, dict(zip(keys, values, strict=True))
 
     def recipe(self, id: str) -> Recipe:
         """The recipe of this id, of a prefix that only one id has, or of a zoo name.
@@ -616,6 +693,9 @@ class Study:
                     parameter="output",
                 )
 
+    def _has(self, table: str) -> bool:
+        return bool(self._fetch("SELECT 1 FROM information_schema.tables WHERE table_name = ?", [table]))
+
     def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._reading() as connection:
             return connection.execute(query, list(parameters)).fetchall()
@@ -675,7 +755,7 @@ def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo],
 def _insert(connection: database.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows through one list a column: some ten times faster than row by row."""
     if rows:
-        values = ", ".join(f"unnest(?::{kind}[])" for kind in TABLES[table].values())
+        values = ", ".join(f"unnest(?::{kind}[])" for kind in {**TABLES, "partial": PARTIAL}[table].values())
         connection.execute(f"INSERT INTO {table} SELECT {values}", [list(column) for column in zip(*rows, strict=True)])
 
 

@@ -121,7 +121,15 @@ def add_contest(
     reference = proposed[PUBLISHED]
     with temporary_folder("papers") as folder:
         strategy: Strategy = "exhaustive" if limit is None else "random"
-        found = explore(named, space, study_path=folder / "study.duckdb", strategy=strategy, limit=limit, copies=COPIES)
+        found = explore(
+            named,
+            space,
+            study_path=folder / "study.duckdb",
+            strategy=strategy,
+            limit=limit,
+            copies=COPIES,
+            complete=True,
+        )
         with Study.open(found.study) as study:
             picks = _picks(study, reference, {trace.name: costs(replay(trace, reference)) for trace in named})
     page.text(

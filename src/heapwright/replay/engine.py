@@ -8,7 +8,8 @@ also tells the smallest arena. The native calls release the GIL: threads replay 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heapwright._native import ffi, lib
@@ -26,6 +27,73 @@ DEFAULT_ARENA = 1 << 31
 
 class CorruptHeapError(RuntimeError):
     """A replay with checks found a broken payload or invariant: a defect of the core, never of the input."""
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """What a replay has come to after so many calls: the arena that it needs at least, in bytes, and its costs.
+
+    None of it ever falls. The keys are those of `heapwright.replay.metrics`.
+    """
+
+    calls: int
+    footprint_bytes: int
+    accesses: int
+    reads: int
+    writes: int
+    moved_bytes: int
+    accesses_malloc_max: int
+    accesses_free_max: int
+
+
+Watch = Callable[[SoFar], bool]
+"""Whether a replay is worth going on with."""
+
+
+class GivenUpError(Exception):
+    """A replay was given up, because whoever watched it said so; ``so_far`` is what it had come to."""
+
+    def __init__(self, so_far: SoFar) -> None:
+        super().__init__(f"given up after {so_far.calls:,} calls")
+        self.so_far = so_far
+
+
+WATCHED_CALLS = 4096
+"""A replay is watched so many times at most, and never more often than after so many calls."""
+
+_WATCHED_TIMES = 64
+
+
+class _Watcher:
+    """Asks what watches a replay, and keeps the last that it was told."""
+
+    def __init__(self, struct: Any, watch: Watch) -> None:
+        self._struct, self._watch = struct, watch
+        self.so_far: SoFar | None = None
+        self.error: BaseException | None = None
+
+    def go_on(self, told: Any) -> bool:
+        self.so_far = SoFar(
+            calls=int(told.calls),
+            footprint_bytes=arena_holding(self._struct, int(told.used)),
+            accesses=int(told.reads + told.writes),
+            reads=int(told.reads),
+            writes=int(told.writes),
+            moved_bytes=int(told.moved),
+            accesses_malloc_max=int(told.malloc_max),
+            accesses_free_max=int(told.free_max),
+        )
+        try:
+            return self._watch(self.so_far)
+        except BaseException as error:  # raised again once the engine has returned
+            self.error = error
+            return False
+
+
+@ffi.def_extern(name="hw_go_on", error=0)
+def _go_on(watcher: Any, so_far: Any) -> int:
+    asked: _Watcher = ffi.from_handle(watcher)
+    return int(asked.go_on(so_far))
 
 
 class _Arena(threading.local):
@@ -89,20 +157,25 @@ def run(
     struct: Any,
     arena: int | None,
     check: int = lib.HW_CHECK_NOTHING,
-    better: Sequence[tuple[int, int]] = (),
+    watch: Watch | None = None,
 ) -> tuple[Any, int]:
     """Replay once: what the engine counted (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
     calls = trace.calls
     size = arena_bytes_of(struct, arena)
     found = ffi.new("struct hw_metrics *")
-    control = control_bytes(struct) if better else 0
-    bounds = ffi.new("struct hw_bound[]", [(max(footprint - control, 0), accesses) for footprint, accesses in better])
     memory = memory_of(struct, calls, size)
-    code = lib.hw_replay(struct, calls.struct, memory, size, check, bounds, len(better), ffi.NULL, found)
+    watcher = _Watcher(struct, watch) if watch else None
+    asked = (lib.hw_go_on, ffi.new_handle(watcher)) if watcher else (ffi.NULL, ffi.NULL)
+    every = max(WATCHED_CALLS, len(trace) // _WATCHED_TIMES)
+    code = lib.hw_replay(struct, calls.struct, memory, size, check, every, *asked, ffi.NULL, found)
+    if watcher and watcher.error:
+        raise watcher.error
     explain(code, recipe, struct, size)
     if found.broken:
         what = "payload" if found.broken == lib.HW_BROKEN_PAYLOAD else f"invariant {found.broken}"
         raise CorruptHeapError(f"{trace.name}: {what} broken after call {found.broken_call} of {recipe.to_toml()}")
+    if watcher and watcher.so_far and found.abandoned_call < len(trace):
+        raise GivenUpError(watcher.so_far)
     return found, size
 
 

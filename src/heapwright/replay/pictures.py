@@ -51,7 +51,6 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
         size,
         lib.HW_CHECK_NOTHING,
         ffi.NULL,
-        0,
         pointer("uint32_t", rows) if len(trace) else ffi.NULL,
         found,
     )

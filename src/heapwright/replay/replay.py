@@ -7,15 +7,14 @@ also tells the smallest arena. The native calls release the GIL: threads replay 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import Compact
 from heapwright.replay.energy import with_energy
-from heapwright.replay.engine import control_bytes, run
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.engine import Watch, control_bytes, run
+from heapwright.replay.metrics import TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
 from heapwright.replay.smallest import fit_from, footprint
 
@@ -32,7 +31,7 @@ def replay(
     check_payload: bool = False,
     check_invariants: bool = False,
     fit: bool = False,
-    better: Sequence[tuple[int, int]] = (),
+    watch: Watch | None = None,
 ) -> dict[str, Value]:
     """Run the trace on a fresh heap of the recipe and return every metric of `heapwright.replay.metrics.METRICS`.
 
@@ -43,9 +42,7 @@ def replay(
         check_payload: fill every object with a pattern and verify it before it is freed, moved, or resized.
         check_invariants: run the core's checker after every call (slow), and check payloads.
         fit: also find `smallest_arena_bytes`.
-        better: (footprint_bytes, accesses) of other recipes on this trace, footprints rising and accesses falling. A
-            replay that comes to need as much memory as one of them and more accesses is given up, because both only
-            ever grow: every metric is then None.
+        watch: asked now and then whether the replay is worth going on with; where it is not, `GivenUpError` is raised.
 
     Refused requests are counted in `failed`. Deterministic. Raises HeapwrightError where the
     arena cannot hold the heap's control data, CorruptHeapError where a check fails.
@@ -54,9 +51,7 @@ def replay(
     check = lib.HW_CHECK_PAYLOAD if check_payload else lib.HW_CHECK_NOTHING
     if check_invariants:
         check = lib.HW_CHECK_INVARIANTS
-    found, arena_bytes = run(trace, recipe, struct, arena, check, better)
-    if found.abandoned_call < len(trace):
-        return dict.fromkeys(METRICS)
+    found, arena_bytes = run(trace, recipe, struct, arena, check, watch)
     needed = footprint(trace, recipe, struct, found, arena_bytes)
     metrics = _metrics(trace, recipe, struct, found, needed, arena_bytes if arena is not None else None)
     if fit:

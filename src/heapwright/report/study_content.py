@@ -58,11 +58,8 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
     names = _listed([info.name for info in infos])
     ranked = sum(standing.ranked for standing in standings)
     admitted = len(_admitted(study))
-    given_up = int(np.isnan(study.combined.columns["failed"]).sum())
-    refusing = study.ranked - admitted - given_up
+    refusing = study.ranked - admitted
     refused = f"{refusing:,} of them refused requests" if refusing else "all served every request"
-    if given_up:
-        refused = f"{given_up:,} given up: they could not reach the front"
     return Content(
         title=names,
         lead=f"{study.tried} allocators of alignment {study.align} tried on {names}, judged by "
@@ -363,8 +360,13 @@ def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
         f"Page by Heapwright {__version__}. Traces: {traces}.",
         "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes.",
     ]
-    if not study.complete:
+    if study.tolerance is None:
         lines.append(f"The exploration is not finished: {study.tried} recipes of its space were tried.")
+    elif not study.complete:
+        lines.append(
+            f"{study.given_up:,} recipes were given up and are not drawn: none of them can come on "
+            + ("the front." if not study.tolerance else f"a front within {100 * study.tolerance:g} % of the best.")
+        )
     if drawn < admitted:
         lines.append(f"{drawn:,} of {admitted:,} recipes are drawn: of those that would cover each other, one.")
     return lines

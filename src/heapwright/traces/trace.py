@@ -267,11 +267,10 @@ class Trace:
 
         `both` counts an object twice while realloc changes it: as it was and as it will be. O(calls).
         """
-        object_, _ = self.objects()
+        order = self._by_object
         after = np.where(self.op == FREE, 0, bytes_)
-        order = np.argsort(object_, kind="stable")
         before = np.zeros(len(self), np.int64)
-        same = object_[order][1:] == object_[order][:-1]
+        same = self.id[order][1:] == self.id[order][:-1]
         before[order[1:][same]] = after[order[:-1][same]]
         sums = np.cumsum(after - before)
         return int((sums + np.where(self.op == REALLOC, before, 0) if both else sums).max(initial=0))

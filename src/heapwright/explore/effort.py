@@ -1,0 +1,114 @@
+"""Effort: which recipes are finished, which are given up, and in what order, so that the front comes in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from heapwright.explore.halving import by_promise
+from heapwright.explore.picks import design
+from heapwright.explore.running import Candidate, Meter, Patience, Replay, Runner, Trials
+
+COMPLETE_SECONDS = 60.0
+"""Every recipe is finished where that takes no longer, unless something else is asked for."""
+
+TOLERANCE = 0.01
+"""How much more than the front of all recipes one needs at most where that would take longer, as a share."""
+
+_ROUNDS = 4
+"""So often what was given up is looked at again; after that it is finished."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What was asked for: every recipe finished, a front within a tolerance, or the end of the time.
+
+    ``tolerance`` None is chosen by the time that all recipes take; ``until`` is a time of `time.perf_counter`.
+    """
+
+    complete: bool
+    tolerance: float | None = None
+    until: float | None = None
+
+
+COMPLETE = Effort(complete=True)
+
+
+@dataclass
+class Exploring:
+    """The recipes of a space on the traces that they are ranked by."""
+
+    runner: Runner
+    trials: Trials
+
+    def run(self, chosen: Sequence[Candidate], replay: Replay, effort: Effort, *, ranked: bool) -> None:
+        """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
+
+        ``ranked`` says whether these are all of the space.
+        """
+        study = self.runner.study
+        before = study.meta.get("tolerance")
+        meter = self._meter(chosen)
+        left = [one for one in chosen if self._is_left(one)]
+        if effort.complete:
+            meter.expect(left)
+            self.runner.run(left, self.trials, replay, meter)
+            return
+        until = inf if effort.until is None else effort.until
+        first = [one for one in left if one.zoo_name]
+        tolerance = before if effort.tolerance is None else effort.tolerance
+        if before is None:
+            first = _spread(left)
+        meter.until = until
+        meter.expect(first)
+        self.runner.run(first, self.trials, replay, meter, Patience(self.runner.interrupt, until=until))
+        rest = [one for one in left if self._is_left(one)]
+        if tolerance is None and meter.seconds_of(rest) <= min(COMPLETE_SECONDS, until - time.perf_counter()):
+            meter.expect(rest)
+            self.runner.run(rest, self.trials, replay, meter, Patience(self.runner.interrupt, until=until))
+            return
+        study.set_tolerance(None)
+        meter.tolerance = TOLERANCE if tolerance is None else tolerance
+        settled = self._compete(chosen, rest, replay, meter)
+        study.set_tolerance(meter.tolerance if settled and ranked else None)
+
+    def _meter(self, chosen: Sequence[Candidate]) -> Meter:
+        meter = Meter(self.runner.progress, "explored", len(chosen), len(self.trials.traces), self.runner.jobs)
+        meter.finished = sum(int(self.trials.known(one.id).ended.sum()) for one in chosen)
+        return meter
+
+    def _is_left(self, one: Candidate) -> bool:
+        return not self.trials.known(one.id).ended.all()
+
+    def _compete(self, chosen: Sequence[Candidate], rest: list[Candidate], replay: Replay, meter: Meter) -> bool:
+        """Finish what can come on the front, give up the others; whether nothing was left for want of time."""
+        tolerance = meter.tolerance or 0.0
+        rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
+        patience = Patience(self.runner.interrupt, rivals, until=meter.until)
+        rest = [one for one in rest if not self._is_settled(one)]
+        if meter.until < inf and meter.seconds_of(rest) > meter.until - time.perf_counter():
+            rest = by_promise(self.runner, self.trials, rest, replay, meter, patience)
+        else:
+            rest.sort(key=lambda one: meter.costs.of(design(one.recipe)) or 0.0)
+        for turn in range(_ROUNDS + 1):
+            meter.expect(rest)
+            final = Patience(self.runner.interrupt, until=meter.until)
+            self.runner.run(rest, self.trials, replay, meter, patience if turn < _ROUNDS else final)
+            rest = [one for one in chosen if self._is_left(one) and not self._is_settled(one)]
+            if not rest or patience.over:
+                break
+        return not rest
+
+    def _is_settled(self, one: Candidate) -> bool:
+        """Whether a recipe that was given up is known not to come on the front."""
+        bar = self.trials.rivals.bar if self.trials.rivals else None
+        return bar is not None and bar.settles(self.trials.known(one.id))
+
+
+def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The zoo, and one recipe of each design; a recipe of the zoo does not stand for its design."""
+    zoo = [one for one in candidates if one.zoo_name]
+    others = {design(one.recipe): one for one in reversed(candidates) if not one.zoo_name}
+    return [*zoo, *others.values()]

@@ -1,0 +1,173 @@
+"""Recipes that are given up: the front is that of all recipes, or within the tolerance, whatever was left out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from traces_random import churning, plain_trace
+
+from heapwright.explore import effort
+from heapwright.explore.pareto import ratios
+from heapwright.explore.running import Progress
+from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration, explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
+from heapwright.replay import engine
+from heapwright.traces.trace import Trace
+
+TRACES = [
+    plain_trace(1, calls=1200, name="plain"),
+    churning(random.Random(2), 2500, (16, 24, 40, 100, 1500), 0.48, "churning"),
+    churning(random.Random(3), 2000, range(8, 600, 7), 0.49, "varied"),
+]
+RECIPES = 150
+
+
+@pytest.fixture(autouse=True)
+def often_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "WATCHED_CALLS", 64)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    """A draw of the default space, with the zoo."""
+    drawn = random.Random(7).sample([one for one in Space.default(TRACES).recipes() if not one.name], RECIPES)
+    return Space([drawn])
+
+
+@pytest.fixture(scope="module")
+def whole(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study of all recipes on all traces."""
+    path = tmp_path_factory.mktemp("whole") / "study.duckdb"
+    explore(TRACES, space, study_path=path, copies=0, complete=True)
+    return path
+
+
+def front_of(path: Path, traces: Sequence[Trace], objectives: Sequence[str]) -> list[str]:
+    """The front of all recipes for some of the traces."""
+    with Study.open(path) as study:
+        results = study.combined if len(traces) > 1 else study.alone(traces[0].name)
+        return [results.ids[row] for row in results.front_rows(objectives)]
+
+
+@pytest.mark.parametrize(
+    ("traces", "objectives"),
+    [
+        (TRACES[:1], DEFAULT_OBJECTIVES),
+        (TRACES[1:2], DEFAULT_OBJECTIVES),
+        (TRACES, DEFAULT_OBJECTIVES),
+        (TRACES[2:], ("footprint_bytes", "reads", "accesses_malloc_max")),
+        (TRACES, ("moved_bytes", "writes")),
+    ],
+)
+def test_an_exact_front_is_that_of_all_recipes(
+    traces: list[Trace], objectives: tuple[str, ...], space: Space, whole: Path, tmp_path: Path
+) -> None:
+    done = explore(traces, space, objectives, tmp_path / "study", copies=0, tolerance=0)
+    assert done.front == front_of(whole, traces, objectives)
+    assert (done.complete, done.tolerance) == (False, 0)
+    assert done.recipes + done.given_up == len(space)
+    assert done.given_up > RECIPES / 4
+
+
+@pytest.mark.parametrize("tolerance", [0.01, 0.1])
+@pytest.mark.parametrize("traces", [TRACES[2:], TRACES], ids=["one", "several"])
+def test_a_front_within_a_tolerance_is(
+    traces: list[Trace], tolerance: float, space: Space, whole: Path, tmp_path: Path
+) -> None:
+    """Judged by the best that it found on each trace: every recipe has one on the front that needs little more."""
+    done = explore(traces, space, study_path=tmp_path / "study", copies=0, tolerance=tolerance)
+    names = [trace.name for trace in traces]
+    with Study.open(whole) as study:
+        every = study.combined
+        at = [every.traces.index(name) for name in sorted(names)]
+        served = (every.each["failed"][:, at] == 0).all(axis=1) & every.ranked
+        values = np.stack([every.each[key][:, at] for key in DEFAULT_OBJECTIVES], axis=1)
+    with Study.open(tmp_path / "study") as study:
+        assert study.tolerance == tolerance
+        found = study.combined
+        rows = found.front_rows(DEFAULT_OBJECTIVES)
+        assert [found.ids[row] for row in rows] == done.front
+        competing = found.ranked[:, np.newaxis] & (found.each["failed"] == 0)
+        best = np.stack([np.where(competing, found.each[key], np.inf).min(axis=0) for key in DEFAULT_OBJECTIVES])
+        members = found.points(DEFAULT_OBJECTIVES)[rows]
+    points = ratios(values[served], best).max(axis=2)
+    if len(traces) == 1:
+        members = members / best[:, 0]
+    for point in points:
+        assert (members <= (1 + tolerance) * point * (1 + 1e-12)).all(axis=1).any()
+
+
+def test_a_tolerance_saves_replays(space: Space, tmp_path: Path) -> None:
+    given_up = [
+        explore(TRACES, space, study_path=tmp_path / str(share), copies=0, tolerance=share).given_up
+        for share in (0, 0.1)
+    ]
+    assert given_up[0] < given_up[1]
+
+
+def test_what_was_given_up_is_nowhere_taken_for_a_result(space: Space, tmp_path: Path) -> None:
+    done = explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0.05)
+    with Study.open(tmp_path / "study") as study:
+        assert not np.isnan(study.combined.columns["accesses"]).any()
+        assert len(study.combined.ids) == done.recipes + sum(not ranked for ranked in study.combined.ranked)
+        assert study.given_up == done.given_up
+        assert len(study.zoo_standings()) > 30
+        partial = {id for id, *_ in study.partial()}
+        assert len(partial) == done.given_up
+        assert not partial & set(study.combined.ids)
+
+
+def test_a_study_is_finished_step_by_step(space: Space, whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "study"
+    loose = explore(TRACES, space, study_path=path, copies=0, tolerance=0.1)
+    again = explore(TRACES, space, study_path=path, copies=0)
+    assert (again.evaluations, again.tolerance) == (0, 0.1), "the same command has nothing left to do"
+    exact = explore(TRACES, space, study_path=path, copies=0, tolerance=0)
+    assert exact.given_up < loose.given_up
+    assert exact.front == front_of(whole, TRACES, DEFAULT_OBJECTIVES)
+    last = explore(TRACES, space, study_path=path, copies=0, complete=True)
+    assert (last.complete, last.tolerance, last.given_up) == (True, 0, 0)
+    with Study.open(path) as study, Study.open(whole) as other:
+        for key, column in study.results().items():
+            np.testing.assert_array_equal(column, other.results()[key])
+
+
+def test_how_many_are_finished_follows_from_the_time_that_takes(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert explore(TRACES[:1], space, study_path=tmp_path / "short", copies=0).complete
+    seen: list[Progress] = []
+    monkeypatch.setattr(effort, "COMPLETE_SECONDS", 0)
+    done = explore(TRACES[:1], space, study_path=tmp_path / "long", copies=0, progress=seen.append)
+    assert (done.complete, done.tolerance) == (False, effort.TOLERANCE)
+    assert [seen[0].tolerance, seen[-1].tolerance] == [None, effort.TOLERANCE]
+    assert seen[-1].finished == seen[-1].total
+
+
+def test_a_front_for_what_may_fall_is_always_of_all_recipes(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effort, "COMPLETE_SECONDS", 0)
+    assert explore(TRACES[:1], space, "fragmentation,accesses", tmp_path / "study", copies=0).complete
+
+
+def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
+    space: Space, whole: Path, tmp_path: Path
+) -> None:
+    def go_on(seconds: float | None) -> Exploration:
+        return explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0, budget=seconds, jobs=1)
+
+    short = go_on(0.6)
+    assert short.tolerance is None and not short.complete
+    assert 0 < short.recipes < len(space)
+    with Study.open(tmp_path / "study") as study:
+        assert {id for id, _ in study.finished()} >= set(short.front)
+        assert study.tolerance is None
+    more = go_on(None)
+    assert more.front == front_of(whole, TRACES, DEFAULT_OBJECTIVES)
+    assert more.tolerance == 0

@@ -1,0 +1,96 @@
+"""What is known of a replay before it ends: the least footprint, and what it has come to so far."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+from recipes_random import random_recipes
+from traces_random import churning, plain_trace
+
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import Fixed, General
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import WATCHED_CALLS, GivenUpError, SoFar, control_bytes
+from heapwright.replay.least import LeastFootprints
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, REALLOC
+from heapwright.zoo import catalogue
+
+RECIPES = [*catalogue.recipes(), *random_recipes(300, seed=13)]
+
+
+def ends_no_lower(trace: Trace) -> int:
+    """Check the bound with every recipe that serves the whole trace; returns how many do."""
+    least, served = LeastFootprints(trace), 0
+    for recipe in RECIPES:
+        metrics = replay(trace, recipe)
+        if metrics["failed"] == 0:
+            served += 1
+            assert least.of(recipe) <= (metrics["footprint_bytes"] or 0), recipe.to_toml()
+    return served
+
+
+def resized(seed: int) -> Trace:
+    """Mallocs, reallocs up and down, and frees."""
+    generator = np.random.default_rng(seed)
+    trace = plain_trace(seed, calls=1500)
+    row = np.flatnonzero((trace.op != FREE) & (generator.random(len(trace)) < 0.4))
+    at = row + 1  # at once after the malloc, and so before the free
+    op, id, size = (np.insert(column, at, value) for column, value in (
+        (trace.op, REALLOC), (trace.id, trace.id[row]), (trace.size, generator.integers(1, 900, len(row)))
+    ))  # fmt: skip
+    return Trace.from_columns(op=op, id=id, size=size, name="resized")
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        plain_trace(1, calls=1500),
+        resized(2),
+        churning(random.Random(3), 1500, (1, 7, 24, 100, 513), 0.47, "churning"),
+    ],
+    ids=lambda trace: trace.name,
+)
+def test_no_footprint_ends_below_the_least(trace: Trace) -> None:
+    assert ends_no_lower(trace) > 100
+
+
+def test_the_least_footprint_of_blocks_worked_out_by_hand() -> None:
+    trace = Trace.from_columns(op=[0, 0, 0, 3, 0], id=[1, 2, 3, 2, 4], size=[1, 100, 20, 0, 50], name="few")
+    least = LeastFootprints(trace)
+    for recipe, blocks in (
+        (Recipe(pools=(General(header=4, min_block=16),)), 16 + 104 + 24),
+        (Recipe(pools=(Fixed(sizes=(24, 100), counts="grow", header=8),)), 32 + 112 + 32),
+    ):
+        assert least.of(recipe) == control_bytes(policy_struct(recipe)) + blocks
+
+
+def test_what_a_replay_has_come_to_never_falls() -> None:
+    trace = plain_trace(4, calls=2 * WATCHED_CALLS)
+    for recipe in RECIPES[::8]:
+        told: list[SoFar] = []
+        metrics = replay(trace, recipe, watch=lambda so_far: not told.append(so_far))  # noqa: B023
+        assert [so_far.calls for so_far in told] == list(range(WATCHED_CALLS, len(trace), WATCHED_CALLS))
+        rows = [list(dataclasses.asdict(so_far).values())[1:] for so_far in told]
+        ends = [metrics[key.name] for key in dataclasses.fields(SoFar)[1:]]
+        assert (np.diff(np.array([*rows, ends], np.int64), axis=0) >= 0).all(), recipe.to_toml()
+        assert metrics == replay(trace, recipe)
+
+
+def test_a_replay_that_is_not_worth_it_is_given_up() -> None:
+    trace = plain_trace(4, calls=2 * WATCHED_CALLS)
+    with pytest.raises(GivenUpError, match="after 4,096 calls") as given_up:
+        replay(trace, Recipe(pools=(General(),)), watch=lambda so_far: False)
+    assert given_up.value.so_far.calls == WATCHED_CALLS
+
+
+def test_an_error_of_what_watches_is_raised() -> None:
+    def fails(so_far: SoFar) -> bool:
+        raise RuntimeError("watched")
+
+    with pytest.raises(RuntimeError, match="watched"):
+        replay(plain_trace(4, calls=2 * WATCHED_CALLS), Recipe(pools=(General(),)), watch=fails)
