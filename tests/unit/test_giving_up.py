@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from traces_random import churning, plain_trace
 
-from heapwright.explore import effort
+from heapwright.explore import effort, halving, running, search
 from heapwright.explore.pareto import ratios
 from heapwright.explore.running import Progress
 from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration, explore
@@ -156,13 +156,28 @@ def test_a_front_for_what_may_fall_is_always_of_all_recipes(
     assert explore(TRACES[:1], space, "fragmentation,accesses", tmp_path / "study", copies=0).complete
 
 
+class Clock:
+    """A second passes each time that somebody looks at it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def perf_counter(self) -> float:
+        self.seconds += 1
+        return self.seconds
+
+
 def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
-    space: Space, whole: Path, tmp_path: Path
+    space: Space, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = Clock()
+    for module in (running, effort, halving, search):
+        monkeypatch.setattr(module, "time", clock)
+
     def go_on(seconds: float | None) -> Exploration:
         return explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0, budget=seconds, jobs=1)
 
-    short = go_on(0.6)
+    short = go_on(20_000)
     assert short.tolerance is None and not short.complete
     assert 0 < short.recipes < len(space)
     with Study.open(tmp_path / "study") as study:
