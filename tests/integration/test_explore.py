@@ -9,9 +9,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 from traces_random import plain_trace
 
@@ -340,15 +340,10 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
         assert len(study.finished()) == stored + again["evaluations"]
 
 
-def test_pruning_keeps_the_front(tmp_path: Path) -> None:
+def test_giving_up_keeps_the_front(tmp_path: Path) -> None:
     trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
-    space = Space.default([trace])
-    fronts, given_up = [], []
-    for prune in (False, True):
-        path = tmp_path / f"{prune}.duckdb"
-        done = explore([trace], space, study_path=path, strategy="random", limit=600, seed=1, prune=prune, copies=0)
-        fronts.append(done.front)
-        with Study.open(path) as study:
-            given_up.append(int(np.isnan(study.combined.columns["accesses"]).sum()))
-    assert fronts[0] == fronts[1]
-    assert given_up[0] == 0 < given_up[1] < 600
+    drawn = partial(explore, [trace], Space.default([trace]), strategy="random", limit=600, seed=1, copies=0)
+    whole = drawn(study_path=tmp_path / "whole", complete=True)
+    exact = drawn(study_path=tmp_path / "exact", tolerance=0)
+    assert exact.front == whole.front
+    assert whole.given_up == 0 < exact.given_up < 600

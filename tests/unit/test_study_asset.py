@@ -158,11 +158,13 @@ def test_a_trace_is_not_added_under_the_name_of_another(study: Path, tmp_path: P
         hw.extend_study(study, other)
 
 
-def test_given_up_recipes_are_tried_again_where_a_trace_is_added(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1)), result(1, dict.fromkeys(METRICS))])
+def test_where_a_trace_is_added_nobody_knows_how_near_the_front_is(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))])
     with Study.open(path, write=True) as opened:
+        opened.set_tolerance(0.01)
+        assert opened.tolerance == 0.01
         opened.add_traces([TraceInfo.of(TRACES[1])])
-        assert opened.finished() == {(IDS[0], "busy")}
+        assert opened.tolerance is None
 
 
 def test_the_printed_command_makes_the_numbers_again(study: Path) -> None:

@@ -87,7 +87,7 @@ def stored_format(connection: database.Connection, where: str) -> Any:
 
 
 def check_tables(connection: database.Connection, where: str, tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise HeapwrightError, which `where` leads, unless the database holds these tables and of others only those that come later."""
+    """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
     expected = {**tables, "target": TARGET, "partial": PARTIAL}
     for table, columns in database.column_types(connection, where).items():
         if [*columns.items()] != [*expected.get(table, {}).items()]:
