@@ -40,10 +40,10 @@ TRACES = (
 )
 
 
-def counted(trace: Trace, recipe: Recipe, arena: int | None, better: Any = ()) -> Any:
+def counted(trace: Trace, recipe: Recipe, arena: int | None) -> Any:
     """All that a replay counts, or why it cannot begin."""
     try:
-        found, _ = run(trace, recipe, policy_struct(recipe), arena, better=better)
+        found, _ = run(trace, recipe, policy_struct(recipe), arena)
     except HeapwrightError as error:
         return str(error)
     return {name: getattr(found, name) for name in METRICS}

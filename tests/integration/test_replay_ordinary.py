@@ -16,6 +16,7 @@ from heapwright._native import ffi, lib
 from heapwright.explore.space import Space
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay import engine
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import timeline
 from heapwright.traces.trace import Trace
@@ -56,16 +57,19 @@ def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> N
                     assert answer == answers[0], f"{way}\n{recipe.to_toml()}"
 
 
-def test_bounds_and_invariants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_watched_and_invariants(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = TRACES[1]
+    monkeypatch.setattr(engine, "WATCHED_CALLS", 100)
     for recipe in recipes(trace, 20):
         answers = []
         for ordinary in ("never", ""):
             monkeypatch.setenv("HEAPWRIGHT_ORDINARY", ordinary)
             struct = policy_struct(recipe)
-            found, _ = run(trace, recipe, struct, None, better=[(0, 20_000), (20_000, 8_000)])
+            told: list[engine.SoFar] = []
+            with pytest.raises(engine.GivenUpError):
+                run(trace, recipe, struct, None, watch=lambda so_far: told.append(so_far) or len(told) < 7)  # noqa: B023
             checked, _ = run(trace, recipe, struct, None, lib.HW_CHECK_INVARIANTS)
-            answers.append((found.abandoned_call, [getattr(checked, name) for name in METRICS]))
+            answers.append((told, [getattr(checked, name) for name in METRICS]))
         assert answers[0] == answers[1], recipe.to_toml()
 
 

@@ -37,7 +37,7 @@ def test_constants_are_numbers() -> None:
 def test_functions_take_and_return_what_the_stub_says(name: str) -> None:
     declared = functions("_Lib")[name]
     built = ffi.typeof(getattr(lib, name))
-    python = {"primitive": "int", "pointer": "Any", "function": "Any", "void": "None"}
+    python = {"primitive": "int", "pointer": "Any", "void": "None"}
     hints = [argument.annotation for argument in declared.args.posonlyargs[1:]] + [declared.returns]
     assert [ast.unparse(hint) for hint in hints if hint] == [python[c.kind] for c in (*built.args, built.result)]
 

@@ -165,10 +165,10 @@ def run(
     found = ffi.new("struct hw_metrics *")
     memory = memory_of(struct, calls, size)
     watcher = _Watcher(struct, watch) if watch else None
-    go_on = lib.hw_go_on if watcher else ffi.NULL
     handle = ffi.new_handle(watcher)
     every = max(WATCHED_CALLS, len(trace) // _WATCHED_TIMES)
-    code = lib.hw_replay(struct, calls.struct, memory, size, check, every, go_on, handle, ffi.NULL, found)
+    asked = ffi.new("struct hw_watch *", (every, lib.hw_go_on, handle)) if watcher else ffi.NULL
+    code = lib.hw_replay(struct, calls.struct, memory, size, check, asked, ffi.NULL, found)
     if watcher and watcher.error:
         raise watcher.error
     explain(code, recipe, struct, size)
