@@ -163,6 +163,7 @@ static inline void store_link(const struct hw_links *links, struct hw_heap *h, u
     store_field(&links->field, h, at, node >> links->shift);
 }
 
+/* A copy counts as accesses of whole words. */
 static inline void note_moved(struct hw_heap *h, uint32_t bytes)
 {
 #ifdef HW_EXPLORE
@@ -175,7 +176,7 @@ static inline void note_moved(struct hw_heap *h, uint32_t bytes)
 #endif
 }
 
-/* Copies `bytes` payload bytes, counted as word accesses; the areas do not overlap, or `to` is below `from`. */
+/* Copies `bytes` payload bytes; the areas do not overlap, or `to` is below `from`. */
 static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     unsigned char *target = arena_pointer(h, to);
@@ -190,7 +191,7 @@ static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
     note_moved(h, bytes);
 }
 
-/* Moves `bytes` bytes of blocks to an area that may overlap, counted as word accesses. */
+/* Moves `bytes` bytes of blocks to an area that may overlap. */
 static inline void move_payload(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     if (to < from) {

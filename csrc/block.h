@@ -69,7 +69,7 @@ static inline uint32_t power_of_two_above(uint32_t x)
 }
 
 enum {
-    HW_USED = 1,     /* the block is not free; blocks cached in a quick list keep this flag */
+    HW_USED = 1,     /* the block is not free */
     HW_PREV_USED = 2 /* boundary tags in free blocks only: the block before is none that could be merged with */
 };
 
@@ -184,7 +184,7 @@ static inline uint32_t tag_at(const struct hw_general *g, uint32_t b)
     return b - g->word.bytes;
 }
 
-/* Size of the free block that ends at b, read from its boundary tag; a tag in the header is 0 where there is none. */
+/* Size of the free block that ends at b, read from its boundary tag. */
 static inline uint32_t size_before(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     return word_size(g, load_field(&g->word, h, tag_at(g, b)));

@@ -353,7 +353,7 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
     return 0;
 }
 
-/* Whether `at` is the payload of a block that is handed out or cached, as far as the metadata tells. */
+/* Whether `at` is the payload of a block that is not free, as far as the metadata of its owner tells. */
 static inline int heap_has_used(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (at < p->control || at >= load4(h, p->shared_end_at) || (at & (p->align - 1u)) != 0) {
@@ -382,12 +382,12 @@ static inline int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, u
 
 /* ---- public entry points, see heapwright.h ---------------------------------------------------------------------- */
 
-/* The address of a pointer into the arena. With checks it is 0, which is no payload's, for what lies out of reach. */
+/* The address of a pointer into the arena. */
 static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, const void *pointer)
 {
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
     if (p->checks && offset > p->reach) {
-        return 0;
+        return 0; /* no payload's */
     }
     return (uint32_t)offset;
 }

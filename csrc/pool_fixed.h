@@ -149,7 +149,7 @@ static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_
     return 0;
 }
 
-/* Adds one carved block to its class; `state` is HW_FIXED_TAKEN where it is handed out at once, else 0. */
+/* Adds one carved block to its class; `state` is what its header says beside the class. */
 static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t state)
 {
     const uint32_t head = fixed_head(f, class_);
@@ -170,9 +170,8 @@ static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32
     store_link(&f->links, h, head, at);
 }
 
-/* Carves blocks for a class from the end of the free part of the arena and takes the one that a search would find now,
- * when all others are taken: the first of those carved where a chain is walked, the last one listed. The address of its
- * payload, or 0 where the arena is too small. */
+/* Carves blocks for a class from the end of the free part of the arena and takes the one that a search would find: the
+ * address of its payload, or 0 where the arena is too small. */
 static inline uint32_t fixed_grow_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     const uint32_t stride = fixed_stride(f, class_);
@@ -223,7 +222,7 @@ static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, u
     return at;
 }
 
-/* Serves a request by growing its class; a class that cannot grow may borrow from larger ones. */
+/* Serves a request by growing its class. */
 static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
 {
     uint32_t class_ = fixed_class_for(f, n);
@@ -232,6 +231,7 @@ static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, u
     }
     uint32_t at = fixed_grow_class(f, h, class_);
     if (f->fall_through) {
+        /* a class that cannot grow borrows from larger ones */
         while (at == 0 && ++class_ < f->count) {
             at = fixed_find_in(f, h, class_);
         }

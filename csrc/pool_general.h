@@ -117,7 +117,7 @@ static inline int has_walk_rover(const struct hw_general *g)
     return g->free_list == HW_IMPLICIT && (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE);
 }
 
-/* Gives the end of the blocks back to the top. A victim that lies above the new top has become part of it. */
+/* Gives the end of the blocks back to the top. */
 HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
 #ifdef HW_SHADOW
@@ -126,6 +126,7 @@ HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
     store4(h, g->top_at, b);
     note_block_gone(h, g->overhead);
     if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
+        /* a victim that lies above the new top has become part of it */
         store4(h, g->victim_at, 0);
         store4(h, g->victim_at + 4u, 0);
     }
@@ -209,7 +210,7 @@ static inline int is_better(const struct hw_general *g, uint32_t have, uint32_t 
     return best == 0 || have < best;
 }
 
-/* Searches one list from the word `before` on, for the first block that will do. A next fit stops at the node `end`. */
+/* Searches one list from the word `before` on up to the node `end`, for the first block that will do. */
 static inline struct hw_found list_first(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t end,
                                          uint32_t size)
 {
@@ -1231,7 +1232,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
     release_piece(g, h, b + size, load_word(g, h, b + size));
 }
 
-/* Takes `more` bytes from the top, or from the victim, for the block that ends there. */
+/* Takes `more` bytes for the block that ends at `end`, where memory begins that is no block. */
 static inline int extend_over_boundary(const struct hw_general *g, struct hw_heap *h, uint32_t end, uint32_t more,
                                        uint32_t *gained)
 {
@@ -1315,8 +1316,8 @@ static inline uint32_t payload_bytes(const struct hw_general *g, uint32_t b, uin
 }
 
 /* Makes the used block b hold n bytes without a search; 0 where it cannot, and nothing has changed. Returns the block,
- * which has moved only if the policy lets it slide down. Shrinking gives the end back. Growing takes from the free
- * block behind, the victim or the top, or from both sides. */
+ * which has moved only if the policy lets it slide down. Shrinking gives the end back. Growing takes from
+ * what is free beside it. */
 static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
 {
     if (g->resize == HW_RESIZE_MOVE) {

@@ -94,6 +94,22 @@ def test_nothing_of_the_core_is_left_unfinished(recipe: Recipe, generated: Calla
 
 
 @every_recipe
+def test_comments_speak_of_what_the_recipe_has(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
+    source = (generated(recipe) / "app_heap.c").read_text()
+    comments = " ".join(re.findall(r"/\*.*?\*/", source[source.index("#include") :], flags=re.DOTALL))
+    pools = [pool.model_dump() for pool in recipe.pools]
+    features = {
+        "victim": any(pool.get("victim_up_to") for pool in pools),
+        "next fit": any(pool.get("fit") == "next" for pool in pools),
+        "borrows": any(pool.get("fall_through") for pool in pools),
+        "cached": any(pool["kind"] == "quick" for pool in pools),
+        "FIXED_TAKEN": any(pool.get("find") == "first-fit" for pool in pools),
+        "counted as": False,
+    }
+    assert [word for word, has in features.items() if not has and word in comments] == []
+
+
+@every_recipe
 def test_every_name_in_the_source_is_used(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
     source = without_comments((generated(recipe) / "app_heap.c").read_text())
     words = Counter(re.findall(r"\w+", source))
