@@ -4,6 +4,9 @@
  * 32-bit target would. In exploration builds (HW_EXPLORE) every access is counted; in firmware each is a plain load or
  * store, and the heap is the arena itself.
  *
+ * Where threads read headers without a lock (HW_SHARED), each is one that no other can tear: what a used block's header
+ * says of its size stays, while another thread marks in it that the block before is free.
+ *
  * One access moves at most 4 bytes. A field that is not aligned to its width is accessed byte by byte.
  */
 #ifndef HW_ARENA_H
@@ -30,6 +33,7 @@ struct hw_heap {
     uint32_t header_bytes;  /* headers of all blocks, used and free */
     uint64_t skipped;       /* accesses counted that were not made, because the engine has an index */
     struct hw_shadow *shadow;
+    struct hw_thread *thread; /* what the calling thread keeps */
 };
 #endif
 
@@ -72,7 +76,11 @@ static inline uint32_t load1(struct hw_heap *h, uint32_t at)
 #ifdef HW_EXPLORE
     h->reads++;
 #endif
+#ifdef HW_SHARED
+    return __atomic_load_n((const unsigned char *)arena_pointer(h, at), __ATOMIC_RELAXED);
+#else
     return *(const unsigned char *)arena_pointer(h, at);
+#endif
 }
 
 static inline uint32_t load2(struct hw_heap *h, uint32_t at)
@@ -80,7 +88,11 @@ static inline uint32_t load2(struct hw_heap *h, uint32_t at)
 #ifdef HW_EXPLORE
     h->reads++;
 #endif
+#ifdef HW_SHARED
+    return __atomic_load_n((const hw_u16 *)arena_pointer(h, at), __ATOMIC_RELAXED);
+#else
     return *(const hw_u16 *)arena_pointer(h, at);
+#endif
 }
 
 static inline uint32_t load4(struct hw_heap *h, uint32_t at)
@@ -88,7 +100,11 @@ static inline uint32_t load4(struct hw_heap *h, uint32_t at)
 #ifdef HW_EXPLORE
     h->reads++;
 #endif
+#ifdef HW_SHARED
+    return __atomic_load_n((const hw_u32 *)arena_pointer(h, at), __ATOMIC_RELAXED);
+#else
     return *(const hw_u32 *)arena_pointer(h, at);
+#endif
 }
 
 static inline void store1(struct hw_heap *h, uint32_t at, uint32_t value)
@@ -96,7 +112,11 @@ static inline void store1(struct hw_heap *h, uint32_t at, uint32_t value)
 #ifdef HW_EXPLORE
     h->writes++;
 #endif
+#ifdef HW_SHARED
+    __atomic_store_n((unsigned char *)arena_pointer(h, at), (unsigned char)value, __ATOMIC_RELAXED);
+#else
     *(unsigned char *)arena_pointer(h, at) = (unsigned char)value;
+#endif
 }
 
 static inline void store2(struct hw_heap *h, uint32_t at, uint32_t value)
@@ -104,7 +124,11 @@ static inline void store2(struct hw_heap *h, uint32_t at, uint32_t value)
 #ifdef HW_EXPLORE
     h->writes++;
 #endif
+#ifdef HW_SHARED
+    __atomic_store_n((hw_u16 *)arena_pointer(h, at), (uint16_t)value, __ATOMIC_RELAXED);
+#else
     *(hw_u16 *)arena_pointer(h, at) = (uint16_t)value;
+#endif
 }
 
 static inline void store4(struct hw_heap *h, uint32_t at, uint32_t value)
@@ -112,8 +136,25 @@ static inline void store4(struct hw_heap *h, uint32_t at, uint32_t value)
 #ifdef HW_EXPLORE
     h->writes++;
 #endif
+#ifdef HW_SHARED
+    __atomic_store_n((hw_u32 *)arena_pointer(h, at), value, __ATOMIC_RELAXED);
+#else
     *(hw_u32 *)arena_pointer(h, at) = value;
+#endif
 }
+
+#ifdef HW_SHARED
+/* A store that nobody sees ahead of those before it. */
+static inline void store4_last(struct hw_heap *h, uint32_t at, uint32_t value)
+{
+    __atomic_store_n((hw_u32 *)arena_pointer(h, at), value, __ATOMIC_RELEASE);
+}
+#else
+static inline void store4_last(struct hw_heap *h, uint32_t at, uint32_t value)
+{
+    store4(h, at, value);
+}
+#endif
 
 static inline uint32_t load_field(const struct hw_field *field, struct hw_heap *h, uint32_t at)
 {

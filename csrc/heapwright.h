@@ -90,6 +90,23 @@ HW_API void hw_free(const struct hw_policy *policy, struct hw_heap *heap, void *
 /* Bytes that the object at `pointer` may use: at least what was asked for. 0 for NULL. */
 HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
 
+#ifdef HW_SHARED
+/* ---- Caches of threads ---- */
+
+/* Gives back all that the calling thread's cache holds, and the cache. A thread that allocates again gets a new one.
+ * The platform's hooks call it where a thread ends; where there is no such hook, a thread calls it last. O(blocks in the
+ * cache) releases, a batch of them under the lock at a time. */
+HW_API void hw_release_thread(const struct hw_policy *policy, struct hw_heap *heap);
+
+/* For the child of a fork, whose other threads are gone: gives back what their caches hold, and the caches. Needs the
+ * lock to have been held during the fork, and released in the child. The hooks for POSIX call it. O(blocks in all
+ * caches) releases. */
+HW_API void hw_after_fork(const struct hw_policy *policy, struct hw_heap *heap);
+
+/* Payload bytes that caches of threads hold now; the other functions take them for used. O(threads). */
+HW_API size_t hw_cached_bytes(const struct hw_policy *policy, struct hw_heap *heap);
+#endif
+
 /* ---- Heaps that move their objects ----
  *
  * Recipes with a compact pool have these functions in place of the ones above. An object is reached through a

@@ -47,6 +47,9 @@ enum {
     HW_RESIZE_KEEP_HALF = 4
 };
 
+/* the heap: what makes it safe for several threads */
+enum { HW_THREADS_NONE = 0, HW_THREADS_LOCK = 1, HW_THREADS_CACHED = 2 };
+
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
 
@@ -272,6 +275,12 @@ struct hw_policy {
     uint32_t end_header;      /* derived: header of the blocks that are taken there */
     uint32_t refused_at;      /* derived: address of the number of refused requests */
     uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
+    uint32_t threads;         /* HW_THREADS_... */
+    uint32_t cache_bytes;     /* most payload bytes that the cache of a thread holds */
+    uint32_t cache_largest;   /* derived: largest request that is cached */
+    uint32_t cache_object;    /* derived: bytes of a cache itself */
+    uint32_t caches_at;       /* derived: address of the first cache's address */
+    struct hw_quick cache;    /* derived: the lists of a cache; addresses count from its start */
     struct hw_pool pools[HW_MAX_POOLS];
 };
 

@@ -31,6 +31,8 @@ struct hw_calls {
     const uint32_t *size;  /* bytes requested; ignored for a free */
     const uint32_t *align; /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
     const int64_t *ts_us;  /* microseconds since the first call; NULL where there are no times */
+    const uint32_t *thread; /* the calling thread's number; NULL where there is one */
+    uint32_t threads;       /* how many there are */
 };
 
 /* What one replay found; bytes unless said otherwise. */

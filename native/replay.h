@@ -16,6 +16,7 @@
 #include "shadow_kinds.h"
 #include "shadow_merging.h"
 #include "shadow_searches.h"
+#include "threads.h"
 
 /* ---- one replay -------------------------------------------------------------------------------------------------- */
 
@@ -31,7 +32,8 @@ struct replay {
     const struct hw_calls *calls;
     struct hw_heap heap;
     struct object *objects;
-    size_t bytes;             /* of the arena */
+    struct hw_thread *threads; /* what each keeps, where the heap has caches of threads */
+    size_t bytes;              /* of the arena */
     struct hw_shadow *shadow; /* the index; the heap forgets it where it cannot be kept */
     uint64_t patience;        /* accesses that long walks may still make before there is one */
     uint64_t most_patience;
@@ -112,6 +114,13 @@ static void watch_walks(struct replay *r, uint64_t accesses)
     }
 }
 
+static void replay_free_memory(struct replay *r)
+{
+    shadow_free(r->shadow);
+    free(r->objects);
+    free(r->threads);
+}
+
 static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
                         size_t bytes, int check, struct hw_metrics *metrics)
 {
@@ -137,8 +146,9 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
         start_index(r);
     }
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
-    if (r->objects == NULL) {
-        shadow_free(r->shadow);
+    r->threads = calloc(calls->threads ? calls->threads : 1u, sizeof *r->threads);
+    if (r->objects == NULL || r->threads == NULL) {
+        replay_free_memory(r);
         return HW_NO_MEMORY;
     }
     return 0;
@@ -261,6 +271,11 @@ static uint32_t address_or_none(struct replay *r, const void *pointer)
     return pointer ? address_of(r->policy, &r->heap, pointer) : 0;
 }
 
+static int has_caches(const struct replay *r)
+{
+    return r->policy->threads == HW_THREADS_CACHED;
+}
+
 /* Asks for an object; returns its address, 0 where it was refused. Objects that move have the heap's own alignment. */
 static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t align)
 {
@@ -270,6 +285,10 @@ static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t
         }
         locate(r, slot);
         return r->objects[slot].at;
+    }
+    if (has_caches(r)) {
+        return address_or_none(r, align ? hw_cached_aligned_alloc(r->policy, &r->heap, align, size)
+                                        : hw_cached_malloc(r->policy, &r->heap, size));
     }
     if (align) {
         return address_or_none(r, hw_aligned_alloc(r->policy, &r->heap, align, size));
@@ -286,7 +305,9 @@ static uint32_t request_size(struct replay *r, uint32_t slot, uint32_t size)
         locate(r, slot);
         return served ? object->at : 0;
     }
-    return address_or_none(r, hw_realloc(r->policy, &r->heap, arena_pointer(&r->heap, object->at), size));
+    void *pointer = arena_pointer(&r->heap, object->at);
+    return address_or_none(r, has_caches(r) ? hw_cached_realloc(r->policy, &r->heap, pointer, size)
+                                            : hw_realloc(r->policy, &r->heap, pointer, size));
 }
 
 static void give_back(struct replay *r, uint32_t slot)
@@ -295,7 +316,12 @@ static void give_back(struct replay *r, uint32_t slot)
         hw_handle_free(r->policy, &r->heap, slot_reference(r, slot));
         return;
     }
-    hw_free(r->policy, &r->heap, arena_pointer(&r->heap, r->objects[slot].at));
+    void *pointer = arena_pointer(&r->heap, r->objects[slot].at);
+    if (has_caches(r)) {
+        hw_cached_free(r->policy, &r->heap, pointer);
+        return;
+    }
+    hw_free(r->policy, &r->heap, pointer);
 }
 
 static void replay_malloc(struct replay *r, uint64_t i)
@@ -374,6 +400,7 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     const uint32_t covered = r->heap.covered_bytes;
     const uint64_t moved = r->heap.moved_bytes;
     const uint8_t op = r->calls->op[i];
+    r->heap.thread = &r->threads[r->calls->thread ? r->calls->thread[i] : 0];
     if (op == HW_OP_FREE) {
         replay_free(r, i);
     } else if (op == HW_OP_REALLOC) {
@@ -406,12 +433,6 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
         r->heap.reads = reads;
     }
     return cost;
-}
-
-static void replay_free_memory(struct replay *r)
-{
-    shadow_free(r->shadow);
-    free(r->objects);
 }
 
 /* Bytes ever covered in the shared part of the arena. */

@@ -59,4 +59,4 @@ def write_heaps(path: Path, heaps: Iterable[tuple[int, Recipe]]) -> Path:
 
 def core_sources() -> list[tuple[str, str]]:
     """Name and text of the core's files in the order of their includes, with its checks."""
-    return [(f"{name}.h", (CSRC / f"{name}.h").read_text()) for name in (*CORE_FILES, "check")]
+    return [(f"{name}.h", (CSRC / f"{name}.h").read_text()) for name in (*CORE_FILES, "check", "threads")]

@@ -39,6 +39,7 @@ CORE_FILES = (
     "pool.h",
     "heap.h",
     "check.h",
+    "threads.h",
 )
 """The core in the order of inclusion."""
 
@@ -51,6 +52,8 @@ MOVING = (
     "hw_handle_pointer",
     "hw_handle_usable_size",
 )
+WITH_CACHES = tuple(name for name in ALLOCATING if name != "hw_usable_size")
+CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 LOOKING = ("hw_next_block", "hw_statistics", "hw_check")
 
 _WIDTH = 118
@@ -105,8 +108,9 @@ def generated_files(
         )
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
-    entries = (MOVING if moving else ALLOCATING) + LOOKING + tuple(more)
-    parts = specialise_parts(core_sources(), values, entries, prefix, header="heapwright.h")
+    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING) | {name: name for name in more}
+    defines = {"HW_SHARED"} if recipe.threads == "cached" else set()
+    parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     names = {
         "prefix": prefix,
         "upper": prefix.upper(),
@@ -117,7 +121,11 @@ def generated_files(
         "version": __version__,
         "hash": recipe.hash,
         "interface": parts.interface,
-        "code": "\n".join(part for part in (parts.types, parts.constants, parts.functions) if part).rstrip(),
+        "data": "\n".join(part for part in (parts.types, parts.constants) if part),
+        "functions": parts.functions.rstrip(),
+        "threads": recipe.threads,
+        "cache_bytes": recipe.cache_bytes,
+        "cache_largest": values.get("cache_largest", 0),
         "arena_alignment": values["arena_align"],
         "least_arena": values["fixed_end"],
         "align": recipe.align,
@@ -168,6 +176,18 @@ def _template(name: str) -> Template:
         autoescape=False,
     )
     return environment.get_template(name)
+
+
+def _public(recipe: Recipe, functions: Sequence[str]) -> dict[str, str]:
+    """The functions that a program calls, by those of the core that do what the recipe says for several threads."""
+    if recipe.threads == "none":
+        return {name: name for name in functions}
+    around = {name: f"hw_locked_{name.removeprefix('hw_')}" for name in functions}
+    if recipe.threads == "cached":
+        around |= {name: f"hw_cached_{name.removeprefix('hw_')}" for name in WITH_CACHES}
+        around |= {name: name for name in CACHES}
+        around["hw_usable_size"] = "hw_usable_size"
+    return {inner: name for name, inner in around.items()}
 
 
 def _in_comment(text: str) -> str:

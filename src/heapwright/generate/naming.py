@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any
 
@@ -95,15 +95,23 @@ class Names:
 
     # ---- constants
 
-    def assign(self, live: Iterable[Specialisation]) -> None:
-        """Name the functions that are left, then the constants they use."""
+    def assign(self, live: Iterable[Specialisation], public: Mapping[str, str]) -> None:
+        """Name the functions that are left, then the constants they use.
+
+        `public`: the names of entries that stand in for other functions, by the entry's own.
+        """
         by_function: dict[str, list[Specialisation]] = {}
         for target in live:
             by_function.setdefault(target.function.name, []).append(target)
         taken = set(by_function) | set(self.program.opaque)
         for name, targets in by_function.items():
             for target in targets:
-                found = name if len(targets) == 1 else self._function_name(target, taken)
+                if target.entry:
+                    found = public.get(name, name)
+                elif name in public.values():
+                    found = f"unlocked_{name.removeprefix('hw_')}"
+                else:
+                    found = name if len(targets) == 1 else self._function_name(target, taken)
                 taken.add(found)
                 target.name = "hw_" + found.removeprefix("hw_")
         self.name_constants(live)

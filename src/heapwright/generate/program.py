@@ -22,6 +22,9 @@ _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 _INVERTED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
+_HARMLESS = ("__builtin_", "__atomic_load_n")
+"""How the compiler's functions begin that change nothing."""
+
 
 class Program:
     """All sources together. Raises GrammarError where they contradict each other."""
@@ -179,7 +182,7 @@ class Program:
     def _calls_only(self, name: str, pure: set[str]) -> bool:
         bodies = [variant.body or [] for variant in self.opaque[name]]
         calls = [e.name for body in bodies for e in c.all_expressions(body) if isinstance(e, c.Call)]
-        return all(call in pure or call.startswith("__builtin_") for call in calls)
+        return all(call in pure or call.startswith(_HARMLESS) for call in calls)
 
 
 def _changes_only_locals(function: c.Function) -> bool:
@@ -197,7 +200,7 @@ def _only_builtins(expr: c.Expr | None) -> bool:
     for part in c.walk(expr):
         if isinstance(part, (c.Assign, c.Update)):
             return False
-        if isinstance(part, c.Call) and not part.name.startswith("__builtin_"):
+        if isinstance(part, c.Call) and not part.name.startswith(_HARMLESS):
             return False
     return True
 
@@ -296,7 +299,7 @@ def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
             return False
         if isinstance(part, c.Call):
             harmless = (
-                part.callee.pure if part.callee else part.name in pure_names or part.name.startswith("__builtin_")
+                part.callee.pure if part.callee else part.name in pure_names or part.name.startswith(_HARMLESS)
             )
             if not harmless:
                 return False

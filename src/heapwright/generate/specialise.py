@@ -7,7 +7,7 @@ writes what is left: C that holds only what one recipe uses. docs/core-grammar.m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -69,18 +69,20 @@ def specialise_parts(
     prefix: str,
     defines: Iterable[str] = frozenset(),
     header: str = "",
+    public: Mapping[str, str] | None = None,
 ) -> Specialised:
     """Like `specialise`, in the parts that a header and a source file are made of.
 
     What the file `header` of the sources declares becomes the interface: prototypes of entries, with their comments,
-    and the types and macros that are used.
+    and the types and macros that are used. `public` gives entries the names of other functions of the core, which lose
+    theirs: so what goes around a function can stand in for it.
     """
     program = _program(tuple(sources), frozenset(defines))
     folder, wanted = fold_all(program, values, entries)
     names = Names(program, folder, prefix)
     names.merge_equal(wanted)
     live = reachable(settle(wanted, program))
-    names.assign(live)
+    names.assign(live, public or {})
     return _Writer(program, names, live, wanted).parts(header)
 
 
@@ -152,7 +154,7 @@ class _Writer:
         """What the header declares, in its order."""
         out = ""
         group: list[c.Item] = []
-        entries = {entry.function.name: entry for entry in self.entries}
+        entries = {entry.name: entry for entry in self.entries}
         for source in self.program.sources:
             for item in source.items if source.file == header else []:
                 group += [other for other in public if other.line == item.line]

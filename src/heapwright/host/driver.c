@@ -9,7 +9,8 @@
  * does. With -DTOUCH each object is written once, as a program would; with -DTELL the heap's peak and number of refused
  * requests after the last pass follow. With -DDRIVE_HANDLES=N generated code is one that moves objects; their
  * references, N pointers each, lie ahead of the arena. With -DTICKS a pass prints no line but, as uint32, the ticks of
- * the processor's time-stamp counter in each call.
+ * the processor's time-stamp counter in each call. With -DTHREADS=N so many threads make all calls at the same time, each
+ * for objects of its own, on the one heap; the nanoseconds are those of one thread on average.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -101,10 +102,16 @@ static void *reserve(size_t front, size_t bytes)
     return memory + (alignment - (uintptr_t)memory % alignment) % alignment;
 }
 
+#ifdef THREADS
+#define CPU_CLOCK CLOCK_THREAD_CPUTIME_ID
+#else
+#define CPU_CLOCK CLOCK_PROCESS_CPUTIME_ID
+#endif
+
 static int64_t now(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    clock_gettime(CPU_CLOCK, &time);
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
@@ -193,6 +200,61 @@ static void replay(const struct call *calls, uint32_t count, unsigned char **obj
     }
 }
 
+#ifdef THREADS
+#include <pthread.h>
+
+struct share {
+    const struct call *calls;
+    uint32_t count;
+    unsigned char **objects;
+    pthread_barrier_t *start;
+    int64_t nanoseconds;
+};
+
+static void *replay_share(void *share)
+{
+    struct share *mine = share;
+    pthread_barrier_wait(mine->start);
+    const int64_t start = now();
+    replay(mine->calls, mine->count, mine->objects);
+    mine->nanoseconds = now() - start;
+    return NULL;
+}
+
+/* `objects` has `slots` places for each thread. */
+static int64_t replay_all(const struct call *calls, uint32_t count, unsigned char **objects, uint32_t slots)
+{
+    struct share shares[THREADS];
+    pthread_t threads[THREADS];
+    pthread_barrier_t start;
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        shares[i] = (struct share){calls, count, objects + i * (size_t)slots, &start, 0};
+        if (i > 0 && pthread_create(&threads[i], NULL, replay_share, &shares[i]) != 0) {
+            perror("pthread_create");
+            exit(1);
+        }
+    }
+    (void)replay_share(&shares[0]);
+    int64_t sum = shares[0].nanoseconds;
+    for (uint32_t i = 1; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        sum += shares[i].nanoseconds;
+    }
+    pthread_barrier_destroy(&start);
+    return sum / THREADS;
+}
+#else
+#define THREADS 1
+static int64_t replay_all(const struct call *calls, uint32_t count, unsigned char **objects, uint32_t slots)
+{
+    (void)slots;
+    const int64_t start = now();
+    replay(calls, count, objects);
+    return now() - start;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     if (argc < 3) {
@@ -215,7 +277,7 @@ int main(int argc, char **argv)
     memcpy(&policy, read_file(argv[4], &policy_bytes), sizeof policy);
 #endif
     unsigned char **objects =
-        mmap(NULL, (slots + 1u) * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, (slots * (size_t)THREADS + 1u) * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef TICKS
     ticks_of_calls = calloc(count + 1u, sizeof *ticks_of_calls);
 #endif
@@ -228,13 +290,11 @@ int main(int argc, char **argv)
             fprintf(stderr, "the arena is too small\n");
             return 1;
         }
-        const int64_t start = now();
-        replay((const struct call *)(numbers + 2), count, objects);
-        const int64_t end = now();
+        const int64_t nanoseconds = replay_all((const struct call *)(numbers + 2), count, objects, slots);
         if (pass != atoi(argv[2])) { /* the first pass only warms up */
-            print_pass(count, end - start);
+            print_pass(count, nanoseconds);
         }
-        for (uint32_t slot = 0; slot < slots; slot++) {
+        for (size_t slot = 0; slot < slots * (size_t)THREADS; slot++) {
             if (arena == NULL) {
                 FREE(slot, objects[slot]);
             }

@@ -32,7 +32,8 @@ def one_line(error: ValidationError, data: Mapping[str, Any], table: type[Table]
     first = details[0]
     if first["type"] == "contradiction":
         index = first["ctx"]["pool"]
-        return f"{_pool_name(index, data)}: {first['ctx']['problem']}"
+        pool = "" if index is None else f"{_pool_name(index, data)}: "
+        return f"{pool}{first['ctx']['problem']}"
     message = _explain(first, data, table)
     keys = {detail["loc"][:4] for detail in details}
     return message + (f" (and {len(keys) - 1} more)" if len(keys) > 1 else "")

@@ -74,6 +74,11 @@ FLUSHES = {
     "before-growing": lib.HW_FLUSH_BEFORE_GROWING,
 }
 
+THREADS = {"none": lib.HW_THREADS_NONE, "lock": lib.HW_THREADS_LOCK, "cached": lib.HW_THREADS_CACHED}
+
+CACHE_NUMBERS = 3
+"""Words ahead of the lists in a thread's cache, as `csrc/threads.h` has them."""
+
 
 class BeyondReachError(HeapwrightError):
     """Control data and regions of a recipe are larger than the arena that its links and headers address."""
@@ -128,6 +133,9 @@ class _Layout:
         self.heap = heap
         self.values: dict[str, Any] = {}
         last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
+        self.cached = recipe.threads == "cached"
+        if self.cached:
+            heap["caches_at"] = self._take(4, 4)
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         self._take(max(0, recipe.control_bytes - self.cursor), 1)
         control = self._regions(laid_out)
@@ -147,6 +155,7 @@ class _Layout:
             "grows_down": int(grown is not None),
             "end_header": next((pool.header for pool in pools if isinstance(pool, Fixed) and pool.counts == "grow"), 0),
             **heap,
+            **self._threads(),
             "pools": laid_out,
         }
         if self.cursor > self.values["reach"]:
@@ -185,7 +194,7 @@ class _Layout:
         if isinstance(pool, Quick):
             limits["quick"] = self._quick(pool, index)
         elif isinstance(pool, General):
-            limits["general"] = self._general(pool, bool(limits["cached"]))
+            limits["general"] = self._general(pool, bool(limits["cached"]) or self.cached)
         elif isinstance(pool, Buddy):
             limits["buddy"] = self._buddy(pool)
         elif isinstance(pool, Partition):
@@ -210,10 +219,36 @@ class _Layout:
             return self.geometry.largest_object(pool)
         return MAX_REQUEST
 
+    # ---- threads
+
+    def _threads(self) -> dict[str, Any]:
+        """What the caches of threads need: lists as a quick pool above all others would have them."""
+        if not self.cached:
+            return {"threads": THREADS[self.recipe.threads]}
+        lists = self._lists(Quick(up_to=self.recipe.cache_up_to), self.recipe.pools)
+        return {
+            "threads": THREADS[self.recipe.threads],
+            "cache_bytes": self.recipe.cache_bytes,
+            "cache_largest": lists["up_to"] - lists["block_header"],
+            "cache_object": 4 * CACHE_NUMBERS + 8 * lists["count"],
+            "cache": lists,
+        }
+
     # ---- quick
 
     def _quick(self, pool: Quick, index: int) -> dict[str, Any]:
-        owners = [other for other in self.recipe.pools[index + 1 :] if not isinstance(other, Quick)]
+        link = self.recipe.link_bytes
+        lists = self._lists(pool, self.recipe.pools[index + 1 :])
+        limited = pool.limit_blocks is not None or pool.limit_bytes is not None
+        return lists | {
+            "heads_at": self._take(lists["count"] * link, link),
+            "counts_at": self._take(4 * lists["count"], 4) if limited else 0,
+            "cached_at": self._take(4, 4) if lists["flush_share"] else 0,
+        }
+
+    def _lists(self, pool: Quick, pools: tuple[Pool, ...]) -> dict[str, Any]:
+        """What a quick pool caches above others, and how it finds the list."""
+        owners = [other for other in pools if not isinstance(other, Quick)]
         below = owners[0]
         if isinstance(below, General):
             header, unit, least = below.header + below.trailer, below.unit, self._least(below, cached=True)
@@ -226,7 +261,6 @@ class _Layout:
 
         odd = isinstance(below, General) and below.round_to == "power-of-two"  # powers, and what was not split
         powers = odd or isinstance(below, Buddy)
-        link = self.recipe.link_bytes
         if pool.sizes is None:
             assert pool.up_to is not None
             up_to = self.geometry.capacity_in(below, pool.up_to) + header
@@ -236,8 +270,6 @@ class _Layout:
             up_to = 0
             sizes = list(dict.fromkeys(self.geometry.capacity_in(below, size) for size in pool.sizes))
             count = len(sizes)
-        limited = pool.limit_blocks is not None or pool.limit_bytes is not None
-        share = round(pool.flush_share * 1024)
         return {
             "links": self._links(),
             "count": count,
@@ -248,15 +280,12 @@ class _Layout:
             "limit_bytes": pool.limit_bytes or 0,
             "flush": FLUSHES[pool.flush],
             "flush_from": pool.flush_from,
-            "flush_share": share,
+            "flush_share": round(pool.flush_share * 1024),
             "mixed": int(odd or len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "block_header": header,
             "block_unit_shift": _log2(unit),
             "block_doubles": int(powers),
             "block_least": least,
-            "heads_at": self._take(count * link, link),
-            "counts_at": self._take(4 * count, 4) if limited else 0,
-            "cached_at": self._take(4, 4) if share else 0,
         }
 
     # ---- general

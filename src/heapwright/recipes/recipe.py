@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -23,8 +23,8 @@ from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.canonical import canonical_pools, without_resolved
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.messages import one_line
-from heapwright.recipes.pools import MAX_POOLS, Pool, Table, whole
-from heapwright.recipes.rules import contradictions
+from heapwright.recipes.pools import MAX_POOLS, MAX_UP_TO, Pool, Table, whole
+from heapwright.recipes.rules import contradictions, thread_contradictions
 from heapwright.recipes.summary import pool_summary
 
 if sys.version_info >= (3, 11):
@@ -58,15 +58,31 @@ class Recipe(Table):
     )
     checks: bool = Field(default=False, description="free and realloc ignore and count wrong pointers")
     control_bytes: int = Field(default=0, ge=0, le=65536, description="least bytes of control data")
+    threads: Literal["none", "lock", "cached"] = Field(
+        default="none", description="a lock around each call, or one behind quick lists of each thread"
+    )
+    cache_up_to: int = Field(
+        default=512, ge=1, le=MAX_UP_TO, description="largest request that has a list in each thread's cache, bytes"
+    )
+    cache_bytes: int = Field(
+        default=32768, ge=1, le=1 << 24, description="most payload bytes that a thread's cache holds"
+    )
     pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
         validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> Recipe:
-        for where, problem in contradictions(self.pools, self.geometry):
+        for where, problem in self._contradictions():
             raise PydanticCustomError("contradiction", "{problem}", {"problem": problem, "pool": where})
         return self
+
+    def _contradictions(self) -> Iterator[tuple[int | None, str]]:
+        """Yield what no reading of the keys can make sense of: a pool's index, None for the heap; the problem."""
+        yield from contradictions(self.pools, self.geometry)
+        if self.threads != "none":
+            cached = (self.cache_up_to, self.cache_bytes) if self.threads == "cached" else None
+            yield from ((None, problem) for problem in thread_contradictions(cached, self.pools, self.geometry))
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -124,10 +140,10 @@ class Recipe(Table):
             return self
         geometry = Geometry(align, self.link_bytes)
         moved = self.model_copy(update={"align": align, "pools": moved_pools(self.pools, self.geometry, geometry)})
-        for where, problem in contradictions(moved.pools, geometry):
+        for where, problem in moved._contradictions():
             name = self.name or self.hash
-            kind = moved.pools[where].kind
-            raise ContradictionError(f"{name}: cannot be had at align {align}: pool {where + 1} ({kind}): {problem}")
+            pool = "" if where is None else f"pool {where + 1} ({moved.pools[where].kind}): "
+            raise ContradictionError(f"{name}: cannot be had at align {align}: {pool}{problem}")
         return moved
 
     def canonical(self) -> Recipe:
@@ -137,14 +153,19 @@ class Recipe(Table):
         keys without effect are reset, sizes are those of the blocks handed out, in ascending order. Idempotent.
         """
         pools = canonical_pools(self.pools, self.geometry)
-        return self if pools == self.pools else self.model_copy(update={"pools": pools})
+        changes: dict[str, Any] = {} if pools == self.pools else {"pools": pools}
+        if self.threads != "cached":
+            changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
+        return self.model_copy(update=changes) if changes else self
 
     @property
     def hash(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
         pools = canonical_pools(self.pools, self.geometry)
         heap = {key: getattr(self, key) for key in _UNTOLD}
-        keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD[key]]
+        if self.threads == "cached":
+            heap |= {key: getattr(self, key) for key in _CACHE_KEYS}
+        keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD.get(key)]
         content = ",".join([*sorted(keys), f'"pool":[{",".join(map(_pool_json, pools))}]'])
         return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:12]
 
@@ -183,12 +204,19 @@ class Recipe(Table):
         heap += ["2-byte links"] if self.link_bytes == 2 else []
         heap += ["checks"] if self.checks else []
         heap += [f"control {self.control_bytes}"] if self.control_bytes else []
+        heap += ["lock"] if self.threads == "lock" else []
+        if self.threads == "cached":
+            heap.append(f"caches of threads <= {self.cache_up_to}, {self.cache_bytes} bytes each")
         pools = " + ".join(pool_summary(without_resolved(pool, self.geometry)) for pool in self.pools)
         return ", ".join([pools, *heap])
 
 
-_UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "control_bytes": 0}
+_UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "control_bytes": 0, "threads": "none"}
 """What the hashed text leaves out; never to be changed, so that ids stay."""
+
+
+_CACHE_KEYS = {key: Recipe.model_fields[key].default for key in ("cache_up_to", "cache_bytes")}
+"""Keys that mean something to a heap with caches of threads alone, with their defaults."""
 
 
 def json_schema() -> dict[str, Any]:

@@ -46,6 +46,27 @@ def contradictions(pools: tuple[Pool, ...], geometry: Geometry) -> _Found:
         yield from ((index, problem) for problem in problems)
 
 
+def thread_contradictions(
+    cached: tuple[int, int] | None, pools: tuple[Pool, ...], geometry: Geometry
+) -> Iterator[str]:
+    """Yield why pools cannot be shared by threads, with a lock or with caches: the largest request in them, most bytes."""
+    if any(isinstance(pool, Compact) for pool in pools):
+        yield '"threads": objects of a compact pool move while other threads use them; valid: "none"'
+        return
+    if cached is None:
+        return
+    up_to, most = cached
+    if geometry.align < 4 or geometry.link_bytes < 4:
+        yield '"threads" "cached" keeps links of 4 bytes in blocks; valid with "align" 4, 8 or 16 and "link_bytes" 4'
+        return
+    owners = tuple(pool for pool in pools if not isinstance(pool, Quick))
+    lists = Quick(up_to=up_to)
+    yield from (f'"threads" "cached": {problem}' for _, problem in contradictions((lists, *owners), geometry))
+    least = 2 * geometry.capacity_in(owners[0], up_to) if owners else 0
+    if most < least:
+        yield f'"cache_bytes" {most} holds too few blocks of "cache_up_to" {up_to} bytes; valid: {least} and more'
+
+
 def _crowding(pools: tuple[Pool, ...]) -> _Found:
     quick = [index for index, pool in enumerate(pools) if isinstance(pool, Quick)]
     general = [index for index, pool in enumerate(pools) if isinstance(pool, General)]

@@ -17,7 +17,7 @@ class Calls:
 
     Attributes:
         struct: the calls as the engine takes them (`struct hw_calls *`).
-        op, slot, size, align, ts_us: the columns that it points to, one entry a call.
+        op, slot, size, align, ts_us, thread: the columns that it points to, one entry a call; no threads where there is one.
     """
 
     struct: Any
@@ -26,6 +26,7 @@ class Calls:
     size: NDArray[np.uint32]
     align: NDArray[np.uint32]
     ts_us: NDArray[np.int64]
+    thread: NDArray[np.uint32]
 
     @classmethod
     def of(
@@ -35,6 +36,7 @@ class Calls:
         size: NDArray[np.uint32],
         align: NDArray[np.uint32],
         ts_us: NDArray[np.int64],
+        tid: NDArray[np.integer[Any]],
     ) -> Calls:
         """Number the objects, given as `Trace.objects` has them, and hand out pointers. O(calls)."""
         object_, count = objects
@@ -56,7 +58,13 @@ class Calls:
         struct.align = pointer("uint32_t", align) if align.any() else ffi.NULL
         has_times = len(ts_us) > 0 and bool((ts_us >= 0).all()) and ts_us[-1] > ts_us[0]
         struct.ts_us = pointer("int64_t", ts_us) if has_times else ffi.NULL
-        return cls(struct, op, slot, size, align, ts_us)
+        thread = np.zeros(0, np.uint32)
+        struct.threads = 1
+        if (tid != tid[:1]).any():
+            threads, numbers = np.unique(tid, return_inverse=True)
+            thread = np.ascontiguousarray(numbers, np.uint32)
+            struct.threads, struct.thread = len(threads), pointer("uint32_t", thread)
+        return cls(struct, op, slot, size, align, ts_us, thread)
 
     @property
     def slots(self) -> int:

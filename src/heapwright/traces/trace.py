@@ -200,7 +200,7 @@ class Trace:
     @cached_property
     def calls(self) -> Calls:
         """The trace as the native engine takes it, made once. O(calls)."""
-        return Calls.of(self.op, self.objects(), self.size, self.align, self.ts_us)
+        return Calls.of(self.op, self.objects(), self.size, self.align, self.ts_us, self.tid)
 
     @cached_property
     def _by_object(self) -> NDArray[np.intp]:

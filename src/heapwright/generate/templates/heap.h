@@ -5,10 +5,33 @@
 {% endfor %}
  *
  * One heap lives in one arena, a piece of memory that the caller provides; all that the heap knows is stored there.
+{% if threads == "none" %}
  * There are no globals: a program may have as many heaps as it likes.
  *
  * The functions are not safe to call from several threads, or from interrupts, at the same time: take a lock around
  * them. None of them blocks, and none calls anything but itself.
+{% else %}
+ *
+ * Several threads may call the functions at the same time, except {{ prefix }}_init(). Between two calls of a walk
+ * ({{ prefix }}_next_block) the heap must not change. A heap of POSIX threads has a mutex, and survives a fork; for any
+ * other platform define, in a file that {{ upper }}_HOOKS names or on the compiler's command line,
+ *
+ *     {{ upper }}_LOCK(heap)         takes the lock, and returns a uintptr_t: what interrupts were, or 0
+ *     {{ upper }}_UNLOCK(heap, key)  releases it, given that number
+{% if threads == "cached" %}
+ *     {{ upper }}_THREAD(heap)       where the calling thread keeps its struct {{ prefix }}_thread, all zero at first; a
+ *                            _Thread_local one where nothing else is defined
+ *
+ * and call {{ prefix }}_release_thread() where a thread ends. Each thread has a cache of at most {{ cache_bytes }} payload bytes,
+ * an object of the heap, and allocates from it without the lock: so neither interrupts nor signal handlers may call the
+ * functions. Requests beyond {{ cache_largest }} bytes take the lock, and so do those that find their list empty or full. A cache
+ * serves one heap; for a second one generate again with another prefix. No thread may have a cache when {{ prefix }}_init()
+ * makes a heap anew where it was, but the one that calls it.
+{% else %}
+ *
+ * With interrupts masked as the lock, interrupts may call them, too.
+{% endif %}
+{% endif %}
  *
 {% if moving %}
  * Objects move. They are reached through references, variables of type void * that the caller provides and that stay

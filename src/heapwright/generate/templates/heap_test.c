@@ -1,6 +1,6 @@
 /* {{ prefix }}_heap_test.c: a small test of {{ prefix }}_heap.c, for the host or the target.
  *
- *     cc -std=c11 -Wall -Wextra -O2 {{ prefix }}_heap.c {{ prefix }}_heap_test.c -o {{ prefix }}_heap_test && ./{{ prefix }}_heap_test
+ *     cc -std=c11 -Wall -Wextra -O2{{ " -pthread" if threads != "none" }} {{ prefix }}_heap.c {{ prefix }}_heap_test.c -o {{ prefix }}_heap_test && ./{{ prefix }}_heap_test
  *
 {% if align < 16 %}
  * A host needs -D{{ unchecked }} for that: its max_align_t is larger than the heap's alignment.
@@ -181,6 +181,10 @@ static void test_random_calls(struct {{ prefix }}_heap *heap)
             release(heap, i);
         }
     }
+{% if threads == "cached" %}
+    {{ prefix }}_release_thread(heap);
+    expect({{ prefix }}_cached_bytes(heap) == 0, "no cache holds anything once its thread has given it back");
+{% endif %}
     const struct {{ prefix }}_statistics told = {{ prefix }}_statistics(heap);
     expect(told.used == 0 && told.used_blocks == 0, "nothing is in use after all is freed");
     expect(told.peak <= ARENA_BYTES, "the peak lies within the arena");

@@ -1,0 +1,179 @@
+/* threads.c: several threads on one generated heap, with the prefix app.
+ *
+ *     threads stress    each allocates, resizes and frees at random, and frees what others allocated
+ *     threads forks     a hundred forks meanwhile; each child checks the heap and goes on
+ *
+ * After the last thread has ended nothing may be in use. Built with -fsanitize=thread, races are told, too. CACHED says
+ * that the heap has caches of threads, of at most so many bytes each.
+ */
+#include "app_heap.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 4, OBJECTS = 200, FORKS = 100, EXCHANGES = 64 };
+
+static _Alignas(64) unsigned char arena[1 << 20];
+static struct app_heap *heap;
+static atomic_int stop;
+static _Atomic(unsigned char *) exchanged[EXCHANGES]; /* objects on their way from one thread to another */
+
+static void expect(int holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "FAILED: %s\n", what);
+        _exit(1);
+    }
+}
+
+struct object {
+    unsigned char *bytes;
+    size_t size;
+};
+
+static void fill(unsigned char *bytes, size_t size)
+{
+    memset(bytes, (int)(size & 0xffu), size);
+    if (size >= sizeof size) {
+        memcpy(bytes, &size, sizeof size);
+    }
+}
+
+static void release(unsigned char *bytes)
+{
+    size_t size;
+    memcpy(&size, bytes, sizeof size);
+    for (size_t i = sizeof size; i < size; i++) {
+        expect(bytes[i] == (size & 0xffu), "an object keeps its bytes");
+    }
+    app_free(heap, bytes);
+}
+
+static size_t random_size(unsigned *seed)
+{
+    return sizeof(size_t) + (size_t)(rand_r(seed) % (rand_r(seed) % 8 ? 200 : 3000));
+}
+
+static void step(unsigned char **objects, unsigned *seed)
+{
+    unsigned char **mine = &objects[rand_r(seed) % OBJECTS];
+    const size_t size = random_size(seed);
+    if (*mine == NULL) {
+        *mine = rand_r(seed) % 16 ? app_malloc(heap, size) : app_calloc(heap, 1, size);
+    } else if (rand_r(seed) % 8 == 0) {
+        unsigned char *moved = app_realloc(heap, *mine, size);
+        if (moved == NULL) {
+            return;
+        }
+        *mine = moved;
+    } else if (rand_r(seed) % 4 == 0) {
+        *mine = atomic_exchange(&exchanged[rand_r(seed) % EXCHANGES], *mine);
+        return;
+    } else {
+        release(*mine);
+        *mine = NULL;
+        return;
+    }
+    if (*mine) {
+        expect(app_usable_size(heap, *mine) >= size, "an object is large enough");
+        fill(*mine, size);
+    }
+}
+
+static void release_all(unsigned char **objects)
+{
+    for (int i = 0; i < OBJECTS; i++) {
+        if (objects[i]) {
+            release(objects[i]);
+        }
+    }
+}
+
+static void *run(void *argument)
+{
+    unsigned seed = (unsigned)(uintptr_t)argument;
+    unsigned char *objects[OBJECTS] = {0};
+    for (int i = 0; i < 20000 || (argument != NULL && !atomic_load(&stop)); i++) {
+        step(objects, &seed);
+        if (i % 5000 == 0) {
+            expect(app_check(heap) == 0, "the heap's invariants hold");
+#ifdef CACHED
+            expect(app_cached_bytes(heap) <= (THREADS + 1u) * (size_t)(CACHED), "caches hold no more than they may");
+#endif
+        }
+    }
+    release_all(objects);
+    return NULL;
+}
+
+/* What a child does: check, allocate, and come to the same end as the parent. */
+static void child(void)
+{
+    unsigned seed = 7;
+    unsigned char *objects[OBJECTS] = {0};
+    expect(app_check(heap) == 0, "the heap's invariants hold in a child");
+#ifdef CACHED
+    expect(app_cached_bytes(heap) <= (size_t)(CACHED), "caches of threads that are gone hold nothing");
+#endif
+    for (int i = 0; i < 2000; i++) {
+        step(objects, &seed);
+    }
+    release_all(objects);
+    expect(app_check(heap) == 0, "the heap's invariants hold in a child that allocated");
+    _exit(0);
+}
+
+static void fork_often(void)
+{
+    for (int i = 0; i < FORKS; i++) {
+        unsigned char *mine = app_malloc(heap, 100);
+        const pid_t pid = fork();
+        expect(pid >= 0, "fork");
+        if (pid == 0) {
+            alarm(20); /* a lock that is never released would be waited for */
+            child();
+        }
+        app_free(heap, mine);
+        int status = 0;
+        expect(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child survives");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[THREADS];
+    heap = app_init(arena, sizeof arena);
+    expect(heap != NULL, "the arena is accepted");
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        expect(pthread_create(&threads[i], NULL, run, (void *)(i + 1u)) == 0, "pthread_create");
+    }
+    if (argc > 1 && strcmp(argv[1], "forks") == 0) {
+        fork_often();
+    } else {
+        (void)run(NULL);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < THREADS; i++) {
+        expect(pthread_join(threads[i], NULL) == 0, "pthread_join");
+    }
+    for (int i = 0; i < EXCHANGES; i++) {
+        unsigned char *left = atomic_load(&exchanged[i]);
+        if (left) {
+            release(left);
+        }
+    }
+#ifdef CACHED
+    app_release_thread(heap);
+    expect(app_cached_bytes(heap) == 0, "threads that end give back their caches");
+#endif
+    expect(app_check(heap) == 0, "the heap's invariants hold at the end");
+    const struct app_statistics told = app_statistics(heap);
+    expect(told.used == 0 && told.used_blocks == 0, "nothing is in use once all threads have ended");
+    printf("peak %lu, refused %lu\n", (unsigned long)told.peak, (unsigned long)told.refused);
+    return 0;
+}
