@@ -94,8 +94,8 @@ HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *hea
 /* ---- Caches of threads ---- */
 
 /* Gives back all that the calling thread's cache holds, and the cache. A thread that allocates again gets a new one.
- * The platform's hooks call it where a thread ends; where there is no such hook, a thread calls it last. O(blocks in the
- * cache) releases, a batch of them under the lock at a time. */
+ * The platform's hooks call it where a thread ends; where there is no such hook, a thread calls it last. O(blocks in
+ * the cache) releases, a batch of them under the lock at a time. */
 HW_API void hw_release_thread(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* For the child of a fork, whose other threads are gone: gives back what their caches hold, and the caches. Needs the

@@ -11,8 +11,9 @@
  *
  *     next cache | bytes that its lists may hold | the list that shrank last | head, numbers | head, numbers | ...
  *
- * How many blocks a list may hold follows what is asked for: twice as many after each miss and each overflow, as long as
- * all lists together stay within the recipe's bytes. Where they would not, another list, each in its turn, gives up half.
+ * How many blocks a list may hold follows what is asked for: twice as many after each miss and each overflow, as long
+ * as all lists together stay within the recipe's bytes. Where they would not, another list, each in its turn, gives up
+ * half.
  *
  * Nobody but the thread itself looks at its cache, except in the child of a fork, where that thread is gone. A list is
  * whole at every moment: the head is written last.
@@ -49,7 +50,8 @@ enum { HW_CACHE_NEXT = 0, HW_CACHE_GRANTED = 4, HW_CACHE_TURN = 8, HW_CACHE_LIST
  * that can shrink. */
 enum { HW_CACHE_BATCH = 32, HW_CACHE_MOST = 256, HW_CACHE_LOOKS = 16 };
 
-/* ---- the lists of a thread ---------------------------------------------------------------------------------------- */
+/* ---- the lists of a thread ----------------------------------------------------------------------------------------
+ */
 
 /* The list that serves n bytes, at most the largest that are cached. */
 HW_HOT uint32_t cache_list(const struct hw_quick *q, uint32_t block)
@@ -130,7 +132,8 @@ static inline int cache_widen(const struct hw_policy *p, struct hw_heap *h, uint
     return 1;
 }
 
-/* ---- under the lock ----------------------------------------------------------------------------------------------- */
+/* ---- under the lock -----------------------------------------------------------------------------------------------
+ */
 
 /* Gives blocks of the list at `head` back to the heap until it holds at most `kept`, but at most a batch. */
 static inline void cache_give_back(const struct hw_policy *p, struct hw_heap *h, uint32_t head, uint32_t kept)
@@ -181,8 +184,8 @@ static inline int cache_grow_list(const struct hw_policy *p, struct hw_heap *h, 
     return cache_widen(p, h, cache, list);
 }
 
-/* Gives back blocks of the lists from `list` on, at most a batch; returns the list to go on with, the number of lists at
- * the end. Looks at links alone: a thread that a fork ended may not have come to count what it took. */
+/* Gives back blocks of the lists from `list` on, at most a batch; returns the list to go on with, the number of lists
+ * at the end. Looks at links alone: a thread that a fork ended may not have come to count what it took. */
 HW_COLD uint32_t cache_empty(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t list)
 {
     for (uint32_t blocks = 0; list < p->cache.count && blocks < HW_CACHE_BATCH; blocks++) {
@@ -299,7 +302,8 @@ static inline void cache_close(const struct hw_policy *p, struct hw_heap *h, uin
     heap_free(p, h, cache);
 }
 
-/* ---- public entry points with caches, see heapwright.h -------------------------------------------------------------- */
+/* ---- public entry points with caches, see heapwright.h --------------------------------------------------------------
+ */
 
 HW_COLD void *malloc_beyond_cache(const struct hw_policy *p, struct hw_heap *heap, struct hw_thread *t, size_t size)
 {
@@ -502,7 +506,8 @@ static inline size_t hw_cached_bytes(const struct hw_policy *p, struct hw_heap *
 }
 #endif
 
-/* ---- public entry points with a lock around each call --------------------------------------------------------------- */
+/* ---- public entry points with a lock around each call ---------------------------------------------------------------
+ */
 
 static inline void *hw_locked_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {

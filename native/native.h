@@ -25,12 +25,12 @@ enum { HW_NO_MEMORY = -1, HW_NO_ROOM = -2 };
 /* A trace, ready to be replayed: arrays of `count` calls. */
 struct hw_calls {
     uint64_t count;
-    uint32_t slots;        /* objects are numbered so that no number is in use twice at a time; this many numbers */
-    const uint8_t *op;     /* HW_OP_... */
-    const uint32_t *slot;  /* the object's number */
-    const uint32_t *size;  /* bytes requested; ignored for a free */
-    const uint32_t *align; /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
-    const int64_t *ts_us;  /* microseconds since the first call; NULL where there are no times */
+    uint32_t slots;         /* objects are numbered so that no number is in use twice at a time; this many numbers */
+    const uint8_t *op;      /* HW_OP_... */
+    const uint32_t *slot;   /* the object's number */
+    const uint32_t *size;   /* bytes requested; ignored for a free */
+    const uint32_t *align;  /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
+    const int64_t *ts_us;   /* microseconds since the first call; NULL where there are no times */
     const uint32_t *thread; /* the calling thread's number; NULL where there is one */
     uint32_t threads;       /* how many there are */
 };

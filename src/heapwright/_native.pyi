@@ -133,6 +133,9 @@ class _Lib:
     # counter.h
     HW_RISCV: Final[int]
     HW_THUMB_UNTIMED: Final[int]
+    HW_THREADS_CACHED: Final[int]
+    HW_THREADS_LOCK: Final[int]
+    HW_THREADS_NONE: Final[int]
     HW_THUMB_M3: Final[int]
     HW_THUMB_M4: Final[int]
     def hw_counter_block(self, engine: Any, address: int, size: int, counter: Any, /) -> None: ...

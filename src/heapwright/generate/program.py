@@ -298,9 +298,7 @@ def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
         if isinstance(part, (c.Assign, c.Update)):
             return False
         if isinstance(part, c.Call):
-            harmless = (
-                part.callee.pure if part.callee else part.name in pure_names or part.name.startswith(_HARMLESS)
-            )
+            harmless = part.callee.pure if part.callee else part.name in pure_names or part.name.startswith(_HARMLESS)
             if not harmless:
                 return False
     return True

@@ -9,8 +9,8 @@
  * does. With -DTOUCH each object is written once, as a program would; with -DTELL the heap's peak and number of refused
  * requests after the last pass follow. With -DDRIVE_HANDLES=N generated code is one that moves objects; their
  * references, N pointers each, lie ahead of the arena. With -DTICKS a pass prints no line but, as uint32, the ticks of
- * the processor's time-stamp counter in each call. With -DTHREADS=N so many threads make all calls at the same time, each
- * for objects of its own, on the one heap; the nanoseconds are those of one thread on average.
+ * the processor's time-stamp counter in each call. With -DTHREADS=N so many threads make all calls at the same time,
+ * each for objects of its own, on the one heap; the nanoseconds are those of one thread on average.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -276,8 +276,8 @@ int main(int argc, char **argv)
     size_t policy_bytes;
     memcpy(&policy, read_file(argv[4], &policy_bytes), sizeof policy);
 #endif
-    unsigned char **objects =
-        mmap(NULL, (slots * (size_t)THREADS + 1u) * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char **objects = mmap(NULL, (slots * (size_t)THREADS + 1u) * sizeof *objects, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef TICKS
     ticks_of_calls = calloc(count + 1u, sizeof *ticks_of_calls);
 #endif

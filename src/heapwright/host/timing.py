@@ -125,7 +125,16 @@ class Bench:
         variant = hashlib.sha256(repr((arguments, self.flags)).encode()).hexdigest()[:8]
         program = program.with_name(f"{program.name}-{variant}")
         if not program.exists():
-            command = [self.compiler, *self.flags, "-pthread", *arguments, str(DRIVER), *map(str, sources), "-o", str(program)]
+            command = [
+                self.compiler,
+                *self.flags,
+                "-pthread",
+                *arguments,
+                str(DRIVER),
+                *map(str, sources),
+                "-o",
+                str(program),
+            ]
             done = run_tool(command, self.folder, text=True)
             if done.returncode:
                 raise HeapwrightError(f"{self.compiler} cannot compile the timing driver: {done.stderr.strip()[:500]}")

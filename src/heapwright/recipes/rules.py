@@ -46,10 +46,8 @@ def contradictions(pools: tuple[Pool, ...], geometry: Geometry) -> _Found:
         yield from ((index, problem) for problem in problems)
 
 
-def thread_contradictions(
-    cached: tuple[int, int] | None, pools: tuple[Pool, ...], geometry: Geometry
-) -> Iterator[str]:
-    """Yield why pools cannot be shared by threads, with a lock or with caches: the largest request in them, most bytes."""
+def thread_contradictions(cached: tuple[int, int] | None, pools: tuple[Pool, ...], geometry: Geometry) -> Iterator[str]:
+    """Yield why threads cannot share pools; with caches, `cached` is the largest request in them, and most bytes."""
     if any(isinstance(pool, Compact) for pool in pools):
         yield '"threads": objects of a compact pool move while other threads use them; valid: "none"'
         return

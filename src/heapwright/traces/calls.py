@@ -17,7 +17,8 @@ class Calls:
 
     Attributes:
         struct: the calls as the engine takes them (`struct hw_calls *`).
-        op, slot, size, align, ts_us, thread: the columns that it points to, one entry a call; no threads where there is one.
+        op, slot, size, align, ts_us: the columns that it points to, one entry a call.
+        thread: the same of the calling thread's number; empty where there is one thread.
     """
 
     struct: Any
