@@ -34,8 +34,8 @@ struct replay {
     struct object *objects;
     struct hw_thread *threads; /* what each keeps, where the heap has caches of threads */
     size_t bytes;              /* of the arena */
-    struct hw_shadow *shadow; /* the index; the heap forgets it where it cannot be kept */
-    uint64_t patience;        /* accesses that long walks may still make before there is one */
+    struct hw_shadow *shadow;  /* the index; the heap forgets it where it cannot be kept */
+    uint64_t patience;         /* accesses that long walks may still make before there is one */
     uint64_t most_patience;
     uint64_t requested; /* live */
     uint64_t capacity;  /* of live blocks */
