@@ -195,7 +195,7 @@ HW_COLD uint32_t cache_empty(const struct hw_policy *p, struct hw_heap *h, uint3
             store4(h, head, load4(h, at));
             heap_free(p, h, at);
         } else {
-            store4(h, cache_numbers(head), load4(h, cache_numbers(head)) & ~0xffffu);
+            store4(h, cache_numbers(head), load4(h, cache_numbers(head)) & ~(uint32_t)0xffffu);
             list++;
         }
     }

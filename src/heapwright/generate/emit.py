@@ -125,7 +125,7 @@ def generated_files(
         "functions": parts.functions.rstrip(),
         "threads": recipe.threads,
         "cache_bytes": recipe.cache_bytes,
-        "cache_largest": values.get("cache_largest", 0),
+        "cache_largest": values["cache_largest"],
         "arena_alignment": values["arena_align"],
         "least_arena": values["fixed_end"],
         "align": recipe.align,

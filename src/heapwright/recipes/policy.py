@@ -134,8 +134,7 @@ class _Layout:
         self.values: dict[str, Any] = {}
         last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
         self.cached = recipe.threads == "cached"
-        if self.cached:
-            heap["caches_at"] = self._take(4, 4)
+        heap["caches_at"] = self._take(4, 4) if self.cached else 0
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         self._take(max(0, recipe.control_bytes - self.cursor), 1)
         control = self._regions(laid_out)
@@ -223,8 +222,9 @@ class _Layout:
 
     def _threads(self) -> dict[str, Any]:
         """What the caches of threads need: lists as a quick pool above all others would have them."""
+        unused = {"cache_bytes": 0, "cache_largest": 0, "cache_object": 0, "cache": {}}
         if not self.cached:
-            return {"threads": THREADS[self.recipe.threads]}
+            return {"threads": THREADS[self.recipe.threads], **unused}
         lists = self._lists(Quick(up_to=self.recipe.cache_up_to), self.recipe.pools)
         return {
             "threads": THREADS[self.recipe.threads],
