@@ -21,6 +21,12 @@ DRIVER = Path(__file__).with_name("driver")
 SPECS = {"newlib-nano": "nano.specs", "newlib": None, "picolibc": "picolibc.specs"}
 """C libraries that `lib:NAME` names, and the specs file that selects them; newlib is the compiler's default."""
 
+NO_LOCK = (
+    "-DTARGET_LOCK(heap)=((void)(heap),(uintptr_t)0)",
+    "-DTARGET_UNLOCK(heap,key)=((void)(heap),(void)(key))",
+    "-D_Thread_local=",
+)
+"""Hooks of a heap for several threads where there is one: what is measured is what the lock is held for."""
 _ENTRIES = ("malloc", "free", "realloc")
 _HANDLE_ENTRIES = {"malloc": "handle_alloc", "free": "handle_free", "realloc": "handle_realloc"}
 _SUPPORT = ("memcpy", "memmove", "memset")
@@ -275,7 +281,7 @@ class Workshop:
         """The heap compiled, whatever its alignment: a trace has no types."""
         from heapwright.generate.emit import align_unchecked
 
-        flags = f"-{level}", f"-D{align_unchecked('target')}"
+        flags = f"-{level}", f"-D{align_unchecked('target')}", *NO_LOCK
         return [self._compile(source, *flags, f"-I{source.parent}") for source in self._sources]
 
     def _heap_sources(self) -> list[Path]:
