@@ -17,6 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from heapwright.errors import HeapwrightError
+from heapwright.explore.alike import Seen
 from heapwright.explore.picks import design
 from heapwright.explore.rivals import Known, Rivals
 from heapwright.explore.stored import Role
@@ -211,6 +212,8 @@ class Trials:
         self.rivals: Rivals | None = None
         self._least = [LeastFootprints(trace) for trace in traces] if "footprint_bytes" in objectives else []
         self._known: dict[str, Known] = {}
+        self._seen = [Seen(trace) for trace in traces] if objectives else []
+        self._ended: dict[tuple[int, Hashable], Mapping[str, Value]] = {}
         positions = {trace.name: at for at, trace in enumerate(traces)}
         for id, name, metrics in study.measured_on(role, ("failed", *self.objectives)):
             if name in positions:
@@ -239,6 +242,15 @@ class Trials:
         self._known[outcome.one.id] = outcome.known
         if self.rivals and outcome.one.ranked and outcome.known.ended.all():
             self.rivals.add(outcome.known)
+
+    def replayed(self, at: int, recipe: Recipe, replay: Replay, watch: Watch | None) -> Mapping[str, Value]:
+        """The metrics of a recipe on a trace, those of one that must do the same there if it has been replayed."""
+        form = self._seen[at].form(recipe) if self._seen else None
+        if form is None:
+            return replay(self.traces[at], recipe, watch)
+        if (at, form) not in self._ended:
+            self._ended[at, form] = replay(self.traces[at], recipe, watch)
+        return self._ended[at, form]
 
     def lay_floors(self, recipe: Recipe, known: Known) -> None:
         """Tell what is known of a recipe before its replays begin."""
@@ -277,7 +289,7 @@ def _try(task: _Task, trials: Trials, replay: Replay, patience: Patience) -> _Ou
         if known.ended[at] or not patience.begins(known, at):
             continue
         try:
-            metrics = replay(trace, one.recipe, _watch(patience, known, at))
+            metrics = trials.replayed(at, one.recipe, replay, _watch(patience, known, at))
         except GivenUpError:
             continue
         known.end(at, metrics)
