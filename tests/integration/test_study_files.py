@@ -12,6 +12,7 @@ import pytest
 from made_studies import IDS, RECIPES, identity, write_five
 
 from heapwright.errors import HeapwrightError
+from heapwright.explore import stored
 from heapwright.explore.study import Study
 
 
@@ -35,6 +36,8 @@ def study(path: Path, five: Path) -> Iterator[Study]:
 
 SECRET = "SELECT content AS name, '' AS path, '' AS digest, 3 AS events, 'explored' AS role, 0 AS position"
 
+
+PARTIAL = f"CREATE TABLE partial ({', '.join(f'{column} {kind}' for column, kind in stored.PARTIAL.items())})"
 
 POISON = {
     "holds a view 'traces'": f"DROP TABLE traces; CREATE VIEW traces AS {SECRET} FROM read_text('{{secret}}')",
@@ -62,6 +65,8 @@ POISON = {
     "damaged: results below 0": "UPDATE results SET footprint_bytes = -1",
     "damaged: results that are no numbers": "UPDATE results SET fragmentation = 'nan'",
     "damaged: elsewhere without a trace": "INSERT INTO elsewhere SELECT * FROM results",
+    "damaged: partial without a value": f"{PARTIAL}; INSERT INTO partial BY NAME SELECT recipe, trace FROM results",
+    "its table 'partial'; explore again": "CREATE TABLE partial (recipe VARCHAR)",
 }
 
 

@@ -100,7 +100,10 @@ def check(connection: database.Connection, where: str) -> None:
         raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
     check_tables(connection, where, TABLES)
     read_meta(connection, where)
-    for fault, question in _faults().items():
+    faults = _faults()
+    if "partial" in database.column_types(connection, where):
+        faults |= _faults_of_partial()
+    for fault, question in faults.items():
         if connection.execute(f"SELECT 1 {question} LIMIT 1").fetchone():
             raise HeapwrightError(f"{where}: damaged: {fault}; restore it, or explore again")
 
@@ -145,6 +148,16 @@ def _faults() -> dict[str, str]:
         faults[f"{table} below 0"] = f"FROM {table} WHERE {_any('{} < 0', counts)}"
         faults[f"{table} that are no numbers"] = f"FROM {table} WHERE {_any('NOT isfinite({})', ratios)}"
     return faults
+
+
+def _faults_of_partial() -> dict[str, str]:
+    explored = "SELECT name FROM traces WHERE role = 'explored'"
+    return {
+        "partial without a value": f"FROM partial WHERE {_any('coalesce({}, -1) < 0', [*PARTIAL][2:])}",
+        "partial without a recipe": "FROM partial WHERE recipe IS NULL OR recipe NOT IN (SELECT id FROM recipes)",
+        "partial without a trace": f"FROM partial WHERE trace IS NULL OR trace NOT IN ({explored})",
+        "partial twice": "FROM partial GROUP BY recipe, trace HAVING count(*) > 1",
+    }
 
 
 def _any(condition: str, columns: Iterable[str]) -> str:
