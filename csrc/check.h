@@ -212,6 +212,43 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
     return 0;
 }
 
+/* Bytes of the block with the payload at `at`, header included. */
+
+static inline uint32_t general_block_bytes(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    return word_size(g, load_word(g, h, block_of(g, h, at)));
+}
+
+static inline uint32_t fixed_block_bytes(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    return fixed_stride(f, fixed_class_of(f, h, at));
+}
+
+static inline uint32_t buddy_block_bytes(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
+{
+    return y->header + buddy_capacity(y, h, at);
+}
+
+static inline uint32_t partition_block_bytes(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
+{
+    return partition_capacity(g, h, at);
+}
+
+static inline size_t hw_block_bytes(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
+{
+    const uint32_t at = pointer ? address_of(p, heap, pointer) : 0;
+    if (at == 0 || (p->checks && (!heap_has_used(p, heap, at) || heap_is_cached(p, heap, at)))) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, heap, at)) {
+            return HW_ASK_OWNER(pool, block_bytes, heap, at);
+        }
+    }
+    return 0;
+}
+
 /* Payload of the largest block that fits into `bytes` bytes of free memory; 0 where none does. */
 static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes)
 {

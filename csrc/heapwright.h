@@ -90,6 +90,10 @@ HW_API void hw_free(const struct hw_policy *policy, struct hw_heap *heap, void *
 /* Bytes that the object at `pointer` may use: at least what was asked for. 0 for NULL. */
 HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
 
+/* Bytes of the arena that the object's block takes, header included: what hw_statistics() adds to `used` for it. 0 for
+ * NULL and, where the recipe asks for checks, for a wrong pointer. O(1); with checks as hw_free()'s. */
+HW_API size_t hw_block_bytes(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
+
 #ifdef HW_SHARED
 /* ---- Caches of threads ---- */
 

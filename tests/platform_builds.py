@@ -13,6 +13,7 @@ import pytest
 
 BOARDS = Path(__file__).resolve().parent / "c" / "boards"
 CORTEX_M3 = ("-mcpu=cortex-m3", "-mthumb")
+PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=hosted")
 
 
 def missing(what: str) -> NoReturn:
@@ -42,3 +43,9 @@ def emulate(image: Path, machine: str = "mps2-an385", bits: str = "arm") -> str:
     qemu += ["-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out"]
     qemu += ["-bios", "none"] if bits.startswith("riscv") else []
     return run([*qemu, "-kernel", image], image.parent)
+
+
+def picolibc_memory(flash: int, ram: int) -> str:
+    """Picolibc's linker script asks where memory is."""
+    sizes = {"__flash": flash, "__flash_size": 1 << 22, "__ram": ram, "__ram_size": 1 << 20}
+    return "-Wl," + ",".join(f"--defsym={name}={value:#x}" for name, value in sizes.items())

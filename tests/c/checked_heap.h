@@ -126,7 +126,12 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
         end = block.offset + block.size;
         expect(c, end <= c->bytes, "a block leaves the arena", (long)end);
         headers += block.header + behind_payload(c, &block) + descriptors_of(&c->policy->pools[pool], &block);
-        used += block.state == HW_BLOCK_USED;
+        if (block.state == HW_BLOCK_USED) {
+            const void *payload = c->heap.base + block.offset + block.header;
+            expect(c, moves(c) || hw_block_bytes(c->policy, &c->heap, payload) == block.size, "bytes of a block",
+                   (long)block.offset);
+            used++;
+        }
     }
     expect(c, headers == c->heap.header_bytes, "header bytes differ from the walk", (long)headers);
     expect(c, used == c->count, "used blocks are not the live objects", (long)used);
@@ -411,6 +416,7 @@ static inline void do_free_null(struct checked *c)
     c->argument = 0;
     hw_free(c->policy, &c->heap, NULL);
     expect(c, hw_usable_size(c->policy, &c->heap, NULL) == 0, "NULL has a size", 0);
+    expect(c, hw_block_bytes(c->policy, &c->heap, NULL) == 0, "NULL has a block", 0);
     check_after(c);
 }
 

@@ -21,5 +21,5 @@ int strict_compile(const struct hw_policy *p, struct hw_heap *h, void *memory)
     (void)hw_handle_realloc(p, h, &reference, hw_handle_usable_size(p, h, &reference));
     a = hw_handle_pointer(p, h, &reference) ? a : NULL;
     hw_handle_free(p, h, &reference);
-    return (int)hw_usable_size(p, h, a) + (int)hw_statistics(p, h).used + hw_check(p, h);
+    return (int)hw_usable_size(p, h, a) + (int)hw_block_bytes(p, h, a) + (int)hw_statistics(p, h).used + hw_check(p, h);
 }

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from platform_builds import BOARDS, CORTEX_M3, emulate, missing, run, tool
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, missing, picolibc_memory, run, tool
 
 import heapwright as hw
 
 PRINTED = "12345.5000 5.000e-101\n"
 NEWLIB = ("-nostartfiles", "--specs=nosys.specs", "-T", str(BOARDS / "mps2.ld"), str(BOARDS / "mps2_start.c"))
-PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=hosted")
 
 
 class Target(NamedTuple):
@@ -28,12 +27,6 @@ class Target(NamedTuple):
     machine: tuple[str, str] = ("mps2-an385", "arm")
 
 
-def memory(flash: int, ram: int) -> str:
-    """Picolibc's linker script asks where memory is."""
-    sizes = {"__flash": flash, "__flash_size": 1 << 22, "__ram": ram, "__ram_size": 1 << 20}
-    return "-Wl," + ",".join(f"--defsym={name}={value:#x}" for name, value in sizes.items())
-
-
 TARGETS = {
     "newlib": Target("newlib", (*CORTEX_M3, "-DAPP_ARENA_BYTES=65536", *NEWLIB)),
     "newlib-nano": Target(
@@ -43,10 +36,10 @@ TARGETS = {
             *("-DAPP_ARENA_BEGIN=board_heap_begin", "-DAPP_ARENA_END=board_heap_end", *NEWLIB),
         ),
     ),
-    "picolibc": Target("picolibc", (*CORTEX_M3, *PICOLIBC, memory(0, 0x20000000))),
+    "picolibc": Target("picolibc", (*CORTEX_M3, *PICOLIBC, picolibc_memory(0, 0x20000000))),
     "picolibc-riscv": Target(
         "picolibc",
-        ("-march=rv32imac", "-mabi=ilp32", *PICOLIBC, memory(0x80000000, 0x80400000)),
+        ("-march=rv32imac", "-mabi=ilp32", *PICOLIBC, picolibc_memory(0x80000000, 0x80400000)),
         16,
         "riscv64-unknown-elf-gcc",
         ("virt", "riscv32"),

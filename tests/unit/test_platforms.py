@@ -60,6 +60,15 @@ def test_objects_that_move_are_refused(tmp_path: Path) -> None:
         hw.generate("contiki-mmem", tmp_path, platform="preload")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_heap_with_a_lock_is_refused_where_the_platform_has_one(name: str, tmp_path: Path) -> None:
+    recipe = hw.zoo("half-fit").model_copy(update={"threads": "lock"})
+    with pytest.raises(
+        HeapwrightError, match='has a lock of its own around each call; give the recipe threads = "none"'
+    ):
+        hw.generate(recipe, tmp_path / "heap", platform=name)
+
+
 def test_preload_needs_a_pool_that_can_align_to_more(tmp_path: Path) -> None:
     recipe = tmp_path / "fixed.toml"
     recipe.write_text(f"align = 16\n{FIXED}")

@@ -60,6 +60,11 @@ class Platform:
         """Raise HeapwrightError in one line, with the heap's name, where the platform cannot do with the recipe."""
         if isinstance(recipe.pools[0], Compact):
             raise HeapwrightError(f"{heap}: its objects move, and {self.name} needs them to stay; use no compact pool")
+        if recipe.threads != "none":
+            raise HeapwrightError(
+                f"{heap}: has a lock or caches for threads, and {self.name} takes its own lock around each call; "
+                'give the recipe threads = "none"'
+            )
         if recipe.align < self.align:
             raise HeapwrightError(
                 f"{heap}: aligns objects to {recipe.align} bytes, and {self.name} needs {self.align}; "

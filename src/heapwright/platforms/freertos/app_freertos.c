@@ -1,0 +1,197 @@
+/* app_freertos.c: app_heap as the heap of the FreeRTOS kernel, in the place of heap_1.c to heap_5.c.
+ *
+ * It includes app_heap.c, so that the kernel's CMake, which takes one file (FREERTOS_HEAP), has all. As in heap_4.c
+ * the scheduler is suspended during each call, and interrupts must not make any.
+ */
+#include "app_heap.c"
+
+#include <string.h>
+
+/* As in the kernel's own heaps: the functions here are not those that the MPU's wrappers stand for. */
+#define MPU_WRAPPERS_INCLUDED_FROM_API_FILE
+#include "FreeRTOS.h"
+#include "task.h"
+#undef MPU_WRAPPERS_INCLUDED_FROM_API_FILE
+
+#if configSUPPORT_DYNAMIC_ALLOCATION == 0
+#error "configSUPPORT_DYNAMIC_ALLOCATION is 0: leave this file out"
+#endif
+
+#ifndef configHEAP_CLEAR_MEMORY_ON_FREE
+#define configHEAP_CLEAR_MEMORY_ON_FREE 0
+#endif
+
+_Static_assert(APP_ALIGNMENT >= portBYTE_ALIGNMENT,
+               "the port wants objects aligned to more: take a recipe with that align");
+
+#if configAPPLICATION_ALLOCATED_HEAP == 1
+extern uint8_t ucHeap[configTOTAL_HEAP_SIZE];
+#else
+PRIVILEGED_DATA static _Alignas(APP_ARENA_ALIGNMENT) uint8_t ucHeap[configTOTAL_HEAP_SIZE];
+#endif
+
+PRIVILEGED_DATA static struct app_heap *heap;
+PRIVILEGED_DATA static size_t free_bytes, least_free_bytes;
+PRIVILEGED_DATA static size_t allocations, frees;
+
+static void make_heap(void)
+{
+    const size_t skipped = (size_t)(-(uintptr_t)ucHeap & (APP_ARENA_ALIGNMENT - 1u));
+    size_t bytes = configTOTAL_HEAP_SIZE - skipped;
+    if (bytes > APP_REACH) {
+        bytes = APP_REACH;
+    }
+    heap = app_init(ucHeap + skipped, bytes);
+    configASSERT(heap != NULL); /* configTOTAL_HEAP_SIZE is too small for the heap's own data */
+    if (heap != NULL) {
+        free_bytes = bytes - app_statistics(heap).peak;
+        least_free_bytes = free_bytes;
+    }
+}
+
+/* For app_next_block() and app_check(), with the scheduler suspended. NULL before the first call. */
+struct app_heap *app_freertos_heap(void)
+{
+    return heap;
+}
+
+void *pvPortMalloc(size_t xWantedSize)
+{
+    void *memory = NULL;
+    vTaskSuspendAll();
+    {
+        if (heap == NULL) {
+            make_heap();
+        }
+        if (heap != NULL && xWantedSize != 0) {
+            memory = app_malloc(heap, xWantedSize);
+        }
+        if (memory != NULL) {
+            free_bytes -= app_block_bytes(heap, memory);
+            if (free_bytes < least_free_bytes) {
+                least_free_bytes = free_bytes;
+            }
+            allocations++;
+        }
+        traceMALLOC(memory, xWantedSize);
+    }
+    (void)xTaskResumeAll();
+#if configUSE_MALLOC_FAILED_HOOK == 1
+    if (memory == NULL) {
+        vApplicationMallocFailedHook();
+    }
+#endif
+    return memory;
+}
+
+void *pvPortCalloc(size_t xNum, size_t xSize)
+{
+    if (xSize != 0 && xNum > SIZE_MAX / xSize) {
+        return NULL;
+    }
+    void *memory = pvPortMalloc(xNum * xSize);
+    return memory ? memset(memory, 0, xNum * xSize) : NULL;
+}
+
+void vPortFree(void *pv)
+{
+    if (pv == NULL) {
+        return;
+    }
+    configASSERT((uintptr_t)pv - (uintptr_t)ucHeap < configTOTAL_HEAP_SIZE);
+    vTaskSuspendAll();
+    {
+        const size_t bytes = app_block_bytes(heap, pv);
+        configASSERT(bytes != 0); /* a recipe with checks tells a wrong pointer */
+#if configHEAP_CLEAR_MEMORY_ON_FREE == 1
+        if (bytes != 0) {
+            (void)memset(pv, 0, app_usable_size(heap, pv));
+        }
+#endif
+        app_free(heap, pv);
+        if (bytes != 0) {
+            free_bytes += bytes;
+            frees++;
+        }
+        traceFREE(pv, bytes);
+    }
+    (void)xTaskResumeAll();
+}
+
+size_t xPortGetFreeHeapSize(void)
+{
+    return free_bytes;
+}
+
+size_t xPortGetMinimumEverFreeHeapSize(void)
+{
+    return least_free_bytes;
+}
+
+void xPortResetHeapMinimumEverFreeHeapSize(void)
+{
+    taskENTER_CRITICAL();
+    least_free_bytes = free_bytes;
+    taskEXIT_CRITICAL();
+}
+
+void vPortInitialiseBlocks(void)
+{
+    /* The first call makes the heap. */
+}
+
+/* Adds the free blocks of a walk: their number, the smallest, their bytes. */
+static size_t walk_free_blocks(HeapStats_t *stats)
+{
+    struct app_block block = {0, 0, 0, 0, 0};
+    size_t bytes = 0;
+    while (app_next_block(heap, &block)) {
+        if (block.state == APP_BLOCK_USED) {
+            continue;
+        }
+        bytes += block.size;
+        stats->xNumberOfFreeBlocks++;
+        if (block.size < stats->xSizeOfSmallestFreeBlockInBytes) {
+            stats->xSizeOfSmallestFreeBlockInBytes = block.size;
+        }
+        if (block.size > stats->xSizeOfLargestFreeBlockInBytes) {
+            stats->xSizeOfLargestFreeBlockInBytes = block.size;
+        }
+    }
+    return bytes;
+}
+
+/* Sizes are those of whole blocks, header included, as in heap_4.c. Memory that no block has covered yet counts as one
+ * block more. O(blocks). */
+void vPortGetHeapStats(HeapStats_t *pxHeapStats)
+{
+    HeapStats_t stats = {0, 0, (size_t)-1, 0, 0, 0, 0};
+    vTaskSuspendAll();
+    {
+        stats.xAvailableHeapSpaceInBytes = free_bytes;
+        stats.xMinimumEverFreeBytesRemaining = least_free_bytes;
+        stats.xNumberOfSuccessfulAllocations = allocations;
+        stats.xNumberOfSuccessfulFrees = frees;
+        const size_t fresh = heap ? free_bytes - walk_free_blocks(&stats) : 0;
+        if (fresh != 0) {
+            stats.xNumberOfFreeBlocks++;
+            if (fresh < stats.xSizeOfSmallestFreeBlockInBytes) {
+                stats.xSizeOfSmallestFreeBlockInBytes = fresh;
+            }
+            if (fresh > stats.xSizeOfLargestFreeBlockInBytes) {
+                stats.xSizeOfLargestFreeBlockInBytes = fresh;
+            }
+        }
+    }
+    (void)xTaskResumeAll();
+    *pxHeapStats = stats;
+}
+
+void vPortHeapResetState(void)
+{
+    heap = NULL;
+    free_bytes = 0;
+    least_free_bytes = 0;
+    allocations = 0;
+    frees = 0;
+}

@@ -1,0 +1,93 @@
+"""The platform `freertos` in the kernel itself: on its POSIX port, and on an emulated Cortex-M3."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import originals
+import pytest
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, missing, picolibc_memory, run, tool
+
+import heapwright as hw
+
+CONFIG = BOARDS / "freertos"
+SAID = "0 failures, 2 calls of the hook\n"
+FLAGS = ("-O1", "-Wall", "-Wextra", "-DAPP_TEST_QUIET", "-I.", f"-I{CONFIG}")
+POSIX = "portable/ThirdParty/GCC/Posix"
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Path:
+    """The kernel's sources."""
+    try:
+        return originals.freertos().parents[1]
+    except originals.MissingError as error:
+        missing(str(error))
+
+
+def sources(kernel: Path, port: str, glue: str = "app_freertos.c") -> list[str | Path]:
+    """The kernel, a port, the platform's files and the test."""
+    files = [kernel / name for name in ("tasks.c", "queue.c", "list.c", f"{port}/port.c")]
+    includes = [f"-isystem{kernel / 'include'}", f"-isystem{kernel / port}"]
+    return [*includes, glue, "app_freertos_test.c", CONFIG / "hooks.c", *files]
+
+
+def written(folder: Path, align: int, name: str = "tlsf", **keys: object) -> Path:
+    """The platform's files for a heap of the zoo."""
+    recipe = folder / "recipe.toml"
+    recipe.write_text(hw.zoo(name).at_alignment(align).model_copy(update=keys).to_toml())
+    hw.generate(recipe, folder, platform="freertos")
+    return folder
+
+
+def on_posix(kernel: Path, folder: Path) -> str:
+    """What the test prints on this machine."""
+    wait = kernel / POSIX / "utils"
+    extra = [f"-isystem{wait}", wait / "wait_for_event.c", "-pthread", "-o", "test"]
+    run([tool("gcc"), *FLAGS, *sources(kernel, POSIX), *extra], folder)
+    return run(["./test"], folder)
+
+
+@pytest.mark.parametrize("heap", ["tlsf", "victim-bins", "easyport-proposed"])
+def test_tasks_allocate_on_the_posix_port(heap: str, kernel: Path, tmp_path: Path) -> None:
+    assert on_posix(kernel, written(tmp_path, 16, heap)) == SAID
+
+
+def test_a_heap_with_checks_passes_too(kernel: Path, tmp_path: Path) -> None:
+    assert on_posix(kernel, written(tmp_path, 16, checks=True)) == SAID
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("free_bytes += bytes;", "free_bytes += bytes - 1;"),
+        ("if (free_bytes < least_free_bytes) {", "if (free_bytes > least_free_bytes) {"),
+        ("stats.xNumberOfFreeBlocks++;", ""),
+    ],
+)
+def test_the_test_notices_wrong_statistics(right: str, wrong: str, kernel: Path, tmp_path: Path) -> None:
+    glue = written(tmp_path, 16) / "app_freertos.c"
+    text = glue.read_text()
+    assert right in text
+    glue.write_text(text.replace(right, wrong))
+    with pytest.raises(AssertionError, match="failures"):
+        on_posix(kernel, tmp_path)
+
+
+def test_tasks_allocate_on_a_cortex_m3(kernel: Path, tmp_path: Path) -> None:
+    written(tmp_path, 8)
+    flags = [*CORTEX_M3, *FLAGS, *PICOLIBC, picolibc_memory(0, 0x20000000), "-ffunction-sections", "-Wl,--gc-sections"]
+    files = sources(kernel, "portable/GCC/ARM_CM3")
+    run([tool("arm-none-eabi-gcc"), *flags, *files, "-o", "firmware.elf"], tmp_path)
+    assert emulate(tmp_path / "firmware.elf") == SAID
+
+
+def test_a_port_that_aligns_to_more_does_not_compile(kernel: Path, tmp_path: Path) -> None:
+    written(tmp_path, 8)
+    macros = (kernel / POSIX / "portmacro.h").read_text()
+    more = re.sub(r"(#define portBYTE_ALIGNMENT +)8\b", r"\g<1>16", macros)
+    assert more != macros
+    (tmp_path / "portmacro.h").write_text(more)
+    with pytest.raises(AssertionError, match="the port wants objects aligned to more"):
+        run([tool("gcc"), *FLAGS, "-DAPP_HEAP_ALIGN_UNCHECKED", "-c", *sources(kernel, POSIX)[:3]], tmp_path)
