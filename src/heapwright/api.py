@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from heapwright.explore.again import Again
-    from heapwright.explore.space import Space
+    from heapwright.explore.space import Space, WideSpace
     from heapwright.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
 
@@ -758,15 +758,16 @@ def explore(
     traces: AnyTrace | Sequence[AnyTrace],
     output: PathLike,
     *,
-    space: Space | PathLike | None = None,
+    space: Space | WideSpace | PathLike | None = None,
     align: int | None = None,
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
     jobs: int | None = None,
-    strategy: Strategy = "exhaustive",
+    strategy: Strategy | None = None,
     limit: int | None = None,
     seed: int = 0,
+    warm: PathLike | Sequence[PathLike] = (),
     complete: bool = False,
     tolerance: float | None = None,
     budget: float | None = None,
@@ -790,7 +791,10 @@ def explore(
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
         copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
         jobs: threads; None is one for every processor.
-        strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them.
+        strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them. A SPACE.toml of more
+            than 100,000 combinations is searched for `limit` recipes, default 5,000: by NSGA-II ("search"), or for
+            comparison by "random" or "latin-hypercube".
+        warm: earlier studies near whose fronts a search begins.
         complete: finish every recipe, however long it takes.
         tolerance: give recipes up that cannot come on a front which needs at most so much more than that of all
             recipes, as a share; 0 is the same front. By default every recipe is finished where that takes about a
@@ -801,12 +805,13 @@ def explore(
 
     Raises HeapwrightError as `heapwright.explore.search.explore` does.
     """
-    from heapwright.explore.space import Space
+    from heapwright.explore.space import Space, WideSpace
+    from heapwright.explore.wide import fronts
 
     read = [_trace(trace, repair) for trace in _listed(traces)]
     if space is None:
         space = Space.default(read) if align is None else Space.default(read, align)
-    elif not isinstance(space, Space):
+    elif not isinstance(space, Space | WideSpace):
         space = Space.load(Path(space), read, align)
     elif align not in (None, space.align):
         raise HeapwrightError(f"{align}: the space has align {space.align}; give one of them", parameter="align")
@@ -822,6 +827,7 @@ def explore(
         limit=limit,
         seed=seed,
         energy_table=_energy_table(energy_table),
+        earlier=fronts([Path(path) for path in _listed(warm)]),
         complete=complete,
         tolerance=tolerance,
         budget=budget,

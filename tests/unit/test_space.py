@@ -282,12 +282,14 @@ def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) ->
             "no recipes; 2 combinations left out as contradictions, the first: ",
         ),
         (
-            "[[pool]]\nkind = 'general'\n"
-            + "\n".join(
-                f"{key} = [{', '.join(map(str, range(101)))}]" for key in ("search_percent", "split", "min_size")
-            )
-            + "\nregion = 0",
-            "1,030,301 combinations; valid: at most 1,000,000, so shorten an axis",
+            "[[pool]]\nkind = 'general'\nfit = ['best', 'bset']\n"
+            + "\n".join(f"{key} = {list(range(1, 301))}" for key in ("split", "min_size")),
+            'pool 1 (general): "fit": "bset" is not valid',
+        ),
+        (
+            "default = true\n[[pool]]\nkind = 'general'\n"
+            + "\n".join(f"{key} = {list(range(1, 101))}" for key in ("search_percent", "split", "min_size")),
+            '1,000,000 combinations, which are searched; "default" cannot join them',
         ),
         ("a = [", "not valid TOML"),
     ],

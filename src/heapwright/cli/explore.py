@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +20,9 @@ from heapwright.cli.options import (
 )
 from heapwright.cli.output import json_option, note, note_partial, print_json
 from heapwright.cli.progress import showing
+
+if TYPE_CHECKING:
+    from heapwright.explore.search import Strategy
 
 SHOWN_MEMBERS = 16
 
@@ -54,13 +57,19 @@ SHOWN_MEMBERS = 16
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["exhaustive", "random"]),
-    default="exhaustive",
-    show_default=True,
-    help="Take the space's recipes in order, or draw them with --seed.",
+    type=click.Choice(["exhaustive", "random", "latin-hypercube", "search"]),
+    help="Take the space's recipes in order, draw them with --seed, or search: the default of a space of more than "
+    "100,000 combinations.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Try at most so many recipes beside the zoo.")
 @seed_option
+@click.option(
+    "--warm",
+    metavar="STUDY",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Begin a search near the front of this study, too. Repeat the flag for more.",
+)
 @click.option("--complete", is_flag=True, help="Finish every recipe, however long it takes.")
 @click.option(
     "--tolerance",
@@ -83,9 +92,10 @@ def command(
     jobs: int | None,
     held_out: tuple[Path, ...],
     copies: int,
-    strategy: Literal["exhaustive", "random"],
+    strategy: Strategy | None,
     limit: int | None,
     seed: int,
+    warm: tuple[Path, ...],
     complete: bool,
     tolerance: float | None,
     budget: float | None,
@@ -109,6 +119,7 @@ def command(
     from heapwright.explore.search import DEFAULT_OBJECTIVES, explore
     from heapwright.explore.space import DEFAULT_ALIGN, Space
     from heapwright.explore.study import Study
+    from heapwright.explore.wide import fronts
     from heapwright.replay.energy import EnergyTable
 
     read = read_traces(traces, repair)
@@ -131,6 +142,7 @@ def command(
             limit=limit,
             seed=seed,
             energy_table=EnergyTable.read(energy_table) if energy_table else None,
+            earlier=fronts(warm),
             complete=complete,
             tolerance=tolerance,
             budget=budget,

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +20,10 @@ from heapwright.explore.effort import COMPLETE, Effort, Exploring
 from heapwright.explore.picks import design, shortlist
 from heapwright.explore.rivals import GROWING
 from heapwright.explore.running import Candidate, Interrupt, Meter, Progress, Replay, Runner, Trials
+from heapwright.explore.space import WideSpace
 from heapwright.explore.stored import Role
 from heapwright.explore.study import Identity, Study, TraceInfo
+from heapwright.explore.wide import LIMIT, seek
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
 from heapwright.traces.copies import each_copy
@@ -39,7 +42,7 @@ COPIES = 6
 RIVALS = ("tlsf", "newlib-nano")
 """The zoo's that are tried on copies in any case: what most would take otherwise."""
 
-Strategy = Literal["exhaustive", "random"]
+Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,14 @@ def explore(
     *,
     held_out: Sequence[Trace] = (),
     copies: int = COPIES,
-    strategy: Strategy = "exhaustive",
+    strategy: Strategy | None = None,
     limit: int | None = None,
     seed: int = 0,
     energy_table: EnergyTable | None = None,
     complete: bool = False,
     tolerance: float | None = None,
     budget: float | None = None,
+    earlier: Sequence[Recipe] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
     """Replay every recipe of the space on every trace and store the metrics as a study.
@@ -85,7 +89,9 @@ def explore(
     Args:
         traces: at least one, with different names.
         space: the recipes to try. ``exhaustive`` takes them in the space's order, the first ``limit`` of them;
-            ``random`` takes ``limit`` of them drawn with ``seed``. The space's zoo comes on top of the limit.
+            ``random`` takes ``limit`` of them drawn with ``seed``. The space's zoo comes on top of the limit. A wide
+            space is searched for ``limit`` recipes, default `wide.LIMIT`: by NSGA-II (``search``), or by ``random`` or
+            ``latin-hypercube`` for comparison. None is ``exhaustive``, or ``search`` of a wide space.
         objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
             they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles.
         study_path: the file to write. Where it exists, what it holds is not repeated.
@@ -102,6 +108,7 @@ def explore(
             where that takes about `effort.COMPLETE_SECONDS`, and `effort.TOLERANCE` is taken where it takes longer.
         budget: seconds that the exploration may take. Where that is too short, the recipes that promise most are
             finished, told by how they do on pieces of the traces.
+        earlier: recipes near which a search begins, beside the zoo.
         progress: called from this thread about ten times a second.
 
     Raises:
@@ -114,8 +121,14 @@ def explore(
     if limit is not None and limit < 1:
         raise ParameterError(f"{limit}: leaves no recipe to try; give 1 or more", parameter="limit")
     effort = _effort(keys, complete, tolerance, budget)
+    if isinstance(space, WideSpace):
+        if not effort.complete and (tolerance is not None or budget is not None):
+            other = "tolerance" if tolerance is not None else "budget"
+            raise ParameterError("not of a search, which ends after so many recipes; give a limit", parameter=other)
+        effort = COMPLETE
     if copies < 0:
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
+    strategy = _strategy(space, strategy)
     start = time.perf_counter()
     table = energy_table or default_energy_table()
     candidates = _candidates(space)
@@ -126,6 +139,12 @@ def explore(
         measure = replay_for(keys, table)
         exploring = Exploring(runner, Trials(study, traces, "explored", keys if set(keys) <= set(GROWING) else ()))
         exploring.run(chosen, measure, effort, ranked=len(chosen) == len(candidates))
+        if isinstance(space, WideSpace) and strategy != "exhaustive":
+            most = limit or LIMIT
+            meter = Meter(progress, "explored", most, len(traces), runner.jobs)
+            sought = partial(_try, runner, Trials(study, traces, "explored"), measure, meter)
+            seek(study, space, sought, strategy=strategy, limit=most, seed=seed, earlier=earlier)
+            candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
         front = [member.id for member in study.front()]
         designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
         near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs)]
@@ -163,6 +182,16 @@ def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget
     if complete or (falling and budget is None):
         return COMPLETE
     return Effort(complete=False, tolerance=tolerance, until=None if budget is None else time.perf_counter() + budget)
+
+
+def _strategy(space: AnySpace, asked: Strategy | None) -> Strategy:
+    """How the space is explored, by its size where nothing was asked for."""
+    wide = isinstance(space, WideSpace)
+    valid = ("search", "latin-hypercube", "random") if wide else ("exhaustive", "random")
+    if asked is not None and asked not in valid:
+        what = "too many to try all" if wide else "few enough to try all"
+        raise ParameterError(f"{len(space):,} recipes are {what}; valid: {', '.join(valid)}", parameter="strategy")
+    return asked or ("search" if wide else "exhaustive")
 
 
 def _check_names(traces: Sequence[Trace]) -> None:
@@ -219,6 +248,15 @@ def _choose(candidates: list[Candidate], strategy: Strategy, limit: int | None, 
 def _processors() -> int:
     """Processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _try(runner: Runner, trials: Trials, replay: Replay, meter: Meter, recipes: Sequence[Recipe]) -> None:
+    """Replay recipes that a search proposed, metered as a part of it."""
+    candidates = [Candidate(one.hash, one, None) for one in recipes]
+    meter.expect(candidates)
+    for one in candidates:
+        meter.pass_over(one, int(trials.known(one.id).ended.sum()))
+    runner.run(candidates, trials, replay, meter)
 
 
 @dataclass

@@ -8,14 +8,19 @@ describes both, and the format of SPACE.toml.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.families import FREELISTS, ORDINARY, Demand, Levels, default_families
-from heapwright.explore.space_file import read_space
+from heapwright.explore.space_file import NEEDED, Axes, Choice, read_space
 from heapwright.recipes.policy import BeyondReachError, policy
+from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
 from heapwright.zoo import catalogue
 
@@ -45,6 +50,108 @@ class AnySpace(Protocol):
         """Yield every recipe once: canonical, distinct by hash, always in the same order."""
 
     def __len__(self) -> int: ...
+
+
+class WideSpace:
+    """A space too large to try all of: what its axes make, and the zoo; the attributes are those of `Space`.
+
+    A genome, int64[axes], says which value of each axis is taken. Of keys that contradict one another the earlier ones
+    of the file count, and the later stay at their defaults: so a key that matters only beside another does no harm.
+    """
+
+    def __init__(self, axes: Axes, include_zoo: bool) -> None:
+        """Take the axes, and the zoo at their alignment unless it is to be left out.
+
+        Raises HeapwrightError for a value that a key cannot have.
+        """
+        for axis, values in enumerate(axes.values):
+            for value in values:
+                with suppress(ContradictionError):
+                    axes.recipe([value if at == axis else others[0] for at, others in enumerate(axes.values)])
+        few = Space([], align=axes.align, include_zoo=include_zoo)
+        self.align, self.zoo, self.beside = axes.align, few.zoo, few.beside
+        self.notes = (f"{axes.count:,} combinations are too many to try all: they are searched",)
+        self.axes = axes
+        self.sizes = [len(values) for values in axes.values]
+        self._made: dict[tuple[int, ...], Recipe | None] = {}
+
+    @property
+    def digest(self) -> str:
+        """What tells the space from others: its axes."""
+        told = [(index, key, value) for axis in self.axes.values for index, key, value in axis]
+        return digest_of([repr((self.axes.kinds, self.align, told)), *self.zoo])
+
+    def recipes(self) -> Iterator[Recipe]:
+        """Yield the zoo's: what is tried of the rest, a search tells."""
+        return (recipe.canonical() for recipe in self.zoo.values())
+
+    def __len__(self) -> int:
+        return self.axes.count + len(self.zoo)
+
+    def recipe(self, genome: NDArray[np.int64]) -> Recipe | None:
+        """The canonical recipe that a genome stands for; None where no part of its values goes together."""
+        key = tuple(map(int, genome))
+        if key not in self._made:
+            choice = [values[at] for values, at in zip(self.axes.values, key, strict=True)]
+            found = self._valid(choice) or self._repaired(choice)
+            self._made[key] = found.canonical() if found and _reaches(found) else None
+        return self._made[key]
+
+    def _valid(self, choice: Choice) -> Recipe | None:
+        try:
+            return self.axes.recipe(choice)
+        except ContradictionError:
+            return None
+
+    def _repaired(self, choice: Choice) -> Recipe | None:
+        """The recipe with as many of the keys, in their order, as go together."""
+        kept = [one for one in choice if one[1] in NEEDED]
+        found = self._valid(kept)
+        for one in choice:
+            if one[1] not in NEEDED:
+                more = [other for other in choice if other in kept or other is one]
+                if (recipe := self._valid(more)) is not None:
+                    kept, found = more, recipe
+        return found
+
+    def nearest(self, recipe: Recipe) -> NDArray[np.int64]:
+        """The genome nearest to a recipe: the values of its pools of the same kinds, the next ones, or the first."""
+        pools = list(recipe.canonical().pools)
+        matched: list[Pool | None] = []
+        for kind in self.axes.kinds:
+            found = next((pool for pool in pools if pool.kind == kind), None)
+            matched.append(found)
+            if found:
+                pools.remove(found)
+        genome = np.zeros(len(self.sizes), np.int64)
+        for axis, values in enumerate(self.axes.values):
+            index, key, _ = values[0]
+            wanted = _value(recipe if index is None else matched[index], key)
+            genome[axis] = _nearest(wanted, [value for _, _, value in values])
+        return genome
+
+
+def _reaches(recipe: Recipe) -> bool:
+    try:
+        policy(recipe)
+    except BeyondReachError:
+        return False
+    return True
+
+
+def _value(of: Recipe | Pool | None, key: str) -> Any:
+    if key == "most_frequent":
+        return len(getattr(of, "sizes", None) or ())
+    return getattr(of, key, None)
+
+
+def _nearest(wanted: Any, values: Sequence[Any]) -> int:
+    if wanted in values:
+        return list(values).index(wanted)
+    numbers = {at: value for at, value in enumerate(values) if isinstance(value, int | float)}
+    if isinstance(wanted, int | float) and numbers:
+        return min(numbers, key=lambda at: abs(numbers[at] - wanted))
+    return 0
 
 
 class Space:
@@ -123,15 +230,18 @@ class Space:
         return space
 
     @classmethod
-    def load(cls, path: str | Path, traces: Sequence[Trace] = (), align: int | None = None) -> Space:
+    def load(cls, path: str | Path, traces: Sequence[Trace] = (), align: int | None = None) -> Space | WideSpace:
         """Read SPACE.toml: axes of values for recipe keys, multiplied out.
 
         `traces` are needed where the default space belongs to it (the file has no pools, or says `default = true`) or
         it says `most_frequent`. `align` is for a file that says none; both absent mean 8. Combinations that contradict
-        themselves are left out, and `notes` says how many. Raises HeapwrightError for a file, key or value that
-        cannot be used, or that says another alignment; OSError where the file cannot be read.
+        themselves are left out, and `notes` says how many. More than `MAX_EXHAUSTIVE` combinations are a `WideSpace`.
+        Raises HeapwrightError for a file, key or value that cannot be used, or that says another alignment; OSError
+        where the file cannot be read.
         """
         read = read_space(Path(path), traces, align, DEFAULT_ALIGN)
+        if read.wide:
+            return WideSpace(read.wide, read.include_zoo)
         space = cls(read.families, read.notes, align=read.align, include_zoo=read.include_zoo)
         if not len(space):
             left_out = space.notes[0] if space.notes else "valid: [[pool]] tables with axes"

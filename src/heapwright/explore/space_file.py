@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 
-MAX_COMBINATIONS = 1_000_000
+MAX_EXHAUSTIVE = 100_000
+"""Combinations up to which all are tried."""
+
+NEEDED = ("sizes", "up_to", "most_frequent", "counts", "size")
+"""Keys without which a pool is none."""
 
 _HEAP_AXES = ("link_bytes", "checks")
 
@@ -40,6 +46,8 @@ class SpaceFile(NamedTuple):
     notes: list[str]
     align: int
     include_zoo: bool
+    wide: Axes | None = None
+    """Axes with too many combinations to be multiplied out; then there is no family."""
 
 
 def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_align: int) -> SpaceFile:
@@ -57,7 +65,14 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
     if "pool" not in data and data:
         raise HeapwrightError(f'{path}: "{next(iter(data))}" is for [[pool]] tables, and there is none; add one')
     demand = Demand.of(traces) if traces else None
-    made, dropped = _combinations(data, demand, align, path) if "pool" in data else ([], [])
+    axes = Axes.of(data, demand, align, path) if "pool" in data else None
+    if axes and axes.count > MAX_EXHAUSTIVE:
+        if switches["default"]:
+            raise HeapwrightError(
+                f'{path}: {axes.count:,} combinations, which are searched; "default" cannot join them'
+            )
+        return SpaceFile([], [], align, switches["include_zoo"], axes)
+    made, dropped = axes.recipes() if axes else ([], [])
     families: list[Iterable[Recipe]] = [made]
     if switches["default"]:
         if demand is None:
@@ -79,55 +94,73 @@ def _alignment(told: Any, asked: int | None, path: Path) -> int | None:
     return told
 
 
-def _combinations(
-    data: Mapping[str, Any], demand: Demand | None, align: int, path: Path
-) -> tuple[list[Recipe], list[str]]:
-    """Multiply out all axes; returns the recipes and why each of the others is none."""
-    axes: list[list[tuple[int | None, str, Any]]] = [
-        [(None, key, value) for value in _values(key, data[key])] for key in _HEAP_AXES if key in data
-    ]
-    kinds = []
-    if not isinstance(data["pool"], list):
-        raise HeapwrightError(f'{path}: "pool" is not valid; valid: [[pool]] tables')
-    for index, pool in enumerate(data["pool"]):
-        kinds.append(_kind(pool, f"{path}: pool {index + 1}"))
-        keys = [key for key in pool if key != "kind"]
-        axes += [[(index, key, value) for value in _values(key, pool[key])] for key in keys]
-    count = prod(map(len, axes))
-    if count > MAX_COMBINATIONS:
-        raise HeapwrightError(
-            f"{path}: {count:,} combinations; valid: at most {MAX_COMBINATIONS:,}, so shorten an axis"
-        )
-    made, dropped = [], []
-    for choice in product(*axes):
-        try:
-            recipe = Recipe.from_dict(_recipe_data(choice, kinds, demand, align, path), str(path))
-            policy(recipe)
-            made.append(recipe)
-        except (ContradictionError, BeyondReachError) as error:
-            dropped.append(str(error))
-    return made, dropped
+Choice = Sequence[tuple[int | None, str, Any]]
+"""A value of every axis: the pool's index or None for the heap, the key, the value."""
 
 
-def _recipe_data(
-    choice: Iterable[tuple[int | None, str, Any]], kinds: list[str], demand: Demand | None, align: int, path: Path
-) -> dict[str, Any]:
-    heap: dict[str, Any] = {"align": align}
-    pools: list[dict[str, Any]] = [{"kind": kind} for kind in kinds]
-    for index, key, value in choice:
-        (heap if index is None else pools[index])[key] = value
-    for pool in pools:
-        if "most_frequent" in pool:
-            pool["sizes"] = _most_frequent(pool.pop("most_frequent"), demand, align, path)
-    return {**heap, "pool": [pool for pool in pools if pool.get("sizes") != []]}
+@dataclass(frozen=True)
+class Axes:
+    """The axes of a SPACE.toml, each a list of values for one key; together they make recipes."""
 
+    values: tuple[tuple[tuple[int | None, str, Any], ...], ...]
+    kinds: tuple[str, ...]
+    demand: Demand | None
+    align: int
+    path: Path
 
-def _most_frequent(count: Any, demand: Demand | None, align: int, path: Path) -> list[int]:
-    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= FREELISTS:
-        raise HeapwrightError(f'{path}: "most_frequent": {count!r} is not valid; valid: 0 to {FREELISTS}')
-    if demand is None:
-        raise HeapwrightError(f'{path}: "most_frequent" needs traces to count sizes in')
-    return frequent_capacities(demand, align)[:count]
+    @classmethod
+    def of(cls, data: Mapping[str, Any], demand: Demand | None, align: int, path: Path) -> Axes:
+        """Take the axes out of a file; raises HeapwrightError for a pool or key that is none."""
+        axes: list[list[tuple[int | None, str, Any]]] = [
+            [(None, key, value) for value in _values(key, data[key])] for key in _HEAP_AXES if key in data
+        ]
+        kinds = []
+        if not isinstance(data["pool"], list):
+            raise HeapwrightError(f'{path}: "pool" is not valid; valid: [[pool]] tables')
+        for index, pool in enumerate(data["pool"]):
+            kinds.append(_kind(pool, f"{path}: pool {index + 1}"))
+            keys = [key for key in pool if key != "kind"]
+            axes += [[(index, key, value) for value in _values(key, pool[key])] for key in keys]
+        return cls(tuple(map(tuple, axes)), tuple(kinds), demand, align, path)
+
+    @property
+    def count(self) -> int:
+        """How many combinations there are."""
+        return prod(map(len, self.values))
+
+    @cached_property
+    def _frequent(self) -> list[int]:
+        return frequent_capacities(self.demand, self.align) if self.demand else []
+
+    def recipe(self, choice: Choice) -> Recipe:
+        """The recipe of a combination; raises ContradictionError where it is none."""
+        heap: dict[str, Any] = {"align": self.align}
+        pools: list[dict[str, Any]] = [{"kind": kind} for kind in self.kinds]
+        for index, key, value in choice:
+            (heap if index is None else pools[index])[key] = value
+        for pool in pools:
+            if "most_frequent" in pool:
+                pool["sizes"] = self._most_frequent(pool.pop("most_frequent"))
+        return Recipe.from_dict({**heap, "pool": [one for one in pools if one.get("sizes") != []]}, str(self.path))
+
+    def _most_frequent(self, count: Any) -> list[int]:
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= FREELISTS:
+            raise HeapwrightError(f'{self.path}: "most_frequent": {count!r} is not valid; valid: 0 to {FREELISTS}')
+        if self.demand is None:
+            raise HeapwrightError(f'{self.path}: "most_frequent" needs traces to count sizes in')
+        return self._frequent[:count]
+
+    def recipes(self) -> tuple[list[Recipe], list[str]]:
+        """The recipes of all combinations, and why each of the others is none."""
+        made, dropped = [], []
+        for choice in product(*self.values):
+            try:
+                recipe = self.recipe(choice)
+                policy(recipe)
+                made.append(recipe)
+            except (ContradictionError, BeyondReachError) as error:
+                dropped.append(str(error))
+        return made, dropped
 
 
 def _kind(pool: Any, where: str) -> str:

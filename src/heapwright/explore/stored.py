@@ -42,6 +42,15 @@ TABLES = {
 TARGET = {"setting": "VARCHAR", "recipe": "VARCHAR", "trace": "VARCHAR", "detail": "VARCHAR"}
 """The columns of the table `target`, which a study has once something was measured on a target CPU."""
 
+SEARCH = {
+    "strategy": "VARCHAR",
+    "seed": "BIGINT",
+    "evaluations": "BIGINT",
+    "seconds": "DOUBLE",
+    "hypervolume": "DOUBLE",
+}
+"""The columns of the table `search`, which a study has once a wide space was searched."""
+
 REPLAYS = f"""
     SELECT recipe, recipes.name, ranked, trace, role, digest AS trace_digest,
         {", ".join(METRICS)}, heapwright, machine, toml
@@ -88,7 +97,7 @@ def stored_format(connection: database.Connection, where: str) -> Any:
 
 def check_tables(connection: database.Connection, where: str, tables: Mapping[str, Mapping[str, str]]) -> None:
     """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
-    expected = {**tables, "target": TARGET, "partial": PARTIAL}
+    expected = {**tables, "target": TARGET, "partial": PARTIAL, "search": SEARCH}
     for table, columns in database.column_types(connection, where).items():
         if [*columns.items()] != [*expected.get(table, {}).items()]:
             raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")

@@ -11,7 +11,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from heapwright.explore.picks import DEPENDS, Condition, Pick, choose
 from heapwright.explore.results import Bools, Candidate, Results, Standing
 from heapwright.explore.rivals import GROWING
 from heapwright.explore.robustness import Robustness
-from heapwright.explore.stored import FORMAT, PARTIAL, REPLAYS, TABLES, TARGET, Role, check, read_meta
+from heapwright.explore.stored import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, check, read_meta
 from heapwright.files import database
 from heapwright.files.version import __version__
 from heapwright.host.machine import machine
@@ -134,6 +134,20 @@ class Measured:
     trace: str
     metrics: Mapping[str, Value]
     detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """How far a search had come: recipes tried, seconds since it began, and the hypervolume of the front.
+
+    The hypervolume is that of logarithms of the objectives, as far as the worst of the zoo.
+    """
+
+    strategy: str
+    seed: int
+    evaluations: int
+    seconds: float
+    hypervolume: float
 
 
 @dataclass(frozen=True)
@@ -372,6 +386,20 @@ class Study:
             f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
             [[*(one.metrics.get(key) for key in TARGET_METRICS), one.id, one.trace] for one in measured],
         )
+
+    def growth(self) -> list[Grown]:
+        """How the hypervolume grew in a search, in the order of recipes tried; empty where all were tried."""
+        if not self._has("search"):
+            return []
+        return [Grown(*row) for row in self._fetch(f"SELECT {', '.join(SEARCH)} FROM search ORDER BY evaluations")]
+
+    def add_growth(self, grown: Grown) -> None:
+        """Store how far a search has come."""
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS search ({_declared(SEARCH)})")
+            self._connection.execute("INSERT INTO search VALUES (?, ?, ?, ?, ?)", list(astuple(grown)))
+            self._connection.commit()
 
     def add_traces(self, traces: Sequence[TraceInfo]) -> None:
         """Add traces to those explored on; nobody knows then how near its front is to that of all recipes.

@@ -21,6 +21,7 @@ from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.report import trade_off
 from heapwright.report.answer import answer, served_by_arena
 from heapwright.report.figure import Figure, quantity, words
+from heapwright.report.growth import growth
 from heapwright.report.page import Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section, slug
@@ -73,7 +74,7 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
         traces=[_section(study, info, named) for info in infos],
         answer=answer(study, balanced),
         arena=served_by_arena(study, balanced),
-        trade_offs=_trade_offs(study, recipes, admitted),
+        trade_offs=[*_trade_offs(study, recipes, admitted), *growth(study)],
         front=_front(study, front, balanced.id),
         zoo=_zoo(study, standings, balanced.id) if standings else None,
         held_out=_held_out(study, balanced.id),

@@ -1,0 +1,236 @@
+"""Spaces too large to try all of: what their axes stand for, and how they are searched."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from made_studies import write_five
+
+from heapwright.cli import heapwright as command_line
+from heapwright.errors import HeapwrightError
+from heapwright.explore import pareto
+from heapwright.explore.search import explore
+from heapwright.explore.searchers import searcher
+from heapwright.explore.space import Space, WideSpace
+from heapwright.explore.study import Grown, Study
+from heapwright.recipes.recipe import Recipe
+from heapwright.report.growth import growth
+from heapwright.traces.trace import Trace
+
+WIDE = """
+[[pool]]
+kind = "quick"
+up_to = [16, 32, 64, 128]
+limit_blocks = [1, 4, 16, 64]
+flush = ["never", "over-limit", "before-growing"]
+
+[[pool]]
+kind = "general"
+bins = ["none", "exact", "lea", "two-level"]
+fit = ["best", "first", "next"]
+order = ["lifo", "fifo", "address", "size"]
+split = ["always", 16, 32, 64, 128, "never"]
+coalesce = ["immediate", "deferred", "forward", "never"]
+victim_up_to = [0, 32, 64, 128, 256]
+close_bins = [0, 4, 8]
+header = [4, 8]
+"""
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    random = np.random.default_rng(3)
+    op, id, size, live = [], [], [], []
+    for number in range(600):
+        if live and random.random() < 0.45:
+            op.append(3)
+            id.append(live.pop(int(random.integers(len(live)))))
+            size.append(0)
+        else:
+            op.append(0)
+            id.append(number)
+            size.append(int(random.choice([12, 20, 36, 100, 250, 700])))
+            live.append(number)
+    return Trace.from_columns(op=op, id=id, size=size, name="made")
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> WideSpace:
+    (tmp_path / "wide.toml").write_text(WIDE)
+    made = Space.load(tmp_path / "wide.toml")
+    assert isinstance(made, WideSpace)
+    return made
+
+
+def rows(path: Path) -> list[tuple[Any, ...]]:
+    with Study.open(path) as study:
+        return study.sql("SELECT * FROM replays ORDER BY recipe, trace")[1]
+
+
+# ---- what axes stand for -------------------------------------------------------------------------------------------
+
+
+def test_a_space_of_more_than_a_hundred_thousand_combinations_is_wide(space: WideSpace) -> None:
+    assert space.axes.count == 4 * 4 * 3 * 4 * 3 * 4 * 6 * 4 * 5 * 3 * 2
+    assert len(space) == space.axes.count + len(space.zoo)
+    assert space.notes == (f"{space.axes.count:,} combinations are too many to try all: they are searched",)
+
+
+def genome(space: WideSpace, **values: Any) -> Any:
+    """The first value of every axis but for some."""
+    return np.array(
+        [
+            [value for _, _, value in axis].index(values[key]) if (key := axis[0][1]) in values else 0
+            for axis in space.axes.values
+        ]
+    )
+
+
+def test_a_genome_is_the_recipe_of_its_values(space: WideSpace) -> None:
+    made = space.recipe(genome(space, bins="exact", victim_up_to=64, up_to=32, limit_blocks=4))
+    text = '[[pool]]\nkind = "quick"\nup_to = 32\nlimit_blocks = 4\n[[pool]]\nkind = "general"\nbins = "exact"\n'
+    assert made == Recipe.parse(f'align = 8\n{text}fit = "best"\nvictim_up_to = 64').canonical()
+
+
+def test_of_keys_that_contradict_the_later_stay_at_their_defaults(space: WideSpace) -> None:
+    with_victim = space.recipe(genome(space, bins="none", victim_up_to=64))
+    assert with_victim == space.recipe(genome(space, bins="none"))
+    assert space.recipe(genome(space, bins="two-level", fit="next")) == space.recipe(genome(space, bins="two-level"))
+
+
+def test_every_genome_stands_for_a_recipe(space: WideSpace) -> None:
+    drawn = np.random.default_rng(1).integers(0, space.sizes, (60, len(space.sizes)))
+    made = [space.recipe(one) for one in drawn]
+    assert all(one is not None and one.align == 8 for one in made)
+    assert len({one.hash for one in made if one}) > 50
+
+
+def test_the_genome_nearest_to_a_recipe(space: WideSpace) -> None:
+    text = '[[pool]]\nkind = "general"\nbins = "lea"\nfit = "first"\nsplit = 70\n'
+    near = space.recipe(space.nearest(Recipe.parse(f"align = 8\n{text}")))
+    assert near == space.recipe(genome(space, bins="lea", fit="first", split=64))
+
+
+def test_another_axis_is_another_space(space: WideSpace, tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text(WIDE.replace("header = [4, 8]", "header = [4, 12]"))
+    assert Space.load(tmp_path / "other.toml").digest != space.digest
+
+
+# ---- searching -----------------------------------------------------------------------------------------------------
+
+
+def test_a_search_that_was_stopped_ends_as_one_that_was_not(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    at_once, stopped = tmp_path / "a.duckdb", tmp_path / "b.duckdb"
+    first = explore([trace], space, study_path=at_once, limit=160, copies=0)
+    assert first.evaluations >= 160
+    assert not first.complete
+    explore([trace], space, study_path=stopped, limit=130, copies=0)
+    explore([trace], space, study_path=stopped, limit=160, copies=0)
+    assert rows(at_once) == rows(stopped)
+    with Study.open(stopped) as study:
+        growth = study.growth()
+        assert growth[-1].evaluations == 160
+        assert [one.hypervolume for one in growth] == sorted(one.hypervolume for one in growth)
+        assert [one.seconds for one in growth] == sorted(one.seconds for one in growth)
+
+
+def test_a_search_comes_nearer_than_the_baselines(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    found = {}
+    for strategy in ("search", "latin-hypercube", "random"):
+        path = tmp_path / f"{strategy}.duckdb"
+        explore([trace], space, study_path=path, limit=300, copies=0, strategy=strategy)  # type: ignore[arg-type]
+        with Study.open(path) as study:
+            assert study.ranked == 300 + len(space.zoo)
+            found[strategy] = study.growth()[-1].hypervolume
+    assert found["search"] > max(found["latin-hypercube"], found["random"])
+
+
+def test_a_search_can_begin_near_the_front_of_an_earlier_study(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    explore([trace], space, study_path=tmp_path / "a.duckdb", limit=300, copies=0)
+    with Study.open(tmp_path / "a.duckdb") as study:
+        front = [study.recipe(one.id) for one in study.front()]
+    warm = tmp_path / "b.duckdb"
+    explore([trace], space, study_path=warm, limit=100, copies=0, earlier=front, seed=7)
+    made = {one.hash for one in front if one.canonical() == space.recipe(space.nearest(one))}
+    with Study.open(warm) as study:
+        assert made
+        assert made <= set(study.combined.ids)
+
+
+def test_seeds_draw_other_recipes(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    for seed in (0, 1):
+        explore(
+            [trace], space, study_path=tmp_path / f"{seed}.duckdb", limit=20, copies=0, strategy="random", seed=seed
+        )
+    assert rows(tmp_path / "0.duckdb") != rows(tmp_path / "1.duckdb")
+
+
+def test_a_latin_hypercube_takes_every_value_of_an_axis_as_often() -> None:
+    drawn = searcher("latin-hypercube", [4, 10], 0, np.empty((0, 2), np.int64), 2, str).ask(40)
+    assert [np.bincount(column).tolist() for column in drawn.T] == [[10] * 4, [4] * 10]
+
+
+def test_the_size_of_a_space_says_how_it_is_explored(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    with pytest.raises(
+        HeapwrightError, match=r"recipes are too many to try all; valid: search, latin-hypercube, random"
+    ):
+        explore([trace], space, study_path=tmp_path / "a.duckdb", strategy="exhaustive")
+    with pytest.raises(HeapwrightError, match=r"recipes are few enough to try all; valid: exhaustive, random"):
+        explore([trace], Space([]), study_path=tmp_path / "a.duckdb", strategy="search")
+
+
+def test_the_command_says_that_it_searches(trace: Trace, tmp_path: Path) -> None:
+    (tmp_path / "wide.toml").write_text(WIDE)
+    trace.write(tmp_path / "made.parquet")
+    words = ["explore", str(tmp_path / "made.parquet"), "--space", str(tmp_path / "wide.toml"), "--limit", "30"]
+    done = CliRunner().invoke(command_line, [*words, "--copies", "0", "-o", str(tmp_path / "s.duckdb")])
+    assert done.exit_code == 0, done.stderr
+    assert "combinations are too many to try all: they are searched" in done.stderr
+    assert "partial: " in done.stderr
+
+
+def test_without_pymoo_one_line_says_what_to_install(
+    trace: Trace, space: WideSpace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pymoo.algorithms.moo.nsga2", None)
+    with pytest.raises(HeapwrightError, match=r"pymoo is missing; install heapwright\[search\]"):
+        explore([trace], space, study_path=tmp_path / "a.duckdb", limit=5)
+
+
+# ---- hypervolume ---------------------------------------------------------------------------------------------------
+
+
+def test_hypervolumes_by_hand() -> None:
+    assert pareto.hypervolume(np.array([[1.0, 1.0]]), np.array([3.0, 4.0])) == 6
+    assert pareto.hypervolume(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0]]), np.array([3.0, 3.0])) == 3
+    assert pareto.hypervolume(np.array([[5.0, 1.0]]), np.array([3.0, 3.0])) == 0
+    assert pareto.hypervolume(np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 1.0]]), np.array([3.0, 3.0, 2.0])) == 5
+
+
+def test_hypervolumes_are_those_of_counted_cells() -> None:
+    random = np.random.default_rng(5)
+    for dimensions in (1, 2, 3, 4):
+        points = random.integers(0, 5, (12, dimensions)).astype(float)
+        cells = np.stack(np.meshgrid(*[np.arange(5)] * dimensions), axis=-1).reshape(-1, dimensions)
+        covered = (points[np.newaxis] <= cells[:, np.newaxis]).all(axis=2).any(axis=1).sum()
+        assert pareto.hypervolume(points, np.full(dimensions, 5.0)) == covered
+
+
+# ---- the report ----------------------------------------------------------------------------------------------------
+
+
+def test_the_report_draws_how_a_search_grew(tmp_path: Path) -> None:
+    path = write_five(tmp_path / "five.duckdb")
+    with Study.open(path, write=True) as study:
+        assert growth(study) == []
+        for evaluations, volume in {100: 1.0, 200: 1.99, 300: 2.0}.items():
+            study.add_growth(Grown("search", 7, evaluations, evaluations / 10, volume))
+        (figure,) = growth(study)
+    assert figure.title == "Search by NSGA-II, seed 7: 300 recipes"
+    assert figure.note.startswith("99 % of what the front dominates at the end was reached after 200.")
+    assert "search.svg" in figure.files()
