@@ -63,9 +63,7 @@ def test_objects_that_move_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_heap_with_a_lock_is_refused_where_the_platform_has_one(name: str, tmp_path: Path) -> None:
     recipe = hw.zoo("half-fit").model_copy(update={"threads": "lock"})
-    with pytest.raises(
-        HeapwrightError, match='has a lock of its own around each call; give the recipe threads = "none"'
-    ):
+    with pytest.raises(HeapwrightError, match='takes its own lock around each call; give the recipe threads = "none"'):
         hw.generate(recipe, tmp_path / "heap", platform=name)
 
 
