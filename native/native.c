@@ -30,6 +30,66 @@ uint32_t hw_assign_slots(const uint8_t *op, const uint32_t *object, uint64_t cou
     return slots;
 }
 
+uint32_t hw_number_objects(const uint8_t *op, const uint32_t *id, uint64_t count, uint32_t *latest, uint32_t *object)
+{
+    uint32_t objects = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (op[i] == HW_OP_MALLOC || op[i] == HW_OP_CALLOC) {
+            latest[id[i]] = objects++;
+        }
+        object[i] = latest[id[i]];
+    }
+    return objects;
+}
+
+int hw_is_orderly(const uint8_t *op, const uint32_t *id, uint64_t count, unsigned char *live)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const int is_born = op[i] == HW_OP_MALLOC || op[i] == HW_OP_CALLOC;
+        if (live[id[i]] == is_born) {
+            return 0;
+        }
+        live[id[i]] = op[i] != HW_OP_FREE;
+    }
+    return 1;
+}
+
+/* Bytes that a request makes its object, see hw_live_bytes(). */
+static int64_t bytes_of(const struct hw_calls *calls, const int64_t *bytes, uint32_t align, uint64_t i)
+{
+    if (bytes) {
+        return bytes[i];
+    }
+    const int64_t size = calls->size[i];
+    if (align == 0) {
+        return size;
+    }
+    return ((size ? size : 1) + align - 1) / align * align;
+}
+
+int64_t hw_live_bytes(const struct hw_calls *calls, const int64_t *bytes, uint32_t align, int both, int64_t *after)
+{
+    int64_t *have = calloc(calls->slots ? calls->slots : 1u, sizeof *have);
+    int64_t sum = 0;
+    int64_t largest = 0;
+    if (have == NULL) {
+        return HW_NO_MEMORY;
+    }
+    for (uint64_t i = 0; i < calls->count; i++) {
+        int64_t *mine = &have[calls->slot[i]];
+        const int64_t before = *mine;
+        *mine = calls->op[i] == HW_OP_FREE ? 0 : bytes_of(calls, bytes, align, i);
+        sum += *mine - before;
+        const int64_t at_once = both && calls->op[i] == HW_OP_REALLOC ? sum + before : sum;
+        largest = at_once > largest ? at_once : largest;
+        if (after) {
+            after[i] = sum;
+        }
+    }
+    free(have);
+    return largest;
+}
+
 static size_t whole_pages(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

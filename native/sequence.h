@@ -582,10 +582,22 @@ static uint32_t rank_of(const struct sequence *q, struct spot spot)
 static struct spot spot_of_rank(const struct sequence *q, uint32_t rank)
 {
     struct spot spot = {0, 0};
-    while (spot.p < q->places && rank >= q->count[spot.p]) {
+    if (rank >= q->total) {
+        spot.p = q->places;
+        return spot;
+    }
+    for (;;) {
+        const uint32_t ahead = HW_BY_PROCESSOR(sum, q->count + spot.p);
+        if (rank < ahead) {
+            break;
+        }
+        rank -= ahead;
+        spot.p += CHUNK;
+    }
+    while (rank >= q->count[spot.p]) {
         rank -= q->count[spot.p++];
     }
-    spot.i = spot.p < q->places ? rank : 0;
+    spot.i = rank;
     return spot;
 }
 

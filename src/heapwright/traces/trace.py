@@ -17,16 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from heapwright.errors import HeapwrightError
 from heapwright.files import database, parquet
-from heapwright.traces.calls import Calls
+from heapwright.traces.calls import Calls, number_objects
 from heapwright.traces.validation import (
     CALLOC,
     FREE,
-    REALLOC,
     REQUIRED,
     Columns,
     check_labels,
     check_shapes,
-    order_by_id,
     validated,
 )
 
@@ -188,55 +186,40 @@ class Trace:
 
     @cached_property
     def _objects(self) -> tuple[NDArray[np.uint32], int]:
-        born = self.op <= CALLOC
-        number = np.cumsum(born, dtype=np.uint32) - np.uint32(1)
-        order = self._by_object
-        lifetime = np.cumsum(born[order]) - 1
-        result = np.empty(len(self), np.uint32)
-        result[order] = number[order][born[order]][lifetime]
+        result, count = number_objects(self.op, self.id)
         result.flags.writeable = False
-        return result, int(np.count_nonzero(born))
+        return result, count
 
     @cached_property
     def calls(self) -> Calls:
         """The trace as the native engine takes it, made once. O(calls)."""
-        return Calls.of(self.op, self.objects(), self.size, self.align, self.ts_us, self.tid)
-
-    @cached_property
-    def _by_object(self) -> NDArray[np.intp]:
-        return order_by_id(self.id)
+        return Calls.of(self.op, self.id, self.size, self.align, self.ts_us, self.tid)
 
     @cached_property
     def live_bytes(self) -> NDArray[np.int64]:
         """int64, one a call: requested bytes of all live objects after the call."""
-        order = self._by_object
-        size = np.where(self.op == FREE, 0, self.size).astype(np.int64)[order]
-        before = np.zeros_like(size)
-        before[1:] = size[:-1]
-        before[self.op[order] <= CALLOC] = 0
-        change = np.empty_like(size)
-        change[order] = size - before
-        live = np.cumsum(change)
+        live = np.empty(len(self), np.int64)
+        self.calls.largest_live_sum(after=live)
         live.flags.writeable = False
         return live
 
     @cached_property
     def live_objects(self) -> NDArray[np.int64]:
         """int64, one a call: live objects after the call."""
-        change = (self.op <= CALLOC).astype(np.int64) - (self.op == FREE)
-        live = np.cumsum(change)
+        change = (self.op <= CALLOC).astype(np.int8) - (self.op == FREE)
+        live = np.cumsum(change, dtype=np.int64)
         live.flags.writeable = False
         return live
 
     @cached_property
     def peak_live_bytes(self) -> int:
         """Largest sum of live requested bytes: the metric ``requested_peak_bytes``."""
-        return int(self.live_bytes.max())
+        return self.calls.largest_live_sum()
 
     @cached_property
     def peak_live_objects(self) -> int:
         """Largest number of objects live at once."""
-        return int(self.live_objects.max())
+        return self.calls.slots
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -254,8 +237,7 @@ class Trace:
         O(calls) once for an alignment.
         """
         if align not in self._lower_bounds:
-            rounded = (np.maximum(self.size.astype(np.int64), 1) + align - 1) // align * align
-            self._lower_bounds[align] = self.largest_live_sum(rounded)
+            self._lower_bounds[align] = self.calls.largest_live_sum(align=align)
         return self._lower_bounds[align]
 
     @cached_property
@@ -267,13 +249,7 @@ class Trace:
 
         `both` counts an object twice while realloc changes it: as it was and as it will be. O(calls).
         """
-        order = self._by_object
-        after = np.where(self.op == FREE, 0, bytes_)
-        before = np.zeros(len(self), np.int64)
-        same = self.id[order][1:] == self.id[order][:-1]
-        before[order[1:][same]] = after[order[:-1][same]]
-        sums = np.cumsum(after - before)
-        return int((sums + np.where(self.op == REALLOC, before, 0) if both else sums).max(initial=0))
+        return self.calls.largest_live_sum(np.ascontiguousarray(bytes_, np.int64), both=both)
 
     @cached_property
     def seconds(self) -> float | None:
@@ -298,7 +274,9 @@ def _read_parquet(path: Path) -> tuple[Columns, dict[str, tuple[str, ...]], dict
             labels = [key for key in _LABELS if any(row[0] == key for row in described)]
             names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(connection, path, key) for key in labels}
             codes = [f"enum_code(coalesce({key}::VARCHAR, '')::{key}_names) AS {key}" for key in labels]
-            columns = connection.execute(f"SELECT {', '.join(present + codes)} FROM {source}").fetchnumpy()
+            columns: Columns = {}
+            for column in present + codes:  # one at a time: DuckDB holds what it reads a second time
+                columns |= connection.execute(f"SELECT {column} FROM {source}").fetchnumpy()
             metadata = parquet.metadata(connection, path)
         except database.Error as error:
             reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heapwright._native import lib
 from heapwright.errors import HeapwrightError
+from heapwright.traces.calls import is_orderly
 
 MALLOC, CALLOC, REALLOC, FREE = lib.HW_OP_MALLOC, lib.HW_OP_CALLOC, lib.HW_OP_REALLOC, lib.HW_OP_FREE
 
@@ -94,7 +95,7 @@ def _typed(columns: Columns) -> Columns:
             result[key] = np.zeros(rows, dtype)
             continue
         plain = np.ma.filled(values, 0)
-        if key == "size":
+        if key == "size" and plain.size and not 0 <= plain.min() <= plain.max() <= MAX_SIZE:
             # A free's size is free to be anything, so it must not wrap around on the way to 32 bits.
             plain = np.clip(plain, 0, MAX_SIZE)
         result[key] = np.ascontiguousarray(plain, dtype).view()
@@ -148,7 +149,7 @@ def _state_faults(columns: Columns) -> Iterator[_Fault]:
     leaves it dead and a realloc changes nothing, so the state before a call follows from the last allocation or
     free of its id alone: dropping the faulty calls cannot make others faulty, and one pass suffices.
     """
-    if _lives_once(columns["id"], columns["op"]):
+    if is_orderly(columns["op"], columns["id"]):
         return
     order = order_by_id(columns["id"])
     ids, op = columns["id"][order], columns["op"][order]
@@ -180,21 +181,10 @@ def _state_faults(columns: Columns) -> Iterator[_Fault]:
     yield fault(realloc & unknown, "realloc of id {id}, never allocated", "realloc of nothing")
 
 
-def _lives_once(ids: NDArray[np.uint32], op: NDArray[np.uint8]) -> bool:
-    """Whether every id, from 0 with few gaps, is allocated once and then freed at most once: no need to sort then."""
-    if not len(ids) or int(ids.max()) >= 2 * len(ids) or (op == REALLOC).any():
-        return False
-    born, freed = np.flatnonzero(op <= CALLOC), np.flatnonzero(op == FREE)
-    birth = np.full(int(ids.max()) + 1, len(ids), np.int64)
-    birth[ids[born]] = born
-    once = np.count_nonzero(birth < len(ids)) == len(born)
-    dead = np.zeros(len(birth), np.bool_)
-    dead[ids[freed]] = True
-    return bool(once and np.count_nonzero(dead) == len(freed) and (birth[ids[freed]] < freed).all())
-
-
 def _ordered_times(ts_us: NDArray[np.int64], where: str, repair: bool, repairs: list[str]) -> NDArray[np.int64]:
     """Check that known times never decrease; a repair raises them, for the order of rows is what counts."""
+    if (ts_us[1:] >= ts_us[:-1]).all():
+        return ts_us
     latest = np.maximum.accumulate(ts_us)
     backwards = np.flatnonzero((ts_us < latest) & (ts_us >= 0))
     if not len(backwards):
