@@ -51,7 +51,7 @@ REDIS = r"""
 folder=$1; rm -f "$folder/dump.rdb"
 redis-server --port 0 --unixsocket "$folder/socket" --save "" --appendonly no --dir "$folder" >/dev/null &
 for i in $(seq 100); do LD_PRELOAD= redis-cli -s "$folder/socket" ping >/dev/null 2>&1 && break; sleep 0.1; done
-LD_PRELOAD= redis-benchmark -s "$folder/socket" -n 30000 -r 10000 -d 100 -q -t set,lpush,hset,sadd,zadd >/dev/null
+LD_PRELOAD= redis-benchmark -s "$folder/socket" -n 16000 -r 10000 -d 100 -q -t set,lpush,hset,sadd,zadd >/dev/null
 LD_PRELOAD= redis-cli -s "$folder/socket" bgsave >/dev/null
 for i in $(seq 100); do
     LD_PRELOAD= redis-cli -s "$folder/socket" info persistence | grep -q rdb_bgsave_in_progress:0 && break; sleep 0.1

@@ -16,6 +16,20 @@ SAID = "0 failures, 2 calls of the hook\n"
 FLAGS = ("-O1", "-Wall", "-Wextra", "-DAPP_TEST_QUIET", "-I.", f"-I{CONFIG}")
 POSIX = "portable/ThirdParty/GCC/Posix"
 
+CMAKE = """
+cmake_minimum_required(VERSION 3.15)
+project(firmware C)
+add_library(freertos_config INTERFACE)
+target_include_directories(freertos_config SYSTEM INTERFACE {config})
+set(FREERTOS_PORT GCC_POSIX CACHE STRING "")
+{heap}
+add_subdirectory({kernel} kernel)
+add_executable(firmware heap/app_freertos_test.c {config}/hooks.c)
+target_include_directories(firmware PRIVATE heap)
+target_compile_definitions(firmware PRIVATE APP_TEST_QUIET)
+target_link_libraries(firmware freertos_kernel freertos_config pthread)
+"""
+
 
 @pytest.fixture(scope="module")
 def kernel() -> Path:
@@ -35,6 +49,7 @@ def sources(kernel: Path, port: str, glue: str = "app_freertos.c") -> list[str |
 
 def written(folder: Path, align: int, name: str = "tlsf", **keys: object) -> Path:
     """The platform's files for a heap of the zoo."""
+    folder.mkdir(exist_ok=True)
     recipe = folder / "recipe.toml"
     recipe.write_text(hw.zoo(name).at_alignment(align).model_copy(update=keys).to_toml())
     hw.generate(recipe, folder, platform="freertos")
@@ -52,6 +67,15 @@ def on_posix(kernel: Path, folder: Path) -> str:
 @pytest.mark.parametrize("heap", ["tlsf", "victim-bins", "easyport-proposed"])
 def test_tasks_allocate_on_the_posix_port(heap: str, kernel: Path, tmp_path: Path) -> None:
     assert on_posix(kernel, written(tmp_path, 16, heap)) == SAID
+
+
+def test_the_kernels_cmake_takes_the_file_as_the_page_says(kernel: Path, tmp_path: Path) -> None:
+    page = written(tmp_path / "heap", 16) / "app_README.md"
+    (line,) = re.findall(r"^    (set\(FREERTOS_HEAP .*)$", page.read_text(), re.MULTILINE)
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(config=CONFIG, kernel=kernel, heap=line))
+    run([tool("cmake"), "-S", ".", "-B", "build"], tmp_path)
+    run([tool("cmake"), "--build", "build"], tmp_path)
+    assert run(["build/firmware"], tmp_path) == SAID
 
 
 def test_a_heap_with_checks_passes_too(kernel: Path, tmp_path: Path) -> None:
