@@ -105,15 +105,35 @@ int main()
 }
 """
 
-LAUNCH = """
-import os, sys
-environment = {key: value for key, value in os.environ.items() if key != "PRELOAD"}
-if "PRELOAD" in os.environ:
-    environment["LD_PRELOAD"] = os.environ["PRELOAD"]
-process = os.posix_spawnp(sys.argv[2], sys.argv[2:], environment)
-_, status, usage = os.wait4(process, 0)
-open(sys.argv[1], "w").write(f"{usage.ru_maxrss} {usage.ru_utime + usage.ru_stime}")
-sys.exit(os.waitstatus_to_exitcode(status))
+LAUNCHER = r"""
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int main(int count, char **words)
+{
+    const char *library = getenv("PRELOAD");
+    if (library != NULL) {
+        setenv("LD_PRELOAD", library, 1);
+    }
+    pid_t child;
+    int status = 1;
+    struct rusage usage;
+    if (count < 3 || posix_spawnp(&child, words[2], NULL, NULL, words + 2, environ) != 0 ||
+        wait4(child, &status, 0, &usage) != child) {
+        return 1;
+    }
+    FILE *told = fopen(words[1], "w");
+    fprintf(told, "%ld %ld.%06ld %ld.%06ld", usage.ru_maxrss, (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec,
+            (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec);
+    return fclose(told) != 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
 """
 """A process takes over the resident memory of the one that starts it, as Linux counts: so a small one does."""
 
@@ -184,6 +204,15 @@ def _cpp(at: Path) -> Sequence[str]:
     return [str(at / "load")]
 
 
+def _launcher(folder: Path) -> Path:
+    launcher = folder / "launcher"
+    if not launcher.exists():
+        source = folder / "launcher.c"
+        source.write_text(LAUNCHER)
+        subprocess.run(["cc", "-O1", str(source), "-o", str(launcher)], check=True)
+    return launcher
+
+
 def run(command: Sequence[str], library: Path | None, folder: Path, prefix: str = "app") -> Run:
     """Run a program, with the library preloaded if there is one; raises where it fails."""
     told, usage = folder / "told", folder / "usage"
@@ -191,14 +220,19 @@ def run(command: Sequence[str], library: Path | None, folder: Path, prefix: str 
     environment = {**os.environ}
     if library:
         environment |= {"PRELOAD": str(library), f"{prefix.upper()}_HEAP_TELL": str(told)}
-    launch = [sys.executable, "-I", "-S", "-c", LAUNCH, str(usage), *command]
-    done = subprocess.run(launch, stdout=subprocess.PIPE, env=environment, stdin=subprocess.DEVNULL, text=True)
+    done = subprocess.run(
+        [str(_launcher(folder)), str(usage), *command],
+        stdout=subprocess.PIPE,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
     if done.returncode:
         raise subprocess.CalledProcessError(done.returncode, list(command))
-    rss, seconds = usage.read_text().split()
+    rss, *seconds = usage.read_text().split()
     lines = re.findall(r"(\d+) served, (\d+) freed", told.read_text() if told.exists() else "")
     calls = sum(int(number) for pair in lines for number in pair)
-    return Run(done.stdout, calls, int(rss), float(seconds))
+    return Run(done.stdout, calls, int(rss), sum(map(float, seconds)))
 
 
 def main(heaps: Sequence[str]) -> None:
