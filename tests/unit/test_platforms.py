@@ -55,6 +55,15 @@ def test_a_recipe_below_a_platforms_alignment_is_refused_in_one_line(name: str, 
     assert not (tmp_path / "heap").exists()
 
 
+def test_a_function_that_a_platform_adds_is_nowhere_else(tmp_path: Path) -> None:
+    hw.generate("freertos-heap4", tmp_path / "alone")
+    hw.generate("freertos-heap4", tmp_path / "kernel", platform="freertos")
+    for file in ("app_heap.c", "app_heap.h"):
+        alone, kernel = ((tmp_path / folder / file).read_text() for folder in ("alone", "kernel"))
+        assert "app_block_bytes(struct app_heap *heap" in kernel
+        assert "block_bytes" not in alone
+
+
 def test_objects_that_move_are_refused(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match="contiki-mmem: its objects move, and preload needs them to stay"):
         hw.generate("contiki-mmem", tmp_path, platform="preload")
