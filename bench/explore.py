@@ -13,6 +13,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def traces_of(recordings: Sequence[Path], packets: Path | None) -> list[hw.Trace
         recorded = [hw.read_trace(EXAMPLES / f"{name}.parquet") for name in NAMES]
         return [*recorded, hw.workload("drr", EXAMPLES / "tcp_transfers.parquet")]
     tables = sorted(packets.glob("*.parquet"))[:TABLES]
-    return [hw.cut(hw.workload("drr", table), first=CALLS) for table in tables]
+    return [replace(hw.cut(hw.workload("drr", table), first=CALLS), name=table.stem) for table in tables]
 
 
 def needs(study: Study, ids: Sequence[str] | None = None) -> np.ndarray:

@@ -11,12 +11,15 @@ import pytest
 from traces_random import churning, plain_trace
 
 from heapwright.explore import effort, halving, running, search
+from heapwright.explore.halving import by_promise
 from heapwright.explore.pareto import ratios
-from heapwright.explore.running import Progress
+from heapwright.explore.running import Candidate, Interrupt, Meter, Patience, Progress, Runner, Trials
 from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration, explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
+from heapwright.explore.study import Identity, Study
 from heapwright.replay import engine
+from heapwright.replay.energy import default_energy_table
+from heapwright.traces.cut import cut
 from heapwright.traces.trace import Trace
 
 TRACES = [
@@ -25,6 +28,7 @@ TRACES = [
     churning(random.Random(3), 2000, range(8, 600, 7), 0.49, "varied"),
 ]
 RECIPES = 150
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +129,9 @@ def test_what_was_given_up_is_nowhere_taken_for_a_result(space: Space, tmp_path:
 def test_a_study_is_finished_step_by_step(space: Space, whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "study"
     loose = explore(TRACES, space, study_path=path, copies=0, tolerance=0.1)
-    again = explore(TRACES, space, study_path=path, copies=0)
+    seen: list[Progress] = []
+    again = explore(TRACES, space, study_path=path, copies=0, progress=seen.append)
+    assert seen[-1].finished == seen[-1].total
     assert (again.evaluations, again.tolerance) == (0, 0.1), "the same command has nothing left to do"
     exact = explore(TRACES, space, study_path=path, copies=0, tolerance=0)
     assert exact.given_up < loose.given_up
@@ -154,6 +160,29 @@ def test_a_front_for_what_may_fall_is_always_of_all_recipes(
 ) -> None:
     monkeypatch.setattr(effort, "COMPLETE_SECONDS", 0)
     assert explore(TRACES[:1], space, "fragmentation,accesses", tmp_path / "study", copies=0).complete
+    hurried = explore(TRACES[:1], space, "fragmentation,accesses", tmp_path / "hurried", copies=0, budget=1e-9)
+    assert (hurried.complete, hurried.tolerance, hurried.given_up) == (False, None, 0)
+
+
+def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> None:
+    """A recording: what calls to come ask for is like those before, which a draw of random lifetimes is not."""
+    trace = cut(Trace.read(EXAMPLES / "mosquitto_broker.parquet"), first=6000)
+    every = [one for one in Space.default([trace]).recipes() if not one.name]
+    drawn = Space([random.Random(7).sample(every, RECIPES)], include_zoo=False)
+    done = explore([trace], drawn, study_path=tmp_path / "whole", copies=0, complete=True)
+    table = default_energy_table()
+    identity = Identity.of([trace], DEFAULT_OBJECTIVES, drawn.digest, len(drawn), table, drawn.align)
+    with Interrupt() as interrupt, Study.create_or_resume(tmp_path / "pieces", identity) as study:
+        trials = Trials(study, [trace], "explored", DEFAULT_OBJECTIVES)
+        meter = Meter(None, "explored", len(drawn), 1, 1)
+        replay = search.replay_for(DEFAULT_OBJECTIVES, table)
+        candidates = [Candidate(one.hash, one, None) for one in drawn.recipes()]
+        ordered = by_promise(Runner(study, 1, interrupt, None), trials, candidates, replay, meter, Patience(interrupt))
+        assert study.finished() == set()
+        assert max(so_far.calls for *_, so_far in study.partial()) < len(trace) / 3
+    assert meter.finished == 0
+    places = [place for place, one in enumerate(ordered) if one.id in done.front]
+    assert np.median(places) < len(ordered) / 4, places
 
 
 class Clock:

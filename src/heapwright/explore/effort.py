@@ -52,6 +52,8 @@ class Exploring:
         before = study.meta.get("tolerance")
         meter = self._meter(chosen)
         left = [one for one in chosen if self._is_left(one)]
+        if left and before is not None:
+            study.set_tolerance(None)
         if effort.complete:
             meter.expect(left)
             self.runner.run(left, self.trials, replay, meter)
@@ -65,11 +67,11 @@ class Exploring:
         meter.expect(first)
         self.runner.run(first, self.trials, replay, meter, Patience(self.runner.interrupt, until=until))
         rest = [one for one in left if self._is_left(one)]
-        if tolerance is None and meter.seconds_of(rest) <= min(COMPLETE_SECONDS, until - time.perf_counter()):
+        quick = tolerance is None and meter.seconds_of(rest) <= min(COMPLETE_SECONDS, until - time.perf_counter())
+        if quick or not self.trials.objectives:
             meter.expect(rest)
             self.runner.run(rest, self.trials, replay, meter, Patience(self.runner.interrupt, until=until))
             return
-        study.set_tolerance(None)
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
         settled = self._compete(chosen, rest, replay, meter)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
@@ -80,13 +82,19 @@ class Exploring:
         return meter
 
     def _is_left(self, one: Candidate) -> bool:
-        return not self.trials.known(one.id).ended.all()
+        return self._replays_left(one) > 0
+
+    def _replays_left(self, one: Candidate) -> int:
+        return int((~self.trials.known(one.id).ended).sum())
 
     def _compete(self, chosen: Sequence[Candidate], rest: list[Candidate], replay: Replay, meter: Meter) -> bool:
         """Finish what can come on the front, give up the others; whether nothing was left for want of time."""
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
         patience = Patience(self.runner.interrupt, rivals, until=meter.until)
+        for one in rest:
+            if self._is_settled(one):
+                meter.finished += self._replays_left(one)
         rest = [one for one in rest if not self._is_settled(one)]
         if meter.until < inf and meter.seconds_of(rest) > meter.until - time.perf_counter():
             rest = by_promise(self.runner, self.trials, rest, replay, meter, patience)
@@ -99,6 +107,7 @@ class Exploring:
             rest = [one for one in chosen if self._is_left(one) and not self._is_settled(one)]
             if not rest or patience.over:
                 break
+            meter.finished -= sum(map(self._replays_left, rest))
         return not rest
 
     def _is_settled(self, one: Candidate) -> bool:
