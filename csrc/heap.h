@@ -86,12 +86,15 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
     return flushed;
 }
 
-/* Keeps a freed block in a quick list; 0 where none wants it. */
-HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t at,
-                    uint32_t capacity)
+/* Keeps a freed block in a quick list; 0 where none wants it. `word` is that of a block of a general pool, else 0. */
+HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, const uint32_t owner, struct hw_heap *h,
+                    uint32_t at, uint32_t capacity, uint32_t word)
 {
     const uint32_t list = quick_list(q, capacity + q->block_header);
     if (list >= q->count) {
+        return 0;
+    }
+    if (q->apart && is_beside_free(&p->pools[owner].general, h, at, word)) {
         return 0;
     }
     if (quick_is_full(q, h, list, capacity)) {
@@ -106,11 +109,11 @@ HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct 
 
 /* Offers a block of pool `owner` to the quick pools above it. */
 HW_HOT int heap_cache(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
-                      uint32_t capacity)
+                      uint32_t capacity, uint32_t word)
 {
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK && cache_in(p, &pool->quick, h, at, capacity)) {
+        if (pool->kind == HW_QUICK && cache_in(p, &pool->quick, owner, h, at, capacity, word)) {
             return 1;
         }
     }
@@ -301,7 +304,7 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
             if (pool->kind != HW_GENERAL) {
-                if (pool->cached && heap_cache(p, i, h, at, pool_capacity(pool, h, at))) {
+                if (pool->cached && heap_cache(p, i, h, at, pool_capacity(pool, h, at), 0)) {
                     return;
                 }
                 pool_release(pool, h, at);
@@ -310,7 +313,7 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
             const struct hw_general *g = &pool->general;
             const uint32_t b = block_of(g, h, at);
             const uint32_t word = load_word(g, h, b);
-            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->overhead)) {
+            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->overhead, word)) {
                 return;
             }
             release_block(g, h, b, word);

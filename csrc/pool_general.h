@@ -998,6 +998,14 @@ HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_
     }
 }
 
+/* Whether the used block with this payload has the victim on either side, or a free block ahead, as its word tells. */
+HW_HOT int is_beside_free(const struct hw_general *g, struct hw_heap *h, uint32_t at, uint32_t word)
+{
+    const uint32_t b = at - g->header;
+    return (word & HW_PREV_USED) == 0 || b + word_size(g, word) == load4(h, g->victim_at) ||
+           b == load4(h, g->victim_at + 4u);
+}
+
 /* Merges with the block behind; returns the size gained. `next_word` is that block's word, or used for the top. */
 HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
 {

@@ -35,6 +35,7 @@ VALUES = {
     "quick.flush": {"never", "over-limit", "before-growing"},
     "quick.flush_from": {0, "some"},
     "quick.flush_share": {0.0, "some"},
+    "quick.keep": {"all", "apart"},
     "general.min_size": {0, "some"},
     "general.max_size": {None, "some"},
     "general.header": set(range(1, 17)),

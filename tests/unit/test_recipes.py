@@ -129,6 +129,7 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([GENERAL, GENERAL], "pool 1 (general): shares the rest of the arena and must be the last pool"),
     ([{"kind": "quick"}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
     ([{**QUICK_8, "up_to": 64}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
+    ([{**QUICK_8, "keep": "apart"}, GENERAL], 'pool 1 (quick): "keep" "apart" is not valid here'),
     ([{**QUICK_8, "flush": "over-limit"}, GENERAL], 'pool 1 (quick): "flush" "over-limit" has no limit'),
     ([{**QUICK_8, "limit_bytes": 7}, GENERAL], 'pool 1 (quick): "limit_bytes" 7 keeps no block of 12 bytes'),
     ([{**QUICK_8, "min_size": 9}, GENERAL], 'pool 1 (quick): "sizes" has none between'),
@@ -609,6 +610,7 @@ QUICKS = st.builds(
         limit_blocks=st.integers(1, 99),
         limit_bytes=st.integers(1, 9999),
         flush=st.sampled_from(["never", "over-limit", "before-growing"]),
+        keep=st.sampled_from(["all", "apart"]),
         flush_share=st.floats(0, 1),
     ),
 )

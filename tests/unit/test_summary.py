@@ -22,6 +22,7 @@ GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
             Quick(up_to=64, flush="before-growing", flush_share=0.25),
             "quick up to 64 flush before-growing above 0.25",
         ),
+        (Quick(up_to=128, keep="apart"), "quick up to 128 kept apart"),
         (Quick(sizes=tuple(range(8, 80, 8))), "quick 8,16,24,32,40,48,56,64,72"),
         (Quick(sizes=tuple(range(8, 88, 8))), "quick 8,16,24,32,...,80 (10 sizes)"),
         (Fixed(sizes=(32, 64)), "fixed 32,64 growing freelist"),

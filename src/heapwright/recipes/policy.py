@@ -281,6 +281,7 @@ class _Layout:
             "flush": FLUSHES[pool.flush],
             "flush_from": pool.flush_from,
             "flush_share": round(pool.flush_share * 1024),
+            "apart": int(pool.keep == "apart"),
             "mixed": int(odd or len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "block_header": header,
             "block_unit_shift": _log2(unit),

@@ -102,6 +102,9 @@ class Quick(_Pool):
     flush_share: float = Field(
         default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
     )
+    keep: Literal["all", "apart"] = Field(
+        default="all", description='"apart": a block that free memory borders is merged, as far as its header tells'
+    )
 
 
 class General(_Pool):

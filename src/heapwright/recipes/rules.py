@@ -90,6 +90,9 @@ def _quick_contradictions(pool: Quick, pools: tuple[Pool, ...], geometry: Geomet
         return
     if pool.flush == "over-limit" and pool.limit_blocks is None and pool.limit_bytes is None:
         yield '"flush" "over-limit" has no limit to go over; add "limit_blocks" or "limit_bytes"'
+    owners = [other for other in below if not isinstance(other, Quick)]
+    if pool.keep == "apart" and not all(isinstance(other, General) and other.victim_up_to for other in owners):
+        yield '"keep" "apart" is not valid here: every pool below needs "kind" "general" and "victim_up_to"; valid: all'
     cached = [size for size in pool.sizes or () if pool.takes(size)]
     if pool.sizes is not None and not cached:
         yield '"sizes" has none between "min_size" and "max_size"'

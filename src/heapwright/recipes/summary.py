@@ -16,6 +16,7 @@ def pool_summary(pool: Pool) -> str:
 def _quick_summary(pool: Quick) -> str:
     sizes = f"up to {pool.up_to}" if pool.sizes is None else _sizes_summary(pool.sizes)
     words = [f"quick {sizes}"]
+    words += [f"kept {pool.keep}"] if pool.keep != "all" else []
     words += [f"limit {pool.limit_blocks} blocks"] if pool.limit_blocks else []
     words += [f"limit {pool.limit_bytes} B"] if pool.limit_bytes else []
     words += [f"flush {pool.flush}"] if pool.flush != "never" else []
