@@ -33,7 +33,7 @@ ORIGINALS: dict[str, Callable[[], Path]] = {
 GRANULARITY = {"malloc_getpagesize": "((size_t)4096U)", "DEFAULT_GRANULARITY": "((size_t)65536U)"}
 """For time, dlmalloc takes memory as it does on a host; the adapter's pages of 64 bytes would ask for it more often."""
 
-ZOO = ("victim-bins", "exact-bins", "drr-proposed", "tlsf", "half-fit")
+ZOO = ("all-round", "victim-bins", "exact-bins", "drr-proposed", "tlsf", "half-fit")
 WITH_QUICK_LISTS = ("exact-bins", "tlsf")
 QUICK_LISTS = 3
 
@@ -115,20 +115,24 @@ def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
             found.append(Contender(name, heap))
         except HeapwrightError as error:
             missing.append(str(error))
-    for name, sources in ORIGINALS.items():
+    for name in ORIGINALS:
         try:
-            place = f"{name}={sources()}"
+            found.append(original(name))
         except originals.MissingError as error:
             missing.append(str(error))
-            continue
-        heap = _foreign(place, 64)
-        if name == "dlmalloc":
-            heap.adapter = heap.adapter.model_copy(update={"defines": {**heap.adapter.defines, **GRANULARITY}})
-        found.append(Contender(name, heap, compact=_foreign(place, 32)))
     for place in others:
         name = place.partition("=")[0]
         found.append(Contender(f"{name}, original" if name in ZOO else name, _foreign(place, 64)))
     return found, missing
+
+
+def original(name: str) -> Contender:
+    """An allocator as its authors released it. Raises MissingError where its sources cannot be had."""
+    place = f"{name}={ORIGINALS[name]()}"
+    heap = _foreign(place, 64)
+    if name == "dlmalloc":
+        heap.adapter = heap.adapter.model_copy(update={"defines": {**heap.adapter.defines, **GRANULARITY}})
+    return Contender(name, heap, compact=_foreign(place, 32))
 
 
 def empty(folder: Path) -> Contender:

@@ -10,6 +10,8 @@ from typing import Any
 
 from contenders import EMPTY, FOLDED_AND_RUN_TIME, with_lists
 
+from heapwright.api import RECOMMENDED
+
 SETS = ("synthetic", "real", "all")
 
 REFERENCES = ("dlmalloc", "o1heap", "freertos-heap4", "tlsf, original", "tlsf", "glibc", "mimalloc")
@@ -129,6 +131,7 @@ def aims(measured: Sequence[Measured], code_bytes: int | None) -> list[Aim]:
 
     lists = with_lists("exact-bins")
     folded = folded_over_run_time(measured)["all four"]["all"]
+    arenas = by_set(measured, arena_ratio(RECOMMENDED, "dlmalloc"))["all"]
     return [
         _at_most("time, victim-bins / dlmalloc, real", 0.95, "x", time("victim-bins", "dlmalloc", "real")),
         _at_most("time, victim-bins / dlmalloc, synthetic", 0.60, "x", time("victim-bins", "dlmalloc", "synthetic")),
@@ -139,6 +142,11 @@ def aims(measured: Sequence[Measured], code_bytes: int | None) -> list[Aim]:
         _at_most(f"time, {lists} / glibc", 0.60, "x", time(lists, "glibc")),
         _at_most("time, folded / run-time policy", 0.90, "x", folded, ", ".join(FOLDED_AND_RUN_TIME)),
         _at_most("code, drr-proposed, malloc + free", 750, "B", code_bytes, "thumbv7m -Os, arm-none-eabi-gcc"),
+        _at_most(f"time, {RECOMMENDED} / dlmalloc", 0.65, "x", time(RECOMMENDED, "dlmalloc")),
+        _at_most(f"time, {RECOMMENDED} / tlsf, original", 0.42, "x", time(RECOMMENDED, "tlsf, original")),
+        _at_most(f"time, {RECOMMENDED} / o1heap", 0.60, "x", time(RECOMMENDED, "o1heap")),
+        _at_most(f"time, {RECOMMENDED} / freertos-heap4", 0.20, "x", time(RECOMMENDED, "freertos-heap4")),
+        _at_most(f"smallest arena, {RECOMMENDED} / dlmalloc", 1.01, "x", arenas),
     ]
 
 

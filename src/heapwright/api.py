@@ -59,6 +59,7 @@ from heapwright.traces.record import record as _record
 from heapwright.traces.trace import Trace as Trace
 from heapwright.traffic.packets import PacketTable as PacketTable
 from heapwright.zoo import catalogue
+from heapwright.zoo.catalogue import RECOMMENDED as RECOMMENDED
 from heapwright.zoo.facts import facts as facts
 
 if TYPE_CHECKING:

@@ -575,6 +575,22 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:24:.|24:24:f|48:56:h|104:16:b|120:24:g|144:40:.|184:16:d|
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:24:g|144:40:.|184:16:d|
     """),
+    # b has a free block ahead, and c and g the victim beside them, so they merge; d has used blocks, and waits for h
+    "all-round": (700, """
+        malloc a 200    |0:208:a|
+        malloc b 20     |0:208:a|208:24:b|
+        malloc c 20     |0:208:a|208:24:b|232:24:c|
+        malloc d 20     |0:208:a|208:24:b|232:24:c|256:24:d|
+        malloc e 300    |0:208:a|208:24:b|232:24:c|256:24:d|280:304:e|
+        free a          |0:208:.|208:24:b|232:24:c|256:24:d|280:304:e|
+        free b          |0:232:.|232:24:c|256:24:d|280:304:e|
+        malloc g 60     |0:64:g|64:168:v|232:24:c|256:24:d|280:304:e|
+        free d          |0:64:g|64:168:v|232:24:c|256:24:~|280:304:e|
+        free c          |0:64:g|64:192:v|256:24:~|280:304:e|
+        free g          |0:256:v|256:24:~|280:304:e|
+        malloc h 20     |0:256:v|256:24:h|280:304:e|
+        malloc i 20     |0:24:i|24:232:v|256:24:h|280:304:e|
+    """),
     # no header, no alignment: c slides down at once
     "contiki-mmem": (100, """
         malloc a 10     |0:10:a|

@@ -22,6 +22,7 @@ from heapwright.zoo import catalogue as zoo
 from heapwright.zoo.facts import Facts, facts
 
 NAMES = [
+    "all-round",
     "best-fit-fast-free",
     "best-fit-slow-free",
     "binary-buddy",
@@ -223,6 +224,13 @@ def test_victim_bins_is_exact_bins_with_a_victim() -> None:
     assert general("victim-bins").model_copy(
         update={"victim_up_to": 0, "close_bins": 0, "linear_up_to": 2048}
     ) == general("exact-bins")
+
+
+def test_all_round_is_victim_bins_behind_quick_lists() -> None:
+    quick = zoo.load("all-round").pools[0]
+    assert isinstance(quick, Quick)
+    assert (quick.up_to, quick.keep, quick.flush) == (128, "apart", "never")
+    assert general("all-round").victim_up_to == general("victim-bins").victim_up_to + 4  # rounded up to units of 8
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -63,7 +63,7 @@ def _data(recipe: Recipe) -> dict[str, Any]:
 
 
 def _show(recipes: list[Recipe]) -> None:
-    from heapwright.api import facts
+    from heapwright.api import RECOMMENDED, facts
     from heapwright.cli.tables import print_table
 
     headings = ("name", "year", "overhead", "smallest", "align", "bounded", "code", "source")
@@ -84,3 +84,4 @@ def _show(recipes: list[Recipe]) -> None:
             )
         )
     print_table("", headings, [rows], left=("name", "source"))
+    click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")

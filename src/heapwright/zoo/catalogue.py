@@ -8,6 +8,9 @@ from heapwright.files.shipped import toml_files, toml_text
 from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
 
+RECOMMENDED = "all-round"
+"""The allocator for whoever has no trace."""
+
 
 def names() -> list[str]:
     """Return the names of all recipes, in alphabetical order."""

@@ -1,0 +1,96 @@
+"""How the zoo's all-round heap was chosen: designs on one half of the traces, and the same table for the other half.
+
+    .venv/bin/python bench/all_round.py [DIR]
+
+Traces: the Parquet files of DIR/heap and DIR/synthetic, ../shared/data by default, cut as in run.py. Of all names in
+alphabetical order every other one, from the first, is for choosing; nothing was tried on those between.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import click
+from contenders import Contender, generated, original
+from run import DEFAULT_TRACES, FULL, cut, trace_files, without_realloc
+
+import heapwright as hw
+from heapwright.api import RECOMMENDED
+from heapwright.cli.tables import print_table
+from heapwright.host.timing import Bench
+from heapwright.traces.trace import Trace
+
+REFERENCE = "dlmalloc"
+
+
+def halves(folder: Path) -> dict[str, list[Trace]]:
+    """The traces to choose by, and those that were kept back."""
+    paths = sorted([*trace_files(folder / "heap"), *trace_files(folder / "synthetic")], key=lambda path: path.name)
+    traces = [cut(Trace.read(path)) for path in paths]
+    return {"chosen on": traces[0::2], "kept back": traces[1::2]}
+
+
+def designs() -> Iterator[tuple[str, hw.api.Recipe]]:
+    """The chosen heap, and others: its lists up to other sizes, kept otherwise or flushed, and other pools behind."""
+    chosen = hw.zoo(RECOMMENDED)
+    quick, general = chosen.to_dict()["pool"]
+
+    def built(*pools: Mapping[str, Any]) -> hw.api.Recipe:
+        return chosen.from_dict({"align": chosen.align, "pool": list(pools)})
+
+    yield RECOMMENDED, chosen
+    yield "no lists", built(general)
+    for up_to, keep in product((64, 128, 256, 512), ("all", "apart")):
+        if (up_to, keep) != (quick["up_to"], quick["keep"]):
+            yield f"up to {up_to}, {keep}", built(quick | {"up_to": up_to, "keep": keep}, general)
+    for up_to, share in ((256, 1 / 32), (512, 1 / 128)):
+        flushed = quick | {"up_to": up_to, "flush": "before-growing", "flush_share": share}
+        yield f"up to {up_to}, flushed above {share:.2g}", built(flushed, general)
+    for key, value in (("linear_up_to", 1024), ("victim_up_to", 1000)):
+        yield f"{key} {value}", built(quick, general | {key: value})
+
+
+def measured(bench: Bench, trace: Trace, heaps: Sequence[Contender]) -> dict[str, tuple[float, float]]:
+    """Arena and time of each heap over the reference's."""
+    timed = without_realloc(trace)
+    programs = {one.name: found[0] for one in heaps if (found := one.programs(bench, timed))}
+    times = bench.measure(programs, timed, FULL.rounds, FULL.passes_on(timed))
+    arenas = {one.name: one.smallest_arena(trace) or 0 for one in heaps}
+    return {
+        name: (arenas[name] / arenas[REFERENCE], time / times[REFERENCE])
+        for name, time in times.items()
+        if name != REFERENCE
+    }
+
+
+def rows(found: Sequence[Mapping[str, tuple[float, float]]]) -> list[list[str]]:
+    table = []
+    for name in found[0]:
+        arenas, times = zip(*(one[name] for one in found), strict=True)
+        numbers = (geometric_mean(arenas), max(arenas), geometric_mean(times), max(times))
+        table.append([name, *(f"{number:.3f}" for number in numbers)])
+    return table
+
+
+@click.command()
+@click.argument("folder", default=DEFAULT_TRACES, type=click.Path(exists=True, file_okay=False, path_type=Path))
+def main(folder: Path) -> None:
+    """Print arenas and times of the designs over dlmalloc's, for each half of the traces."""
+    with Bench() as bench:
+        heaps = [original(REFERENCE), *(generated(name, recipe, bench.folder) for name, recipe in designs())]
+        for half, traces in halves(folder).items():
+            table = rows([measured(bench, trace, heaps) for trace in traces])
+            headings = ["design", "arena", "at most", "time", "at most"]
+            print_table(f"{half} ({', '.join(trace.name for trace in traces)}), over {REFERENCE}", headings, [table])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except hw.HeapwrightError as error:
+        sys.exit(f"bench: {error}")
