@@ -86,7 +86,7 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
     return flushed;
 }
 
-/* Keeps a freed block in a quick list; 0 where none wants it. `word` is that of a block of a general pool, else 0. */
+/* Keeps a freed block in a quick list; 0 where none wants it. */
 HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, const uint32_t owner, struct hw_heap *h,
                     uint32_t at, uint32_t capacity, uint32_t word)
 {

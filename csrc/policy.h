@@ -77,7 +77,7 @@ struct hw_quick {
     uint32_t flush;                 /* when cached blocks go back to their pool */
     uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
-    uint32_t apart;                 /* 1: a block next to free memory is merged instead, as far as its word tells */
+    uint32_t apart;                 /* 1: a block of a general pool that free memory borders is merged instead */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
