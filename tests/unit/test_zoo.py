@@ -106,7 +106,7 @@ def test_every_recipe_says_where_it_comes_from_and_what_was_chosen(name: str) ->
 def test_an_unknown_name_is_answered_with_close_ones() -> None:
     with pytest.raises(HeapwrightError, match="did you mean tlsf"):
         zoo.load("tslf")
-    with pytest.raises(HeapwrightError, match=r"valid: best-fit-fast-free, .* STUDY:ID"):
+    with pytest.raises(HeapwrightError, match=r"valid: all-round, .* STUDY:ID"):
         resolve_recipe("?")
 
 
