@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from made_studies import write_five
 
+import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.errors import HeapwrightError
 from heapwright.explore import pareto
@@ -234,3 +235,11 @@ def test_the_report_draws_how_a_search_grew(tmp_path: Path) -> None:
     assert figure.title == "Search by NSGA-II, seed 7: 300 recipes"
     assert figure.note.startswith("99 % of what the front dominates at the end was reached after 200.")
     assert "search.svg" in figure.files()
+
+
+def test_the_page_of_a_searched_study_holds_the_plot(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    trace.write(tmp_path / "made.parquet")
+    path = tmp_path / "s.duckdb"
+    explore([Trace.read(tmp_path / "made.parquet")], space, study_path=path, limit=150, copies=0)
+    hw.report(path, tmp_path / "s.html")
+    assert 'id="search"' in (tmp_path / "s.html").read_text()

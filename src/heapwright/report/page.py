@@ -135,7 +135,11 @@ def _packed(content: Content) -> str:
     columns = ("id", "kind", "name", "balanced", "summary", "toml")
     data = {
         "figures": {figure.name: figure.page_spec() for figure in content.figures()},
-        "points": {figure.name: [at[row["id"]] for row in figure.datasets["points"]] for figure in content.trade_offs},
+        "points": {
+            figure.name: [at[row["id"]] for row in figure.datasets["points"]]
+            for figure in content.trade_offs
+            if figure.datasets
+        },
         "metrics": {key: {"unit": METRICS[key].unit, "meaning": METRICS[key].meaning} for key in keys},
         # By column: like stands beside like, and packs twice as well.
         "recipes": {column: [recipe[column] for recipe in content.recipes] for column in columns},
