@@ -86,14 +86,10 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
     return flushed;
 }
 
-/* Keeps a freed block in a quick list; 0 where none wants it. */
-HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, const uint32_t owner, struct hw_heap *h,
-                    uint32_t at, uint32_t capacity, uint32_t word)
+/* Keeps a freed block in the quick list of its size; 0 where that is full, or keeps apart from it. */
+HW_HOT int cache_on(const struct hw_policy *p, const struct hw_quick *q, const uint32_t owner, struct hw_heap *h,
+                    uint32_t list, uint32_t at, uint32_t capacity, uint32_t word)
 {
-    const uint32_t list = quick_list(q, capacity + q->block_header);
-    if (list >= q->count) {
-        return 0;
-    }
     if (q->apart && is_beside_free(&p->pools[owner].general, h, at, word)) {
         return 0;
     }
@@ -105,6 +101,23 @@ HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, const u
     }
     quick_push(q, h, list, capacity, at);
     return 1;
+}
+
+/* Keeps a freed block in a quick list; 0 where none wants it. */
+HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, const uint32_t owner, struct hw_heap *h,
+                    uint32_t at, uint32_t capacity, uint32_t word)
+{
+    const uint32_t block = capacity + q->block_header;
+    if (quick_is_direct(q)) {
+        for (uint32_t list = 0; list < q->count; list++) {
+            if (quick_caches(q, list, block)) {
+                return cache_on(p, q, owner, h, list, at, capacity, word);
+            }
+        }
+        return 0;
+    }
+    const uint32_t list = quick_list(q, block);
+    return list < q->count ? cache_on(p, q, owner, h, list, at, capacity, word) : 0;
 }
 
 /* Offers a block of pool `owner` to the quick pools above it. */
@@ -152,15 +165,16 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
 }
 
 /* What a request of `size` bytes asks the pools for: an empty object is served as one byte. */
-static inline uint32_t request_for(const struct hw_policy *p, size_t size)
+static inline size_t request_for(const struct hw_policy *p, size_t size)
 {
-    return p->empty_as_one || size ? (uint32_t)size : 1u;
+    return p->empty_as_one || size ? size : 1u;
 }
 
 /* Empties the lists of a quick pool ahead of a large request, where the policy says so. */
-static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, size_t size)
 {
-    if (pool->kind == HW_QUICK && pool->quick.flush_from && n >= pool->quick.flush_from) {
+    if (pool->kind == HW_QUICK && pool->quick.flush_from && exceeds(size, pool->quick.flush_from - 1u) &&
+        !exceeds(size, HW_MAX_REQUEST)) {
         (void)flush_pool(p, &pool->quick, h);
     }
 }
@@ -175,39 +189,34 @@ static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_po
             return found;
         }
     }
-    if (p->flushes && pool->kind != HW_QUICK && flush_before_growing(p, h)) {
+    if (p->flushes && flush_before_growing(p, h)) {
         const uint32_t found = pool_find(pool, h, n);
         if (found) {
             return found;
         }
     }
-    if (pool->kind != HW_QUICK) {
-        return pool_grow(pool, h, n);
-    }
-    return 0;
+    return pool_grow(pool, h, n);
 }
 
 /* Serves n bytes from a pool, by any of its ways: the address of the payload, or 0. */
 static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
-    const uint32_t hit = pool_hit(pool, h, n);
+    if (pool->kind == HW_QUICK) {
+        return quick_find(&pool->quick, h, n);
+    }
+    const uint32_t hit = pool->at_hand < pool->max_size && n > pool->at_hand ? 0 : pool_hit(pool, h, n);
     return hit ? hit : pool_strive(p, pool, h, n);
 }
 
-/* Serves n bytes from the pools from `from` on; the first pool of all has nothing at hand. */
-HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, uint32_t n)
+/* Goes on where heap_malloc() has nothing at hand: the payload, or NULL. */
+HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
 {
-    const struct hw_pool *first = &p->pools[from];
-    const uint32_t own = from == 0 ? pool_strive(p, first, h, n) : pool_serve(p, first, h, n);
-    if (own) {
-        return arena_pointer(h, own);
-    }
-    uint32_t at = 0;
-    for (uint32_t i = from + 1u; i < p->pool_count; i++) {
+    for (uint32_t i = from; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        flush_ahead(p, pool, h, n);
-        if (pool_takes(pool, n)) {
-            at = pool_serve(p, pool, h, n);
+        flush_ahead(p, pool, h, size);
+        if (pool_admits(pool, pool->max_size, size)) {
+            const uint32_t n = (uint32_t)size;
+            const uint32_t at = i == 0 ? pool_strive(p, pool, h, n) : pool_serve(p, pool, h, n);
             if (at) {
                 return arena_pointer(h, at);
             }
@@ -217,27 +226,31 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
     return NULL;
 }
 
-/* Serves what request_for() says, at most HW_MAX_REQUEST bytes: the payload, or NULL. */
-HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+/* Serves a request: the payload, or NULL. Each pool bounds by itself what it takes. */
+HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, size_t size)
 {
-    uint32_t at = 0;
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        flush_ahead(p, pool, h, n);
-        if (pool_takes(pool, n)) {
-            if (i != 0 && pool->kind != HW_QUICK) {
-                return heap_malloc_from(p, i, h, n); /* behind quick lists even what is at hand is less frequent */
+        if (pool->kind != HW_QUICK) {
+            if (i != 0) {
+                return heap_malloc_from(p, i, h, size); /* behind quick lists even what is at hand is less frequent */
             }
-            at = pool_hit(pool, h, n);
+            if (pool_admits(pool, pool->at_hand, size)) {
+                const uint32_t at = pool_hit(pool, h, (uint32_t)size);
+                if (at) {
+                    return arena_pointer(h, at);
+                }
+            }
+            return heap_malloc_from(p, i, h, size);
+        }
+        flush_ahead(p, pool, h, size);
+        if (pool_admits(pool, pool->max_size, size)) {
+            const uint32_t at = quick_find(&pool->quick, h, size);
             if (at) {
                 return arena_pointer(h, at);
             }
-            if (pool->kind != HW_QUICK) {
-                return heap_malloc_from(p, i, h, n);
-            }
         }
     }
-    count_refused(p, h);
     return NULL;
 }
 
@@ -313,7 +326,10 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
             const struct hw_general *g = &pool->general;
             const uint32_t b = block_of(g, h, at);
             const uint32_t word = load_word(g, h, b);
-            if (pool->cached && heap_cache(p, i, h, at, word_size(g, word) - g->overhead, word)) {
+            if (pool->cached) {
+                if (!heap_cache(p, i, h, at, word_size(g, word) - g->overhead, word)) {
+                    release_rarely(g, h, b, word);
+                }
                 return;
             }
             release_block(g, h, b, word);
@@ -407,10 +423,6 @@ static inline int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32
 
 static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
-    if (exceeds(size, HW_MAX_REQUEST)) {
-        count_refused(p, heap);
-        return NULL;
-    }
     return heap_malloc(p, heap, request_for(p, size));
 }
 
@@ -472,7 +484,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (!is_usable(p, heap, at)) {
         return NULL;
     }
-    const uint32_t resized = heap_resize(p, heap, at, request_for(p, size));
+    const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
     if (resized) {
         return arena_pointer(heap, resized);
     }
@@ -499,7 +511,7 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
         count_refused(p, heap);
         return NULL;
     }
-    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, request_for(p, size));
+    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, (uint32_t)request_for(p, size));
     return at ? arena_pointer(heap, at) : NULL;
 }
 

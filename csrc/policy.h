@@ -15,7 +15,8 @@
 
 enum {
     HW_MAX_POOLS = 8,
-    HW_MAX_CLASSES = 64 /* sizes of a quick list, classes of a fixed pool */
+    HW_MAX_CLASSES = 64, /* sizes of a quick list, classes of a fixed pool */
+    HW_DIRECT_LISTS = 8  /* most lists of a quick pool that are compared with one after another in straight code */
 };
 
 /* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
@@ -79,6 +80,8 @@ struct hw_quick {
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
     uint32_t apart;                 /* 1: a block of a general pool that free memory borders is merged instead */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
+    uint32_t least[HW_MAX_CLASSES]; /* derived: smallest request that each list's blocks serve */
+    uint32_t largest;               /* derived: largest request that a list's blocks serve */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
     uint32_t block_doubles;         /* derived: 1: their sizes are powers of two */
@@ -247,6 +250,7 @@ struct hw_pool {
     uint32_t kind;     /* HW_QUICK, HW_GENERAL, ... */
     uint32_t min_size; /* smallest request it takes */
     uint32_t max_size; /* largest request it takes */
+    uint32_t at_hand;  /* derived: largest request for which it looks at what is at hand */
     uint32_t last;     /* derived: 1 where whatever no pool above owns is its own */
     uint32_t cached;   /* derived: 1 where quick pools stand above it */
     union {

@@ -47,7 +47,7 @@ static inline void pool_init(const struct hw_pool *pool, struct hw_heap *h)
     HW_ASK(pool, init, h);
 }
 
-/* Whether a pool is offered a request of n bytes. */
+/* Whether a pool is offered a request of n bytes, n <= HW_MAX_REQUEST. */
 static inline int pool_takes(const struct hw_pool *pool, uint32_t n)
 {
     if (pool->min_size > 1u && n < pool->min_size) {
@@ -59,12 +59,21 @@ static inline int pool_takes(const struct hw_pool *pool, uint32_t n)
     return 1;
 }
 
+/* Whether a pool is offered a request of a size that nothing has bounded. */
+static inline int pool_admits(const struct hw_pool *pool, const uint32_t most, size_t size)
+{
+    if (pool->min_size > 1u && !exceeds(size, pool->min_size - 1u)) {
+        return 0;
+    }
+    if (pool->kind == HW_QUICK && most == HW_MAX_REQUEST) {
+        return 1; /* what its lists do not hold, it has not */
+    }
+    return !exceeds(size, most);
+}
+
 /* Serves n bytes from what is at hand: the address of the payload, or 0. */
 HW_HOT uint32_t pool_hit(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
-    if (pool->kind == HW_QUICK) {
-        return quick_find(&pool->quick, h, n);
-    }
     if (pool->kind == HW_GENERAL) {
         return general_hit(&pool->general, h, n);
     }

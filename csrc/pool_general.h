@@ -647,21 +647,21 @@ HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_fo
 
 /* ---- the victim ------------------------------------------------------------------------------------------------ */
 
-/* A used block from the start of the victim; 0 where it is too small. */
-HW_HOT uint32_t cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+/* Makes the start of the victim a used block; 0 where it is too small. */
+HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t *b)
 {
-    const uint32_t b = load4(h, g->victim_at);
-    const uint32_t have = load4(h, g->victim_at + 4u) - b;
+    *b = load4(h, g->victim_at);
+    const uint32_t have = load4(h, g->victim_at + 4u) - *b;
     if (have < size) {
         return 0;
     }
     if (have - size < g->min_block) {
         size = have;
     }
-    store4(h, g->victim_at, b + size);
-    store_word(g, h, b, size_word(g, size, HW_USED | HW_PREV_USED));
+    store4(h, g->victim_at, *b + size);
+    store_word(g, h, *b, size_word(g, size, HW_USED | HW_PREV_USED));
     note_block_made(h, g->overhead);
-    return b;
+    return 1;
 }
 
 /* Hands out the head of a free block and makes its remainder the victim; what was the victim becomes a free block. */
@@ -745,19 +745,22 @@ HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_
 }
 
 /* The payload of a small block: from its exact bin, the few next ones, or the victim; 0 where these have none. */
-HW_HOT uint32_t find_at_hand(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+HW_HOT uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
-    if (size > block_size_for(g, g->victim_up_to)) {
-        return 0;
-    }
     if (is_linear(g, size)) {
         const uint32_t near = take_near(g, h, size);
         if (near) {
             return near;
         }
     }
-    const uint32_t b = cut_from_victim(g, h, size);
-    return b ? hand_out(g, h, b) : 0;
+    uint32_t b = 0;
+    return cut_from_victim(g, h, size, &b) ? hand_out(g, h, b) : 0;
+}
+
+/* Whether a block of this size may be cut from the victim before larger blocks are looked for. */
+static inline int is_small(const struct hw_general *g, uint32_t size)
+{
+    return size <= block_size_for(g, g->victim_up_to);
 }
 
 /* A block for a request that finds nothing at hand: a small one splits the best fit, whose remainder becomes the
@@ -765,13 +768,14 @@ HW_HOT uint32_t find_at_hand(const struct hw_general *g, struct hw_heap *h, uint
 static inline uint32_t search_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = bins_search(g, h, size);
-    uint32_t b = 0;
-    if (size <= block_size_for(g, g->victim_up_to)) {
-        b = found.b ? take_as_victim(g, h, found, size) : 0;
-    } else {
-        b = found.b ? take(g, h, found, size) : cut_from_victim(g, h, size);
+    if (found.b) {
+        return is_small(g, size) ? take_as_victim(g, h, found, size) : take(g, h, found, size);
     }
-    return b ? b : reuse_top(g, h, size);
+    uint32_t b = 0;
+    if (!is_small(g, size) && cut_from_victim(g, h, size, &b)) {
+        return b;
+    }
+    return reuse_top(g, h, size);
 }
 
 /* ---- merging everything ---------------------------------------------------------------------------------------- */
@@ -915,7 +919,7 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
 HW_HOT uint32_t find_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->victim_up_to) {
-        const uint32_t at = find_at_hand(g, h, size);
+        const uint32_t at = is_small(g, size) ? find_small(g, h, size) : 0;
         return at ? block_of(g, h, at) : search_beside_victim(g, h, size);
     }
     const uint32_t b = search_and_take(g, h, size);
@@ -1151,8 +1155,8 @@ HW_HOT void release_block(const struct hw_general *g, struct hw_heap *h, uint32_
     release_alone(g, h, b, size, word & HW_PREV_USED);
 }
 
-/* Frees a piece of a block that was cut off: what a call does rarely. */
-HW_COLD void release_piece(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+/* Frees a block where that is rare. */
+HW_COLD void release_rarely(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     release_block(g, h, b, word);
 }
@@ -1210,7 +1214,7 @@ static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h,
     raise_high(g, h, top + more);
     const uint32_t b = cut_from_top(g, h, top, more);
     if (g->grow_least) {
-        release_piece(g, h, b, load_word(g, h, b));
+        release_rarely(g, h, b, load_word(g, h, b));
         return search_and_take(g, h, size);
     }
     return b;
@@ -1237,7 +1241,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
     note_block_made(h, g->overhead);
     write_used(g, h, b + size, rest, HW_PREV_USED);
     clear_tag(g, h, b + size);
-    release_piece(g, h, b + size, load_word(g, h, b + size));
+    release_rarely(g, h, b + size, load_word(g, h, b + size));
 }
 
 /* Takes `more` bytes for the block that ends at `end`, where memory begins that is no block. */
@@ -1396,7 +1400,7 @@ static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h
     clear_tag(g, h, b + front);
     note_block_made(h, g->overhead);
     store_word(g, h, b, size_word(g, front, flags));
-    release_piece(g, h, b, size_word(g, front, flags));
+    release_rarely(g, h, b, size_word(g, front, flags));
     return b + front;
 }
 
@@ -1406,7 +1410,7 @@ static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h
 HW_HOT uint32_t general_hit(const struct hw_general *g, struct hw_heap *h, uint32_t n)
 {
     if (g->victim_up_to) {
-        return find_at_hand(g, h, block_size_for(g, n));
+        return find_small(g, h, block_size_for(g, n));
     }
     const uint32_t b = find_block(g, h, block_size_for(g, n));
     return b ? hand_out(g, h, b) : 0;
@@ -1422,11 +1426,13 @@ static inline uint32_t general_search(const struct hw_general *g, struct hw_heap
 /* Serves n bytes without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t general_find(const struct hw_general *g, struct hw_heap *h, uint32_t n)
 {
-    const uint32_t at = general_hit(g, h, n);
-    if (g->victim_up_to && at == 0) {
-        return general_search(g, h, n);
+    const uint32_t size = block_size_for(g, n);
+    if (g->victim_up_to) {
+        const uint32_t at = is_small(g, size) ? find_small(g, h, size) : 0;
+        return at ? at : general_search(g, h, n);
     }
-    return at;
+    const uint32_t b = find_block(g, h, size);
+    return b ? hand_out(g, h, b) : 0;
 }
 
 /* Serves n bytes from memory that was never used: the address of the payload, or 0. */

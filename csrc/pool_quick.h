@@ -26,9 +26,22 @@ HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
     return block;
 }
 
+/* Whether there are so few lists that each is compared with and addressed in its own place, without an index. */
+static inline int quick_is_direct(const struct hw_quick *q)
+{
+    return !q->by_size && q->count <= HW_DIRECT_LISTS;
+}
+
+/* Whether the list holds blocks of this size. */
 static inline int quick_caches(const struct hw_quick *q, const uint32_t list, uint32_t block)
 {
     return q->sizes[list] + q->block_header == block;
+}
+
+/* Whether the list's blocks are those that a request of so many bytes is given. */
+static inline int quick_serves(const struct hw_quick *q, const uint32_t list, size_t size)
+{
+    return size - q->least[list] <= q->sizes[list] - q->least[list];
 }
 
 /* The list of blocks of this size; the number of lists where such blocks are not cached. */
@@ -45,14 +58,6 @@ HW_HOT uint32_t quick_list(const struct hw_quick *q, uint32_t block)
             return q->count;
         }
         return block <= q->up_to ? (block - q->block_least) >> q->block_unit_shift : q->count;
-    }
-    if (q->count <= 8u) {
-        for (uint32_t list = 0; list < q->count; list++) {
-            if (quick_caches(q, list, block)) {
-                return list;
-            }
-        }
-        return q->count;
     }
     uint32_t list = 0;
     while (list < q->count && q->sizes[list] + q->block_header != block) {
@@ -99,9 +104,20 @@ HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t lis
 }
 
 /* Serves a request from the caches: the address of the payload, or 0. O(lists). */
-HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, uint32_t n)
+HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t size)
 {
-    const uint32_t block = quick_block(q, n);
+    if (quick_is_direct(q)) {
+        for (uint32_t list = 0; list < q->count; list++) {
+            if (quick_serves(q, list, size)) {
+                return quick_pop(q, h, list, q->sizes[list]);
+            }
+        }
+        return 0;
+    }
+    if (exceeds(size, q->largest)) {
+        return 0;
+    }
+    const uint32_t block = quick_block(q, (uint32_t)size);
     const uint32_t list = quick_list(q, block);
     return list < q->count ? quick_pop(q, h, list, block - q->block_header) : 0;
 }

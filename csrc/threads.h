@@ -317,7 +317,7 @@ HW_COLD void *malloc_beyond_cache(const struct hw_policy *p, struct hw_heap *hea
     if (memory && is_cached_size(p, size)) {
         begins = cache_open(p, heap, t);
         if (t->heap == heap) {
-            cache_fill(p, heap, t->cache, request_for(p, size));
+            cache_fill(p, heap, t->cache, (uint32_t)request_for(p, size));
         }
     }
     HW_UNLOCK(heap, key);
@@ -332,7 +332,7 @@ static inline void *hw_cached_malloc(const struct hw_policy *p, struct hw_heap *
     struct hw_thread *t = HW_THREAD(heap);
     if (t->heap == heap && is_cached_size(p, size)) {
         const struct hw_quick *q = &p->cache;
-        const uint32_t block = quick_block(q, request_for(p, size));
+        const uint32_t block = quick_block(q, (uint32_t)request_for(p, size));
         const uint32_t at = cache_pop(heap, cache_head(t->cache, cache_list(q, block)));
         if (at) {
             return arena_pointer(heap, at);
@@ -401,7 +401,7 @@ static inline void hw_cached_free(const struct hw_policy *p, struct hw_heap *hea
 static inline int fits_as_it_is(const struct hw_policy *p, struct hw_heap *heap, const void *pointer, size_t size)
 {
     const struct hw_quick *q = &p->cache;
-    return quick_block(q, request_for(p, size)) ==
+    return quick_block(q, (uint32_t)request_for(p, size)) ==
            heap_capacity(p, heap, address_of(p, heap, pointer)) + q->block_header;
 }
 

@@ -107,6 +107,15 @@ def test_spliced_declarations_that_clash_keep_their_braces() -> None:
     assert "{\n    const uint16_t x = (uint16_t)n;\n    n -= x;\n}\n" in body(source)
 
 
+def test_a_variable_named_like_a_dropped_counter_is_const_once() -> None:
+    source = """
+    if (g->tags) { for (uint32_t x = 0; x < n; x++) { n += x; } }
+    const uint32_t x = n * 2u;
+    return x + x;
+    """
+    assert body(source) == "const uint32_t x = n * 2u;\nreturn x + x;\n"
+
+
 # ---- values ---------------------------------------------------------------------------------------------------------
 
 

@@ -218,7 +218,8 @@ class _Body:
         init = None if stmt.init is None else self.convert(self.expr(stmt.init), typed)
         self.names[stmt.name] = _Variable(typed, self.static_initialiser(stmt, init))
         settled = stmt.name in _assigned(self.function) - self.assigned and init and self.program.integer(stmt.type)
-        return [replace(stmt, init=init, type=f"const {stmt.type}" if settled else stmt.type)]
+        const = "const " if settled and not stmt.type.startswith("const ") else ""
+        return [replace(stmt, init=init, type=const + stmt.type)]
 
     def static_initialiser(self, stmt: c.Declare, init: c.Expr | None) -> c.Expr | None:
         """The initialiser of a variable that keeps its static value; None for other variables."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
-from heapwright.recipes.geometry import flags_in_word, round_up
+from heapwright.recipes.geometry import flags_in_word, power_above, round_up
 from heapwright.recipes.pools import (
     MAX_REACH,
     MAX_REQUEST,
@@ -183,10 +183,12 @@ class _Layout:
 
     def _pool(self, index: int, last: bool) -> dict[str, Any]:
         pool = self.recipe.pools[index]
+        largest = min(pool.max_size or MAX_REQUEST, self._largest_request(pool))
         limits: dict[str, Any] = {
             "kind": KINDS[pool.kind],
             "min_size": pool.min_size,
-            "max_size": min(pool.max_size or MAX_REQUEST, self._largest_request(pool)),
+            "max_size": largest,
+            "at_hand": min(largest, self._at_hand(pool)),
             "last": int(last),
             "cached": int(any(isinstance(above, Quick) for above in self.recipe.pools[:index])),
         }
@@ -216,6 +218,12 @@ class _Layout:
             return self.geometry.largest_block(pool) - pool.header
         if isinstance(pool, Compact):
             return self.geometry.largest_object(pool)
+        return MAX_REQUEST
+
+    def _at_hand(self, pool: Pool) -> int:
+        """The largest request for which a block may be at hand: beside a victim, what may be cut from it."""
+        if isinstance(pool, General) and pool.victim_up_to:
+            return self.geometry.capacity_for(pool.victim_up_to, pool)
         return MAX_REQUEST
 
     # ---- threads
@@ -270,6 +278,15 @@ class _Layout:
             up_to = 0
             sizes = list(dict.fromkeys(self.geometry.capacity_in(below, size) for size in pool.sizes))
             count = len(sizes)
+
+        def block(request: int) -> int:
+            rounded = max(round_up(request + header, unit), least)
+            return power_above(rounded) if powers else rounded
+
+        def before(size: int) -> int:
+            """The size of blocks below this one."""
+            return size // 2 if powers else size - unit
+
         return {
             "links": self._links(),
             "count": count,
@@ -283,6 +300,8 @@ class _Layout:
             "flush_share": round(pool.flush_share * 1024),
             "apart": int(pool.keep == "apart"),
             "mixed": int(odd or len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
+            "least": [0 if size <= block(0) - header else before(size + header) - header + 1 for size in sizes],
+            "largest": max(sizes, default=up_to - header),
             "block_header": header,
             "block_unit_shift": _log2(unit),
             "block_doubles": int(powers),
