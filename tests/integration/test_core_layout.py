@@ -18,6 +18,17 @@ free_list = "tree"
 fit = "{fit}"
 """
 
+VICTIM = """
+align = 4
+[[pool]]
+kind = "general"
+header = 4
+bins = "exact"
+victim_up_to = 2000
+close_bins = 12
+fit = "best"
+"""
+
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -173,7 +184,7 @@ def test_victim_bins(script: Path, tmp_path: Path) -> None:
         free i          |0:24:l|24:40:.|64:16:j|80:44:k|124:344:n|468:2156:v|2624:2504:m|
         free m          |0:24:l|24:40:.|64:16:j|80:44:k|124:344:n|
     """
-    play(script, tmp_path, zoo.load("victim-bins"), table, room=6000)
+    play(script, tmp_path, Recipe.parse(VICTIM), table, room=6000)
 
 
 def test_st_memmgr(script: Path, tmp_path: Path) -> None:

@@ -560,20 +560,21 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc h 30     |0:24:.|24:16:b|40:40:h|80:16:d|96:32:g|128:16:f|
         free b          |0:40:.|40:40:h|80:16:d|96:32:g|128:16:f|
     """),
-    # what a leaves after e is the victim and serves f; c's 64 bytes are within 12 bins of 24, so they serve g first
+    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first
     "victim-bins": (500, """
         malloc a 100    |0:104:a|
         malloc b 8      |0:104:a|104:16:b|
-        malloc c 60     |0:104:a|104:16:b|120:64:c|
-        malloc d 8      |0:104:a|104:16:b|120:64:c|184:16:d|
-        free a          |0:104:.|104:16:b|120:64:c|184:16:d|
-        malloc e 20     |0:24:e|24:80:v|104:16:b|120:64:c|184:16:d|
-        malloc f 20     |0:24:e|24:24:f|48:56:v|104:16:b|120:64:c|184:16:d|
-        free c          |0:24:e|24:24:f|48:56:v|104:16:b|120:64:.|184:16:d|
-        malloc g 20     |0:24:e|24:24:f|48:56:v|104:16:b|120:24:g|144:40:.|184:16:d|
-        malloc h 50     |0:24:e|24:24:f|48:56:h|104:16:b|120:24:g|144:40:.|184:16:d|
-        free e          |0:24:.|24:24:f|48:56:h|104:16:b|120:24:g|144:40:.|184:16:d|
-        free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:24:g|144:40:.|184:16:d|
+        malloc c 24     |0:104:a|104:16:b|120:28:c|
+        malloc d 8      |0:104:a|104:16:b|120:28:c|148:16:d|
+        free a          |0:104:.|104:16:b|120:28:c|148:16:d|
+        malloc e 20     |0:24:e|24:80:v|104:16:b|120:28:c|148:16:d|
+        malloc f 20     |0:24:e|24:24:f|48:56:v|104:16:b|120:28:c|148:16:d|
+        free c          |0:24:e|24:24:f|48:56:v|104:16:b|120:28:.|148:16:d|
+        malloc g 20     |0:24:e|24:24:f|48:56:v|104:16:b|120:28:g|148:16:d|
+        malloc h 50     |0:24:e|24:24:f|48:56:h|104:16:b|120:28:g|148:16:d|
+        free e          |0:24:.|24:24:f|48:56:h|104:16:b|120:28:g|148:16:d|
+        free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
+        malloc i 12     |0:24:.|24:24:f|48:56:h|104:16:i|120:28:g|148:16:d|
     """),
     # b has a free block ahead, and c and g the victim beside them, so they merge; d has used blocks, and waits for h
     "all-round": (700, """
