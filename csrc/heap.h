@@ -211,12 +211,12 @@ static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_poo
 /* Goes on where heap_malloc() has nothing at hand: the payload, or NULL. */
 HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
 {
+    uint32_t at = 0;
     for (uint32_t i = from; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         flush_ahead(p, pool, h, size);
         if (pool_admits(pool, pool->max_size, size)) {
-            const uint32_t n = (uint32_t)size;
-            const uint32_t at = i == 0 ? pool_strive(p, pool, h, n) : pool_serve(p, pool, h, n);
+            at = i == 0 ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, (uint32_t)size);
             if (at) {
                 return arena_pointer(h, at);
             }
