@@ -60,17 +60,20 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "fit a.parquet --heap victim-bins": (True, FIT),
     "explore a.parquet --space space.toml -o again.duckdb": (
         False,
-        ["study", "recipes", "evaluations", "seconds", "complete", "front"],
+        ["study", "recipes", "evaluations", "seconds", "complete", "tolerance", "given_up", "front"],
     ),
     "pareto s.duckdb": (True, ["id", "recipe", "metrics", "traces"]),
     "pareto s.duckdb --pick balanced": (True, ["id", "recipe", "metrics", "traces"]),
     "generate tlsf -o heap": (False, ["files"]),
+    "platforms": (True, ["name", "title", "align", "writes"]),
+    "study sql s.duckdb SELECT/**/42/**/AS/**/found": (True, ["found"]),
+    "study export s.duckdb -o results.csv": (False, ["path", "rows"]),
     "measure kingsley a.parquet": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),
     "measure s.duckdb --front": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),
     "report a.parquet -o a.html --no-plots": (False, ["page", "plots"]),
 }
 
-JSON_AT = {"trace": 1, "workload": 1}
+JSON_AT = {"study": 1, "trace": 1, "workload": 1}
 """Words of a command's name beyond the first."""
 
 

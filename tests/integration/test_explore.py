@@ -90,7 +90,16 @@ EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "--copies", "0",
 
 def test_explore_then_pareto_then_replay(run: Run) -> None:
     explored = json.loads(run(*EXPLORE, "--json").stdout)
-    assert list(explored) == ["study", "recipes", "evaluations", "seconds", "complete", "front"]
+    assert list(explored) == [
+        "study",
+        "recipes",
+        "evaluations",
+        "seconds",
+        "complete",
+        "tolerance",
+        "given_up",
+        "front",
+    ]
     assert explored["recipes"] == 6 + len(NAMES)
     assert explored["evaluations"] == 6 + len(NAMES) + len(BESIDE)
     front = json.loads(run("pareto", "s.duckdb", "--json").stdout)
@@ -279,7 +288,8 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subproce
     assert "Traceback" not in stderr
     assert stderr.endswith("the same command goes on from there\n")
     with Study.open(files / "l.duckdb") as study:
-        assert f"interrupted with {len(study.finished()):,} of 3,0" in stderr
+        done = len(study.finished()) + len(study.partial())
+        assert f"interrupted with {done:,} of 3,0" in stderr
 
 
 EARLY = """
@@ -317,7 +327,9 @@ def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str,
     done = subprocess.run(line, cwd=files, capture_output=True, text=True, check=False)
     created = module == "explore.study"
     replays = 6 + len(NAMES) + len(BESIDE)
-    stored = rf"s.duckdb: interrupted with \d+ of {replays} replays stored; the same command goes on from there"
+    stored = (
+        rf"s.duckdb: interrupted with \d+ of {replays} replays stored or given up; the same command goes on from there"
+    )
     says = stored if created else "interrupted; what was finished is kept"
     assert re.fullmatch(f"heapwright: {says}\n", failure(done))
     assert [path.name for path in files.glob("s.duckdb*")] == (["s.duckdb"] if created else [])

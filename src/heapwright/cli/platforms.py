@@ -36,7 +36,7 @@ def _data(platform: Platform) -> dict[str, Any]:
         "name": platform.name,
         "title": platform.title,
         "align": platform.align,
-        "files": platform.files,
+        "writes": platform.files,
         "sources": platform.sources,
         "run_on": platform.run_on,
     }

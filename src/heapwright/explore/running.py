@@ -192,13 +192,14 @@ class Runner:
                     writer.add(outcome, trials)
                     trials.take(outcome)
                     self.evaluated += len(outcome.results)
-                    meter.count(outcome)
+                    if outcome.results or outcome.given_up:  # else an interrupt came before
+                        meter.count(outcome)
                 writer.write_when_due()
                 meter.report_when_due()
         meter.report()
         if self.interrupt.seen:
             raise HeapwrightError(
-                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored; "
+                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored or given up; "
                 "the same command goes on from there"
             )
 
