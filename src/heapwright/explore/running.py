@@ -199,8 +199,8 @@ class Runner:
         meter.report()
         if self.interrupt.seen:
             raise HeapwrightError(
-                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored or given up; "
-                "the same command goes on from there"
+                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored or given "
+                "up; the same command goes on from there"
             )
 
 
