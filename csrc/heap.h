@@ -198,12 +198,14 @@ static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_po
     return pool_grow(pool, h, n);
 }
 
-/* Serves n bytes from a pool, by any of its ways: the address of the payload, or 0. */
-static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+/* Serves `size` bytes from a pool that admits them, by any of its ways: the address of the payload, or 0. Only a quick
+   pool, which bounds the size itself, admits one of more than 32 bits. */
+static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, size_t size)
 {
     if (pool->kind == HW_QUICK) {
-        return quick_find(&pool->quick, h, n);
+        return quick_find(&pool->quick, h, size);
     }
+    const uint32_t n = (uint32_t)size;
     const uint32_t hit = pool->at_hand < pool->max_size && n > pool->at_hand ? 0 : pool_hit(pool, h, n);
     return hit ? hit : pool_strive(p, pool, h, n);
 }
@@ -216,7 +218,7 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
         const struct hw_pool *pool = &p->pools[i];
         flush_ahead(p, pool, h, size);
         if (pool_admits(pool, pool->max_size, size)) {
-            at = i == 0 ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, (uint32_t)size);
+            at = i == 0 ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, size);
             if (at) {
                 return arena_pointer(h, at);
             }

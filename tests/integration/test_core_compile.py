@@ -30,7 +30,9 @@ def test_no_warning(compiler: str, build: list[str]) -> None:
 def test_every_header_stands_alone(tmp_path: Path, compiler: str, header: str) -> None:
     source = tmp_path / "alone.c"
     source.write_text(f'#include "{header}"\n#include "{header}"\nextern int nothing;\n')
-    assert complaints(compiler, source, "-ffreestanding", "-Wno-unused-function") == ""
+    # Outside a replay the file that includes threads.h brings the hooks of its lock.
+    build = ["-DHW_EXPLORE"] if header == "threads.h" else []
+    assert complaints(compiler, source, "-ffreestanding", "-Wno-unused-function", *build) == ""
 
 
 @pytest.mark.parametrize("compiler", compilers())

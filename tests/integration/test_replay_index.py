@@ -19,6 +19,7 @@ from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay import engine
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import heap_map, metadata, timeline
 from heapwright.replay.smallest import fit
@@ -79,9 +80,10 @@ def test_every_metric_of_the_zoo(name: str, both: Callable[..., None]) -> None:
         both(counted, trace, recipe, None)
 
 
-def test_replays_that_are_given_up(both: Callable[..., None]) -> None:
+def test_replays_that_are_given_up(both: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "WATCHED_CALLS", 100)
     for recipe in random_recipes(20, seed=14):
-        both(counted, TRACES[0], recipe, None, [(0, 80_000), (40_000, 20_000)])
+        both(_watched, TRACES[0], recipe)
 
 
 def test_timelines_maps_metadata_and_arenas(both: Callable[..., None]) -> None:
@@ -92,6 +94,14 @@ def test_timelines_maps_metadata_and_arenas(both: Callable[..., None]) -> None:
         both(_marked, trace, recipe)
     for recipe in random_recipes(6, seed=16):
         both(fit, trace, recipe)
+
+
+def _watched(trace: Trace, recipe: Recipe) -> list[engine.SoFar]:
+    """What the first seven looks at a replay show, which is given up then."""
+    told: list[engine.SoFar] = []
+    with pytest.raises(engine.GivenUpError):
+        run(trace, recipe, policy_struct(recipe), None, watch=lambda so_far: told.append(so_far) or len(told) < 7)
+    return told
 
 
 def _timeline(trace: Trace, recipe: Recipe) -> Any:
