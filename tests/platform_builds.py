@@ -49,3 +49,9 @@ def picolibc_memory(flash: int, ram: int) -> str:
     """Picolibc's linker script asks where memory is."""
     sizes = {"__flash": flash, "__flash_size": 1 << 22, "__ram": ram, "__ram_size": 1 << 20}
     return "-Wl," + ",".join(f"--defsym={name}={value:#x}" for name, value in sizes.items())
+
+
+def page_commands(folder: Path, first: str, naming: str = "") -> list[str]:
+    """The commands of the page in a folder that begin so and name something."""
+    page = next(folder.glob("*_README.md")).read_text()
+    return [line.strip() for line in page.splitlines() if line.startswith(f"    {first}") and naming in line]

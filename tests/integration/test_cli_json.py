@@ -65,7 +65,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "pareto s.duckdb": (True, ["id", "recipe", "metrics", "traces"]),
     "pareto s.duckdb --pick balanced": (True, ["id", "recipe", "metrics", "traces"]),
     "generate tlsf -o heap": (False, ["files"]),
-    "platforms": (True, ["name", "title", "align", "writes"]),
+    "platforms": (True, ["name", "title", "align", "lock", "writes"]),
     "study sql s.duckdb SELECT/**/42/**/AS/**/found": (True, ["found"]),
     "study export s.duckdb -o results.csv": (False, ["path", "rows"]),
     "measure kingsley a.parquet": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),

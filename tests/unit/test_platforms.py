@@ -70,9 +70,19 @@ def test_objects_that_move_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_heap_with_a_lock_is_refused_where_the_platform_has_one(name: str, tmp_path: Path) -> None:
-    recipe = hw.zoo("half-fit").model_copy(update={"threads": "lock"})
-    with pytest.raises(HeapwrightError, match='takes its own lock around each call; give the recipe threads = "none"'):
+def test_a_platforms_lock_is_the_lock_of_a_recipe(name: str, tmp_path: Path) -> None:
+    recipe = hw.zoo("half-fit").at_alignment(16)
+    hw.generate(recipe, tmp_path / "none", platform=name)
+    hw.generate(recipe.model_copy(update={"threads": "lock"}), tmp_path / "lock", platform=name)
+    alone, locked = ((tmp_path / folder / "app_heap.c").read_text() for folder in ("none", "lock"))
+    assert (alone == locked) == bool(hw.platforms(name).lock)
+    assert ("APP_LOCK" in locked) != bool(hw.platforms(name).lock)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if hw.platforms(name).lock])
+def test_caches_of_threads_are_refused_where_the_platform_has_a_lock(name: str, tmp_path: Path) -> None:
+    recipe = hw.zoo("half-fit").at_alignment(16).model_copy(update={"threads": "cached"})
+    with pytest.raises(HeapwrightError, match=r'takes a lock around each call \(.*\); give .* "lock"'):
         hw.generate(recipe, tmp_path / "heap", platform=name)
 
 

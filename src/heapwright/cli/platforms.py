@@ -36,6 +36,7 @@ def _data(platform: Platform) -> dict[str, Any]:
         "name": platform.name,
         "title": platform.title,
         "align": platform.align,
+        "lock": platform.lock,
         "writes": platform.files,
         "sources": platform.sources,
         "run_on": platform.run_on,

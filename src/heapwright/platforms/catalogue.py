@@ -29,8 +29,9 @@ class Platform:
     """A surrounding that a heap goes into.
 
     `align` is the least alignment of objects that it needs, in bytes; with `over_aligned` it also asks for objects
-    aligned to more, which only pools with headers serve. `sources` are what its signatures and rules of locking were
-    taken from, with versions; `run_on` says where its glue was run.
+    aligned to more, which only pools with headers serve. `lock` is what its glue takes around each call of the heap;
+    without one it takes none, and the recipe's `threads` says who may call. `sources` are what its signatures and rules
+    of locking were taken from, with versions; `run_on` says where its glue was run.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Platform:
     sources: tuple[str, ...]
     run_on: str
     over_aligned: bool = False
+    lock: str | None = None
     like: str | None = None
     functions: tuple[str, ...] = ()
 
@@ -60,10 +62,10 @@ class Platform:
         """Raise HeapwrightError in one line, with the heap's name, where the platform cannot do with the recipe."""
         if isinstance(recipe.pools[0], Compact):
             raise HeapwrightError(f"{heap}: its objects move, and {self.name} needs them to stay; use no compact pool")
-        if recipe.threads != "none":
+        if recipe.threads == "cached" and self.lock:
             raise HeapwrightError(
-                f"{heap}: has a lock or caches for threads, and {self.name} takes its own lock around each call; "
-                'give the recipe threads = "none"'
+                f"{heap}: has caches of threads, and {self.name} takes a lock around each call ({self.lock}); "
+                'give the recipe threads = "lock"'
             )
         if recipe.align < self.align:
             raise HeapwrightError(
