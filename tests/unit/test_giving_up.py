@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from traces_random import churning, plain_trace
 
-from heapwright.explore import effort, halving, running, search
+from heapwright.explore import effort, halving, running, search, trying
+from heapwright.explore.crew import Threads
 from heapwright.explore.halving import by_promise
+from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.pareto import ratios
-from heapwright.explore.running import Candidate, Interrupt, Meter, Patience, Progress, Runner, Trials
+from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration, explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Identity, Study
+from heapwright.explore.trying import Candidate, Patience, Trier
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
 from heapwright.traces.cut import cut
@@ -173,11 +176,11 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
     table = default_energy_table()
     identity = Identity.of([trace], DEFAULT_OBJECTIVES, drawn.digest, len(drawn), table, drawn.align)
     with Interrupt() as interrupt, Study.create_or_resume(tmp_path / "pieces", identity) as study:
-        trials = Trials(study, [trace], "explored", DEFAULT_OBJECTIVES)
-        meter = Meter(None, "explored", len(drawn), 1, 1)
-        replay = search.replay_for(DEFAULT_OBJECTIVES, table)
+        trier = Trier([trace], search.replay_for(DEFAULT_OBJECTIVES, table), DEFAULT_OBJECTIVES)
+        trials, one_thread = Trials(study, trier, "explored"), Threads(1)
+        meter = Meter(None, "explored", len(drawn), 1, one_thread)
         candidates = [Candidate(one.hash, one, None) for one in drawn.recipes()]
-        ordered = by_promise(Runner(study, 1, interrupt, None), trials, candidates, replay, meter, Patience(interrupt))
+        ordered = by_promise(Runner(study, one_thread, interrupt, None), trials, candidates, meter, Patience(interrupt))
         assert study.finished() == set()
         assert max(so_far.calls for *_, so_far in study.partial()) < len(trace) / 3
     assert meter.finished == 0
@@ -200,7 +203,7 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     space: Space, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    for module in (running, effort, halving, search):
+    for module in (running, trying, effort, halving, search):
         monkeypatch.setattr(module, "time", clock)
 
     def go_on(seconds: float | None) -> Exploration:

@@ -6,6 +6,7 @@ import csv
 import json
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -16,10 +17,13 @@ from made_studies import IDS, TRACES, identity, metrics, result, trace, write_fi
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.errors import HeapwrightError
+from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.merge import merge
+from heapwright.explore.rivals import Known
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Result, Study, TraceInfo
+from heapwright.explore.trying import Candidate, Patience, Task, Trier
 from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
@@ -217,8 +221,12 @@ def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]
 
 
 def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1, ns_per_event=3.5))])
+    one = result(0, metrics(1, 1))
+    trier = Trier(TRACES[:1], lambda *_: metrics(1, 1, ns_per_event=3.5))
+    found = trier.found(Task(Candidate(one.id, one.recipe, None), Known((), 1)), Patience(Interrupt()))
+    path = written(tmp_path / "a.duckdb", [replace(one, metrics=found.metrics[0], machine=found.machine)])
     (row,) = everything(path)
+    assert row["ns_per_event"] == 3.5
     assert "processors, " in str(row["machine"])
 
 

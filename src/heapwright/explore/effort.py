@@ -9,7 +9,8 @@ from math import inf
 
 from heapwright.explore.halving import by_promise
 from heapwright.explore.picks import design
-from heapwright.explore.running import Candidate, Meter, Patience, Replay, Runner, Trials
+from heapwright.explore.running import Meter, Runner, Trials
+from heapwright.explore.trying import Candidate, Patience
 
 COMPLETE_SECONDS = 60.0
 """Every recipe is finished where that takes no longer, unless something else is asked for."""
@@ -43,7 +44,7 @@ class Exploring:
     runner: Runner
     trials: Trials
 
-    def run(self, chosen: Sequence[Candidate], replay: Replay, effort: Effort, *, ranked: bool) -> None:
+    def run(self, chosen: Sequence[Candidate], effort: Effort, *, ranked: bool) -> None:
         """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
 
         ``ranked`` says whether these are all of the space.
@@ -56,7 +57,7 @@ class Exploring:
             study.set_tolerance(None)
         if effort.complete:
             meter.expect(left)
-            self.runner.run(left, self.trials, replay, meter)
+            self.runner.run(left, self.trials, meter)
             return
         until = inf if effort.until is None else effort.until
         first = [one for one in left if one.zoo_name]
@@ -65,19 +66,19 @@ class Exploring:
             first = _spread(left)
         meter.until = until
         meter.expect(first)
-        self.runner.run(first, self.trials, replay, meter, Patience(self.runner.interrupt, until=until))
+        self.runner.run(first, self.trials, meter, Patience(self.runner.interrupt, until=until))
         rest = [one for one in left if self._is_left(one)]
         quick = tolerance is None and meter.seconds_of(rest) <= min(COMPLETE_SECONDS, until - time.perf_counter())
         if quick or not self.trials.objectives:
             meter.expect(rest)
-            self.runner.run(rest, self.trials, replay, meter, Patience(self.runner.interrupt, until=until))
+            self.runner.run(rest, self.trials, meter, Patience(self.runner.interrupt, until=until))
             return
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
-        settled = self._compete(chosen, rest, replay, meter)
+        settled = self._compete(chosen, rest, meter)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
 
     def _meter(self, chosen: Sequence[Candidate]) -> Meter:
-        meter = Meter(self.runner.progress, "explored", len(chosen), len(self.trials.traces), self.runner.jobs)
+        meter = Meter(self.runner.progress, "explored", len(chosen), len(self.trials.traces), self.runner.crew)
         meter.finished = sum(int(self.trials.known(one.id).ended.sum()) for one in chosen)
         return meter
 
@@ -87,7 +88,7 @@ class Exploring:
     def _replays_left(self, one: Candidate) -> int:
         return int((~self.trials.known(one.id).ended).sum())
 
-    def _compete(self, chosen: Sequence[Candidate], rest: list[Candidate], replay: Replay, meter: Meter) -> bool:
+    def _compete(self, chosen: Sequence[Candidate], rest: list[Candidate], meter: Meter) -> bool:
         """Finish what can come on the front, give up the others; whether nothing was left for want of time."""
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
@@ -97,13 +98,13 @@ class Exploring:
                 meter.finished += self._replays_left(one)
         rest = [one for one in rest if not self._is_settled(one)]
         if meter.until < inf and meter.seconds_of(rest) > meter.until - time.perf_counter():
-            rest = by_promise(self.runner, self.trials, rest, replay, meter, patience)
+            rest = by_promise(self.runner, self.trials, rest, meter, patience)
         else:
             rest.sort(key=lambda one: meter.costs.of(design(one.recipe)) or 0.0)
         for turn in range(_ROUNDS + 1):
             meter.expect(rest)
             final = Patience(self.runner.interrupt, until=meter.until)
-            self.runner.run(rest, self.trials, replay, meter, patience if turn < _ROUNDS else final)
+            self.runner.run(rest, self.trials, meter, patience if turn < _ROUNDS else final)
             rest = [one for one in chosen if self._is_left(one) and not self._is_settled(one)]
             if not rest or patience.over:
                 break

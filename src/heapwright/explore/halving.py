@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.explore import pareto
-from heapwright.explore.running import Candidate, Meter, Patience, Replay, Runner, Trials
+from heapwright.explore.running import Meter, Runner, Trials
+from heapwright.explore.trying import Candidate, Patience
 from heapwright.replay.least import LeastFootprints
 from heapwright.replay.metrics import METRICS
 from heapwright.traces.cut import cut
@@ -27,7 +28,7 @@ ROOM = 1 / 4
 
 
 def by_promise(
-    runner: Runner, trials: Trials, candidates: Sequence[Candidate], replay: Replay, meter: Meter, patience: Patience
+    runner: Runner, trials: Trials, candidates: Sequence[Candidate], meter: Meter, patience: Patience
 ) -> list[Candidate]:
     """The candidates, those that promise most first; some of them are replayed on pieces of the traces to know.
 
@@ -40,7 +41,7 @@ def by_promise(
         asked = ordered[: _room(ordered, meter, patience, share)]
         counted = meter.for_pieces()
         counted.expect(asked)
-        runner.run(asked, trials, replay, counted, replace(patience, pieces=pieces))
+        runner.run(asked, trials, counted, replace(patience, pieces=pieces))
         told = [one for one in asked if forecast.knows(one)]
         others = [one for one in ordered if not forecast.knows(one)]
         ordered = [told[at] for at in np.argsort(forecast.distances(told), kind="stable")] + others

@@ -1,38 +1,30 @@
-"""Running: recipes on traces in threads, their results into a study, and how far that is.
+"""Running: recipes tried by a crew, their results into a study, and how far that is.
 
-The native engine releases the interpreter lock while it replays; the calling thread alone writes.
+The calling thread alone writes.
 """
 
 from __future__ import annotations
 
-import queue
-import signal
-import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore.alike import Seen
+from heapwright.explore.crew import POLL_SECONDS, Crew
+from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.picks import design
 from heapwright.explore.rivals import Known, Rivals
 from heapwright.explore.stored import Role
 from heapwright.explore.study import Partial, Result, Study
-from heapwright.replay.engine import GivenUpError, SoFar, Watch
-from heapwright.replay.least import LeastFootprints
-from heapwright.replay.metrics import Value
-
-if TYPE_CHECKING:
-    from heapwright.recipes.recipe import Recipe
-    from heapwright.traces.trace import Trace
+from heapwright.explore.trying import Candidate, Found, Patience, Task, Trier
+from heapwright.replay.engine import SoFar
 
 _BATCH_RESULTS = 500
 _BATCH_SECONDS = 2.0
-_POLL_SECONDS = 0.1
 _NOT_BEGUN = SoFar(*[0] * len(fields(SoFar)))
 _RECENT = 16
 """Of each design so many replays tell what the next will cost."""
@@ -58,82 +50,6 @@ class Progress:
     def rate(self) -> float:
         """Replays a second in this run."""
         return self.evaluated / self.seconds if self.seconds > 0 else 0.0
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A recipe to try: its id, the zoo's name if it has one, and whether it is ranked."""
-
-    id: str
-    recipe: Recipe
-    zoo_name: str | None
-    ranked: bool = True
-
-
-Replay = Callable[["Trace", "Recipe", Watch | None], Mapping[str, Value]]
-
-
-class Interrupt:
-    """Turns the first Ctrl-C into a flag, so that it cannot fall into the middle of a transaction."""
-
-    def __init__(self) -> None:
-        """Begin without one."""
-        self.seen = False
-        self._in_main = threading.current_thread() is threading.main_thread()
-
-    def __enter__(self) -> Interrupt:
-        if self._in_main:
-            self._before = signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._in_main:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _note(self, *_: object) -> None:
-        self.seen = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@dataclass(frozen=True)
-class Patience:
-    """What a replay is given up for: rivals that beat it, the end of a piece of its trace, the end of the time.
-
-    ``pieces`` are the calls of each trace that make a piece of it, ``until`` is a time of `time.perf_counter`.
-    """
-
-    interrupt: Interrupt
-    rivals: Rivals | None = None
-    pieces: Sequence[int] | None = None
-    until: float = inf
-
-    @property
-    def ends(self) -> bool:
-        """Whether there is anything but an interrupt to give a replay up for."""
-        return self.rivals is not None or self.pieces is not None or self.until < inf
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is to be begun."""
-        return self.interrupt.seen or time.perf_counter() >= self.until
-
-    def begins(self, known: Known, at: int) -> bool:
-        """Whether a trace is worth beginning with."""
-        done = self.pieces is not None and known.calls(at) >= self.pieces[at]
-        return not done and not self._is_beaten(known, at)
-
-    def goes_on(self, known: Known, at: int, so_far: SoFar) -> bool:
-        """Whether a replay is worth going on with."""
-        known.raise_to(at, so_far)
-        if self.over or (self.pieces is not None and so_far.calls >= self.pieces[at]):
-            return False
-        return not self._is_beaten(known, at)
-
-    def _is_beaten(self, known: Known, at: int) -> bool:
-        bar = self.rivals.bar if self.rivals else None
-        if bar is None:
-            return False
-        return bool(known.refused.any() or bar.beats(known.least)) and bar.leaves_best(known, at)
 
 
 class Costs:
@@ -164,36 +80,32 @@ class Costs:
 
 @dataclass
 class Runner:
-    """Evaluates lists of candidates into a study and counts what it did."""
+    """Has lists of candidates evaluated into a study and counts what was done."""
 
     study: Study
-    jobs: int
+    crew: Crew
     interrupt: Interrupt
     progress: Callable[[Progress], None] | None
     evaluated: int = 0
     """Replays that ended."""
 
     def run(
-        self,
-        candidates: Iterable[Candidate],
-        trials: Trials,
-        replay: Replay,
-        meter: Meter,
-        patience: Patience | None = None,
+        self, candidates: Iterable[Candidate], trials: Trials, meter: Meter, patience: Patience | None = None
     ) -> None:
         """Replay every candidate on every trace but for the pairs that have ended, and store the results."""
-        tasks = [_Task(one, trials.known(one.id)) for one in candidates]
-        tasks = [task for task in tasks if not task.known.ended.all()]
+        tasks = [Task(one, trials.known(one.id)) for one in candidates]
+        tasks = [task for task in tasks if task.replays]
         patience = patience or Patience(self.interrupt)
         writer = _Writer(self.study, trials.role)
-        with closing(_tried(tasks, trials, replay, self.jobs, patience)) as outcomes, writer:
+        with closing(self.crew.tried(tasks, trials.trier, patience, meter.seconds_of_task)) as outcomes, writer:
             for outcome in outcomes:
                 if outcome is not None:
-                    writer.add(outcome, trials)
-                    trials.take(outcome)
-                    self.evaluated += len(outcome.results)
-                    if outcome.results or outcome.given_up:  # else an interrupt came before
-                        meter.count(outcome)
+                    task, found = outcome
+                    writer.add(task.one, found, trials)
+                    trials.take(task.one, found)
+                    self.evaluated += len(found.metrics)
+                    if found.metrics or found.given_up:  # else an interrupt came before
+                        meter.count(task.one, found)
                 writer.write_when_due()
                 meter.report_when_due()
         meter.report()
@@ -205,21 +117,18 @@ class Runner:
 
 
 class Trials:
-    """Traces of one role, and what is known of recipes on them."""
+    """The traces of one role, how recipes are tried on them, and what is known of recipes there."""
 
-    def __init__(self, study: Study, traces: Sequence[Trace], role: Role, objectives: Sequence[str] = ()) -> None:
-        """Take what the study holds. ``objectives`` are those that can only grow, or none."""
-        self.traces, self.role, self.objectives = list(traces), role, tuple(objectives)
+    def __init__(self, study: Study, trier: Trier, role: Role) -> None:
+        """Take what the study holds."""
+        self.trier, self.traces, self.role, self.objectives = trier, trier.traces, role, trier.objectives
         self.rivals: Rivals | None = None
-        self._least = [LeastFootprints(trace) for trace in traces] if "footprint_bytes" in objectives else []
         self._known: dict[str, Known] = {}
-        self._seen = [Seen(trace) for trace in traces] if objectives else []
-        self._ended: dict[tuple[int, Hashable], Mapping[str, Value]] = {}
-        positions = {trace.name: at for at, trace in enumerate(traces)}
+        positions = {trace.name: at for at, trace in enumerate(self.traces)}
         for id, name, metrics in study.measured_on(role, ("failed", *self.objectives)):
             if name in positions:
                 self.known(id).end(positions[name], metrics)
-        if objectives:
+        if self.objectives:
             for id, name, least, so_far in study.partial():
                 self.known(id).lay_floor(positions[name], least)
                 self.known(id).raise_to(positions[name], so_far)
@@ -238,71 +147,11 @@ class Trials:
                 self.rivals.add(self.known(id))
         return self.rivals
 
-    def take(self, outcome: _Outcome) -> None:
+    def take(self, one: Candidate, found: Found) -> None:
         """Take note of what was tried."""
-        self._known[outcome.one.id] = outcome.known
-        if self.rivals and outcome.one.ranked and outcome.known.ended.all():
-            self.rivals.add(outcome.known)
-
-    def replayed(self, at: int, recipe: Recipe, replay: Replay, watch: Watch | None) -> Mapping[str, Value]:
-        """The metrics of a recipe on a trace, those of one that must do the same there if it has been replayed."""
-        form = self._seen[at].form(recipe) if self._seen else None
-        if form is None:
-            return replay(self.traces[at], recipe, watch)
-        if (at, form) not in self._ended:
-            self._ended[at, form] = replay(self.traces[at], recipe, watch)
-        return self._ended[at, form]
-
-    def lay_floors(self, recipe: Recipe, known: Known) -> None:
-        """Tell what is known of a recipe before its replays begin."""
-        for at, least in enumerate(self._least):
-            if not known.ended[at] and not known.floor[at]:
-                known.lay_floor(at, least.of(recipe))
-
-
-@dataclass(frozen=True)
-class _Task:
-    one: Candidate
-    known: Known
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What one worker found of one recipe; ``begun`` says how many traces it had not ended on before."""
-
-    one: Candidate
-    known: Known
-    results: list[Result]
-    begun: int
-    given_up: bool
-    seconds: float
-
-
-def _try(task: _Task, trials: Trials, replay: Replay, patience: Patience) -> _Outcome:
-    """Replay one recipe on all traces that are worth it."""
-    one, known, start = task.one, task.known, time.perf_counter()
-    results, begun = [], int((~known.ended).sum())
-    if patience.ends:
-        trials.lay_floors(one.recipe, known)
-    for at, trace in enumerate(trials.traces):
-        if patience.over:
-            break
-        if known.ended[at] or not patience.begins(known, at):
-            continue
-        try:
-            metrics = trials.replayed(at, one.recipe, replay, _watch(patience, known, at))
-        except GivenUpError:
-            continue
-        known.end(at, metrics)
-        results.append(Result(one.id, one.recipe, one.zoo_name, trace.name, metrics, one.ranked))
-    given_up = not known.ended.all() and (not patience.over or any(known.so_far))
-    return _Outcome(one, known, results, begun, given_up, time.perf_counter() - start)
-
-
-def _watch(patience: Patience, known: Known, at: int) -> Watch | None:
-    if not patience.ends:
-        return None
-    return lambda so_far: patience.goes_on(known, at, so_far)
+        self._known[one.id] = found.known
+        if self.rivals and one.ranked and found.known.ended.all():
+            self.rivals.add(found.known)
 
 
 class _Writer:
@@ -321,14 +170,17 @@ class _Writer:
     def __exit__(self, *_: object) -> None:
         self._write()
 
-    def add(self, outcome: _Outcome, trials: Trials) -> None:
-        self._batch += outcome.results
-        one, known = outcome.one, outcome.known
-        if not outcome.given_up:
+    def add(self, one: Candidate, found: Found, trials: Trials) -> None:
+        known, traces = found.known, trials.traces
+        self._batch += [
+            Result(one.id, one.recipe, one.zoo_name, traces[at].name, metrics, one.ranked, found.machine)
+            for at, metrics in found.metrics.items()
+        ]
+        if not found.given_up:
             return
         self._partial += [
             Partial(one.id, one.recipe, one.zoo_name, trace.name, int(known.floor[at]), so_far, one.ranked)
-            for at, trace in enumerate(trials.traces)
+            for at, trace in enumerate(traces)
             if not known.ended[at] and (so_far := known.so_far[at] or _NOT_BEGUN)
         ]
 
@@ -362,7 +214,7 @@ class Meter:
     role: Role
     recipes: int
     traces: int
-    jobs: int
+    crew: Crew
     finished: int = 0
     tolerance: float | None = None
     until: float = inf
@@ -386,7 +238,7 @@ class Meter:
 
     def seconds_of(self, candidates: Iterable[Candidate]) -> float:
         """What it takes to try so many recipes, each on all traces; 0 before any was."""
-        return (self.costs.of_all(self._replays(candidates)) or 0.0) / self.jobs
+        return (self.costs.of_all(self._replays(candidates)) or 0.0) / self.crew.jobs
 
     def _replays(self, candidates: Iterable[Candidate]) -> Counter[Hashable]:
         counted = Counter(design(one.recipe) for one in candidates)
@@ -400,14 +252,19 @@ class Meter:
     def for_pieces(self) -> Meter:
         """One that tells the same while recipes are only tried on pieces of their traces."""
         known = (self.finished, self.tolerance, self.until)
-        return _Unmoved(self.callback, self.role, self.recipes, self.traces, self.jobs, *known)
+        return _Unmoved(self.callback, self.role, self.recipes, self.traces, self.crew, *known)
 
-    def count(self, outcome: _Outcome) -> None:
+    def seconds_of_task(self, task: Task) -> float | None:
+        """What a task will take; None before any was measured."""
+        each = self.costs.of(design(task.one.recipe))
+        return None if each is None else each * task.replays
+
+    def count(self, one: Candidate, found: Found) -> None:
         """Count what was tried, given up or not."""
-        kind = design(outcome.one.recipe)
-        self.left[kind] -= outcome.begun
-        self.costs.add(kind, outcome.seconds / outcome.begun)
-        self._move(outcome.begun)
+        kind = design(one.recipe)
+        self.left[kind] -= found.begun
+        self.costs.add(kind, found.seconds / found.begun)
+        self._move(found.begun)
 
     def _move(self, replays: int) -> None:
         self.finished += replays
@@ -419,11 +276,11 @@ class Meter:
         seconds = self.costs.of_all(self.left)
         if seconds is None:
             return None
-        return min(seconds / self.jobs, max(self.until - time.perf_counter(), 0.0))
+        return min(seconds / self.crew.jobs, max(self.until - time.perf_counter(), 0.0))
 
     def report_when_due(self) -> None:
         """Report about ten times a second."""
-        if time.perf_counter() - self._reported >= _POLL_SECONDS:
+        if time.perf_counter() - self._reported >= POLL_SECONDS:
             self.report()
 
     def report(self) -> None:
@@ -441,64 +298,3 @@ class _Unmoved(Meter):
 
     def _move(self, replays: int) -> None:
         pass
-
-
-def _tried(
-    tasks: Sequence[_Task], trials: Trials, replay: Replay, jobs: int, patience: Patience
-) -> Generator[_Outcome | None, None, None]:
-    """Outcomes of the tasks as they finish, and None about ten times a second where none does.
-
-    After an interrupt, the end of the time, or an exception in a worker, no further task is begun; those under way
-    still count. The exception is raised at the end.
-    """
-    pending = deque(tasks)
-    done: queue.SimpleQueue[_Outcome | BaseException] = queue.SimpleQueue()
-    workers = [
-        threading.Thread(target=_work, args=(pending, trials, replay, patience, done))
-        for _ in range(min(jobs, len(tasks)))
-    ]
-    for worker in workers:
-        worker.start()
-    errors: list[BaseException] = []
-    try:
-        while any(worker.is_alive() for worker in workers) or not done.empty():
-            yield _next(done, errors)
-            if errors or patience.over:
-                pending.clear()
-    finally:
-        pending.clear()
-        for worker in workers:
-            worker.join()
-    if errors:
-        raise errors[0]
-
-
-def _next(done: queue.SimpleQueue[_Outcome | BaseException], errors: list[BaseException]) -> _Outcome | None:
-    """The next outcome, if one comes soon; an exception goes to ``errors`` instead."""
-    try:
-        item = done.get(timeout=_POLL_SECONDS)
-    except queue.Empty:
-        return None
-    if isinstance(item, _Outcome):
-        return item
-    errors.append(item)
-    return None
-
-
-def _work(
-    pending: deque[_Task],
-    trials: Trials,
-    replay: Replay,
-    patience: Patience,
-    done: queue.SimpleQueue[_Outcome | BaseException],
-) -> None:
-    """One worker: takes tasks until there is none."""
-    try:
-        while pending:
-            try:
-                task = pending.popleft()
-            except IndexError:  # another worker took the last one
-                break
-            done.put(_try(task, trials, replay, patience))
-    except BaseException as error:  # raised again by the thread that collects
-        done.put(error)

@@ -1,6 +1,6 @@
 """Exploration: every recipe of a space on every trace, the metrics stored as a study.
 
-Replays run in threads, because the native engine releases the interpreter lock; the calling thread alone writes.
+A crew replays; the calling thread alone writes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.explore.crew import Crew, Threads
 from heapwright.explore.effort import COMPLETE, Effort, Exploring
+from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.picks import design, shortlist
 from heapwright.explore.rivals import GROWING
-from heapwright.explore.running import Candidate, Interrupt, Meter, Progress, Replay, Runner, Trials
+from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.space import WideSpace
 from heapwright.explore.stored import Role
 from heapwright.explore.study import Identity, Study, TraceInfo
+from heapwright.explore.trying import Candidate, Replay, Trier
 from heapwright.explore.wide import LIMIT, seek
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
@@ -133,16 +136,18 @@ def explore(
     table = energy_table or default_energy_table()
     candidates = _candidates(space)
     identity = Identity.of(traces, keys, space.digest, len(space), table, space.align)
+    crew: Crew = Threads(jobs or _processors())
     with Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
-        runner = Runner(study, jobs or _processors(), interrupt, progress)
+        runner = Runner(study, crew, interrupt, progress)
         measure = replay_for(keys, table)
-        exploring = Exploring(runner, Trials(study, traces, "explored", keys if set(keys) <= set(GROWING) else ()))
-        exploring.run(chosen, measure, effort, ranked=len(chosen) == len(candidates))
+        trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
+        exploring = Exploring(runner, Trials(study, trier, "explored"))
+        exploring.run(chosen, effort, ranked=len(chosen) == len(candidates))
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = limit or LIMIT
-            meter = Meter(progress, "explored", most, len(traces), runner.jobs)
-            sought = partial(_try, runner, Trials(study, traces, "explored"), measure, meter)
+            meter = Meter(progress, "explored", most, len(traces), crew)
+            sought = partial(_try, runner, Trials(study, Trier(traces, measure), "explored"), meter)
             seek(study, space, sought, strategy=strategy, limit=most, seed=seed, earlier=earlier)
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
         front = [member.id for member in study.front()]
@@ -204,25 +209,34 @@ def _check_names(traces: Sequence[Trace]) -> None:
         seen.add(trace.name)
 
 
-def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
-    """The replay of one recipe on one trace, measuring on request what the objectives need."""
-    from heapwright.host.timing import ns_per_event
-    from heapwright.replay.replay import replay
+@dataclass(frozen=True)
+class Measure:
+    """The replay of one recipe on one trace, measuring on request what some objectives need."""
 
-    timed, fitted = "ns_per_event" in objectives, "smallest_arena_bytes" in objectives
-    on_target = set(objectives) & set(TARGET_METRICS)
+    timed: bool
+    fitted: bool
+    on_target: frozenset[str]
+    energies: EnergyTable
 
-    def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
-        found = with_energy(replay(trace, recipe, fit=fitted, watch=watch), table)
-        if timed:
+    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
+        """The metrics."""
+        from heapwright.host.timing import ns_per_event
+        from heapwright.replay.replay import replay
+
+        found = with_energy(replay(trace, recipe, fit=self.fitted, watch=watch), self.energies)
+        if self.timed:
             found["ns_per_event"] = ns_per_event(trace, recipe)
-        if on_target:
+        if self.on_target:
             from heapwright.target.objectives import target_metrics
 
-            found |= target_metrics(trace, recipe, on_target)
+            found |= target_metrics(trace, recipe, self.on_target)
         return found
 
-    return measure
+
+def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
+    """The replay that measures what these objectives need."""
+    timed, fitted = "ns_per_event" in objectives, "smallest_arena_bytes" in objectives
+    return Measure(timed, fitted, frozenset(objectives) & frozenset(TARGET_METRICS), table)
 
 
 def _candidates(space: AnySpace) -> dict[str, Candidate]:
@@ -250,13 +264,13 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _try(runner: Runner, trials: Trials, replay: Replay, meter: Meter, recipes: Sequence[Recipe]) -> None:
+def _try(runner: Runner, trials: Trials, meter: Meter, recipes: Sequence[Recipe]) -> None:
     """Replay recipes that a search proposed, metered as a part of it."""
     candidates = [Candidate(one.hash, one, None) for one in recipes]
     meter.expect(candidates)
     for one in candidates:
         meter.pass_over(one, int(trials.known(one.id).ended.sum()))
-    runner.run(candidates, trials, replay, meter)
+    runner.run(candidates, trials, meter)
 
 
 @dataclass
@@ -282,12 +296,12 @@ class _Elsewhere:
             self._on(candidates, [copy], self.plain_replay, meter)
 
     def _meter(self, role: Role, candidates: Sequence[Candidate], traces: int) -> Meter:
-        meter = Meter(self.runner.progress, role, len(candidates), traces, self.runner.jobs)
+        meter = Meter(self.runner.progress, role, len(candidates), traces, self.runner.crew)
         meter.expect(candidates)
         return meter
 
     def _on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], replay: Replay, meter: Meter) -> None:
-        trials = Trials(self.runner.study, traces, meter.role)
+        trials = Trials(self.runner.study, Trier(traces, replay), meter.role)
         for one in candidates:
             meter.pass_over(one, int(trials.known(one.id).ended.sum()))
-        self.runner.run(candidates, trials, replay, meter)
+        self.runner.run(candidates, trials, meter)

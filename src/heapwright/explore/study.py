@@ -29,7 +29,6 @@ from heapwright.explore.robustness import Robustness
 from heapwright.explore.stored import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, check, read_meta
 from heapwright.files import database
 from heapwright.files.version import __version__
-from heapwright.host.machine import machine
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import SoFar
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, parse_objectives
@@ -102,7 +101,8 @@ class Identity:
 class Result:
     """The metrics of one recipe on one trace; ``id`` is the recipe's hash, ``trace`` the trace's name.
 
-    One that is not ``ranked`` is shown beside the others and never on a front.
+    One that is not ``ranked`` is shown beside the others and never on a front. ``machine`` is where a time was
+    measured.
     """
 
     id: str
@@ -111,6 +111,7 @@ class Result:
     trace: str
     metrics: Mapping[str, Value]
     ranked: bool = True
+    machine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -304,7 +305,9 @@ class Study:
         """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
         fresh = {one.id: one for one in results if one.id not in self._stored}
         recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
-        rows = [[one.id, one.trace, *(one.metrics.get(key) for key in METRICS), *_made(one)] for one in results]
+        rows = [
+            [one.id, one.trace, *(one.metrics.get(key) for key in METRICS), __version__, one.machine] for one in results
+        ]
         with _one_line(self.path):
             self._connection.begin()
             _insert(self._connection, "recipes", recipes)
@@ -741,11 +744,6 @@ class Study:
                 return
             with database.attached(self.path, read_only=True) as connection:
                 yield connection
-
-
-def _made(result: Result) -> tuple[str, str | None]:
-    """Which version made a result, and on which machine if it holds a time."""
-    return __version__, None if result.metrics.get("ns_per_event") is None else machine()
 
 
 def _table(role: Role) -> str:

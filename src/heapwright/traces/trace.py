@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,6 +75,16 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.op)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of: what was derived may be of this process alone."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for values in state.values():
+            if isinstance(values, np.ndarray):
+                values.flags.writeable = False
+        self.__dict__.update(state)
 
     def __repr__(self) -> str:
         return f"<Trace {self.name}: {len(self):,} calls, peak {self.peak_live_bytes:,} B live>"
