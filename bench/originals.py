@@ -39,7 +39,7 @@ def crate(name: str, version: str, path: str) -> Path:
 
 
 def debian(package: str, suite: str, path: str) -> Path:
-    """A folder of the upstream sources of a Debian source package, in that suite."""
+    """A folder of the upstream sources of a Debian source package, in that suite; all of them for an empty path."""
     folder = CACHE / f"{package}-{suite}"
     with _alone():
         if not folder.is_dir():
@@ -63,6 +63,16 @@ def o1heap() -> Path:
 def freertos() -> Path:
     """The folder of FreeRTOS's heaps."""
     return crate("freertos-next", "0.12.0", "FreeRTOS-Kernel/portable/MemMang")
+
+
+def lwip(suite: str = "trixie") -> Path:
+    """The folder of lwIP: 2.2.1 in trixie, 2.1.3 in bookworm."""
+    return debian("lwip", suite, "src")
+
+
+def mbedtls() -> Path:
+    """The folder of mbedTLS 3.6."""
+    return debian("mbedtls", "trixie", "")
 
 
 def _tarball(package: str, suite: str) -> Path:
@@ -100,7 +110,8 @@ def _unpack(tarball: Path, folder: Path, path: str) -> None:
     fresh = folder.with_suffix(".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    _run(["tar", "-xf", str(tarball), "-C", str(fresh), "--wildcards", f"*/{path}/*"], fresh, tarball.name)
+    wanted = f"*/{path}/*" if path else "*"
+    _run(["tar", "-xf", str(tarball), "-C", str(fresh), "--wildcards", wanted], fresh, tarball.name)
     fresh.rename(folder)
 
 
