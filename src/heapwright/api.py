@@ -765,6 +765,7 @@ def explore(
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
     jobs: int | None = None,
+    dask: str | None = None,
     strategy: Strategy | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -791,7 +792,9 @@ def explore(
         objectives: metric keys, as "a,b" or a list.
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
         copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
-        jobs: threads; None is one for every processor.
+        jobs: threads, or workers of a local cluster; None is one for every processor.
+        dask: the address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this
+            machine; a script that asks for one runs under `if __name__ == "__main__":`.
         strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them. A SPACE.toml of more
             than 100,000 combinations is searched for `limit` recipes, default 5,000: by NSGA-II ("search"), or for
             comparison by "random" or "latin-hypercube".
@@ -822,6 +825,7 @@ def explore(
         objectives,
         Path(output),
         jobs,
+        dask=dask,
         held_out=[_trace(trace, repair) for trace in _listed(held_out)],
         copies=copies,
         strategy=strategy,

@@ -41,6 +41,11 @@ SHOWN_MEMBERS = 16
 @objectives_option("footprint_bytes,accesses")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Replay on the workers of this Dask scheduler; local starts one here, with a process for every job.",
+)
+@click.option(
     "--held-out",
     metavar="TRACE",
     multiple=True,
@@ -90,6 +95,7 @@ def command(
     align: int | None,
     objectives: str | None,
     jobs: int | None,
+    dask: str | None,
     held_out: tuple[Path, ...],
     copies: int,
     strategy: Strategy | None,
@@ -136,6 +142,7 @@ def command(
             DEFAULT_OBJECTIVES if objectives is None else objectives,
             output,
             jobs,
+            dask=dask,
             held_out=read_traces(held_out, repair),
             copies=copies,
             strategy=strategy,

@@ -1,6 +1,6 @@
 """Exploration: every recipe of a space on every trace, the metrics stored as a study.
 
-A crew replays; the calling thread alone writes.
+A crew replays, of threads or of the workers of a Dask cluster; the calling thread alone writes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -75,6 +76,7 @@ def explore(
     study_path: Path | str = "study.duckdb",
     jobs: int | None = None,
     *,
+    dask: str | None = None,
     held_out: Sequence[Trace] = (),
     copies: int = COPIES,
     strategy: Strategy | None = None,
@@ -98,7 +100,9 @@ def explore(
         objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
             they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles.
         study_path: the file to write. Where it exists, what it holds is not repeated.
-        jobs: threads; default one for every processor.
+        jobs: threads, or the workers of a local cluster; default one for every processor.
+        dask: address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this machine
+            (`heapwright.explore.on_dask`); None for threads. The study is the same.
         held_out: traces that the front, what lies near it and the zoo are replayed on afterwards, stored apart and
             never ranked by.
         copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
@@ -116,8 +120,8 @@ def explore(
 
     Raises:
         HeapwrightError: names that clash, an unknown objective, a tolerance for an objective that may fall in a replay,
-            a study that cannot be written or belongs to another exploration (`Study.create_or_resume`), or Ctrl-C: what
-            was finished is stored and the same call goes on.
+            a study that cannot be written or belongs to another exploration (`Study.create_or_resume`), a cluster that
+            cannot be used or is lost, or Ctrl-C: what was finished is stored and the same call goes on.
     """
     keys = parse_objectives(objectives)
     _check_names([*traces, *held_out])
@@ -136,8 +140,8 @@ def explore(
     table = energy_table or default_energy_table()
     candidates = _candidates(space)
     identity = Identity.of(traces, keys, space.digest, len(space), table, space.align)
-    crew: Crew = Threads(jobs or _processors())
-    with Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
+    hired = _crew(jobs, dask)
+    with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, limit, seed)
         runner = Runner(study, crew, interrupt, progress)
         measure = replay_for(keys, table)
@@ -257,6 +261,17 @@ def _choose(candidates: list[Candidate], strategy: Strategy, limit: int | None, 
     if strategy == "exhaustive":
         rest = rest[:limit]
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
+
+
+def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[Crew]:
+    """Who replays."""
+    if dask is None:
+        return nullcontext(Threads(jobs or _processors()))
+    from heapwright.explore.on_dask import LOCAL, cluster
+
+    if jobs is not None and dask != LOCAL:
+        raise ParameterError(f"{dask} has as many as its workers; leave it out", parameter="jobs")
+    return cluster(dask, jobs or _processors())
 
 
 def _processors() -> int:

@@ -1,0 +1,318 @@
+"""On Dask: recipes tried by the workers of a cluster, with the code that threads run.
+
+The traces go to a worker once, and what it works out about them stays there. Tasks go in batches that take about a
+second, two for each thread of a worker, so that it never waits for the driver; each batch has the bar that its recipes
+have to come below as it is when the batch leaves. Recipes only ever raise the bar, so an old one gives up less, and
+nothing that the newest would not: fronts stay as exact as they are with threads.
+
+The scheduler sees nothing but bytes. Whoever reaches it can run any code on its workers: Dask's pickles are for
+networks that one trusts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import queue
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from math import ceil, inf
+from typing import Any
+from uuid import uuid4
+
+from heapwright.errors import HeapwrightError
+from heapwright.explore.crew import POLL_SECONDS, Outcomes
+from heapwright.explore.rivals import Rivals
+from heapwright.explore.trying import Found, Patience, Task, Trier
+from heapwright.files.version import __version__
+
+LOCAL = "local"
+"""In place of an address: a cluster of processes on this machine, for as long as the exploration takes."""
+
+BATCH_SECONDS = 1.5
+"""What a batch takes: long beside what Dask needs for one, short beside what one likes to lose with a worker."""
+
+_AHEAD = 2
+"""Batches of each worker's thread that are under way: one is tried, one waits for it."""
+
+_CONNECT_SECONDS = 10.0
+_WORKERS_SECONDS = 30.0
+"""So long the first worker may take to be there."""
+
+_ALONE_SECONDS = 60.0
+"""So long an exploration waits for a worker where none is left."""
+
+_LOOK_SECONDS = 2.0
+
+
+@contextmanager
+def cluster(address: str, jobs: int) -> Iterator[OnDask]:
+    """The workers of the scheduler at `address`; for `LOCAL`, so many processes that end with the context.
+
+    Raises `HeapwrightError` where Dask is missing, no scheduler answers, it has no workers, or they have another
+    version of heapwright.
+    """
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise HeapwrightError("explore: dask.distributed is missing; install heapwright[dask]") from None
+    known = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+    with _quiet(), dask.config.set(known), ExitStack() as opened:
+        hired: Any = LocalCluster
+        connect: Any = Client
+        try:
+            if address == LOCAL:
+                local = hired(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
+                opened.callback(local.close)
+            client = connect(local if address == LOCAL else address, timeout=_CONNECT_SECONDS, set_as_default=False)
+            opened.callback(client.close)
+        except (OSError, ValueError, RuntimeError, ImportError) as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise HeapwrightError(f"{address}: no Dask scheduler answers ({said}); dask scheduler starts one") from None
+        _require_workers(client, address)
+        yield OnDask(client, address)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing from Dask's loggers: what goes wrong is told in one line, by an error."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    levels = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for one, level in zip(loggers, levels, strict=True):
+            one.setLevel(level)
+
+
+def _require_workers(client: Any, address: str) -> None:
+    """Raise HeapwrightError unless there are workers, and all have this version."""
+    try:
+        client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
+    except (TimeoutError, asyncio.TimeoutError):
+        raise HeapwrightError(
+            f"{address}: the Dask scheduler has no workers; start some with: dask worker {address}"
+        ) from None
+    told = client.get_versions(packages=["heapwright"])
+    for worker, versions in told["workers"].items():
+        _require_version(versions["packages"].get("heapwright"), worker)
+
+
+def _require_version(found: str | None, worker: str) -> None:
+    if found != __version__:
+        has = f"heapwright {found}" if found else "no heapwright"
+        raise HeapwrightError(f"{worker}: the Dask worker has {has}; install {__version__} there, as it is here")
+
+
+class OnDask:
+    """The workers of a cluster as a crew; see `heapwright.explore.crew.Crew`."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        """Take a connected client."""
+        self._client, self._address = client, address
+        self._sent: tuple[Trier, Any] | None = None
+        self._threads, self._looked, self._alone_since = 0, -inf, inf
+        self._look()
+
+    @property
+    def jobs(self) -> int:
+        """Threads of all workers, when somebody last looked."""
+        return max(self._threads, 1)
+
+    def tried(
+        self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]
+    ) -> Outcomes:
+        """Try all tasks; see `heapwright.explore.crew.Crew.tried`. What was under way on a worker that dies is retried.
+
+        A recipe that several workers died of is tried alone; raises HeapwrightError where they die of it again.
+        """
+        run, left = uuid4().hex, _Left(tasks, seconds)
+        errors: list[Exception] = []
+        under_way: dict[Any, list[Task]] = {}
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        stopped = False
+        try:
+            while left or under_way:
+                if (errors or patience.over) and not stopped:
+                    stopped = True
+                    left.clear()
+                    self._client.run(_stop, run, on_error="ignore")
+                while left and len(under_way) < _AHEAD * self.jobs and self._is_connected():
+                    batch = left.batch(self.jobs)
+                    future = self._submit(run, batch, trier, patience)
+                    under_way[future] = batch
+                    future.add_done_callback(done.put)
+                ready = _ready(done)
+                for future, told in zip(ready, self._results(ready), strict=True):
+                    yield from _outcomes(under_way.pop(future), told, left, errors)
+                if not ready:
+                    yield None
+                self._look()
+        finally:
+            if under_way:
+                self._client.cancel(list(under_way))
+        if errors:
+            raise errors[0]
+
+    def _submit(self, run: str, batch: list[Task], trier: Trier, patience: Patience) -> Any:
+        rivals = patience.rivals and Rivals(patience.rivals.tolerance, bar=patience.rivals.bar)
+        sent = replace(patience, interrupt=_Stopped(run), rivals=rivals, until=patience.until - time.perf_counter())
+        packed = pickle.dumps((batch, sent))
+        return self._client.submit(_found, __version__, packed, self._trier(trier), key=f"batch-{uuid4().hex}")
+
+    def _trier(self, trier: Trier) -> Any:
+        """The future of one that workers have. It is made by a task: Dask makes it again where all that had it died."""
+        if self._sent is None or self._sent[0] is not trier or self._sent[1].status in ("cancelled", "lost"):
+            packed = zlib.compress(pickle.dumps(trier), 1)
+            self._sent = trier, self._client.submit(_unpacked, packed, key=f"traces-{uuid4().hex}")
+        return self._sent[1]
+
+    def _results(self, futures: Sequence[Any]) -> list[bytes | Exception]:
+        """What batches that are done came to: one question for all of them where nothing went wrong."""
+        try:
+            told: list[bytes | Exception] = self._client.gather(futures)
+            return told
+        except Exception:  # asked one by one, each has its own
+            return [_result(future) for future in futures]
+
+    def _is_connected(self) -> bool:
+        return bool(self._client.status == "running")
+
+    def _look(self) -> None:
+        """Count the workers' threads now and then; raise HeapwrightError where scheduler or workers are gone."""
+        if self._client.status == "closed":
+            raise HeapwrightError(
+                f"{self._address}: the Dask scheduler is gone; what was finished is stored, and the same command goes "
+                "on with another"
+            )
+        now = time.perf_counter()
+        if now - self._looked < _LOOK_SECONDS or not self._is_connected():
+            return
+        self._looked = now
+        try:
+            self._threads = sum(self._client.nthreads().values())
+        except (OSError, RuntimeError):  # between connections: the client says how that ends
+            return
+        self._alone_since = min(self._alone_since, now) if not self._threads else inf
+        if now - self._alone_since > _ALONE_SECONDS:
+            raise HeapwrightError(
+                f"{self._address}: no Dask worker is left; what was finished is stored, and the same command goes on "
+                "with others"
+            )
+
+
+class _Left:
+    """Tasks that are still to be sent, in their order; those that workers died of come first, and alone."""
+
+    def __init__(self, tasks: Sequence[Task], seconds: Callable[[Task], float | None]) -> None:
+        self._tasks, self._alone = deque(tasks), deque[Task]()
+        self._seconds = seconds
+
+    def __len__(self) -> int:
+        return len(self._tasks) + len(self._alone)
+
+    def clear(self) -> None:
+        self._tasks.clear()
+        self._alone.clear()
+
+    def again(self, batch: Sequence[Task]) -> None:
+        self._tasks.extendleft(reversed(batch))
+
+    def one_by_one(self, batch: Sequence[Task]) -> None:
+        self._alone.extend(batch)
+
+    def batch(self, jobs: int) -> list[Task]:
+        """The next tasks, of about `BATCH_SECONDS`; fewer towards the end, so that all workers end together."""
+        if self._alone:
+            return [self._alone.popleft()]
+        most, room = ceil(len(self._tasks) / (_AHEAD * jobs)), BATCH_SECONDS
+        batch: list[Task] = []
+        while self._tasks and len(batch) < most and room > 0:
+            batch.append(self._tasks.popleft())
+            told = self._seconds(batch[-1])
+            room -= BATCH_SECONDS if told is None else told
+        return batch
+
+
+def _ready(done: queue.SimpleQueue[Any]) -> list[Any]:
+    """The futures that are done, at least one if it is soon."""
+    ready: list[Any] = []
+    with suppress(queue.Empty):
+        ready.append(done.get(timeout=POLL_SECONDS))
+        while True:
+            ready.append(done.get_nowait())
+    return ready
+
+
+def _result(future: Any) -> bytes | Exception:
+    try:
+        told: bytes = future.result()
+        return told
+    except Exception as error:
+        return error
+
+
+def _outcomes(
+    batch: list[Task], told: bytes | Exception, left: _Left, errors: list[Exception]
+) -> Iterator[tuple[Task, Found]]:
+    """What came of a batch; it is tried again where its worker, or the way to it, was lost."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    if isinstance(told, bytes):
+        found: list[Found] = pickle.loads(told)
+        yield from zip(batch, found, strict=True)
+    elif isinstance(told, CancelledError):
+        left.again(batch)
+    elif isinstance(told, KilledWorker) and len(batch) > 1:
+        left.one_by_one(batch)
+    elif isinstance(told, KilledWorker):
+        errors.append(HeapwrightError(f"{batch[0].one.id}: Dask workers die of replaying it; have they enough memory?"))
+    else:
+        errors.append(told)
+
+
+# ---- on workers ----------------------------------------------------------------------------------------------------
+
+_stopped_runs: set[str] = set()
+
+
+class _Stopped:
+    """Whether a run was stopped, as its driver tells the workers."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+
+    @property
+    def seen(self) -> bool:
+        return self._run in _stopped_runs
+
+
+def _stop(run: str) -> None:
+    _stopped_runs.add(run)
+
+
+def _unpacked(packed: bytes) -> Trier:
+    trier: Trier = pickle.loads(zlib.decompress(packed))
+    return trier
+
+
+def _found(version: str, packed: bytes, trier: Trier) -> bytes:
+    """Try the recipes of a batch."""
+    from distributed import get_worker
+
+    if version != __version__:
+        worker = get_worker().address
+        raise HeapwrightError(f"{worker}: the Dask worker has heapwright {__version__}; install {version} there")
+    batch, patience = pickle.loads(packed)
+    patience = replace(patience, until=patience.until + time.perf_counter())
+    return pickle.dumps([trier.found(task, patience) for task in batch])

@@ -1,0 +1,215 @@
+"""Explorations on Dask: the same study as threads make, whatever dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from distributed import Client
+
+import heapwright as hw
+from heapwright.explore import on_dask
+from heapwright.explore.running import Progress
+from heapwright.explore.study import Study
+from heapwright.replay.metrics import METRICS
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TRACE = EXAMPLES / "lighttpd_server.parquet"
+BIN = Path(sys.executable).parent
+
+KILLS = int(os.environ.get("HEAPWRIGHT_KILLS", "2"))
+"""So often drivers and workers are killed; before a release ten times."""
+
+RECIPES = 60
+
+
+def rows(path: Path) -> list[tuple[object, ...]]:
+    """Every result of a study but for what made it, and when."""
+    with Study.open(path) as study:
+        return study.sql(f"SELECT recipe, name, ranked, trace, role, {', '.join(METRICS)} FROM replays ORDER BY ALL")[1]
+
+
+def explored(path: Path, **how: object) -> hw.Study:
+    how = {"limit": RECIPES, "copies": 1, "complete": True, **how}
+    return hw.explore([TRACE], path, **how)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return explored(tmp_path_factory.mktemp("threads") / "study.duckdb", jobs=2).path
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Cluster:
+    """A scheduler and two workers as docs/many-machines.md starts them, each with the processes that it starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.address = f"tcp://127.0.0.1:{(port := free_port())}"
+        self.folder = folder
+        self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        self.workers = [self.start_worker() for _ in range(2)]
+        with Client(self.address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [BIN / "dask", *words],
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        return self.start("worker", self.address, "--nthreads", "1", "--no-dashboard")
+
+    def close(self) -> None:
+        for one in (*self.workers, self.scheduler):
+            if one.poll() is None:
+                kill(one)
+
+    def kill_a_worker(self, which: int) -> None:
+        """By turns the process that replays, which is started again by the one that watches over it, or both."""
+        at = which % 2
+        if which % 4 < 2 and (children := psutil.Process(self.workers[at].pid).children(recursive=True)):
+            for child in children:
+                child.kill()
+        else:
+            kill(self.workers[at])
+            self.workers[at] = self.start_worker()
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    started = Cluster(tmp_path)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def test_processes_of_this_machine_make_the_study_that_threads_make(undisturbed: Path, tmp_path: Path) -> None:
+    found = explored(tmp_path / "study.duckdb", dask="local", jobs=2)
+    assert rows(found.path) == rows(undisturbed)
+
+
+def test_workers_that_die_cost_their_batches_only(
+    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.2)
+    killed: list[int] = []
+
+    def kill_some(progress: Progress) -> None:
+        share = progress.finished / progress.total
+        if progress.what == "exploring" and len(killed) < KILLS and share > len(killed) / (KILLS + 1):
+            cluster.kill_a_worker(len(killed))
+            killed.append(progress.finished)
+
+    found = explored(tmp_path / "study.duckdb", dask=cluster.address, progress=kill_some)
+    assert len(killed) == KILLS
+    assert rows(found.path) == rows(undisturbed)
+
+
+DRIVER = """
+import sys
+import heapwright as hw
+from heapwright.explore import on_dask, running
+
+running._BATCH_SECONDS = on_dask.BATCH_SECONDS = 0.05
+trace, study, recipes, address = sys.argv[1:]
+
+def tell(progress):
+    print(progress.finished, flush=True)
+
+hw.explore(trace, study, limit=int(recipes), copies=1, complete=True, dask=address, progress=tell)
+"""
+
+
+def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, cluster: Cluster, tmp_path: Path) -> None:
+    study = tmp_path / "study.duckdb"
+    command = [sys.executable, "-c", DRIVER, str(TRACE), str(study), str(RECIPES), cluster.address]
+    stored = [0]
+    for turn in range(KILLS):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as one:
+            assert one.stdout and one.stderr
+            share = len(rows(undisturbed)) * (turn + 1) // (KILLS + 2)
+            assert any(int(line) >= share for line in one.stdout), one.stderr.read()
+            kill(one)
+        with Study.open(study) as found:
+            stored.append(len(found.finished()))
+    assert stored[-1] > 0 and stored == sorted(stored)
+    assert explored(study, dask=cluster.address).path == study
+    assert rows(study) == rows(undisturbed)
+
+
+def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Cluster, tmp_path: Path) -> None:
+    whole = explored(tmp_path / "whole.duckdb", jobs=2, copies=0)
+    exact = explored(tmp_path / "exact.duckdb", complete=False, tolerance=0, copies=0, dask=cluster.address)
+    assert exact.given_up > 0
+    assert [one.id for one in exact.front()] == [one.id for one in whole.front()]
+    near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=cluster.address)
+    assert near.given_up > 0
+    keys = whole.objectives
+    for one in whole.front():
+        assert any(all(other.metrics[key] <= 1.2 * one.metrics[key] for key in keys) for other in near.front())
+
+
+def test_what_is_wrong_with_a_cluster_is_one_line(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(**how: object) -> str:
+        with pytest.raises(hw.HeapwrightError) as caught:
+            explored(tmp_path / "never.duckdb", **how)
+        assert not (tmp_path / "never.duckdb").exists()
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    assert fails(dask="nonsense://nowhere").startswith("nonsense://nowhere: no Dask scheduler answers")
+    assert fails(dask=cluster.address, jobs=2).startswith(f"jobs: {cluster.address} has as many as its workers")
+    with monkeypatch.context() as patched:
+        patched.setattr(on_dask, "_CONNECT_SECONDS", 0.5)
+        nobody = f"tcp://127.0.0.1:{free_port()}"
+        assert fails(dask=nobody).startswith(f"{nobody}: no Dask scheduler answers")
+    with monkeypatch.context() as patched:
+        patched.setattr(on_dask, "__version__", "99.0")
+        assert "the Dask worker has heapwright" in fails(dask=cluster.address)
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "distributed", None)
+        assert fails(dask=cluster.address).endswith("install heapwright[dask]")
+    for worker in cluster.workers:
+        kill(worker)
+    monkeypatch.setattr(on_dask, "_WORKERS_SECONDS", 0.5)
+    assert "has no workers; start some with: dask worker tcp://" in fails(dask=cluster.address)
+
+
+def test_a_scheduler_that_dies_ends_the_exploration_in_one_line(
+    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "_CONNECT_SECONDS", 5.0)
+    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
+
+    def kill_it(progress: Progress) -> None:
+        if progress.finished > RECIPES // 4 and cluster.scheduler.poll() is None:
+            kill(cluster.scheduler)
+
+    study = tmp_path / "study.duckdb"
+    with pytest.raises(hw.HeapwrightError, match=r"the Dask scheduler is gone; what was finished is stored"):
+        explored(study, dask=cluster.address, progress=kill_it)
+    assert rows(explored(study).path) == rows(undisturbed)
