@@ -1,0 +1,65 @@
+"""The platform `rust`: the crate's own tests, by cargo."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from platform_builds import missing, page_commands, tool
+
+import heapwright as hw
+
+TESTS = 8
+
+
+def written(folder: Path, **keys: object) -> Path:
+    """The crate, for a heap at this machine's alignment."""
+    heap = hw.zoo("tlsf").at_alignment(16).model_copy(update=keys)
+    hw.generate(heap, folder, prefix="net", platform="rust")
+    return folder
+
+
+def after_cargo(folder: Path, target: Path) -> subprocess.CompletedProcess[str]:
+    """The page's command."""
+    (command,) = page_commands(folder, "cargo test")
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
+    tool("cargo")
+    return subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where cargo keeps what it has built; the crate that compiles C has to be had."""
+    folder = tmp_path_factory.mktemp("target")
+    crate = written(tmp_path_factory.mktemp("crate"))
+    done = subprocess.run([tool("cargo"), "fetch"], cwd=crate, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        missing(f"the crate cc cannot be had: {done.stderr}")
+    return folder
+
+
+@pytest.mark.parametrize("keys", [{}, {"threads": "lock", "checks": True}])
+def test_collections_live_in_the_heap(keys: dict[str, object], target: Path, tmp_path: Path) -> None:
+    done = after_cargo(written(tmp_path, **keys), target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"test result: ok. {TESTS} passed; 0 failed; 0 ignored" in done.stdout
+    assert not re.search(r"^warning", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("glue", "right", "wrong"),
+    [
+        ("net_rust.c", ": net_aligned_alloc(heap, alignment, size)", ": net_malloc(heap, size)"),
+        ("net_rust.c", "had < size ? had : size", "0"),
+        ("net_rust.rs", "net_free(heap, pointer)", "let _ = (heap, pointer);"),
+    ],
+)
+def test_the_tests_notice_wrong_glue(glue: str, right: str, wrong: str, target: Path, tmp_path: Path) -> None:
+    file = written(tmp_path) / glue
+    text = file.read_text()
+    assert right in text
+    file.write_text(text.replace(right, wrong))
+    assert after_cargo(tmp_path, target).returncode != 0
