@@ -15,6 +15,7 @@ from heapwright.explore.crew import Threads
 from heapwright.explore.halving import by_promise
 from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.pareto import ratios
+from heapwright.explore.rivals import Bar
 from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration, explore
 from heapwright.explore.space import Space
@@ -107,6 +108,24 @@ def test_a_front_within_a_tolerance_is(
         members = members / best[:, 0]
     for point in points:
         assert (members <= (1 + tolerance) * point * (1 + 1e-12)).all(axis=1).any()
+
+
+def test_what_is_no_better_than_harmless_on_any_trace_changes_no_front() -> None:
+    random = np.random.default_rng(1)
+    served = np.ones((1, 3), np.bool_)
+    better = 0
+    for _ in range(200):
+        values = random.integers(0 if better % 2 else 5, 60, (20, 2, 3)).astype(float)
+        bar = Bar.of(values, served.repeat(len(values), axis=0), 0)
+        assert bar is not None
+        others = random.integers(0, 60, (200, 2, 3))
+        harmless = [one for one in others if (one >= bar.harmless).all() and bar.beats(one)]
+        more = np.concatenate([values, np.reshape(harmless, (-1, 2, 3))])
+        found = Bar.of(more, served.repeat(len(more), axis=0), 0)
+        assert found is not None
+        np.testing.assert_array_equal(found.front, bar.front)
+        better += bool((found.best < bar.best).any())
+    assert better > 100
 
 
 def test_a_tolerance_saves_replays(space: Space, tmp_path: Path) -> None:

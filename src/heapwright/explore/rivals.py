@@ -23,6 +23,9 @@ Bools = NDArray[np.bool_]
 GROWING = tuple(key.name for key in fields(SoFar) if key.name != "calls")
 """Metrics that never fall in a replay."""
 
+_ROUNDING = 1e-12
+"""More than quotients of floats are wrong by."""
+
 
 class Known:
     """What is known of a recipe on each of the traces, in their order: its objectives at least, and where it ended.
@@ -75,13 +78,33 @@ class Bar:
     Attributes:
         best: float64[k, traces], the best values found on each trace.
         front: float64[m, k], the worst of the ratios to them of each recipe of the front.
+        harmless: float64[k, traces], at most `best`: the front would be the same were the best only as good as that.
         tolerance: 0 where the front has to be exact; else a recipe is beaten, too, by one that needs at most 1 +
             tolerance times as much in every objective.
     """
 
     best: Floats
     front: Floats
+    harmless: Floats
     tolerance: float
+
+    @classmethod
+    def of(cls, values: Floats, served: Bools, tolerance: float) -> Bar | None:
+        """That of finished recipes, float64[n, k, traces] and bool[n, traces]; None where none has served all.
+
+        A better best on a trace only makes ratios larger. Those of a member of the front stay no larger than its worst
+        one while the best is at least the member's value over that; so the members stay where they are, and the others
+        only move away from them.
+        """
+        whole = values[served.all(axis=1)]
+        if not len(whole):
+            return None
+        best = np.where(served[:, np.newaxis], values, np.inf).min(axis=0)
+        points = pareto.ratios(whole, best).max(axis=2)
+        members = pareto.front(points, ["min"] * points.shape[1])
+        front = points[members]
+        harmless = (whole[members] / front[:, :, np.newaxis]).max(axis=0) * (1 + _ROUNDING)
+        return cls(best, front, np.minimum(harmless, best), tolerance)
 
     def beats(self, least: Floats) -> bool:
         """Whether some recipe of the front beats whatever needs at least this much, float64[k, traces]."""
@@ -92,17 +115,17 @@ class Bar:
         return bool(at_least.any())
 
     def leaves_best(self, known: Known, at: int | None = None) -> bool:
-        """Whether a recipe cannot be the best on a trace, or on any, and change what all are compared with there.
+        """Whether a recipe cannot be so good on a trace, or on any, that it changes how others stand on the front.
 
-        An exact front of several traces has to know the best on each. One within a tolerance compares with the best
-        found: it only looks at the replays that ended.
+        An exact front of several traces has to know that of each. One within a tolerance compares with the best found:
+        it only looks at the replays that ended.
         """
         if len(known.ended) == 1:
             return True
         asked = ~known.refused if not self.tolerance else known.ended & ~known.refused
         if at is not None:
             asked = asked & (np.arange(len(asked)) == at)
-        at_least: Bools = np.all(known.least >= self.best, axis=0)
+        at_least: Bools = np.all(known.least >= self.harmless, axis=0)
         return bool(at_least[asked].all())
 
     def settles(self, known: Known) -> bool:
@@ -132,11 +155,4 @@ class Rivals:
         self._raise_bar()
 
     def _raise_bar(self) -> None:
-        values, served = np.stack(self._values), np.stack(self._served)
-        best = np.where(served[:, np.newaxis], values, np.inf).min(axis=0)
-        whole = values[served.all(axis=1)]
-        if not len(whole):
-            return
-        points = pareto.ratios(whole, best).max(axis=2)
-        front = points[pareto.front(points, ["min"] * points.shape[1])]
-        self.bar = Bar(best, front, self.tolerance)
+        self.bar = Bar.of(np.stack(self._values), np.stack(self._served), self.tolerance)
