@@ -12,6 +12,8 @@ from heapwright.cli import heapwright as command_line
 from heapwright.errors import HeapwrightError
 from heapwright.platforms.files import platform_files
 
+OTHER_NAMES = {"Cargo.toml", "CMakeLists.txt", "Kconfig", "Makefile"}
+"""Files that a build system looks for by their names."""
 NAMES = [platform.name for platform in hw.platforms()]
 FIXED = '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [10]\n'
 
@@ -22,7 +24,7 @@ def test_a_platform_says_what_it_needs_and_where_that_comes_from(name: str) -> N
     assert platform.align in (4, 8, 16)
     assert platform.sources and all(re.search(r"\d", source) for source in platform.sources), "file and version"
     assert platform.files[0] == "app_README.md"
-    assert all(file.startswith("app_") or file == "Cargo.toml" for file in platform.files)
+    assert all(file.startswith("app_") or file in OTHER_NAMES for file in platform.files)
     assert any("test" in file for file in platform.files)
 
 
@@ -39,7 +41,7 @@ def test_a_page_tells_the_whole_way_and_is_one_page(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prefix_stands_in_every_name(name: str) -> None:
     for file, text in platform_files(hw.platforms(name), "net").items():
-        assert file.startswith("net_") or file == "Cargo.toml"
+        assert file.startswith("net_") or file in OTHER_NAMES
         assert re.findall(r"(?<![A-Za-z0-9])(?:app|APP)_\w*", re.sub(r"O_APPEND", "", text)) == []
 
 

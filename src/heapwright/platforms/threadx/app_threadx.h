@@ -1,0 +1,39 @@
+/* app_threadx.h: app_heap for ThreadX: pools with the calls of a TX_BYTE_POOL. */
+#ifndef APP_THREADX_H
+#define APP_THREADX_H
+
+#include "app_heap.h"
+
+#include "tx_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A heap, the mutex around its calls, and the threads that wait for memory. */
+typedef struct app_pool {
+    struct app_heap *heap;
+    TX_MUTEX mutex;
+    TX_SEMAPHORE freed;
+    ULONG waiting;
+} app_pool;
+
+/* Makes a pool of the `size` bytes at `start`. Returns TX_SUCCESS, TX_SIZE_ERROR where they are too few for the heap's
+ * own data, or what making the mutex or the semaphore returned. */
+UINT app_pool_create(app_pool *pool, CHAR *name, VOID *start, ULONG size);
+
+/* Gives up the pool's mutex and semaphore. Threads that wait get TX_DELETED. */
+UINT app_pool_delete(app_pool *pool);
+
+/* Puts memory for `size` bytes at *memory. Returns TX_SUCCESS, or TX_NO_MEMORY with *memory NULL where there is none
+ * before `wait_option` ticks are over (TX_NO_WAIT, TX_WAIT_FOREVER), or what waiting returned. From threads. */
+UINT app_pool_allocate(app_pool *pool, VOID **memory, ULONG size, ULONG wait_option);
+
+/* Gives memory back, and lets all that wait try again. Returns TX_SUCCESS, or TX_PTR_ERROR for NULL. From threads. */
+UINT app_pool_release(app_pool *pool, VOID *memory);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

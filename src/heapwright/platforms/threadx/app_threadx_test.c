@@ -1,0 +1,99 @@
+/* app_threadx_test.c: whether a pool serves threads, keeps their bytes, and wakes one that waits.
+ *
+ * It is an application: tx_application_define starts two threads. The last line, "app_threadx: ok" or FAILED, goes to
+ * app_threadx_say(), which the board has.
+ */
+#include "app_threadx.h"
+
+#include <string.h>
+
+enum { ARENA = 32768, OBJECTS = 32, ROUNDS = 20000, STACK = 2048, TICKS = 5 };
+
+void app_threadx_say(const char *line);
+
+static _Alignas(APP_ARENA_ALIGNMENT) UCHAR arena[ARENA];
+static app_pool pool;
+static VOID *held;
+static int failures;
+static TX_THREAD tester, giver;
+static UCHAR tester_stack[STACK], giver_stack[STACK];
+
+static void expect(int holds, const char *what)
+{
+    if (!holds) {
+        app_threadx_say(what);
+        failures++;
+    }
+}
+
+static void test_waiting(void)
+{
+    VOID *memory;
+    expect(app_pool_allocate(&pool, &held, ARENA / 2, TX_NO_WAIT) == TX_SUCCESS, "half of the arena is served");
+    expect(app_pool_allocate(&pool, &memory, ARENA / 2, TX_NO_WAIT) == TX_NO_MEMORY && memory == NULL,
+           "what there is not is refused at once");
+    expect(app_pool_allocate(&pool, &memory, ARENA / 2, TICKS) == TX_NO_MEMORY, "or after a while");
+    expect(pool.waiting == 0, "nobody waits any more");
+    tx_thread_resume(&giver);
+    expect(app_pool_allocate(&pool, &memory, ARENA / 2, TX_WAIT_FOREVER) == TX_SUCCESS,
+           "who waits gets what another releases");
+    expect(app_pool_release(&pool, memory) == TX_SUCCESS, "memory is released");
+    expect(app_pool_release(&pool, NULL) == TX_PTR_ERROR, "NULL is told");
+}
+
+static void give_later(ULONG unused)
+{
+    (void)unused;
+    tx_thread_sleep(2 * TICKS);
+    app_pool_release(&pool, held);
+}
+
+static void test_random_calls(void)
+{
+    static UCHAR *objects[OBJECTS];
+    static ULONG sizes[OBJECTS];
+    ULONG state = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        state = (state * 1664525u + 1013904223u) & 0xffffffffu;
+        const unsigned i = (state >> 8) % OBJECTS;
+        for (ULONG k = 0; k < sizes[i]; k++) {
+            if (objects[i][k] != (UCHAR)i) {
+                expect(0, "an object keeps its bytes");
+                break;
+            }
+        }
+        if (objects[i] != NULL) {
+            app_pool_release(&pool, objects[i]);
+        }
+        VOID *memory;
+        sizes[i] = (state >> 16) % 200u;
+        expect(app_pool_allocate(&pool, &memory, sizes[i], TX_NO_WAIT) == TX_SUCCESS, "there is room");
+        expect((uintptr_t)memory % APP_ALIGNMENT == 0, "an object is aligned");
+        objects[i] = memory;
+        memset(memory, (int)i, sizes[i]);
+    }
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        if (objects[i] != NULL) {
+            app_pool_release(&pool, objects[i]);
+        }
+    }
+    expect(app_check(pool.heap) == 0 && app_statistics(pool.heap).used_blocks == 0, "all is given back");
+}
+
+static void run(ULONG unused)
+{
+    (void)unused;
+    test_waiting();
+    test_random_calls();
+    expect(app_pool_delete(&pool) == TX_SUCCESS, "the pool is deleted");
+    app_threadx_say(failures ? "app_threadx: FAILED" : "app_threadx: ok");
+}
+
+void tx_application_define(void *unused)
+{
+    (void)unused;
+    expect(app_pool_create(&pool, "small", arena, 8) == TX_SIZE_ERROR, "too small an arena is told");
+    expect(app_pool_create(&pool, "pool", arena, sizeof arena) == TX_SUCCESS, "a pool is made");
+    tx_thread_create(&giver, "giver", give_later, 0, giver_stack, STACK, 5, 5, TX_NO_TIME_SLICE, TX_DONT_START);
+    tx_thread_create(&tester, "tester", run, 0, tester_stack, STACK, 4, 4, TX_NO_TIME_SLICE, TX_AUTO_START);
+}

@@ -1,0 +1,43 @@
+/* app_zephyr.h: app_heap for Zephyr: heaps whose callers may wait for memory, as with struct k_heap. */
+#ifndef APP_ZEPHYR_H
+#define APP_ZEPHYR_H
+
+#include "app_heap.h"
+
+#include <zephyr/kernel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A heap, the lock around its calls, and the threads that wait for memory. */
+struct app_pool {
+    struct app_heap *heap;
+    struct k_spinlock lock;
+    struct k_sem freed;
+    unsigned int waiting;
+};
+
+/* Makes a heap of the `bytes` bytes at `memory`. Returns 0, or -ENOMEM where they are too few for the heap's own data.
+ */
+int app_pool_init(struct app_pool *pool, void *memory, size_t bytes);
+
+/* Memory for `bytes` bytes, or NULL where there is none before the time is up. In interrupts only with K_NO_WAIT. */
+void *app_pool_alloc(struct app_pool *pool, size_t bytes, k_timeout_t timeout);
+
+/* The same at a multiple of `align`, a power of two. */
+void *app_pool_aligned_alloc(struct app_pool *pool, size_t align, size_t bytes, k_timeout_t timeout);
+
+/* Gives memory back, and lets all that wait try again. NULL is allowed; interrupts may call it. */
+void app_pool_free(struct app_pool *pool, void *memory);
+
+#ifdef CONFIG_HEAPWRIGHT_MALLOC
+/* The heap behind malloc. */
+struct app_pool *app_malloc_pool(void);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

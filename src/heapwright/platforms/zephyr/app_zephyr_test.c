@@ -1,0 +1,116 @@
+/* app_zephyr_test.c: whether malloc and a pool are served from app_heap, and a thread that waits for memory gets it.
+ *
+ * As an application of Zephyr: CONFIG_HEAPWRIGHT=y, CONFIG_COMMON_LIBC_MALLOC=n, CONFIG_MULTITHREADING=y.
+ */
+#include "app_zephyr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zephyr/sys/printk.h>
+
+enum { ARENA = 8192, OBJECTS = 32, ROUNDS = 20000, STACK = 1024 };
+
+static _Alignas(APP_ARENA_ALIGNMENT) unsigned char arena[ARENA];
+static struct app_pool pool;
+static void *held;
+static int failures;
+
+K_THREAD_STACK_DEFINE(giver_stack, STACK);
+static struct k_thread giver;
+
+static void expect(int holds, const char *what)
+{
+    if (!holds) {
+        printk("FAILED: %s\n", what);
+        failures++;
+    }
+}
+
+static void give_later(void *unused, void *unused2, void *unused3)
+{
+    (void)unused;
+    (void)unused2;
+    (void)unused3;
+    k_sleep(K_MSEC(50));
+    app_pool_free(&pool, held);
+}
+
+static void test_waiting(void)
+{
+    expect(app_pool_init(&pool, arena, 8) == -ENOMEM, "too small an arena is told");
+    expect(app_pool_init(&pool, arena, sizeof arena) == 0, "a pool is made");
+    held = app_pool_alloc(&pool, ARENA / 2, K_NO_WAIT);
+    expect(held && app_pool_alloc(&pool, ARENA / 2, K_NO_WAIT) == NULL, "what there is not is refused at once");
+    expect(app_pool_alloc(&pool, ARENA / 2, K_MSEC(20)) == NULL, "or after a while");
+    expect(pool.waiting == 0, "nobody waits any more");
+    k_thread_create(&giver, giver_stack, STACK, give_later, NULL, NULL, NULL, 5, 0, K_NO_WAIT);
+    void *memory = app_pool_alloc(&pool, ARENA / 2, K_FOREVER);
+    expect(memory != NULL, "who waits gets what another frees");
+    k_thread_join(&giver, K_FOREVER);
+    void *aligned = app_pool_aligned_alloc(&pool, 64, 100, K_NO_WAIT);
+    expect(aligned && (uintptr_t)aligned % 64 == 0, "an alignment is kept");
+    app_pool_free(&pool, aligned);
+    app_pool_free(&pool, memory);
+    app_pool_free(&pool, NULL);
+    expect(app_check(pool.heap) == 0 && app_statistics(pool.heap).used_blocks == 0, "all is given back");
+}
+
+static void test_malloc(void)
+{
+    static volatile size_t huge = SIZE_MAX / 4;
+    unsigned char *zero = calloc(10, 30);
+    expect(zero && zero[0] == 0 && zero[299] == 0, "calloc clears");
+    memset(zero, 7, 300);
+    zero = realloc(zero, 600);
+    expect(zero && zero[299] == 7, "realloc keeps an object's bytes");
+    zero = reallocarray(zero, 10, 10);
+    void *aligned = aligned_alloc(64, 100);
+    expect(aligned && (uintptr_t)aligned % 64 == 0, "aligned_alloc");
+    expect(app_statistics(app_malloc_pool()->heap).used_blocks >= 2, "they are in the heap");
+    free(aligned);
+    free(zero);
+    free(NULL);
+    errno = 0;
+    expect(malloc(huge) == NULL && errno == ENOMEM, "too large a request fails with ENOMEM");
+    errno = 0;
+    expect(calloc(huge, 8) == NULL && errno == ENOMEM, "a product that overflows fails with ENOMEM");
+}
+
+static void test_random_calls(void)
+{
+    static unsigned char *objects[OBJECTS];
+    static uint16_t sizes[OBJECTS];
+    const uint32_t before = app_statistics(app_malloc_pool()->heap).used_blocks;
+    uint32_t state = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        state = state * 1664525u + 1013904223u;
+        const unsigned i = (state >> 8) % OBJECTS;
+        for (unsigned k = 0; k < sizes[i]; k++) {
+            if (objects[i][k] != (unsigned char)i) {
+                expect(0, "an object keeps its bytes");
+                break;
+            }
+        }
+        free(objects[i]);
+        sizes[i] = (uint16_t)((state >> 16) % 200u);
+        objects[i] = malloc(sizes[i]);
+        sizes[i] = objects[i] ? sizes[i] : 0;
+        expect((uintptr_t)objects[i] % APP_ALIGNMENT == 0, "an object is aligned");
+        memset(objects[i], (int)i, sizes[i]);
+    }
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        free(objects[i]);
+    }
+    expect(app_check(app_malloc_pool()->heap) == 0, "the heap's invariants hold");
+    expect(app_statistics(app_malloc_pool()->heap).used_blocks == before, "free gives back");
+}
+
+int main(void)
+{
+    test_waiting();
+    test_malloc();
+    test_random_calls();
+    printk("app_zephyr: %s\n", failures ? "FAILED" : "ok");
+    return failures != 0;
+}

@@ -1,0 +1,95 @@
+"""Platforms whose sources cannot be had here: compiled against declarations, and run with a stand-in for the kernel."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from platform_builds import BOARDS, CORTEX_M3, missing, run, tool
+
+import heapwright as hw
+
+
+class StandIn(NamedTuple):
+    """Flags of a build, and what has to be noticed where it is wrong: file, right text, wrong text."""
+
+    flags: tuple[str, ...]
+    mutants: tuple[tuple[str, str, str], ...]
+
+
+STAND_INS = {
+    "threadx": StandIn(
+        (),
+        (
+            ("app_threadx.c", "tx_semaphore_put(&pool->freed);", ""),
+            ("app_threadx.c", "pool->waiting--;", ""),
+            ("app_threadx.c", "app_free(pool->heap, memory);", ""),
+        ),
+    ),
+    "zephyr": StandIn(
+        ("-fno-builtin", "-DCONFIG_HEAPWRIGHT_MALLOC=1", "-DCONFIG_HEAPWRIGHT_MALLOC_BYTES=131072"),
+        (
+            ("app_zephyr.c", "k_sem_give(&pool->freed);", "(void)pool;"),
+            ("app_zephyr.c", "pool->waiting--;", ""),
+            ("app_zephyr.c", "app_free(pool.heap, memory);", ""),
+            ("app_zephyr.c", "woken = k_sem_take(", "woken = 0 & k_sem_take("),
+        ),
+    ),
+}
+
+
+def written(folder: Path, platform: str, align: int = 16) -> Path:
+    """The platform's files."""
+    hw.generate(hw.zoo("tlsf").at_alignment(align), folder, platform=platform)
+    return folder
+
+
+def tried(folder: Path, platform: str) -> tuple[int, str]:
+    """Exit code and output of the platform's test; a test that hangs has failed."""
+    board = BOARDS / platform
+    sources = [path.name for path in sorted(folder.glob("*.c")) if path.name != "app_heap_test.c"]
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I.", f"-I{board}"]
+    command = ["cc", *flags, *STAND_INS[platform].flags, *sources, *board.glob("*.c"), "-o", "test"]
+    run(command, folder)
+    try:
+        done = subprocess.run(["./test"], cwd=folder, capture_output=True, text=True, timeout=20)
+    except subprocess.TimeoutExpired:
+        return 1, ""
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("platform", STAND_INS)
+def test_a_platform_works_with_a_stand_in(platform: str, tmp_path: Path) -> None:
+    assert tried(written(tmp_path, platform), platform) == (0, f"app_{platform.replace('-', '_')}: ok\n")
+
+
+@pytest.mark.parametrize("platform", STAND_INS)
+def test_a_page_says_that_it_was_not_run(platform: str) -> None:
+    assert "**Not run on " in hw.platforms(platform).readme
+    assert hw.platforms(platform).run_on.startswith("nothing yet: ")
+
+
+@pytest.mark.parametrize(
+    ("platform", "mutant"),
+    [(platform, mutant) for platform, stand_in in STAND_INS.items() for mutant in stand_in.mutants],
+)
+def test_the_test_notices_wrong_glue(platform: str, mutant: tuple[str, str, str], tmp_path: Path) -> None:
+    name, right, wrong = mutant
+    file = written(tmp_path, platform) / name
+    text = file.read_text()
+    assert right in text
+    file.write_text(text.replace(right, wrong))
+    assert tried(tmp_path, platform)[0] != 0
+
+
+@pytest.mark.parametrize("platform", STAND_INS)
+def test_the_glue_compiles_for_a_cortex_m3(platform: str, tmp_path: Path) -> None:
+    written(tmp_path, platform, 8)
+    compiler = tool("arm-none-eabi-gcc")
+    if subprocess.run([compiler, "--specs=nano.specs", "-E", "-"], input=b"", capture_output=True).returncode:
+        missing("newlib for arm-none-eabi-gcc is not installed")
+    glue = [path.name for path in tmp_path.glob("*.c") if "_test" not in path.name]
+    flags = ["-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", f"-I{BOARDS / platform}"]
+    run([compiler, *CORTEX_M3, *flags, *STAND_INS[platform].flags, "-c", *glue], tmp_path)
