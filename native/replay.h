@@ -37,10 +37,12 @@ struct replay {
     struct hw_shadow *shadow;  /* the index; the heap forgets it where it cannot be kept */
     uint64_t patience;         /* accesses that long walks may still make before there is one */
     uint64_t most_patience;
+    uint64_t bearable;  /* accesses of long walks a call that take no longer than keeping an index */
     uint64_t requested; /* live */
     uint64_t capacity;  /* of live blocks */
     uint64_t headers;   /* of live blocks */
     int check;
+    int has_links; /* free blocks are linked both ways, in words behind a header of one word */
     struct hw_metrics *metrics;
 };
 
@@ -69,18 +71,34 @@ static void **slot_reference(struct replay *r, uint32_t slot)
     return (void **)(void *)r->heap.base - (slot + 1u) * reference_words(r->policy);
 }
 
-enum {
-    PATIENCE = 1 << 17, /* accesses of long walks beyond these before an index is made */
-    BEARABLE = 256      /* accesses of long walks a call that take no longer than keeping it */
+/* Accesses of long walks beyond which an index is made, and those a call that take no longer than keeping it. */
+struct walking {
+    uint64_t patience;
+    uint64_t bearable;
 };
+
+enum { FEW_OBJECTS = 2048 }; /* the processor's caches hold what is looked at */
+
+/* Where neighbours are merged at times, keeping the index is cheap, and walks go over all blocks. */
+static struct walking walking_of(const struct hw_policy *policy, const struct hw_calls *calls)
+{
+    static const struct walking merging = {1u << 13, 16};
+    static const struct walking other = {1u << 17, 256};
+    for (uint32_t i = 0; i < policy->pool_count && calls->slots >= FEW_OBJECTS; i++) {
+        if (policy->pools[i].kind == HW_GENERAL && merges_recent(&policy->pools[i].general)) {
+            return merging;
+        }
+    }
+    return other;
+}
 
 /* Accesses that long walks may make before the heap is indexed. For tests and measurements the environment variable
  * HEAPWRIGHT_INDEX says how many; at 0 the heap is indexed from the first call on, at "never" it is not. */
-static uint64_t patience(void)
+static uint64_t patience(uint64_t ordinary)
 {
     const char *chosen = getenv("HEAPWRIGHT_INDEX");
     if (chosen == NULL || *chosen == '\0') {
-        return PATIENCE;
+        return ordinary;
     }
     return strcmp(chosen, "never") == 0 ? UINT64_MAX : strtoull(chosen, NULL, 10);
 }
@@ -108,10 +126,18 @@ static void watch_walks(struct replay *r, uint64_t accesses)
         start_index(r);
         return;
     }
-    r->patience += BEARABLE - accesses;
+    r->patience += r->bearable - accesses;
     if (r->patience > r->most_patience) {
         r->patience = r->most_patience;
     }
+}
+
+/* Whether free blocks are linked both ways, in two words behind a header of one. */
+static int has_plain_links(const struct hw_pool *pool)
+{
+    const struct hw_general *g = &pool->general;
+    return pool->kind == HW_GENERAL && g->free_list == HW_DOUBLE && g->header == 4u && g->node == 4u &&
+           g->links.field.bytes == 4u && g->links.shift == 0;
 }
 
 static void replay_free_memory(struct replay *r)
@@ -131,6 +157,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->heap.base = memory;
     r->bytes = bytes;
     r->check = check;
+    r->has_links = has_plain_links(&policy->pools[policy->pool_count - 1u]);
     r->metrics = metrics;
     metrics->broken_call = calls->count;
     metrics->abandoned_call = calls->count;
@@ -141,7 +168,9 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->heap.writes = 0;
     const size_t front = front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);
-    r->patience = r->most_patience = patience();
+    const struct walking walking = walking_of(policy, calls);
+    r->bearable = walking.bearable;
+    r->patience = r->most_patience = patience(walking.patience);
     if (r->patience == 0) {
         start_index(r);
     }
@@ -600,15 +629,41 @@ static void accounts_close(struct accounts *a)
     free(a);
 }
 
-/* Fetches what calls soon to come will look at: the object, and once that is there its block. */
-static inline void look_ahead(const struct replay *r, uint64_t i)
+enum { OBJECT_AHEAD = 32, BLOCK_AHEAD = 16, NEIGHBOUR_AHEAD = 6 }; /* calls */
+
+#if defined(__GNUC__)
+static HW_ALWAYS_INLINE uint32_t word_in(const struct replay *r, uint32_t at)
+{
+    uint32_t word = 0;
+    if ((uint64_t)at + sizeof word <= r->bytes) {
+        memcpy(&word, r->heap.base + at, sizeof word);
+    }
+    return word;
+}
+
+/* Fetches what the links of the block b lead to, if it is free. */
+static HW_ALWAYS_INLINE void fetch_linked(const struct replay *r, uint32_t b)
+{
+    if ((word_in(r, b) & HW_USED) == 0) {
+        __builtin_prefetch(r->heap.base + word_in(r, b + 4u));
+        __builtin_prefetch(r->heap.base + word_in(r, b + 8u));
+    }
+}
+#endif
+
+/* Fetches what calls soon to come will look at: the object, once that is there its block, and once that is there what a
+ * free block behind it is linked with. Inlined, because compilers take a function that only fetches for one that does
+ * nothing. */
+static HW_ALWAYS_INLINE void look_ahead(const struct replay *r, uint64_t i)
 {
 #if defined(__GNUC__)
-    if (i + 16u < r->calls->count) {
-        __builtin_prefetch(&r->objects[r->calls->slot[i + 16u]]);
-        const struct object *object = &r->objects[r->calls->slot[i + 8u]];
-        __builtin_prefetch(r->heap.base + object->at);
-        __builtin_prefetch(r->heap.base + object->at + object->capacity);
+    __builtin_prefetch(&r->objects[r->calls->slot[i + OBJECT_AHEAD]]);
+    const struct object *object = &r->objects[r->calls->slot[i + BLOCK_AHEAD]];
+    __builtin_prefetch(r->heap.base + object->at);
+    __builtin_prefetch(r->heap.base + object->at + object->capacity);
+    if (r->has_links && r->calls->op[i + NEIGHBOUR_AHEAD] == HW_OP_FREE) {
+        object = &r->objects[r->calls->slot[i + NEIGHBOUR_AHEAD]];
+        fetch_linked(r, object->at + object->capacity);
     }
 #else
     (void)r;
@@ -632,8 +687,11 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         return HW_NO_MEMORY;
     }
     uint64_t asked = watch ? watch->every : UINT64_MAX;
+    const uint64_t ahead = calls->slots < FEW_OBJECTS || calls->count < OBJECT_AHEAD ? 0 : calls->count - OBJECT_AHEAD;
     for (uint64_t i = 0; i < calls->count; i++) {
-        look_ahead(&r, i);
+        if (i < ahead) {
+            look_ahead(&r, i);
+        }
         costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
         account_time(a, &r, i);
         if (timeline) {

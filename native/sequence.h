@@ -21,7 +21,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "kept.h"
 
 enum { CHUNK = 64 };
 
@@ -133,7 +134,8 @@ struct chunk {
 
 struct sequence;
 
-/* Chunks of sequences that have no entry in common, by number, and the number of the chunk that holds an address. */
+/* Chunks of sequences that have no entry in common, by number from 1 on, and the number of the chunk that holds an
+ * address. */
 struct chunks {
     struct chunk *chunk;
     struct sequence **owner; /* NULL: not in use */
@@ -142,8 +144,9 @@ struct chunks {
     uint32_t unused_count;
     uint32_t used;
     uint32_t room;
-    uint32_t *number_at; /* by address >> shift; true only if the chunk holds the address */
+    uint32_t *number_at; /* by address >> shift; 0 where no chunk holds an address there */
     uint32_t shift;
+    uint32_t highest; /* address that it ever held */
     size_t bytes;
     int failed; /* the system has no memory: what follows is not to be trusted */
 };
@@ -174,16 +177,27 @@ static int chunks_open(struct chunks *c, uint32_t reach, uint32_t apart)
     while (apart >> c->shift > 1u) {
         c->shift++;
     }
+    c->used = 1;
     c->bytes = (((size_t)reach >> c->shift) + 1u) * sizeof *c->number_at;
-    void *memory = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    c->number_at = memory == MAP_FAILED ? NULL : memory;
+    c->number_at = hw_take_kept(HW_KEPT_NUMBERS, c->bytes);
     return c->number_at != NULL;
+}
+
+/* Forgets which chunk holds the entries of one. */
+static void forget_numbers(struct chunks *c, uint32_t number)
+{
+    for (uint32_t i = 0; i < CHUNK && c->chunk[number].at[i]; i++) {
+        c->number_at[c->chunk[number].at[i] >> c->shift] = 0;
+    }
 }
 
 static void chunks_close(struct chunks *c)
 {
     if (c->number_at) {
-        munmap(c->number_at, c->bytes);
+        for (uint32_t number = 1; number < c->used; number++) {
+            forget_numbers(c, number);
+        }
+        hw_give_back(HW_KEPT_NUMBERS, c->number_at, c->bytes, ((size_t)c->highest >> c->shift) * sizeof *c->number_at);
     }
     free(c->chunk);
     free(c->owner);
@@ -301,6 +315,7 @@ static void give_back_chunk(struct sequence *q, uint32_t p)
 {
     struct chunks *c = q->chunks;
     const uint32_t number = q->number[p];
+    forget_numbers(c, number);
     memset(&c->chunk[number], 0, sizeof c->chunk[number]);
     c->owner[number] = NULL;
     c->unused[c->unused_count++] = number;
@@ -442,6 +457,7 @@ static void sequence_insert(struct sequence *q, struct spot spot, uint32_t at, u
     chunk->at[spot.i] = at;
     chunk->size[spot.i] = size;
     q->chunks->number_at[at >> q->chunks->shift] = q->number[p];
+    q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
     q->count[p]++;
     q->total++;
     q->largest[p] = size > q->largest[p] ? size : q->largest[p];
@@ -464,9 +480,23 @@ static void sequence_join(struct sequence *q, uint32_t p)
     }
 }
 
+/* Forgets which chunk holds an entry. For a moment a block and one inside it may be nearer to each other than blocks
+ * are, in the order of addresses, so that one number is true for both. */
+static inline void forget_number(struct sequence *q, const struct chunk *chunk, struct spot spot)
+{
+    const uint32_t shift = q->chunks->shift;
+    const uint32_t place = chunk->at[spot.i] >> shift;
+    const int shared = (spot.i && chunk->at[spot.i - 1u] >> shift == place) ||
+                       (spot.i + 1u < CHUNK && chunk->at[spot.i + 1u] >> shift == place);
+    if (!shared && q->chunks->number_at[place] == q->number[spot.p]) {
+        q->chunks->number_at[place] = 0;
+    }
+}
+
 static void sequence_remove(struct sequence *q, struct spot spot)
 {
     struct chunk *chunk = chunk_of(q, spot.p);
+    forget_number(q, chunk, spot);
     const uint32_t left = --q->count[spot.p];
     const uint32_t behind = left - spot.i;
     forget_toll(q, spot);
@@ -503,7 +533,7 @@ static void sequence_resize(struct sequence *q, struct spot spot, uint32_t size)
 static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at, struct spot *spot)
 {
     const uint32_t number = c->number_at[at >> c->shift];
-    if (number >= c->used || c->owner[number] == NULL) {
+    if (number == 0) {
         return NULL;
     }
     spot->i = HW_BY_PROCESSOR(first_between, c->chunk[number].at, at, at);
@@ -515,7 +545,7 @@ static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at
 static inline struct sequence *sequence_with_chunk_at(const struct chunks *c, uint32_t at, uint32_t *p)
 {
     const uint32_t number = c->number_at[at >> c->shift];
-    if (number >= c->used || c->chunk[number].at[0] != at) {
+    if (number == 0 || c->chunk[number].at[0] != at) {
         return NULL;
     }
     *p = c->place[number];

@@ -16,6 +16,7 @@
 #define HW_SHADOW_H
 
 #include "check.h"
+#include "places.h"
 #include "sequence.h"
 
 struct shadow_pool {
@@ -27,6 +28,10 @@ struct shadow_pool {
     struct sequence blocks; /* by address, used ones with size 0; without chunks where no walk passes blocks */
     int padding;            /* the next word is no block's */
     int merges;             /* whether all neighbours are merged at times by merge_recent() */
+    struct places starts;   /* where it does: the blocks, by units from the first one on */
+    uint32_t block_count;   /* these, */
+    uint32_t free_count;    /* and how many are free, */
+    uint32_t merging_count; /* or free and large enough to merge */
     uint32_t *recent;       /* what was freed since then; some of it may be used again */
     uint32_t recent_count;
     uint32_t recent_room;
@@ -105,7 +110,7 @@ static int merges_recent(const struct hw_general *g)
 
 static int walks_blocks(const struct hw_general *g)
 {
-    return g->free_list == HW_IMPLICIT || walks_to_merge(g) || merges_recent(g);
+    return g->free_list == HW_IMPLICIT || walks_to_merge(g);
 }
 
 /* Whether nodes of this list are looked for, or their places. */
@@ -149,15 +154,39 @@ static int note_recent(struct shadow_pool *s, uint32_t b)
     return 1;
 }
 
-static int note_all_recent(struct shadow_pool *s)
+static inline uint32_t place_of(const struct hw_general *g, uint32_t b)
 {
-    const struct spot first = {0, 0};
-    struct spot spot = first_sized(&s->blocks, first, 1u, INT32_MAX);
-    while (!is_end(&s->blocks, spot)) {
-        if (!note_recent(s, address_at(&s->blocks, spot))) {
+    return (b - g->start) >> g->unit_shift;
+}
+
+static inline uint32_t block_at_place(const struct hw_general *g, uint32_t place)
+{
+    return g->start + (place << g->unit_shift);
+}
+
+/* Counts a block with this word, or with `by` -1 no longer. */
+static inline void count_block(struct shadow_pool *s, const struct hw_general *g, uint32_t word, uint32_t by)
+{
+    s->free_count += (word & HW_USED) == 0 ? by : 0;
+    s->merging_count += is_mergeable(g, word) ? by : 0;
+}
+
+/* Notes all blocks of a pool that merges at times, in an arena of `bytes` bytes; 0 without memory. */
+static int fill_starts(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t bytes)
+{
+    const uint32_t top = load4(h, g->top_at);
+    if (!places_open(&s->starts, bytes > g->start ? place_of(g, bytes) + 1u : 1u)) {
+        return 0;
+    }
+    for (uint32_t b = g->start; b < top;) {
+        const uint32_t word = load_word(g, h, b);
+        add_place(&s->starts, place_of(g, b));
+        s->block_count++;
+        count_block(s, g, word, 1u);
+        if ((word & HW_USED) == 0 && !note_recent(s, b)) {
             return 0;
         }
-        spot = first_sized(&s->blocks, spot_behind(&s->blocks, spot), 1u, INT32_MAX);
+        b += word_size(g, word);
     }
     return 1;
 }
@@ -176,7 +205,7 @@ static int shadow_general(struct shadow_pool *s, const struct hw_general *g, str
         fill_blocks(g, h, &s->blocks);
     }
     s->merges = merges_recent(g);
-    if (s->merges && !note_all_recent(s)) {
+    if (s->merges && !fill_starts(s, g, h, bytes)) {
         return 0;
     }
     if (has_lists(g) && g->search_from != HW_FROM_TRIED) {
@@ -276,6 +305,7 @@ static void shadow_free(struct hw_shadow *shadow)
         free(s->lists);
         sequence_close(&s->blocks);
         free(s->recent);
+        places_close(&s->starts);
         chunks_close(&s->nodes);
         chunks_close(&s->all);
     }
@@ -361,6 +391,32 @@ static void block_written(struct sequence *q, uint32_t b, uint32_t size, uint32_
     }
 }
 
+/* The same where all neighbours are merged at times; 0 without memory. */
+static int start_written(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b,
+                         uint32_t word)
+{
+    const uint32_t place = place_of(g, b);
+    const uint32_t end = place + (word_size(g, word) >> g->unit_shift);
+    uint32_t had = place;
+    if (has_place(&s->starts, place)) {
+        const uint32_t before = peek_word(g, h, b);
+        had += word_size(g, before) >> g->unit_shift;
+        count_block(s, g, before, UINT32_MAX);
+    } else {
+        add_place(&s->starts, place);
+        s->block_count++;
+    }
+    count_block(s, g, word, 1u);
+    if (had < end) {
+        for (uint32_t next; (next = place_from(&s->starts, place + 1u, end)) < end;) {
+            count_block(s, g, peek_word(g, h, block_at_place(g, next)), UINT32_MAX);
+            remove_place(&s->starts, next);
+            s->block_count--;
+        }
+    }
+    return word & HW_USED || note_recent(s, b);
+}
+
 static HW_NOINLINE void word_written(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     struct shadow_pool *s = shadow_of(g, h);
@@ -376,9 +432,12 @@ static HW_NOINLINE void word_written(const struct hw_general *g, struct hw_heap 
             sequence_resize(q, spot, size);
         }
     }
+    if (s->merges && !start_written(s, g, h, b, word)) {
+        h->shadow = NULL;
+        return;
+    }
     if (s->blocks.chunks) {
         block_written(&s->blocks, b, size, word & HW_USED ? 0 : size);
-        s->all.failed |= s->merges && (word & HW_USED) == 0 && !note_recent(s, b);
         drop_failed(h, &s->all);
     }
 }
@@ -399,7 +458,19 @@ static inline void note_padding(const struct hw_general *g, struct hw_heap *h)
 
 static HW_NOINLINE void top_lowered(const struct hw_general *g, struct hw_heap *h, uint32_t top)
 {
-    struct sequence *q = &shadow_of(g, h)->blocks;
+    struct shadow_pool *s = shadow_of(g, h);
+    struct sequence *q = &s->blocks;
+    if (s->merges) {
+        const uint64_t reads = h->reads;
+        const uint32_t place = place_of(g, top);
+        uint32_t last = place_before(&s->starts, place_of(g, load4(h, g->top_at)));
+        for (; last != NO_PLACE && last >= place; last = place_before(&s->starts, last)) {
+            count_block(s, g, peek_word(g, h, block_at_place(g, last)), UINT32_MAX);
+            remove_place(&s->starts, last);
+            s->block_count--;
+        }
+        h->reads = reads;
+    }
     while (q->places) {
         const struct spot last = {q->places - 1u, q->count[q->places - 1u] - 1u};
         if (address_at(q, last) < top) {

@@ -25,6 +25,20 @@ static void take_out(struct shadow_pool *s, const struct hw_general *g, struct h
     }
 }
 
+/* Size of the free block at b that may merge; 0 where it may not. */
+static uint32_t merging_size(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    const uint32_t word = peek_word(g, h, b);
+    return is_mergeable(g, word) ? word_size(g, word) : 0;
+}
+
+/* The block before b; 0 where it is the first. */
+static uint32_t start_before(const struct shadow_pool *s, const struct hw_general *g, uint32_t b)
+{
+    const uint32_t place = place_before(&s->starts, place_of(g, b));
+    return place == NO_PLACE ? 0 : block_at_place(g, place);
+}
+
 /* Keeps of the recent blocks those that are free, each once and in order, and takes them out of their lists. */
 static void take_recent_out(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h)
 {
@@ -34,10 +48,12 @@ static void take_recent_out(struct shadow_pool *s, const struct hw_general *g, s
     }
     for (uint32_t k = 0; k < s->recent_count; k++) {
         const uint32_t b = s->recent[k];
-        struct spot spot;
-        if ((kept == 0 || s->recent[kept - 1u] != b) && sequence_with(&s->all, b, &spot) && size_at(&s->blocks, spot)) {
-            take_out(s, g, h, b, size_at(&s->blocks, spot));
-            s->recent[kept++] = b;
+        if ((kept == 0 || s->recent[kept - 1u] != b) && has_place(&s->starts, place_of(g, b))) {
+            const uint32_t word = peek_word(g, h, b);
+            if ((word & HW_USED) == 0) {
+                take_out(s, g, h, b, word_size(g, word));
+                s->recent[kept++] = b;
+            }
         }
     }
     s->recent_count = kept;
@@ -45,27 +61,24 @@ static void take_recent_out(struct shadow_pool *s, const struct hw_general *g, s
 
 /* The free block that b becomes with the free blocks on both sides; its size is stored. */
 static uint32_t merge_around(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b,
-                             uint32_t *size)
+                             uint32_t top, uint32_t *size)
 {
-    struct spot spot;
-    (void)sequence_with(&s->all, b, &spot);
-    *size = size_at(&s->blocks, spot);
+    *size = word_size(g, peek_word(g, h, b));
     if (!can_merge(g, *size)) {
         return b;
     }
-    for (struct spot next = spot_behind(&s->blocks, spot); !is_end(&s->blocks, next);
-         next = spot_behind(&s->blocks, next)) {
-        const uint32_t behind = size_at(&s->blocks, next);
-        if (behind == 0 || !can_merge(g, behind)) {
+    while (b + *size < top) {
+        const uint32_t behind = merging_size(g, h, b + *size);
+        if (behind == 0) {
             break;
         }
         take_out(s, g, h, b + *size, behind);
         note_block_gone(h, g->overhead);
         *size += behind;
     }
-    const uint32_t before = address_before(&s->blocks, spot, 0);
-    const uint32_t ahead = before && sequence_with(&s->all, before, &spot) ? size_at(&s->blocks, spot) : 0;
-    if (ahead && can_merge(g, ahead)) {
+    const uint32_t before = start_before(s, g, b);
+    const uint32_t ahead = before ? merging_size(g, h, before) : 0;
+    if (ahead) {
         take_out(s, g, h, before, ahead);
         note_block_gone(h, g->overhead);
         *size += ahead;
@@ -84,6 +97,9 @@ static void file_by_address(struct shadow_pool *s, const struct hw_general *g, s
     const struct spot spot = list_order(g, list) == HW_LIFO ? spot_below(q, b + g->node) : spot_above(q, b + g->node);
     const uint32_t before = q->total ? address_before(q, spot, head) : head;
     const uint32_t next = is_end(q, spot) ? 0 : address_at(q, spot);
+    if (g->bins) {
+        mark_bin(g, h, list);
+    }
     list_link(g, h, before, b + g->node, next);
     if (has_tails(g) && next == 0) {
         store_link(&g->links, h, head + g->links.field.bytes, b + g->node);
@@ -93,15 +109,9 @@ static void file_by_address(struct shadow_pool *s, const struct hw_general *g, s
 /* Takes the free block that ends at the top, and may merge, out of its list: its address, or 0. */
 static uint32_t take_last_out(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t top)
 {
-    const struct sequence *q = &s->blocks;
-    const struct spot end = {q->places, 0};
-    const uint32_t last = address_before(q, end, 0);
-    struct spot spot;
-    if (last == 0 || !sequence_with(&s->all, last, &spot)) {
-        return 0;
-    }
-    const uint32_t size = size_at(q, spot);
-    if (size == 0 || !can_merge(g, size) || last + size != top) {
+    const uint32_t last = start_before(s, g, top);
+    const uint32_t size = last ? merging_size(g, h, last) : 0;
+    if (size == 0 || last + size != top) {
         return 0;
     }
     if (g->top == HW_TOP_LAST) {
@@ -118,40 +128,43 @@ struct settled {
     uint32_t last; /* the node that was filed last with none behind it */
 };
 
-/* Adds one list: a load of the head or the tail for each block filed, and the way to its place. */
+/* Adds one list that holds a block: a load of the head or the tail for each block filed, and the way to its place. */
 static void settle_list(const struct shadow_pool *s, const struct hw_general *g, uint32_t list, struct settled *all)
 {
     const struct sequence *q = &s->lists[list];
     const uint64_t filed = q->total;
     const uint64_t link = loads_of(&g->links.field);
     const struct spot end = {q->places, 0};
-    const uint32_t last = filed ? address_before(q, end, 0) : 0;
+    const uint32_t last = address_before(q, end, 0);
     const uint32_t order = list_order(g, list);
-    all->writes += link + (has_tails(g) ? link : 0);
     all->reads += link * (order == HW_ADDRESS ? filed * (filed + 1u) / 2u : filed);
     all->writes += link * filed * (g->free_list == HW_DOUBLE ? 4u : 2u);
     if (has_tails(g)) {
-        all->writes += link * (order == HW_LIFO ? filed != 0 : filed);
+        all->writes += link * (order == HW_LIFO ? 1u : filed);
     }
     all->last = last > all->last ? last : all->last;
     all->filed += q->total;
 }
 
-/* Marks the bins that hold a block, and no others. */
-static void settle_bitmap(const struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h,
-                          struct settled *all)
+/* Adds the bins that hold a block, all of which are marked, and leaves no others marked. */
+static void settle_bins(const struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, struct settled *all)
 {
     uint32_t summary = 0;
     for (uint32_t word = 0; word < (g->bins + 31u) / 32u; word++) {
+        const uint32_t at = g->bitmap_at + 4u * word;
         uint32_t map = 0;
-        for (uint32_t list = 32u * word; list < g->bins && list < 32u * word + 32u; list++) {
-            map |= (uint32_t)(s->lists[list].total != 0) << list % 32u;
-            all->writes += s->lists[list].total != 0;
+        for (uint32_t marked = load4(h, at); marked; marked &= marked - 1u) {
+            const uint32_t list = 32u * word + lowest_bit(marked);
+            if (s->lists[list].total) {
+                map |= (uint32_t)1 << list % 32u;
+                settle_list(s, g, list, all);
+                all->writes++;
+            }
         }
-        store4(h, g->bitmap_at + 4u * word, map);
+        store4(h, at, map);
         all->writes++;
         if (map && g->bins > 32u) {
-            summary |= 1u << word;
+            summary |= (uint32_t)1 << word;
             all->reads++;
             all->writes++;
         }
@@ -186,11 +199,11 @@ static void settle_rover(const struct shadow_pool *s, const struct hw_general *g
 static void settle_lists(const struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t scratch,
                          struct settled *all)
 {
-    for (uint32_t list = 0; list < s->list_count; list++) {
-        settle_list(s, g, list, all);
-    }
+    all->writes += (uint64_t)loads_of(&g->links.field) * (has_tails(g) ? 2u : 1u) * s->list_count;
     if (g->bins) {
-        settle_bitmap(s, g, h, all);
+        settle_bins(s, g, h, all);
+    } else if (s->list_count && s->lists[0].total) {
+        settle_list(s, g, 0, all);
     }
     if (g->fit == HW_BEST && g->search_percent < 100u) {
         store4(h, g->count_at, all->filed);
@@ -200,16 +213,6 @@ static void settle_lists(const struct shadow_pool *s, const struct hw_general *g
     if (g->free_list == HW_DOUBLE) {
         store_link(&g->links, h, g->links.field.bytes, all->last ? all->last : scratch);
     }
-}
-
-/* Blocks that are free and have `least` bytes or more. */
-static uint32_t free_blocks(const struct shadow_pool *s, uint32_t least)
-{
-    uint32_t count = 0;
-    for (uint32_t p = 0; p < s->blocks.places; p++) {
-        count += HW_BY_PROCESSOR(count_from, chunk_of(&s->blocks, p)->size, least);
-    }
-    return count;
 }
 
 static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *h)
@@ -222,7 +225,7 @@ static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *
     const uint64_t word = loads_of(&g->word);
     const uint64_t reads = h->reads;
     const uint64_t writes = h->writes;
-    struct settled all = {reads + 1u + word * s->blocks.total, writes, 0, 0};
+    struct settled all = {reads + 1u + word * s->block_count, writes, 0, 0};
     const uint32_t top = load4(h, g->top_at);
     const uint32_t scratch = g->free_list == HW_DOUBLE ? peek_link(g, h, g->links.field.bytes) : 0;
     take_recent_out(s, g, h);
@@ -230,7 +233,7 @@ static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *
     for (uint32_t k = 0, count = s->recent_count; k < count; k++) {
         if (s->recent[k] >= end) {
             uint32_t size;
-            const uint32_t b = merge_around(s, g, h, s->recent[k], &size);
+            const uint32_t b = merge_around(s, g, h, s->recent[k], top, &size);
             end = b + size;
             store_word(g, h, b, size_word(g, size, 0));
             if (s->lists) {
@@ -241,8 +244,8 @@ static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *
     s->recent_count = 0;
     const uint32_t last = take_last_out(s, g, h, top);
     const int joins_top = last && g->top == HW_TOP_LAST;
-    all.reads += word * (free_blocks(s, g->coalesce_from > g->min_block ? g->coalesce_from : 1u) - (last != 0));
-    all.writes += word * (free_blocks(s, 1u) - (joins_top != 0));
+    all.reads += word * (s->merging_count - (last != 0));
+    all.writes += word * (s->free_count - (joins_top != 0));
     settle_lists(s, g, h, scratch, &all);
     settle_rover(s, g, h, &all);
     shadow->lost |= s->nodes.failed || s->all.failed;

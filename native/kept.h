@@ -1,0 +1,19 @@
+/* kept.h: memory that a thread keeps from one replay for the next, whose pages are there already: taking them anew for
+ * every replay costs more than many replays do, and threads wait for each other meanwhile.
+ */
+#ifndef HW_KEPT_H
+#define HW_KEPT_H
+
+#include <stddef.h>
+
+/* What it is for: numbers of chunks, sets of places. */
+enum hw_kept { HW_KEPT_NUMBERS, HW_KEPT_PLACES, HW_KEPT_KINDS };
+
+/* So many bytes, all 0; NULL where the system has none. */
+void *hw_take_kept(enum hw_kept kind, size_t bytes);
+
+/* Gives them back, all 0 again. `used` are its bytes up to the last that was touched: where they are many it is not
+ * kept. */
+void hw_give_back(enum hw_kept kind, void *memory, size_t bytes, size_t used);
+
+#endif
