@@ -16,7 +16,9 @@ from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 if TYPE_CHECKING:
     pass
 
+Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.integer[Any]]
 
 FREQUENT_SHARE = 0.1
 """From this share of all requests a size deserves blocks of its own (Mamagkakis et al. 2007, "Middleware design
@@ -28,12 +30,12 @@ PERCENTILES = (10, 25, 50, 75, 90, 99)
 
 
 class Objects(NamedTuple):
-    """Every object of a trace in order of birth: int64 of shape (objects,), call of birth, call of death (-1:
+    """Every object of a trace in order of birth: int32 of shape (objects,), call of birth, call of death (-1:
     never).
     """
 
-    birth: Int64s
-    death: Int64s
+    birth: Int32s
+    death: Int32s
 
 
 def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
@@ -55,13 +57,12 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     - `repairs`: what reading the trace dropped or changed, in words;
     - `locality`: see `locality_of_frees`; `free_order`: see `order_of_frees`.
     """
-    operation, size = trace.op, trace.size.astype(np.int64)
-    counts = np.bincount(operation, minlength=4)
-    requests = size[operation != FREE]
-    bytes_after, objects_after = trace.live_bytes, trace.live_objects
+    operation = trace.op
+    counts = np.array([np.count_nonzero(operation == kind) for kind in (MALLOC, CALLOC, REALLOC, FREE)])
+    requests = trace.size[operation != FREE]
+    live = _live(trace, points)
     objects = births_and_deaths(trace)
     never = objects.death < 0
-    sample = sample_events(bytes_after, points)
     return {
         "name": trace.name,
         "events": len(operation),
@@ -72,20 +73,16 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
         "threads": len(np.unique(trace.tid)),
         "seconds": trace.seconds,
         "requests": len(requests),
-        "requested_bytes": int(requests.sum()),
+        "requested_bytes": int(requests.sum(dtype=np.int64)),
         **describe_sizes(requests),
         "requested_peak_bytes": trace.peak_live_bytes,
-        "requested_peak_event": int(bytes_after.argmax()),
+        "requested_peak_event": live.peak_event,
         "live_objects_peak": trace.peak_live_objects,
-        "live": {
-            "event": sample.tolist(),
-            "bytes": bytes_after[sample].tolist(),
-            "objects": objects_after[sample].tolist(),
-        },
+        "live": live.sampled,
         "lifetimes": lifetimes(trace, objects),
         "never_freed": {
             "objects": int(never.sum()),
-            "bytes": int(bytes_after[-1]),
+            "bytes": live.left,
             "share": float(never.mean()) if len(never) else 0.0,
         },
         "repairs": list(trace.repairs),
@@ -94,7 +91,27 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     }
 
 
-def size_table(sizes: Int64s) -> list[dict[str, Any]]:
+class _Live(NamedTuple):
+    """The call after which most bytes are live, the bytes after the last one, and samples of the curve."""
+
+    peak_event: int
+    left: int
+    sampled: dict[str, list[int]]
+
+
+def _live(trace: Trace, points: int) -> _Live:
+    """The live curve; what it takes for every call is not kept."""
+    live = np.empty(len(trace), np.int64)
+    trace.calls.largest_live_sum(after=live)
+    sample = sample_events(live, points)
+    peak_event, left, bytes_ = int(live.argmax()), int(live[-1]), live[sample].tolist()
+    del live
+    born = np.cumsum(trace.op <= CALLOC, dtype=np.int32)[sample]
+    freed = np.cumsum(trace.op == FREE, dtype=np.int32)[sample]
+    return _Live(peak_event, left, {"event": sample.tolist(), "bytes": bytes_, "objects": (born - freed).tolist()})
+
+
+def size_table(sizes: Ints) -> list[dict[str, Any]]:
     """Distinct sizes (bytes) with count and share of all, most frequent first, the smaller size first among equals."""
     values, counts = np.unique(sizes, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -108,9 +125,9 @@ def size_table(sizes: Int64s) -> list[dict[str, Any]]:
 def births_and_deaths(trace: Trace) -> Objects:
     """The objects of a trace in order of birth; realloc keeps the object."""
     number, count = trace.objects()
-    birth = np.flatnonzero(trace.op <= CALLOC).astype(np.int64)
-    death = np.full(count, -1, dtype=np.int64)
-    frees = np.flatnonzero(trace.op == FREE)
+    birth = np.flatnonzero(trace.op <= CALLOC).astype(np.int32)
+    death = np.full(count, -1, dtype=np.int32)
+    frees = np.flatnonzero(trace.op == FREE).astype(np.int32)
     death[number[frees]] = frees
     return Objects(birth, death)
 
@@ -125,11 +142,12 @@ def lifetimes(trace: Trace, objects: Objects) -> dict[str, Any]:
     """
     freed = objects.death >= 0
     birth, death = objects.birth[freed], objects.death[freed]
-    clock = np.where(trace.op == FREE, 0, trace.size).astype(np.int64).cumsum()
-    return {
-        "events": _distribution(death - birth),
-        "bytes": _distribution(clock[death] - clock[birth]),
-    }
+    events = _distribution(death - birth)
+    clock = np.where(trace.op == FREE, np.uint32(0), trace.size).cumsum(dtype=np.int64)
+    waited = clock[death]
+    waited -= clock[birth]
+    del clock
+    return {"events": events, "bytes": _distribution(waited)}
 
 
 def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WINDOWS) -> list[dict[str, Any]]:
@@ -143,15 +161,15 @@ def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WIND
     objects alive after the first death. Both are None where no two neighbours were alive together.
     """
     deaths = np.sort(objects.death[objects.death >= 0])
-    forever = np.iinfo(np.int64).max
+    forever = np.iinfo(np.int32).max
     death = np.where(objects.death < 0, forever, objects.death)
     first, second = np.minimum(death[:-1], death[1:]), np.maximum(death[:-1], death[1:])
     together = (first != forever) & (death[:-1] > objects.birth[1:])
     first, second = first[together], second[together]
-    waited = np.searchsorted(deaths, second) - np.searchsorted(deaths, first)
-    waited[second == forever] = np.iinfo(np.int64).max
-    born = np.searchsorted(objects.birth, first)
-    alive = born - np.searchsorted(deaths, first) - 1
+    dead = np.searchsorted(deaths, first).astype(np.int32)
+    waited = np.searchsorted(deaths, second).astype(np.int32) - dead
+    waited[second == forever] = forever
+    alive = np.searchsorted(objects.birth, first).astype(np.int32) - dead - 1
     return [
         {
             "within_frees": window,
@@ -172,10 +190,11 @@ def order_of_frees(objects: Objects) -> dict[str, Any]:
     """
     freed = objects.death >= 0
     birth, death = objects.birth[freed], objects.death[freed]
-    rank = np.empty(len(death), dtype=np.int64)
-    rank[np.argsort(death)] = np.arange(len(death))
+    rank = np.empty(len(death), dtype=np.int32)
+    rank[np.argsort(death)] = np.arange(len(death), dtype=np.int32)
+    others = np.searchsorted(birth, death).astype(np.int32) - rank - 1
+    del birth, death, freed
     older = _larger_before(rank)
-    others = np.searchsorted(birth, death) - rank - 1
     choice = others > 0
     older, others = older[choice], others[choice]
     if not len(others):
@@ -187,7 +206,7 @@ def order_of_frees(objects: Objects) -> dict[str, Any]:
     }
 
 
-def sample_events(values: Int64s, points: int) -> Int64s:
+def sample_events(values: Ints, points: int) -> Int64s:
     """At most `points` indices into `values`, evenly spread, each the largest of its stretch; the first and the last
     are kept.
     """
@@ -198,8 +217,8 @@ def sample_events(values: Int64s, points: int) -> Int64s:
     return np.unique(np.array([0, *largest, len(values) - 1], dtype=np.int64))
 
 
-def describe_sizes(sizes: Int64s) -> dict[str, Any]:
-    """The counts by size of `profile`, from `sizes` on, for requests of these sizes (int64[requests], bytes)."""
+def describe_sizes(sizes: Ints) -> dict[str, Any]:
+    """The counts by size of `profile`, from `sizes` on, for requests of these sizes (integers[requests], bytes)."""
     table = size_table(sizes)
     covered = np.cumsum([row["count"] for row in table])
     return {
@@ -210,27 +229,27 @@ def describe_sizes(sizes: Int64s) -> dict[str, Any]:
     }
 
 
-def _larger_before(rank: Int64s) -> Int64s:
+def _larger_before(rank: Int32s) -> Int32s:
     """For each element of a permutation: how many before it are larger.
 
     Two elements are told apart by the highest bit in which they differ. So the elements are parted bit by bit,
     stably, into groups that agree in all higher bits; in a group, an element whose bit is 0 is smaller than all
     before it whose bit is 1.
     """
-    larger = np.zeros(len(rank), dtype=np.int64)
-    order = np.arange(len(rank))
+    larger = np.zeros(len(rank), dtype=np.int32)
+    order = np.arange(len(rank), dtype=np.int32)
     for bit in reversed(range(max(len(rank) - 1, 0).bit_length())):
-        value = rank[order]
-        ones = (value >> bit) & 1
-        before = ones.cumsum() - ones
-        group = value >> (bit + 1)
-        start = np.searchsorted(group, group, side="left")
+        value = rank[order] >> bit
+        ones = value & 1
+        before = ones.cumsum(dtype=np.int32) - ones
+        group = value >> 1
+        start = np.searchsorted(group, group, side="left").astype(np.int32)
         larger[order] += (1 - ones) * (before - before[start])
-        order = order[np.argsort(value >> bit, kind="stable")]
+        order = order[np.argsort(value, kind="stable")]
     return larger
 
 
-def _distribution(values: Int64s) -> dict[str, Any]:
+def _distribution(values: Ints) -> dict[str, Any]:
     if not len(values):
         return {**{f"p{percent}": None for percent in PERCENTILES}, "max": None, "histogram": []}
     levels = np.percentile(values, PERCENTILES, method="inverted_cdf")
@@ -240,7 +259,7 @@ def _distribution(values: Int64s) -> dict[str, Any]:
     return result
 
 
-def _octaves(values: Int64s) -> list[dict[str, int]]:
+def _octaves(values: Ints) -> list[dict[str, int]]:
     edges = np.concatenate(([0], 2 ** np.arange(int(values.max()).bit_length() + 1)))
     counts = np.histogram(values, edges)[0]
     # numpy's last bin includes its upper bound; that bound is above the largest value, so no value lies on it.
