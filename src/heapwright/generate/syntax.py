@@ -291,15 +291,19 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return expr
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
+def walk(expr: Expr) -> list[Expr]:
     """The expression and everything in it, each before its operands."""
-    todo = [expr]
-    while todo:
-        one = todo.pop()
-        yield one
-        found = _OPERANDS.get(type(one))
-        if found:
-            todo += found(one)[::-1]
+    found: list[Expr] = []
+    _walk(expr, found)
+    return found
+
+
+def _walk(expr: Expr, found: list[Expr]) -> None:
+    found.append(expr)
+    inner = _OPERANDS.get(type(expr))
+    if inner:
+        for operand in inner(expr):
+            _walk(operand, found)
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
@@ -396,17 +400,19 @@ class Guarded(Stmt):
     branches: list[tuple[str, list[Stmt]]]
 
 
+_BODIES: dict[type[Stmt], Callable[[Any], list[list[Stmt]]]] = {
+    Block: lambda stmt: [stmt.body],
+    For: lambda stmt: [stmt.body],
+    While: lambda stmt: [stmt.body],
+    If: lambda stmt: [stmt.yes, stmt.no],
+    Guarded: lambda stmt: [body for _, body in stmt.branches],
+}
+
+
 def bodies(stmt: Stmt) -> list[list[Stmt]]:
     """The statement lists directly inside a statement."""
-    match stmt:
-        case Block() | For() | While():
-            return [stmt.body]
-        case If():
-            return [stmt.yes, stmt.no]
-        case Guarded():
-            return [body for _, body in stmt.branches]
-        case _:
-            return []
+    found = _BODIES.get(type(stmt))
+    return found(stmt) if found else []
 
 
 def expressions(stmt: Stmt) -> list[Expr]:
@@ -427,23 +433,33 @@ def expressions(stmt: Stmt) -> list[Expr]:
             return []
 
 
-def all_statements(body: list[Stmt]) -> Iterator[Stmt]:
+def all_statements(body: list[Stmt]) -> list[Stmt]:
     """Every statement of a body, nested ones included, in order."""
+    found: list[Stmt] = []
+    _all_statements(body, found)
+    return found
+
+
+def _all_statements(body: list[Stmt], found: list[Stmt]) -> None:
     for stmt in body:
-        yield stmt
-        if isinstance(stmt, For) and stmt.init:
-            yield stmt.init
-        for inner in bodies(stmt):
-            yield from all_statements(inner)
+        found.append(stmt)
+        inner = _BODIES.get(type(stmt))
+        if inner:
+            if isinstance(stmt, For) and stmt.init:
+                found.append(stmt.init)
+            for one in inner(stmt):
+                _all_statements(one, found)
 
 
-def all_expressions(body: list[Stmt]) -> Iterator[Expr]:
+def all_expressions(body: list[Stmt]) -> list[Expr]:
     """Every expression of a body, operands included."""
+    found: list[Expr] = []
     for stmt in all_statements(body):
         # the start of a loop is a statement of its own in this order
         for expr in [stmt.test, stmt.update] if isinstance(stmt, For) else expressions(stmt):
             if expr:
-                yield from walk(expr)
+                _walk(expr, found)
+    return found
 
 
 def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iterator[tuple[Stmt, list[Stmt]]]:
@@ -597,7 +613,8 @@ class Specialisation:
     """A function of the core for given static arguments: what is left of it.
 
     `parameters` are the run-time ones; `constant` is the result where it is static and nothing else happens. `pure`:
-    a call changes nothing; `calls`: all it makes, once nothing is left to clean. `name` is final after naming.
+    a call changes nothing; `calls`: all it makes, once nothing is left to clean; `mentioned`: these, and all names in
+    the body as it was then. `name` is final after naming.
     """
 
     function: Function
@@ -611,6 +628,7 @@ class Specialisation:
     pure: bool = False
     done: bool = False
     calls: list[Call] | None = None
+    mentioned: tuple[list[Call], set[str]] | None = None
     name: str = ""
 
     @property

@@ -405,7 +405,7 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> set[int]:
     sites = call_sites(live)
     dropped: set[int] = set()
     for target in live:
-        used = names_in(target.body)
+        used = _mentioned(target)
         for index in reversed(range(0 if target.entry else len(target.parameters))):
             arguments = [call.arguments[index] for call in sites.get(id(target), [])]
             if target.parameters[index].name not in used and all(
@@ -417,6 +417,15 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> set[int]:
                 dropped.add(id(target))
                 target.calls = None
     return dropped
+
+
+def _mentioned(target: Specialisation) -> set[str]:
+    """All names in a function; what one that is clean once mentioned is not looked for again."""
+    if target.calls is None:
+        return names_in(target.body)
+    if target.mentioned is None or target.mentioned[0] is not target.calls:
+        target.mentioned = target.calls, names_in(target.body)
+    return target.mentioned[1]
 
 
 # ---- forwarders -----------------------------------------------------------------------------------------------------
