@@ -10,6 +10,7 @@ documents each field.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from heapwright._native import ffi, lib
@@ -93,8 +94,13 @@ def policy(recipe: Recipe) -> dict[str, Any]:
     return _Layout(recipe.canonical()).values
 
 
+@lru_cache(maxsize=64)
 def policy_struct(recipe: Recipe) -> Any:
-    """The recipe's policy as a C struct (`struct hw_policy *`). Raises as `policy` does."""
+    """The recipe's policy as a C struct (`struct hw_policy *`), not to be changed. Raises as `policy` does.
+
+    Those of the last recipes are kept: making one takes as long as a replay of a thousand calls, and most recipes are
+    replayed on several traces.
+    """
     return ffi.new("struct hw_policy *", policy(recipe))
 
 
