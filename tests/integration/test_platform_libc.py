@@ -36,6 +36,13 @@ TARGETS = {
             *("-DAPP_ARENA_BEGIN=board_heap_begin", "-DAPP_ARENA_END=board_heap_end", *NEWLIB),
         ),
     ),
+    "riot": Target(
+        "riot",
+        (
+            *(*CORTEX_M3, "-DAPP_ARENA_BYTES=65536", f"-I{BOARDS / 'riot'}", str(BOARDS / "riot/kernel.c")),
+            *("-Wl,--wrap=main", *NEWLIB),
+        ),
+    ),
     "picolibc": Target("picolibc", (*CORTEX_M3, *PICOLIBC, picolibc_memory(0, 0x20000000))),
     "picolibc-riscv": Target(
         "picolibc",
@@ -73,13 +80,20 @@ def second_allocator(target: Target, image: Path) -> str:
     return subprocess.run(nm, shell=True, cwd=image.parent, capture_output=True, text=True, timeout=60).stdout
 
 
+GLUE = {"newlib-nano": ("newlib",), "riot": ("newlib", "riot")}
+"""Where it is not called as the platform is; the first has the test."""
+AFTER = {"riot": r"locked\nheap: used \d+, most \d+, largest free \d+ \[bytes\]\n"}
+"""What a stand-in for a system says at the end."""
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_library_allocates_from_the_heap_alone(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]
-    glue = f"app_{target.platform.removesuffix('-nano')}"
-    image = built(target, tmp_path, ["app_heap.c", f"{glue}.c", f"{glue}_test.c"])
+    glue = [f"app_{part}" for part in GLUE.get(target.platform, (target.platform,))]
+    image = built(target, tmp_path, ["app_heap.c", *(f"{part}.c" for part in glue), f"{glue[0]}_test.c"])
     assert second_allocator(target, image) == ""
-    assert emulate(image, *target.machine) == f"{PRINTED}{glue}: ok\n"
+    said = re.escape(f"{PRINTED}{glue[0]}: ok\n") + AFTER.get(name, "")
+    assert re.fullmatch(said, emulate(image, *target.machine))
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -89,4 +103,4 @@ def test_the_pages_command_finds_a_second_allocator(name: str, tmp_path: Path) -
         "#include <stdlib.h>\nvoid *volatile kept;\nint main(void) { free(kept = malloc(100)); return 0; }\n"
     )
     image = built(target, tmp_path, ["main.c"])
-    assert len(second_allocator(target, image).splitlines()) >= 2
+    assert second_allocator(target, image) != ""

@@ -20,6 +20,24 @@ class StandIn(NamedTuple):
 
 
 STAND_INS = {
+    "esp-idf": StandIn(
+        (),
+        (
+            ("app_multi_heap.c", "count(heap, app_block_bytes(heap->heap, p), 0);", ""),
+            ("app_multi_heap.c", "count(heap, had, app_block_bytes(heap->heap, memory));", "(void)had;"),
+            ("app_multi_heap.c", "heap->lock = lock;", "(void)heap, (void)lock;"),
+            ("app_multi_heap.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
+        ),
+    ),
+    "nuttx": StandIn(
+        (),
+        (
+            ("app_nuttx.c", "count(heap, app_block_bytes(heap->heap, mem), 0);", ""),
+            ("app_nuttx.c", "count(heap, had, app_block_bytes(heap->heap, memory));", "(void)had;"),
+            ("app_nuttx.c", "memory ? memset(memory, 0, size) : NULL", "memory"),
+            ("app_nuttx.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
+        ),
+    ),
     "threadx": StandIn(
         (),
         (

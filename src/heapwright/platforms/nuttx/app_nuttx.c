@@ -1,0 +1,202 @@
+/* app_nuttx.c: app_heap as NuttX's heap manager, in the place of mm/mm_heap.
+ *
+ * What is known of a heap lies at the start of its region. NuttX frees from interrupts and while it switches tasks, so
+ * each call of the heap is made in a critical section, and nothing is put off.
+ */
+#include "app_heap.h"
+
+#include <nuttx/config.h>
+
+#include <assert.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <nuttx/irq.h>
+#include <nuttx/mm/mm.h>
+
+#if defined(CONFIG_BUILD_PROTECTED) || defined(CONFIG_BUILD_KERNEL)
+#error "app_nuttx.c is for the flat build: user code has no critical section"
+#endif
+
+#if CONFIG_MM_REGIONS > 1
+#error "CONFIG_MM_REGIONS must be 1: this heap has one region"
+#endif
+
+struct mm_heap_s {
+    struct app_heap *heap;
+    void *begin, *end;
+    size_t bytes, used, most_used;
+};
+
+static void count(struct mm_heap_s *heap, size_t had, size_t has)
+{
+    heap->used += has;
+    heap->used -= had;
+    if (heap->used > heap->most_used) {
+        heap->most_used = heap->used;
+    }
+}
+
+struct mm_heap_s *mm_initialize(const char *name, void *heap_start, size_t heap_size)
+{
+    const uintptr_t most = APP_ARENA_ALIGNMENT - 1u;
+    const uintptr_t begin = ((uintptr_t)heap_start + sizeof(void *) - 1u) & ~(uintptr_t)(sizeof(void *) - 1u);
+    const uintptr_t arena = (begin + sizeof(struct mm_heap_s) + most) & ~most;
+    struct mm_heap_s *heap = (struct mm_heap_s *)begin;
+    (void)name;
+    DEBUGASSERT(heap_size > arena - (uintptr_t)heap_start);
+    memset(heap, 0, sizeof *heap);
+    heap->begin = (void *)arena;
+    heap->end = (char *)heap_start + heap_size;
+    heap->bytes = (size_t)((uintptr_t)heap->end - arena);
+    heap->heap = app_init(heap->begin, heap->bytes);
+    DEBUGASSERT(heap->heap != NULL); /* the region is too small for the heap's own data */
+    return heap;
+}
+
+void mm_uninitialize(struct mm_heap_s *heap)
+{
+    (void)heap;
+}
+
+/* A second region, and more memory at the end, are left unused. */
+void mm_addregion(struct mm_heap_s *heap, void *heapstart, size_t heapsize)
+{
+    (void)heap;
+    (void)heapstart;
+    (void)heapsize;
+}
+
+void mm_extend(struct mm_heap_s *heap, void *mem, size_t size, int region)
+{
+    (void)heap;
+    (void)mem;
+    (void)size;
+    (void)region;
+}
+
+void *mm_memalign(struct mm_heap_s *heap, size_t alignment, size_t size)
+{
+    const irqstate_t flags = enter_critical_section();
+    void *memory =
+        alignment <= APP_ALIGNMENT ? app_malloc(heap->heap, size) : app_aligned_alloc(heap->heap, alignment, size);
+    if (memory != NULL) {
+        count(heap, 0, app_block_bytes(heap->heap, memory));
+    }
+    leave_critical_section(flags);
+    return memory;
+}
+
+void *mm_malloc(struct mm_heap_s *heap, size_t size)
+{
+    return mm_memalign(heap, APP_ALIGNMENT, size);
+}
+
+void mm_free(struct mm_heap_s *heap, void *mem)
+{
+    if (mem == NULL) {
+        return;
+    }
+    DEBUGASSERT(mm_heapmember(heap, mem));
+    const irqstate_t flags = enter_critical_section();
+    count(heap, app_block_bytes(heap->heap, mem), 0);
+    app_free(heap->heap, mem);
+    leave_critical_section(flags);
+}
+
+void *mm_realloc(struct mm_heap_s *heap, void *oldmem, size_t size)
+{
+    if (oldmem == NULL) {
+        return mm_malloc(heap, size);
+    }
+    if (size == 0) {
+        mm_free(heap, oldmem);
+        return NULL;
+    }
+    const irqstate_t flags = enter_critical_section();
+    const size_t had = app_block_bytes(heap->heap, oldmem);
+    void *memory = app_realloc(heap->heap, oldmem, size);
+    if (memory != NULL) {
+        count(heap, had, app_block_bytes(heap->heap, memory));
+    }
+    leave_critical_section(flags);
+    return memory;
+}
+
+void *mm_zalloc(struct mm_heap_s *heap, size_t size)
+{
+    void *memory = mm_malloc(heap, size);
+    return memory ? memset(memory, 0, size) : NULL;
+}
+
+void *mm_calloc(struct mm_heap_s *heap, size_t n, size_t elem_size)
+{
+    if (elem_size != 0 && n > SIZE_MAX / elem_size) {
+        return NULL;
+    }
+    return mm_zalloc(heap, n * elem_size);
+}
+
+size_t mm_malloc_size(struct mm_heap_s *heap, void *mem)
+{
+    const irqstate_t flags = enter_critical_section();
+    const size_t bytes = app_usable_size(heap->heap, mem);
+    leave_critical_section(flags);
+    return bytes;
+}
+
+bool mm_heapmember(struct mm_heap_s *heap, void *mem)
+{
+    return (uintptr_t)mem >= (uintptr_t)heap->begin && (uintptr_t)mem < (uintptr_t)heap->end;
+}
+
+void *mm_brkaddr(struct mm_heap_s *heap, int region)
+{
+    (void)region;
+    return heap->end;
+}
+
+/* O(blocks), in a critical section. */
+struct mallinfo mm_mallinfo(struct mm_heap_s *heap)
+{
+    struct mallinfo info;
+    struct app_block block = {0, 0, 0, 0, 0};
+    memset(&info, 0, sizeof info);
+    const irqstate_t flags = enter_critical_section();
+    while (app_next_block(heap->heap, &block)) {
+        info.aordblks += block.state == APP_BLOCK_USED;
+        info.ordblks += block.state != APP_BLOCK_USED;
+    }
+    info.arena = (int)heap->bytes;
+    info.uordblks = (int)heap->used;
+    info.fordblks = (int)(heap->bytes - heap->used);
+    info.usmblks = (int)heap->most_used;
+    info.mxordblk = (int)app_statistics(heap->heap).largest_free;
+    leave_critical_section(flags);
+    return info;
+}
+
+/* Blocks do not know their tasks. */
+struct mallinfo_task mm_mallinfo_task(struct mm_heap_s *heap, const struct malltask *task)
+{
+    const struct mallinfo_task nothing = {0, 0};
+    (void)heap;
+    (void)task;
+    return nothing;
+}
+
+void mm_memdump(struct mm_heap_s *heap, const struct mm_memdump_s *dump)
+{
+    (void)heap;
+    (void)dump;
+}
+
+#ifdef CONFIG_DEBUG_MM
+void mm_checkcorruption(struct mm_heap_s *heap)
+{
+    const irqstate_t flags = enter_critical_section();
+    DEBUGASSERT(app_check(heap->heap) == 0);
+    leave_critical_section(flags);
+}
+#endif
