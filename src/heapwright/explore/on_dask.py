@@ -15,6 +15,8 @@ import asyncio
 import logging
 import pickle
 import queue
+import signal
+import threading
 import time
 import zlib
 from collections import deque
@@ -68,7 +70,8 @@ def cluster(address: str, jobs: int) -> Iterator[OnDask]:
         connect: Any = Client
         try:
             if address == LOCAL:
-                local = hired(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
+                with _deaf_children():
+                    local = hired(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
                 opened.callback(local.close)
             client = connect(local if address == LOCAL else address, timeout=_CONNECT_SECONDS, set_as_default=False)
             opened.callback(client.close)
@@ -77,6 +80,19 @@ def cluster(address: str, jobs: int) -> Iterator[OnDask]:
             raise HeapwrightError(f"{address}: no Dask scheduler answers ({said}); dask scheduler starts one") from None
         _require_workers(client, address)
         yield OnDask(client, address)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that are started do not hear Ctrl-C, which a terminal tells all of them: the driver ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -144,7 +160,7 @@ class OnDask:
                 if (errors or patience.over) and not stopped:
                     stopped = True
                     left.clear()
-                    self._client.run(_stop, run, on_error="ignore")
+                    self._client.run(_stop, run, wait=False, on_error="ignore")
                 while left and len(under_way) < _AHEAD * self.jobs and self._is_connected():
                     batch = left.batch(self.jobs)
                     future = self._submit(run, batch, trier, patience)
@@ -156,6 +172,8 @@ class OnDask:
                 if not ready:
                     yield None
                 self._look()
+                if stopped and not self._threads:  # Ctrl-C in a terminal ends local workers, too
+                    break
         finally:
             if under_way:
                 self._client.cancel(list(under_way))
@@ -297,7 +315,7 @@ class _Stopped:
         return self._run in _stopped_runs
 
 
-def _stop(run: str) -> None:
+async def _stop(run: str) -> None:
     _stopped_runs.add(run)
 
 
