@@ -86,13 +86,10 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
     return flushed;
 }
 
-/* Keeps a freed block in the quick list of its size; 0 where that is full, or keeps apart from it. */
-HW_HOT int cache_on(const struct hw_policy *p, const struct hw_quick *q, const uint32_t owner, struct hw_heap *h,
-                    uint32_t list, uint32_t at, uint32_t capacity, uint32_t word)
+/* Keeps a freed block in the quick list of its size; 0 where that is full. */
+HW_HOT int cache_on(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t at,
+                    uint32_t capacity)
 {
-    if (q->apart && is_beside_free(&p->pools[owner].general, h, at, word)) {
-        return 0;
-    }
     if (quick_is_full(q, h, list, capacity)) {
         if (q->flush != HW_FLUSH_OVER_LIMIT || (q->limit_bytes && capacity > q->limit_bytes)) {
             return 0;
@@ -104,33 +101,47 @@ HW_HOT int cache_on(const struct hw_policy *p, const struct hw_quick *q, const u
 }
 
 /* Keeps a freed block in a quick list; 0 where none wants it. */
-HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, const uint32_t owner, struct hw_heap *h,
-                    uint32_t at, uint32_t capacity, uint32_t word)
+HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t at,
+                    uint32_t capacity)
 {
     const uint32_t block = capacity + q->block_header;
     if (quick_is_direct(q)) {
         for (uint32_t list = 0; list < q->count; list++) {
             if (quick_caches(q, list, block)) {
-                return cache_on(p, q, owner, h, list, at, capacity, word);
+                return cache_on(p, q, h, list, at, capacity);
             }
         }
         return 0;
     }
+    if (q->by_size) {
+        return quick_holds(q, block) ? cache_on(p, q, h, quick_index(q, block), at, capacity) : 0;
+    }
     const uint32_t list = quick_list(q, block);
-    return list < q->count ? cache_on(p, q, owner, h, list, at, capacity, word) : 0;
+    return list < q->count ? cache_on(p, q, h, list, at, capacity) : 0;
 }
 
-/* Offers a block of pool `owner` to the quick pools above it. */
+/* Offers a block of pool `owner` to the quick pools above it; 0 where none wants it. */
 HW_HOT int heap_cache(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
-                      uint32_t capacity, uint32_t word)
+                      uint32_t capacity)
 {
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK && cache_in(p, &pool->quick, owner, h, at, capacity, word)) {
+        if (pool->kind == HW_QUICK && cache_in(p, &pool->quick, h, at, capacity)) {
             return 1;
         }
     }
     return 0;
+}
+
+/* Whether every quick pool above pool `owner` keeps apart. */
+static inline int keeps_apart(const struct hw_policy *p, const uint32_t owner)
+{
+    for (uint32_t i = 0; i < owner; i++) {
+        if (p->pools[i].kind == HW_QUICK && !p->pools[i].quick.apart) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 /* ---- the heap in offsets --------------------------------------------------------------------------------------- */
@@ -319,7 +330,7 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
             if (pool->kind != HW_GENERAL) {
-                if (pool->cached && heap_cache(p, i, h, at, pool_capacity(pool, h, at), 0)) {
+                if (pool->cached && heap_cache(p, i, h, at, pool_capacity(pool, h, at))) {
                     return;
                 }
                 pool_release(pool, h, at);
@@ -328,8 +339,14 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
             const struct hw_general *g = &pool->general;
             const uint32_t b = block_of(g, h, at);
             const uint32_t word = load_word(g, h, b);
+            if (pool->cached && keeps_apart(p, i)) {
+                if (!release_beside_free(g, h, b, word) && !heap_cache(p, i, h, at, word_size(g, word) - g->overhead)) {
+                    release_apart(g, h, b, word);
+                }
+                return;
+            }
             if (pool->cached) {
-                if (!heap_cache(p, i, h, at, word_size(g, word) - g->overhead, word)) {
+                if (!heap_cache(p, i, h, at, word_size(g, word) - g->overhead)) {
                     release_rarely(g, h, b, word);
                 }
                 return;

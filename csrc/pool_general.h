@@ -1002,14 +1002,6 @@ HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_
     }
 }
 
-/* Whether the used block with this payload has the victim on either side, or a free block ahead, as its word tells. */
-HW_HOT int is_beside_free(const struct hw_general *g, struct hw_heap *h, uint32_t at, uint32_t word)
-{
-    const uint32_t b = at - g->header;
-    return (word & HW_PREV_USED) == 0 || b + word_size(g, word) == load4(h, g->victim_at) ||
-           b == load4(h, g->victim_at + 4u);
-}
-
 /* Merges with the block behind; returns the size gained. `next_word` is that block's word, or used for the top. */
 HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
 {
@@ -1159,6 +1151,58 @@ HW_HOT void release_block(const struct hw_general *g, struct hw_heap *h, uint32_
 HW_COLD void release_rarely(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     release_block(g, h, b, word);
+}
+
+/* Frees a block that has neither a free block ahead nor the victim on either side. */
+HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    const uint32_t size = word_size(g, word);
+    if (!can_merge(g, size)) {
+        release_block(g, h, b, word);
+        return;
+    }
+    if (g->checks) {
+        store_word(g, h, b, word & ~(uint32_t)HW_USED);
+    }
+    const uint32_t next = b + size;
+    if (next == load4(h, g->top_at)) {
+        lower_top(g, h, b);
+        return;
+    }
+    const uint32_t next_word = load_word(g, h, next);
+    const uint32_t end = next + merge_next(g, h, next, next_word);
+    if (end == next) {
+        store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
+    }
+    release_alone(g, h, b, end - b, HW_PREV_USED);
+}
+
+/* Frees a block that has a free block ahead, as its word tells, or the victim on either side; 0 where it has not, and
+ * nothing has changed. */
+HW_HOT int release_beside_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    const uint32_t size = word_size(g, word);
+    if ((word & HW_PREV_USED) == 0) {
+        release_rarely(g, h, b, word);
+        return 1;
+    }
+    if (b + size == load4(h, g->victim_at)) {
+        if (!can_merge(g, size)) {
+            release_rarely(g, h, b, word);
+            return 1;
+        }
+        if (g->checks) {
+            store_word(g, h, b, word & ~(uint32_t)HW_USED);
+        }
+        store4(h, g->victim_at, b);
+        note_block_gone(h, g->overhead);
+        return 1;
+    }
+    if (b == load4(h, g->victim_at + 4u)) {
+        release_rarely(g, h, b, word);
+        return 1;
+    }
+    return 0;
 }
 
 /* The free block that ends at the top; 0 where there is none. O(list), which is in order of address. */

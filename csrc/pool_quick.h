@@ -16,14 +16,9 @@
 HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
 {
     const uint32_t unit = (uint32_t)1 << q->block_unit_shift;
-    uint32_t block = (n + q->block_header + unit - 1u) & ~(unit - 1u);
-    if (block < q->block_least) {
-        block = q->block_least;
-    }
-    if (q->block_doubles) {
-        block = power_of_two_above(block);
-    }
-    return block;
+    const uint32_t served = n < q->block_least - q->block_header ? q->block_least - q->block_header : n;
+    const uint32_t block = (served + q->block_header + unit - 1u) & ~(unit - 1u);
+    return q->block_doubles ? power_of_two_above(block) : block;
 }
 
 /* Whether there are so few lists that each is compared with and addressed in its own place, without an index. */
@@ -44,20 +39,35 @@ static inline int quick_serves(const struct hw_quick *q, const uint32_t list, si
     return size - q->least[list] <= q->sizes[list] - q->least[list];
 }
 
+/* Whether blocks of this size have a list, where lists go by size. */
+HW_HOT int quick_holds(const struct hw_quick *q, uint32_t block)
+{
+    if (q->mixed && block < q->block_least) {
+        return 0;
+    }
+    if (q->mixed && q->block_doubles && (block & (block - 1u)) != 0) {
+        return 0;
+    }
+    if (q->mixed && !q->block_doubles && (block & (((uint32_t)1 << q->block_unit_shift) - 1u)) != 0) {
+        return 0;
+    }
+    return block <= q->up_to;
+}
+
+/* The list of blocks of this size, where lists go by size and there is one. */
+HW_HOT uint32_t quick_index(const struct hw_quick *q, uint32_t block)
+{
+    if (q->block_doubles) {
+        return highest_bit(block) - highest_bit(q->block_least);
+    }
+    return (block >> q->block_unit_shift) - (q->block_least >> q->block_unit_shift);
+}
+
 /* The list of blocks of this size; the number of lists where such blocks are not cached. */
 HW_HOT uint32_t quick_list(const struct hw_quick *q, uint32_t block)
 {
     if (q->by_size) {
-        if (q->block_doubles) {
-            if (block > q->up_to || (q->mixed && (block < q->block_least || (block & (block - 1u)) != 0))) {
-                return q->count;
-            }
-            return highest_bit(block) - highest_bit(q->block_least);
-        }
-        if (q->mixed && (block < q->block_least || (block & (((uint32_t)1 << q->block_unit_shift) - 1u)) != 0)) {
-            return q->count;
-        }
-        return block <= q->up_to ? (block - q->block_least) >> q->block_unit_shift : q->count;
+        return quick_holds(q, block) ? quick_index(q, block) : q->count;
     }
     uint32_t list = 0;
     while (list < q->count && q->sizes[list] + q->block_header != block) {
@@ -118,6 +128,9 @@ HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t s
         return 0;
     }
     const uint32_t block = quick_block(q, (uint32_t)size);
+    if (q->by_size) {
+        return quick_pop(q, h, quick_index(q, block), block - q->block_header);
+    }
     const uint32_t list = quick_list(q, block);
     return list < q->count ? quick_pop(q, h, list, block - q->block_header) : 0;
 }

@@ -99,9 +99,9 @@ def _pools(rng: random.Random) -> list[dict[str, Any]]:
     elif general:
         pools.append(_general(rng, header) | (_region(rng) if rng.random() < 0.1 else {}))
     quick = [pool for pool in pools if pool["kind"] == "quick"]
-    if all(pool.get("victim_up_to") for pool in pools if pool not in quick):
+    if all(pool.get("victim_up_to") for pool in pools if pool not in quick) and rng.random() < 0.7:
         for pool in quick:
-            _maybe(rng, 0.7, pool, "keep", "apart")
+            pool["keep"] = "apart"
     return pools
 
 

@@ -122,6 +122,7 @@ def test_a_long_value_is_cut() -> None:
 
 QUICK_8 = {"kind": "quick", "sizes": [8]}
 FIXED_8 = {"kind": "fixed", "sizes": [8], "counts": [4]}
+VICTIM = {**GENERAL, "bins": "exact", "victim_up_to": 1000}
 
 CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([QUICK_8], "pool 1 (quick): no pool below it"),
@@ -130,6 +131,7 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([{"kind": "quick"}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
     ([{**QUICK_8, "up_to": 64}, GENERAL], 'pool 1 (quick): needs either "sizes"'),
     ([{**QUICK_8, "keep": "apart"}, GENERAL], 'pool 1 (quick): "keep" "apart" is not valid here'),
+    ([QUICK_8, {**QUICK_8, "sizes": [99], "keep": "apart"}, VICTIM], 'pool 1 (quick): "keep" "all" is not valid'),
     ([{**QUICK_8, "flush": "over-limit"}, GENERAL], 'pool 1 (quick): "flush" "over-limit" has no limit'),
     ([{**QUICK_8, "limit_bytes": 7}, GENERAL], 'pool 1 (quick): "limit_bytes" 7 keeps no block of 12 bytes'),
     ([{**QUICK_8, "min_size": 9}, GENERAL], 'pool 1 (quick): "sizes" has none between'),

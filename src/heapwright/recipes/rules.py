@@ -93,6 +93,8 @@ def _quick_contradictions(pool: Quick, pools: tuple[Pool, ...], geometry: Geomet
     owners = [other for other in below if not isinstance(other, Quick)]
     if pool.keep == "apart" and not all(isinstance(other, General) and other.victim_up_to for other in owners):
         yield '"keep" "apart" is not valid here: every pool below needs "kind" "general" and "victim_up_to"; valid: all'
+    if len({other.keep for other in pools if isinstance(other, Quick)}) > 1:
+        yield f'"keep" "{pool.keep}" is not valid beside a quick pool that keeps otherwise; valid: the same for all'
     cached = [size for size in pool.sizes or () if pool.takes(size)]
     if pool.sizes is not None and not cached:
         yield '"sizes" has none between "min_size" and "max_size"'
