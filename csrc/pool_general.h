@@ -1177,6 +1177,30 @@ HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32
     release_alone(g, h, b, end - b, HW_PREV_USED);
 }
 
+/* Frees a block that begins where the victim ends. */
+HW_COLD void release_behind_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    const uint32_t size = word_size(g, word);
+    if (!can_merge(g, size)) {
+        release_block(g, h, b, word);
+        return;
+    }
+    if (g->checks) {
+        store_word(g, h, b, word & ~(uint32_t)HW_USED);
+    }
+    const uint32_t next = b + size;
+    if (next == load4(h, g->top_at)) {
+        lower_top(g, h, load4(h, g->victim_at));
+        return;
+    }
+    const uint32_t end = next + merge_next(g, h, next, load_word(g, h, next));
+    store4(h, g->victim_at + 4u, end);
+    note_block_gone(h, g->overhead);
+    if (end != next) {
+        mark_before_used(g, h, end);
+    }
+}
+
 /* Frees a block that has a free block ahead, as its word tells, or the victim on either side; 0 where it has not, and
  * nothing has changed. */
 HW_HOT int release_beside_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
@@ -1199,7 +1223,7 @@ HW_HOT int release_beside_free(const struct hw_general *g, struct hw_heap *h, ui
         return 1;
     }
     if (b == load4(h, g->victim_at + 4u)) {
-        release_rarely(g, h, b, word);
+        release_behind_victim(g, h, b, word);
         return 1;
     }
     return 0;
