@@ -63,3 +63,35 @@ def test_the_tests_notice_wrong_glue(glue: str, right: str, wrong: str, target: 
     assert right in text
     file.write_text(text.replace(right, wrong))
     assert after_cargo(tmp_path, target).returncode != 0
+
+
+PROGRAM = """
+static HEAP: net_heap::Heap<Masked, 1048576> = net_heap::Heap::new(Masked);
+
+fn main() {
+    let texts: Vec<String> = (0..1000).map(|i| i.to_string()).collect();
+    println!("{} {}", texts.concat().len(), HEAP.is_whole() && HEAP.statistics().used_blocks > 1000);
+}
+"""
+MANIFEST = """
+[package]
+name = "program"
+version = "0.1.0"
+edition = "2021"
+
+[dependencies]
+net_heap = {{ path = "{crate}" }}
+critical-section = {{ version = "1", features = ["std"] }}
+"""
+
+
+def test_a_program_takes_the_lock_of_the_page(target: Path, tmp_path: Path) -> None:
+    page = (written(tmp_path / "heap") / "net_README.md").read_text()
+    (lock,) = re.findall(r"^    struct Masked;\n(?:(?:    .*)?\n)*", page, re.MULTILINE)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.rs").write_text(f"{lock}\n#[global_allocator]{PROGRAM}")
+    (tmp_path / "Cargo.toml").write_text(MANIFEST.format(crate=tmp_path / "heap"))
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
+    command = [tool("cargo"), "run", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "2890 true\n"), done.stderr

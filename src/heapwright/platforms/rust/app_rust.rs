@@ -20,10 +20,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 ///
 /// Between `acquire` and `release` no other thread, interrupt or core may return from `acquire`; neither may allocate.
 pub unsafe trait Lock {
-    /// Waits for the lock. Returns what `release` is told, as the state of interrupts.
-    fn acquire(&self) -> usize;
+    /// What `release` is told, as the state of interrupts.
+    type Key;
+    /// Waits for the lock.
+    fn acquire(&self) -> Self::Key;
     /// Gives the lock back.
-    fn release(&self, key: usize);
+    fn release(&self, key: Self::Key);
 }
 
 /// A lock that waits by spinning: for threads of an operating system, and for several cores. Where one thread may keep
@@ -43,7 +45,9 @@ impl Default for Spin {
 }
 
 unsafe impl Lock for Spin {
-    fn acquire(&self) -> usize {
+    type Key = ();
+
+    fn acquire(&self) {
         while self
             .0
             .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
@@ -51,10 +55,9 @@ unsafe impl Lock for Spin {
         {
             spin_loop();
         }
-        0
     }
 
-    fn release(&self, _: usize) {
+    fn release(&self, (): ()) {
         self.0.store(false, Ordering::Release);
     }
 }
