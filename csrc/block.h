@@ -36,7 +36,7 @@ static inline uint32_t lowest_bit(uint32_t x)
 {
     return (uint32_t)__builtin_ctz(x);
 }
-#elif defined(__GNUC__) && __SIZEOF_LONG__ == 4 /* an int of 16 bits */
+#elif defined(__GNUC__) && __SIZEOF_LONG__ == 4
 static inline uint32_t highest_bit(uint32_t x)
 {
     return 31u - (uint32_t)__builtin_clzl(x);
@@ -70,7 +70,7 @@ static inline uint32_t power_of_two_above(uint32_t x)
 
 enum {
     HW_USED = 1,     /* the block is not free */
-    HW_PREV_USED = 2 /* boundary tags in free blocks only: the block before is none that could be merged with */
+    HW_PREV_USED = 2 /* the block before is none that could be merged with */
 };
 
 /* Whether words carry HW_PREV_USED. Tags in headers need no such flag: they are 0 where the block before is in use. */
@@ -169,7 +169,7 @@ static inline int can_merge(const struct hw_general *g, uint32_t size)
     return 1;
 }
 
-/* A neighbour's word: is that block free, and large enough to merge with? */
+/* Whether the block with this word is free to merge with. */
 static inline int is_mergeable(const struct hw_general *g, uint32_t word)
 {
     return (word & HW_USED) == 0 && can_merge(g, word_size(g, word));
@@ -190,7 +190,7 @@ static inline uint32_t size_before(const struct hw_general *g, struct hw_heap *h
     return word_size(g, load_field(&g->word, h, tag_at(g, b)));
 }
 
-/* Writes the word of a used block; `flags` tells about the block before, and is kept where words carry such a flag. */
+/* Writes the word of a used block. `flags` tells about the block before. */
 HW_HOT void write_used(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     if (has_flag_before(g)) {
@@ -208,7 +208,7 @@ static inline void clear_tag(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Writes a free block's word and, with boundary tags, its tag. `flags` tells about the block before. */
+/* Writes what is known of a free block. `flags` tells about the block before. */
 HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     if (has_flag_before(g)) {
@@ -221,7 +221,7 @@ HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b
     }
 }
 
-/* Tells the block at `next` that the block before it is in use, or too small to merge. */
+/* Tells the block at `next` that no free block to merge with lies before it. */
 HW_HOT void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
     if (g->tag_in_header) {
@@ -232,7 +232,7 @@ HW_HOT void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Tells the block at `next` that the block before it is free to merge with; a tag in its header has told it so. */
+/* Tells the block at `next` that the block before it is free to merge with. */
 static inline void mark_before_free(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
     if (has_flag_before(g)) {

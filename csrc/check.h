@@ -175,22 +175,27 @@ static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, u
     return HW_ASK(pool, block_at, h, at, block);
 }
 
-/* Tells a block that is handed out from one that waits in a list. O(list). */
+/* Whether blocks that look used may wait in a list. */
+static inline int has_waiting(const struct hw_pool *pool)
+{
+    return pool->kind == HW_FIXED || pool->cached;
+}
+
+/* What a block is where some that look used wait in a list. O(list). */
 static inline uint32_t block_state(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
                                    const struct hw_block *block)
 {
     const struct hw_pool *pool = &p->pools[owner];
-    const uint32_t at = block->offset + block->header;
-    if (block->state != HW_BLOCK_USED) {
-        return block->state;
+    if (block->state == HW_BLOCK_USED) {
+        const uint32_t at = block->offset + block->header;
+        if (pool->kind == HW_FIXED && fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at)) {
+            return HW_BLOCK_FREE;
+        }
+        if (pool->cached && is_cached(p, owner, h, at, pool_capacity(pool, h, at))) {
+            return HW_BLOCK_CACHED;
+        }
     }
-    if (pool->kind == HW_FIXED && fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at)) {
-        return HW_BLOCK_FREE;
-    }
-    if (pool->cached && is_cached(p, owner, h, at, pool_capacity(pool, h, at))) {
-        return HW_BLOCK_CACHED;
-    }
-    return HW_BLOCK_USED;
+    return block->state;
 }
 
 static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap, struct hw_block *block)
@@ -204,7 +209,9 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
                 block->pool = i;
             }
             if (pool_block_at(pool, heap, at, block)) {
-                block->state = block_state(p, i, heap, block);
+                if (has_waiting(pool)) {
+                    block->state = block_state(p, i, heap, block);
+                }
                 return 1;
             }
         }
@@ -289,7 +296,7 @@ static inline void count_blocks(const struct hw_policy *p, const uint32_t owner,
     const struct hw_pool *pool = &p->pools[owner];
     struct hw_block block = {0, 0, 0, 0, 0};
     while (pool_block_at(pool, h, block.offset + block.size, &block)) {
-        const uint32_t state = block_state(p, owner, h, &block);
+        const uint32_t state = has_waiting(pool) ? block_state(p, owner, h, &block) : block.state;
         if (state == HW_BLOCK_USED) {
             told->used += block.size;
             told->used_blocks++;
@@ -432,7 +439,7 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
 
 /* ---- invariants of a general pool -------------------------------------------------------------------------------- */
 
-/* Free neighbours that the policy would have merged. */
+/* Whether neighbours are free that should have been merged. */
 static inline int should_have_merged(const struct hw_general *g, uint32_t word, uint32_t next_word)
 {
     return g->coalesce == HW_IMMEDIATE && is_mergeable(g, word) && is_mergeable(g, next_word);
@@ -451,7 +458,7 @@ static inline int is_tag_right(const struct hw_general *g, struct hw_heap *h, ui
     return mergeable != 0 && size_before(g, h, b) == mergeable;
 }
 
-/* Checks one block against what is known of the block before it; `previous` is that block's word, 0 for the first. */
+/* Checks one block. `previous` is the word of the block before it, 0 for the first. */
 static inline int check_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t previous)
 {
     const uint32_t room = load4(h, g->top_at) - b;
@@ -482,7 +489,7 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
     return 0;
 }
 
-/* Where a list that a block of this size is in begins: the queue's head for a list that is checked as such. */
+/* Whether a free block of this size may be in the list at `head`. */
 static inline int belongs_to(const struct hw_general *g, uint32_t head, uint32_t size)
 {
     if (g->unsorted && head == g->unsorted_at) {
@@ -497,7 +504,7 @@ static inline uint32_t order_of(const struct hw_general *g, uint32_t head)
     if (g->unsorted && head == g->unsorted_at) {
         return HW_FIFO;
     }
-    if (g->bins && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
+    if (g->bins && g->large_order != g->order && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
         return g->large_order;
     }
     return g->order;
@@ -553,7 +560,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
     return 0;
 }
 
-/* Checks that the bitmap and its summary lead to a list that holds blocks. */
+/* Checks that a search finds the list of a bin that holds blocks. */
 static inline int check_bitmap(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     const uint32_t map = load4(h, g->bitmap_at + bin / 32u * 4u);
@@ -566,8 +573,7 @@ static inline int check_bitmap(const struct hw_general *g, struct hw_heap *h, ui
     return 0;
 }
 
-/* Checks that the next search starts at a block, or in one list at its head or a free block, and where it should start
- * at the lowest free block that none lies below; the walk was fine. */
+/* Checks that the next search starts where it may; the walk was fine. */
 static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t rover = load4(h, g->rover_at);
@@ -777,7 +783,7 @@ static inline int quick_check(const struct hw_policy *p, const struct hw_quick *
     return 0;
 }
 
-/* The list of one class, of its free blocks or the chain of all its blocks: every entry is a block of the class. */
+/* Checks the list of one class: every entry is a block of the class. */
 static inline int check_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     if (f->first_fit && f->grow == 0) {
@@ -893,8 +899,7 @@ static inline int buddy_check(const struct hw_buddy *y, struct hw_heap *h)
     return listed == free_blocks ? 0 : HW_BROKEN_COUNT;
 }
 
-/* Checks one list of free groups, of at most `most`: in order, free, of its numbers of partitions, linked both ways.
- * Adds their number to *listed. */
+/* Checks one list of free groups, of at most `most`, and adds their number to *listed. */
 static inline int check_free_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t list, uint32_t most,
                                     uint32_t *listed)
 {

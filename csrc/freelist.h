@@ -100,9 +100,7 @@ HW_HOT uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, 
     return summary ? lowest_bit(summary) * 32u : g->bins;
 }
 
-/* Head of the first list from `bin` on that holds a block; 0 where all are empty. O(1) where bins are unmarked when
- * they become empty. Else O(bins) at worst, but each bin passed was emptied since, and paid with a store that it saved.
- */
+/* Head of the first list from `bin` on that holds a block; 0 where all are empty. */
 HW_HOT uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     while (bin < g->bins) {
@@ -116,7 +114,7 @@ HW_HOT uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, 
         if (load_link(&g->links, h, head)) {
             return head;
         }
-        unmark_bin(g, h, found);
+        unmark_bin(g, h, found); /* it was emptied and left marked, which saved a store then */
         bin = found + 1u;
     }
     return 0;
@@ -151,14 +149,14 @@ static inline int has_tails(const struct hw_general *g)
     return g->order == HW_FIFO || g->large_order == HW_FIFO;
 }
 
-/* Where the list whose last node is that of a block of this size tells so; without tails of their own, what is written
- * for a bin lands in a word that nobody reads. */
+/* Where the list whose last node is that of a block of this size tells so. */
 static inline uint32_t tail_of(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
 {
     if (g->unsorted && load_link(&g->links, h, g->unsorted_at + g->links.field.bytes) == node) {
         return g->unsorted_at + g->links.field.bytes;
     }
     if (!has_tails(g)) {
+        /* What is written for a bin lands in a word that nobody reads. */
         return g->links.field.bytes;
     }
     return list_head(g, size) + g->links.field.bytes;
@@ -206,13 +204,13 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
     count_free(g, h, UINT32_MAX);
 }
 
-/* The address of the link that points to `node`. O(1) in a double list, else O(list). */
+/* The address of the link that points to `node`. */
 HW_HOT uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
 {
     if (g->free_list == HW_DOUBLE) {
         return load_link(&g->links, h, node + g->links.field.bytes);
     }
-    uint32_t before = list_head(g, size);
+    uint32_t before = list_head(g, size); /* walked from here, O(list) */
 #ifdef HW_SHADOW
     skip_to_node(g, h, &before, node);
 #endif
@@ -252,7 +250,7 @@ static inline void list_append(const struct hw_general *g, struct hw_heap *h, ui
     start_from(g, h, before);
 }
 
-/* Puts the node of a free block into the list at `head`. LIFO and FIFO O(1), by address and size O(list). */
+/* Puts the node of a free block into the list at `head`. */
 HW_HOT void list_insert(const struct hw_general *g, struct hw_heap *h, const uint32_t order, uint32_t head, uint32_t b,
                         uint32_t size)
 {
@@ -267,6 +265,7 @@ HW_HOT void list_insert(const struct hw_general *g, struct hw_heap *h, const uin
 #endif
     uint32_t next = load_link(&g->links, h, before);
     if (order == HW_ADDRESS || order == HW_SIZE) {
+        /* O(list) */
         while (next && stays_ahead(g, h, order, next, b, size)) {
             before = next;
             next = load_link(&g->links, h, next);
@@ -279,7 +278,7 @@ HW_HOT void list_insert(const struct hw_general *g, struct hw_heap *h, const uin
     start_from(g, h, before);
 }
 
-/* Files a free block in its list. LIFO and FIFO O(1), by address and size O(list). */
+/* Files a free block in its list. */
 HW_HOT void freelist_file(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     count_free(g, h, 1);
@@ -328,7 +327,7 @@ HW_HOT void freelist_unlink(const struct hw_general *g, struct hw_heap *h, uint3
     list_unlink(g, h, size, before, b + g->node);
 }
 
-/* Takes a free block out of its list or tree, to be merged. */
+/* Takes out a free block that is to be merged. */
 HW_HOT void freelist_remove(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->free_list == HW_IMPLICIT) {
@@ -372,7 +371,7 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
     }
 }
 
-/* Empties all lists. */
+/* Forgets all free blocks. */
 static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
 {
     if (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE) {

@@ -120,7 +120,7 @@ HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct 
     return list < q->count ? cache_on(p, q, h, list, at, capacity) : 0;
 }
 
-/* Offers a block of pool `owner` to the quick pools above it; 0 where none wants it. */
+/* Offers a freed block to the quick pools above its own; 0 where none wants it. */
 HW_HOT int heap_cache(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
                       uint32_t capacity)
 {
@@ -175,13 +175,16 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
     return 1;
 }
 
-/* What a request of `size` bytes asks the pools for: an empty object is served as one byte. */
+/* What a request of `size` bytes asks the pools for. */
 static inline size_t request_for(const struct hw_policy *p, size_t size)
 {
-    return p->empty_as_one || size ? size : 1u;
+    if (p->empty_as_one == 0 && size == 0) {
+        return 1u; /* an empty object is served as one byte */
+    }
+    return size;
 }
 
-/* Empties the lists of a quick pool ahead of a large request, where the policy says so. */
+/* Empties the lists of a quick pool ahead of a large request. */
 static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, size_t size)
 {
     if (pool->kind == HW_QUICK && pool->quick.flush_from && exceeds(size, pool->quick.flush_from - 1u) &&
@@ -190,8 +193,7 @@ static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *
     }
 }
 
-/* Serves n bytes from a pool that has nothing at hand: after a search, a flush of the quick lists, or with new memory.
- */
+/* Serves n bytes from a pool that has nothing at hand: the address of the payload, or 0. */
 static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
     if (pool_searches(pool)) {
@@ -209,19 +211,18 @@ static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_po
     return pool_grow(pool, h, n);
 }
 
-/* Serves `size` bytes from a pool that admits them, by any of its ways: the address of the payload, or 0. Only a quick
-   pool, which bounds the size itself, admits one of more than 32 bits. */
+/* Serves `size` bytes from a pool that admits them, by any of its ways: the address of the payload, or 0. */
 static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, size_t size)
 {
     if (pool->kind == HW_QUICK) {
-        return quick_find(&pool->quick, h, size);
+        return quick_find(&pool->quick, h, size); /* alone it admits more than 32 bits, and bounds them itself */
     }
     const uint32_t n = (uint32_t)size;
     const uint32_t hit = pool->at_hand < pool->max_size && n > pool->at_hand ? 0 : pool_hit(pool, h, n);
     return hit ? hit : pool_strive(p, pool, h, n);
 }
 
-/* Goes on where heap_malloc() has nothing at hand: the payload, or NULL. */
+/* Goes on where nothing is at hand: the payload, or NULL. */
 HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
 {
     uint32_t at = 0;
@@ -296,13 +297,14 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
     return hand_out(g, h, b);
 }
 
-/* As heap_malloc(), at an alignment beyond the policy's: only blocks with headers can be cut to it. */
+/* Serves n bytes at a larger alignment than payloads have as a rule: the address of the payload, or 0. */
 static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_GENERAL && pool_takes(pool, n)) {
+            /* a block with a header can be cut to it */
             at = pool_malloc_aligned(p, &pool->general, h, alignment, n);
             if (at) {
                 return at;
@@ -357,8 +359,8 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
     }
 }
 
-/* Makes the object at `at` n bytes large without a search, and returns where it is; 0 where it cannot, and nothing has
- * changed. */
+/* Makes an object n bytes large without a search, and returns where it is; 0 where it cannot, and nothing has changed.
+ */
 static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
@@ -370,7 +372,7 @@ static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h,
     return 0;
 }
 
-/* Whether a quick list above pool `owner` holds the block. O(blocks of its list). */
+/* Whether a quick list above the block's pool holds it. O(blocks of that list). */
 static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
                             uint32_t capacity)
 {
@@ -430,7 +432,7 @@ static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, 
     return (uint32_t)offset;
 }
 
-/* With checks: counts a pointer that is no used block; 0 for such a one. */
+/* Counts a pointer that is no used block; 0 for such a one. */
 static inline int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (p->checks && (!heap_has_used(p, h, at) || heap_is_cached(p, h, at))) {
@@ -542,7 +544,7 @@ static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *h
 /* ---- objects that move: the compact pool is its recipe's only one -------------------------------------------------
  */
 
-/* With checks: counts a reference that leads to no object; 0 for such a one. */
+/* Counts a reference that leads to no object; 0 for such a one. */
 static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)
 {
     if (p->checks && !leads_to_object(&p->pools[0].compact, h, reference)) {

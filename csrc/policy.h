@@ -56,7 +56,7 @@ enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 
 
 /* How a number is stored in the arena. */
 struct hw_field {
-    uint32_t bytes;   /* width, 1 to 4 */
+    uint32_t bytes;   /* width */
     uint32_t natural; /* 1: aligned to its width, so that one access reaches it; 0: accessed byte by byte */
 };
 
@@ -73,8 +73,8 @@ struct hw_quick {
     uint32_t by_size;               /* 1: one list for every block size up to `up_to`; 0: the capacities listed */
     uint32_t up_to;                 /* largest cached block, header included */
     uint32_t sizes[HW_MAX_CLASSES]; /* payload capacity of each list's blocks */
-    uint32_t limit_blocks;          /* most blocks a list keeps; 0 is no limit */
-    uint32_t limit_bytes;           /* most payload bytes a list keeps; 0 is no limit */
+    uint32_t limit_blocks;          /* most blocks a list keeps; 0: any number */
+    uint32_t limit_bytes;           /* most payload bytes a list keeps; 0: any number */
     uint32_t flush;                 /* when cached blocks go back to their pool */
     uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
@@ -97,7 +97,7 @@ struct hw_general {
     struct hw_field word;     /* the word at a block's start that holds its size and flags */
     uint32_t header;          /* bytes before the payload */
     uint32_t trailer;         /* bytes behind the payload */
-    uint32_t overhead;        /* derived: header, padding and trailer */
+    uint32_t overhead;        /* derived: bytes of a block that are not payload */
     uint32_t pad;             /* derived: most bytes between header and payload, where units are below the alignment */
     uint32_t node;            /* derived: bytes from a block's start to its links */
     uint32_t align;           /* alignment of payloads */
@@ -107,8 +107,8 @@ struct hw_general {
     uint32_t boundary_tags;   /* 1: a free block repeats its size for the block behind it */
     uint32_t tag_in_header;   /* 1: the tag lies in the header of the block behind; 0: in the free block's last word */
     uint32_t free_list;       /* HW_DOUBLE, HW_SINGLE, HW_IMPLICIT, HW_TREE */
-    uint32_t order;           /* HW_LIFO, HW_FIFO, HW_ADDRESS, HW_SIZE */
-    uint32_t large_order;     /* the same for bins of more than one size; as above where there are none */
+    uint32_t order;           /* order of a list; 0: LIFO; 1: FIFO; 2: by address; 3: by size */
+    uint32_t large_order;     /* order of a list of more than one size; 0: LIFO; 1: FIFO; 2: by address; 3: by size */
     uint32_t unsorted;        /* 1: free blocks wait in a queue, which the next search files in bins */
     uint32_t fit;             /* HW_FIRST, HW_NEXT, HW_BEST, HW_WORST, HW_EXACT */
     uint32_t search_percent;  /* share of the free blocks that a best fit looks at */
@@ -165,7 +165,7 @@ struct hw_fixed {
     struct hw_field word;               /* the header word that names the class */
     uint32_t count;                     /* number of classes */
     uint32_t sizes[HW_MAX_CLASSES];     /* payload bytes of each class, ascending */
-    uint32_t counts[HW_MAX_CLASSES];    /* blocks of each class; unused when it grows */
+    uint32_t counts[HW_MAX_CLASSES];    /* blocks of each class, where it does not grow */
     uint32_t grow;                      /* 1: classes grow from the end of the arena downwards */
     uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
     uint32_t header;                    /* bytes before the payload */
@@ -213,14 +213,14 @@ struct hw_partition {
     uint32_t coalesce;     /* HW_NEVER, HW_IMMEDIATE */
     uint32_t checks;       /* derived: 1: a group that merges away is marked as free, so that a second free shows */
     uint32_t head_at;      /* derived: address of the first free group's number, one a list */
-    uint32_t bitmap_at;    /* derived: address of the bitmap of lists that hold groups, where there are several */
+    uint32_t bitmap_at;    /* derived: address of the bitmap of lists that hold groups */
     uint32_t top_at;       /* derived: address of the number of partitions below the top */
     uint32_t high_at;      /* derived: address of the high-water mark, an address */
-    uint32_t limit_at;     /* derived: address of the lower end of the descriptors, when growing */
-    uint32_t end_at;       /* derived: address of the upper end of the descriptors, when growing */
-    uint32_t descriptors;  /* derived: address of the descriptors, when counted */
+    uint32_t limit_at;     /* derived: address of the lower end of the descriptors that grow */
+    uint32_t end_at;       /* derived: address of the upper end of the descriptors that grow */
+    uint32_t descriptors;  /* derived: address of the descriptors, which are counted */
     uint32_t start;        /* derived: address of the first partition */
-    uint32_t end;          /* derived: address of the end of the region, when counted */
+    uint32_t end;          /* derived: address of the end of the region, whose partitions are counted */
 };
 
 /* Blocks that move, reached through handles. */

@@ -86,7 +86,7 @@ static inline int pool_searches(const struct hw_pool *pool)
     return pool->kind == HW_GENERAL && pool->general.victim_up_to;
 }
 
-/* Goes on where pool_hit() found nothing, without growing: the address of the payload, or 0. */
+/* Goes on where nothing is at hand, without growing: the address of the payload, or 0. */
 static inline uint32_t pool_search(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
     return general_search(&pool->general, h, n);

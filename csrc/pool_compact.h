@@ -391,7 +391,7 @@ static inline void count_hole(const struct hw_compact *c, struct hw_heap *h, uin
     store4(h, c->holes_at, load4(h, c->holes_at) + size);
 }
 
-/* Frees the block of handle k. O(1) where it is the last one or holes are left, but for a chain. */
+/* Frees the block of handle k. */
 static inline void compact_release(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k)
 {
     const uint32_t b = load_handle(c, h, table, k) - c->header;

@@ -262,7 +262,7 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
     store_link(&f->links, h, head, at);
 }
 
-/* Whether the block with this payload is free. O(free blocks of the class) where they are listed. */
+/* Whether the block with this payload is free. */
 static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
 {
     if (f->first_fit && f->grow) {
@@ -271,7 +271,7 @@ static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uin
     if (f->first_fit) {
         return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
     }
-    uint32_t node = load_link(&f->links, h, fixed_head(f, class_));
+    uint32_t node = load_link(&f->links, h, fixed_head(f, class_)); /* O(free blocks of the class) */
     while (node && node != at) {
         node = load_link(&f->links, h, node);
     }
@@ -298,7 +298,7 @@ static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, 
            f->blocks_at[class_] + index * fixed_stride(f, class_) + f->header == at;
 }
 
-/* Whether `at` is the payload of a block in use. O(free blocks of the class) where they are listed. */
+/* Whether `at` is the payload of a block in use. */
 static inline int fixed_is_used(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
 {
     return fixed_is_payload(f, h, at) && !fixed_is_free(f, h, fixed_class_of(f, h, at), at);

@@ -22,7 +22,7 @@
 
 #include "freelist.h"
 
-/* Makes all memory up to `limit` one free block, with a word behind it that marks the end. */
+/* Makes all memory up to `limit` one free block. */
 static inline void fill_up_to(const struct hw_general *g, struct hw_heap *h, uint32_t limit)
 {
     const uint32_t end_word = g->end_word ? g->header : 0;
@@ -33,6 +33,7 @@ static inline void fill_up_to(const struct hw_general *g, struct hw_heap *h, uin
     store4(h, g->top_at, g->start + size);
     note_block_made(h, g->overhead);
     if (g->end_word) {
+        /* a word behind it marks the end */
         store_word(g, h, g->start + size, size_word(g, 0, HW_USED));
         clear_tag(g, h, g->start);
         clear_tag(g, h, g->start + size);
@@ -92,8 +93,7 @@ static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uin
     }
 }
 
-/* Where all memory is in blocks, the high-water mark is as far from the start as used blocks have reached, or from the
- * end where they are cut from there. */
+/* Where all memory is in blocks, the high-water mark tells how far used blocks have reached. */
 HW_HOT void raise_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->top == HW_TOP_LIST) {
@@ -101,8 +101,7 @@ HW_HOT void raise_reach(const struct hw_general *g, struct hw_heap *h, uint32_t 
     }
 }
 
-/* Where the top begins that a freed block joins; 0 where a word marks the end, and the block before that joins nothing.
- */
+/* Where the top begins that a freed block joins; 0: it joins none. */
 static inline uint32_t open_top(const struct hw_general *g, struct hw_heap *h)
 {
     if (g->end_word) {
@@ -149,8 +148,8 @@ static inline void keep_rover_on_block(const struct hw_general *g, struct hw_hea
     }
 }
 
-/* Merges the free block b with the free blocks behind it and returns its word; 0 where it became part of the top.
- * `before` points to b in its list, which is in order of addresses, so what follows b there is what is merged first. */
+/* Merges the free block b with the free blocks behind it and returns its word. `before` points to b in its list, which
+ * is in order of addresses, so what follows b there is what is merged first. */
 static inline uint32_t merge_following(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b,
                                        uint32_t word, uint32_t want)
 {
@@ -183,7 +182,7 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
             list_unlink(g, h, size, before, b + g->node);
         }
         lower_top(g, h, b);
-        return 0;
+        return 0; /* no block any more */
     }
     keep_rover_on_block(g, h, b, b + size);
     store_word(g, h, b, size_word(g, size, 0));
@@ -210,7 +209,7 @@ static inline int is_better(const struct hw_general *g, uint32_t have, uint32_t 
     return best == 0 || have < best;
 }
 
-/* Searches one list from the word `before` on up to the node `end`, for the first block that will do. */
+/* Searches one list from the word `before` on for the first block that will do. At the node `end` it gives up. */
 static inline struct hw_found list_first(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t end,
                                          uint32_t size)
 {
@@ -259,7 +258,7 @@ static inline uint32_t search_budget(const struct hw_general *g, struct hw_heap 
     return UINT32_MAX;
 }
 
-/* Searches a whole list, or the policy's share of it, for the best block. O(list). */
+/* Searches a list for the best block. O(list). */
 static inline struct hw_found list_best(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t size)
 {
     struct hw_found found = found_none();
@@ -492,10 +491,11 @@ HW_HOT struct hw_found take_head(const struct hw_general *g, struct hw_heap *h, 
     return found;
 }
 
-/* The word of a free block in the bin of this size alone: where neighbours merge at once, its flags are known, too. */
+/* The word of a free block in the bin of this size alone. */
 HW_HOT uint32_t word_in_bin(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->boundary_tags && g->coalesce_from <= g->min_block) {
+        /* neighbours merge at once, so its flags are known, too */
         return size_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0);
     }
     return load_word(g, h, b);
@@ -530,7 +530,7 @@ HW_HOT struct hw_found search_filled(const struct hw_general *g, struct hw_heap 
     return take_head(g, h, head);
 }
 
-/* The block that the bins give for a request: from its own bin by the policy's fit, else from the next filled one. */
+/* The block that the bins give for a request. */
 HW_HOT struct hw_found bins_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     uint32_t bin = bin_of(g, size);
@@ -615,7 +615,7 @@ HW_HOT uint32_t split_from_tail(const struct hw_general *g, struct hw_heap *h, s
     return used;
 }
 
-/* Takes a free block out of its list and hands it out as it is. */
+/* Hands out a free block as it is. */
 HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct hw_found found)
 {
     const uint32_t size = word_size(g, found.word);
@@ -627,7 +627,7 @@ HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct
     return found.b;
 }
 
-/* Hands out `size` bytes of a free block. */
+/* Hands out what a request needs of a free block. */
 HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
 {
     if (g->split) {
@@ -727,7 +727,7 @@ HW_HOT uint32_t take_first(const struct hw_general *g, struct hw_heap *h, uint32
     return hand_out(g, h, b);
 }
 
-/* The payload of a block of just this size, or from one of the few bins behind; 0 where these are empty. */
+/* The payload of a block from the bin of this size, or one tried next; 0 where these are empty. */
 HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     const uint32_t bin = bin_of(g, size);
@@ -744,7 +744,7 @@ HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_
     return close.b ? hand_out(g, h, take(g, h, close, size)) : 0;
 }
 
-/* The payload of a small block: from its exact bin, the few next ones, or the victim; 0 where these have none. */
+/* The payload of a small block, from the bins close to its size or the victim; 0 where these have none. */
 HW_HOT uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (is_linear(g, size)) {
@@ -931,7 +931,7 @@ HW_HOT uint32_t find_block(const struct hw_general *g, struct hw_heap *h, uint32
 
 /* ---- freeing --------------------------------------------------------------------------------------------------- */
 
-/* Frees a block of an address-ordered list without boundary tags: the way to its place passes its neighbours. */
+/* Frees a block whose list is in order of addresses, so that the way to its place passes its neighbours. */
 static inline void release_on_the_way(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     uint32_t before_lower = 0;
@@ -988,7 +988,7 @@ static inline void keep_lowest(const struct hw_general *g, struct hw_heap *h, ui
     }
 }
 
-/* Files a free block whose neighbours have been seen to. */
+/* Files a block as free, without a look at its neighbours. */
 HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     write_free(g, h, b, size, flags);
@@ -1002,7 +1002,7 @@ HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_
     }
 }
 
-/* Merges with the block behind; returns the size gained. `next_word` is that block's word, or used for the top. */
+/* Merges with the block behind, where that is free; returns the size gained. `next_word` is that block's word. */
 HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
 {
     if (!is_mergeable(g, next_word)) {
@@ -1081,9 +1081,7 @@ HW_HOT void release_beside_victim(const struct hw_general *g, struct hw_heap *h,
     release_alone(g, h, b, end - b, HW_PREV_USED);
 }
 
-/* Frees a block and merges it with its free neighbours.
- *     | free | b: used | free |  =>  | free                  |
- * Next to the top it becomes part of that. */
+/* Frees a block and merges it with what is free beside it. */
 static inline void release_merged(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
 {
@@ -1098,6 +1096,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
         size += gained;
     }
     if (g->coalesce == HW_IMMEDIATE) {
+        /* | free | b: used | free |  =>  | free                  | */
         ahead = merge_previous(g, h, b, word);
         b -= ahead;
         size += ahead;
@@ -1120,7 +1119,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
     release_alone(g, h, b, size, HW_PREV_USED);
 }
 
-/* Frees the block b, whose word has been read: O(1) but for the searches that the policy asks for. */
+/* Frees the block b, whose word has been read. */
 HW_HOT void release_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
@@ -1267,8 +1266,7 @@ static inline uint32_t extend_last(const struct hw_general *g, struct hw_heap *h
     return b;
 }
 
-/* A block that raises the high-water mark; 0 where the arena ends. What a growth gives beyond the request is a free
- * block like any other, so the search finds the request's block in it. */
+/* A block that raises the high-water mark; 0 where the arena ends. */
 static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->top == HW_TOP_LIST) {
@@ -1282,6 +1280,7 @@ static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h,
     raise_high(g, h, top + more);
     const uint32_t b = cut_from_top(g, h, top, more);
     if (g->grow_least) {
+        /* What a growth gives beyond the request is a free block like any other: a search finds the request's in it. */
         release_rarely(g, h, b, load_word(g, h, b));
         return search_and_take(g, h, size);
     }
@@ -1296,7 +1295,7 @@ static inline int is_trimmed(const struct hw_general *g, uint32_t rest)
     return g->split && rest >= g->split_least;
 }
 
-/* Gives back what a used block has beyond `size`, where the policy would split it. */
+/* Gives back what a used block has beyond `size`, where that is enough for a block of its own. */
 static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     const uint32_t word = load_word(g, h, b);
@@ -1350,7 +1349,7 @@ static inline uint32_t free_behind(const struct hw_general *g, struct hw_heap *h
     return word & HW_USED ? 0 : word_size(g, word);
 }
 
-/* Bytes of the free block ahead of b; 0 where that is used, or too small to merge. */
+/* Bytes of the free block ahead of b; 0 where there is none to merge with. */
 static inline uint32_t free_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     if (has_flag_before(g) && (word & HW_PREV_USED)) {
@@ -1395,9 +1394,8 @@ static inline uint32_t payload_bytes(const struct hw_general *g, uint32_t b, uin
     return size - g->overhead;
 }
 
-/* Makes the used block b hold n bytes without a search; 0 where it cannot, and nothing has changed. Returns the block,
- * which has moved only if the policy lets it slide down. Shrinking gives the end back. Growing takes from
- * what is free beside it. */
+/* Makes the used block b hold n bytes without a search, and returns where it is; 0 where it cannot, and nothing has
+ * changed. */
 static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
 {
     if (g->resize == HW_RESIZE_MOVE) {
@@ -1443,7 +1441,7 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
     return b - ahead;
 }
 
-/* A block of this size holds n bytes at any alignment beyond the policy's, see align_block(). */
+/* A block of this size holds n bytes at that alignment, see align_block(). */
 static inline uint32_t aligned_size_for(const struct hw_general *g, uint32_t n, uint32_t alignment)
 {
     return block_size_for(g, n) + block_size_for(g, alignment) + g->min_block;
@@ -1484,7 +1482,7 @@ HW_HOT uint32_t general_hit(const struct hw_general *g, struct hw_heap *h, uint3
     return b ? hand_out(g, h, b) : 0;
 }
 
-/* With a victim: goes on where general_hit() found nothing, without raising the high-water mark: the payload, or 0. */
+/* Goes on where nothing is at hand, without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t general_search(const struct hw_general *g, struct hw_heap *h, uint32_t n)
 {
     const uint32_t b = search_beside_victim(g, h, block_size_for(g, n));

@@ -53,19 +53,19 @@ static inline uint32_t descriptor_at(const struct hw_partition *g, uint32_t tabl
     return table + (i - 1u) * g->descriptor;
 }
 
-/* The numbers in a descriptor: twice the partitions of the group that starts here, and whether it is in use; */
+/* Where a descriptor tells twice the partitions of the group that starts here, and whether it is in use. */
 static inline uint32_t count_at(const struct hw_partition *g, uint32_t table, uint32_t i)
 {
     return descriptor_at(g, table, i);
 }
 
-/* the start of the group that ends here; */
+/* Where it tells the start of the group that ends here. */
 static inline uint32_t first_at(const struct hw_partition *g, uint32_t table, uint32_t i)
 {
     return descriptor_at(g, table, i) + g->field.bytes;
 }
 
-/* the next and the previous free group. */
+/* Where it tells the next free group, and then the previous one. */
 static inline uint32_t next_at(const struct hw_partition *g, uint32_t table, uint32_t i)
 {
     return descriptor_at(g, table, i) + 2u * g->field.bytes;
@@ -151,7 +151,7 @@ static inline void group_link(const struct hw_partition *g, struct hw_heap *h, u
     }
 }
 
-/* Takes the free group `i` of `count` partitions out of its list. */
+/* Takes the free group `i` out of its list. It has `count` partitions. */
 static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
                                 uint32_t count)
 {
@@ -173,7 +173,7 @@ static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h,
     }
 }
 
-/* Puts the free group `to` in the place of the free group `from` of the same list, that of `count` partitions. */
+/* Puts the free group `to` in the place of the free group `from` of the same list. Both have `count` partitions. */
 static inline void group_replace(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t from,
                                  uint32_t to, uint32_t count)
 {
@@ -194,8 +194,7 @@ static inline int group_stays_ahead(const struct hw_partition *g, struct hw_heap
     return other < i;
 }
 
-/* Files a free group where the order of its list wants it. LIFO O(1), by address and size O(free groups of the list).
- */
+/* Files a free group in its list. */
 static inline void group_file(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
                               uint32_t count)
 {
@@ -217,7 +216,7 @@ static inline void group_file(const struct hw_partition *g, struct hw_heap *h, u
     group_link(g, h, table, head, before, i, next);
 }
 
-/* The free group of this list that serves `count` partitions. First fit and best fit O(free groups of the list). */
+/* The free group of this list that serves `count` partitions. O(free groups of the list). */
 static inline struct hw_group group_walk(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t head,
                                          uint32_t count)
 {

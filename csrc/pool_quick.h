@@ -81,7 +81,7 @@ HW_HOT uint32_t quick_head(const struct hw_quick *q, uint32_t list)
     return q->heads_at + list * q->links.field.bytes;
 }
 
-/* Keeps the accounts that limits and a flush by share need. */
+/* Keeps account of what is cached. */
 HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks, uint32_t bytes)
 {
     if (q->limit_blocks || q->limit_bytes) {
@@ -113,7 +113,7 @@ HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t lis
     quick_account(q, h, list, 1, capacity);
 }
 
-/* Serves a request from the caches: the address of the payload, or 0. O(lists). */
+/* Serves a request from the caches: the address of the payload, or 0. */
 HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t size)
 {
     if (quick_is_direct(q)) {

@@ -137,8 +137,7 @@ static inline void tree_unlink(const struct hw_general *g, struct hw_heap *h, ui
     store_link(&g->links, h, at, before ? before : after);
 }
 
-/* The smallest block of at least `size` bytes, or the lowest one, by the policy's fit; of equal ones the lowest.
- * O(depth). */
+/* The free block for a request of `size` bytes; of equal ones the lowest. O(depth). */
 static inline struct hw_found tree_search(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = found_none();

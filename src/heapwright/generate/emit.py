@@ -7,6 +7,7 @@ what ships. The header's declarations and their comments come from csrc/heapwrig
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -57,6 +58,7 @@ CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 LOOKING = ("hw_next_block", "hw_statistics", "hw_check")
 
 _WIDTH = 118
+_TOML_WIDTH = 113
 
 
 def core_directory() -> Path:
@@ -117,7 +119,7 @@ def generated_files(
         "unchecked": align_unchecked(prefix),
         "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
         "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics)],
-        "toml": [_in_comment(line) for line in recipe.to_toml().rstrip().splitlines()],
+        "toml": [_in_comment(line) for line in _narrow(recipe.to_toml().rstrip())],
         "version": __version__,
         "hash": recipe.hash,
         "interface": parts.interface,
@@ -195,10 +197,34 @@ def _in_comment(text: str) -> str:
     return printable(text).replace("*/", "* /").replace("/*", "/ *")
 
 
+def _narrow(toml: str) -> list[str]:
+    """The lines of a recipe, wide ones broken where TOML allows it: paragraphs of prose, text in quotes, lists."""
+    parts = toml.split('"""')
+    parts[::2] = ["\n".join(_narrow_line(line) for line in part.split("\n")) for part in parts[::2]]
+    parts[1::2] = ["\n\n".join(_narrow_paragraph(text) for text in part.split("\n\n")) for part in parts[1::2]]
+    return '"""'.join(parts).split("\n")
+
+
+def _narrow_line(line: str) -> str:
+    key, equals, value = line.partition(" = ")
+    if len(line) <= _TOML_WIDTH or not equals:
+        return line
+    if value.startswith("["):
+        return "\n".join(textwrap.wrap(line, _TOML_WIDTH, subsequent_indent="    "))
+    parts = textwrap.wrap(value[1:-1], _TOML_WIDTH - 7, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([f'{key} = """\\', *(f"    {part} \\" for part in parts[:-1]), f'    {parts[-1]}"""'])
+
+
+def _narrow_paragraph(text: str) -> str:
+    """Prose filled anew where a line is too wide, but for its first and last line breaks."""
+    if max(map(len, text.split("\n"))) <= _TOML_WIDTH:
+        return text
+    filled = textwrap.fill(text.strip("\n"), _TOML_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n" * text.startswith("\n") + filled + "\n" * text.endswith("\n")
+
+
 def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None) -> list[str]:
     """Lines of the comment that says what the heap is and what it was chosen for."""
-    import textwrap
-
     lines = textwrap.wrap(recipe.summary(), _WIDTH - 4)
     if recipe.source:
         lines += textwrap.wrap(f"After {recipe.source}.", _WIDTH - 4)

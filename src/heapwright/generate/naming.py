@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import count
@@ -218,7 +219,9 @@ class Names:
             comments = expr.callee.function.comments
             text = comments[-1].text.removeprefix("/*").removesuffix("*/").strip() if comments else ""
             return "" if "\n" in text else printer.words(text)
-        return printer.words(self.comment(_path(expr)))
+        value = None if isinstance(expr, c.Table) else expr.value
+        clauses = re.split(r"(?:; |^)(?=\d+: )", self.comment(_path(expr)))
+        return printer.words("; ".join(clause for clause in clauses if clause and _is_true_of(value, clause)))
 
     def _table(self, name: str, expr: c.Table, printer: Printer) -> str:
         """The definition of an array, in the smallest unsigned type that holds its values."""
@@ -264,6 +267,12 @@ class Names:
     def _text(self, target: Specialisation, printer: Printer) -> str:
         head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.parameters)
         return f"({head}) {printer.body(target.body, 1)}"
+
+
+def _is_true_of(value: int | None, clause: str) -> bool:
+    """Whether what a member's comment says, maybe of one value of it, holds for this one."""
+    of = re.match(r"(\d+): ", clause)
+    return of is None or int(of[1]) == value
 
 
 def _with_callees(expr: c.Expr, chosen: dict[int, Specialisation]) -> c.Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 
 from heapwright.generate import syntax as c
@@ -22,6 +23,8 @@ _LEVELS = [
 ]
 _PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=3) for op in ops} | {",": 0}
 _UNARY = 13
+_DRAWING = re.compile(r"^\W*\|.*\|", re.MULTILINE)
+"""A line of a comment that draws blocks."""
 _BITWISE = {"&", "|", "^"}
 _CONFUSED = {  # inner operators that compilers warn about without parentheses
     "||": {"&&"},
@@ -183,7 +186,10 @@ class Printer:
         tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
         if isinstance(stmt, c.Guarded):
             return head + "".join(f"{line}\n{self.body(body, depth)}" for line, body in stmt.branches) + "#endif" + tail
-        return f"{head}{indent}{self._code(stmt, depth)}{tail}"
+        code = f"{indent}{self._code(stmt, depth)}"
+        if stmt.trailing and len(code.split("\n")[-1]) + len(tail) > WIDTH + 1:
+            return f"{head}{self.comment(c.Comment(stmt.trailing, 0), indent)}{code}\n"
+        return f"{head}{code}{tail}"
 
     def _code(self, stmt: c.Stmt, depth: int) -> str:
         column = 4 * depth
@@ -254,10 +260,13 @@ class Printer:
         return re.sub(rf"{c.WORD.pattern}(?:\(\))?", lambda match: self.rename(match.group()), text)
 
     def comment(self, comment: c.Comment, indent: str) -> str:
-        """A comment with its line break, moved to an indent."""
+        """A comment with its line break, moved to an indent; filled anew where names made it too wide."""
         first, *rest = self.words(comment.text).split("\n")
         moved = [line[min(comment.column, len(line) - len(line.lstrip())) :] for line in rest]
-        return "".join(f"{indent}{line}".rstrip() + "\n" for line in [first, *moved])
+        lines = [f"{indent}{line}".rstrip() for line in [first, *moved]]
+        if any(len(line) > WIDTH for line in lines) and not _DRAWING.search(comment.text):
+            lines = _filled_comment(self.words(comment.text), indent)
+        return "".join(f"{line}\n" for line in lines)
 
     def signature(self, storage: str, function: c.Function, name: str, parameters: list[c.Parameter]) -> str:
         """The head of a function definition, without its brace."""
@@ -310,6 +319,24 @@ def _chain(expr: c.Binary, level: int, printer: Printer) -> list[tuple[c.Expr, s
         links = _chain(left, level, printer)
         return [*links[:-1], (links[-1][0], expr.op), (expr.right, expr.op)]
     return [(left, expr.op), (expr.right, expr.op)]
+
+
+def _filled_comment(text: str, indent: str) -> list[str]:
+    """The lines of a comment in prose."""
+    words = " ".join(re.sub(r"^\s*\* ?", "", line) for line in text.removeprefix("/*").removesuffix("*/").split("\n"))
+    glued = " ".join(words.split()) + "\N{NO-BREAK SPACE}*/"  # the end stays with the last word
+    lines = textwrap.wrap(glued, WIDTH - len(indent) - 3, break_long_words=False, break_on_hyphens=False)
+    marked = [f"{indent}{' *' if index else '/*'} {line}" for index, line in enumerate(lines)]
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in marked]
+
+
+def without_sentences_on(gone: set[str], comment: c.Comment) -> c.Comment:
+    """A function's comment without the sentences, behind the first, that name parameters which are gone."""
+    first, *others = re.split(r"(?<=\.)\s+(?:\* )?(?=[A-Z`])", comment.text.removesuffix("*/").rstrip())
+    kept = [other for other in others if not gone & set(re.findall(r"`(\w+)`", other))]
+    if len(kept) == len(others) or _DRAWING.search(comment.text):
+        return comment
+    return c.Comment("\n".join(_filled_comment(" ".join([first, *kept, "*/"]), "")), 0)
 
 
 def commented_lines(rows: list[tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from heapwright.generate.check import violations
 from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
-from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines
+from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines, without_sentences_on
 from heapwright.generate.program import PolicyValues, Program
 from heapwright.generate.syntax import GrammarError, Specialisation, replace
 from heapwright.generate.tidy import reachable, settle, unused_in_entry
@@ -301,7 +301,9 @@ class _Writer:
                 if isinstance(item, c.Function):
                     for target in self.ordered(item):
                         out += self.early(target, known)
-                        head = "".join(self.printer.comment(comment, "") for comment in item.comments)
+                        gone = {p.name for p in item.parameters} - {p.name for p in target.parameters}
+                        told = (without_sentences_on(gone, comment) for comment in item.comments)
+                        head = "".join(self.printer.comment(comment, "") for comment in told)
                         out.append("\n" + head + self.code(target, self.printer))
                         known.add(target.name)
         return collapse_blank_lines("".join(out)) if out else ""

@@ -156,6 +156,12 @@ class _Cleaner:
             return self.replacing(stmt, self.discarded(stmt.test))
         if not stmt.yes:
             return [replace(stmt, test=negated(stmt.test), yes=stmt.no, no=[])]
+        match stmt:
+            case c.If(no=[], yes=[c.Do(expr=c.Assign(op="=", target=c.Name(name=name), source=source))]):
+                if source.value is not None and _equal(stmt.test) == (name, source.value):
+                    return []
+            case _:
+                pass
         return [stmt]
 
     def idle(self, loop: c.For) -> bool:
@@ -171,7 +177,7 @@ class _Cleaner:
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
         for index in range(len(body) - 1):
-            if self.sunk(body, index):
+            if self.sunk(body, index) or self.settled(body, index):
                 return True
             merged = self.merged(body[index], body[index + 1])
             if merged is not None:
@@ -203,6 +209,27 @@ class _Cleaner:
             body[at].comments = [*first.comments, *found.comments]
             body[at].blank = first.blank
         del body[index]
+        return True
+
+    def settled(self, body: list[c.Stmt], index: int) -> bool:
+        """Resolve, in place, a condition on a variable right behind the assignment that settles it."""
+        match body[index]:
+            case c.Declare(name=name, init=c.Expr(value=int(value))):
+                pass
+            case c.Do(expr=c.Assign(op="=", target=c.Name(name=name), source=c.Expr(value=int(value)))):
+                pass
+            case _:
+                return False
+        test = body[index + 1]
+        if not isinstance(test, c.If) or name not in _own_names(self.target):
+            return False
+        if _tested(test.test) == name:
+            left = test.yes if value else test.no
+        elif (equal := _equal(test.test)) and equal[0] == name:
+            left = test.yes if value == equal[1] else test.no
+        else:
+            return False
+        body[index + 1 : index + 2] = [c.Block(left, line=test.line, comments=test.comments)] if left else []
         return True
 
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
@@ -340,6 +367,15 @@ def _tested(test: c.Expr) -> str:
     return test.name if isinstance(test, c.Name) else ""
 
 
+def _equal(test: c.Expr) -> tuple[str, int] | None:
+    """The variable and the number that a condition compares for equality."""
+    match test:
+        case c.Binary(op="==", left=c.Name(name=name), right=c.Expr(value=int(value))):
+            return name, value
+        case _:
+            return None
+
+
 def _read_names(body: list[c.Stmt]) -> set[str]:
     """Names that a body reads; plain assignments and increments as statements do not read their target."""
     read: set[str] = set()
@@ -459,7 +495,9 @@ def _is_accessor(function: c.Function) -> bool:
 def _collapse_forwarders(live: list[Specialisation]) -> bool:
     """Let callers call what a forwarder calls; an entry takes over the body of what only it calls."""
     found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
+    inner: dict[int, tuple[Specialisation, c.Expr]]
     inner = {id(target): (target, call) for target, call in found if not target.entry}
+    inner |= {id(target): (target, name) for target, name in _handed_back(live)}
     if inner:
         for caller in live:
             if any(id(call.callee) in inner for call in calls(caller)):
@@ -469,7 +507,28 @@ def _collapse_forwarders(live: list[Specialisation]) -> bool:
     return any(_taken_over(target, call, live) for target, call in found)
 
 
-def _redirected(expr: c.Expr, forwarders: dict[int, tuple[Specialisation, c.Call]]) -> c.Expr:
+def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Name]]:
+    """Functions that are left to return their one argument, with its name, where that is of the same type at each call.
+
+    As an initialiser or an operand it is then converted as the function's result was.
+    """
+    found = []
+    sites: dict[int, list[c.Call]] | None = None
+    for target in live:
+        match target.body:
+            case [c.Return(expr=c.Name(name=name) as value)] if not target.entry and not _is_accessor(target.function):
+                typed = c.bare_type(target.function.type)
+                if [(p.name, c.bare_type(p.type)) for p in target.parameters] != [(name, typed)]:
+                    continue
+                sites = call_sites(live) if sites is None else sites
+                if all(c.bare_type(call.arguments[0].type or "") == typed for call in sites.get(id(target), [])):
+                    found.append((target, value))
+            case _:
+                pass
+    return found
+
+
+def _redirected(expr: c.Expr, forwarders: dict[int, tuple[Specialisation, c.Expr]]) -> c.Expr:
     """An expression in which calls of forwarders are replaced by what these forward to."""
     expr = c.rebuild(expr, lambda inner: _redirected(inner, forwarders))
     for _ in forwarders:
@@ -477,6 +536,10 @@ def _redirected(expr: c.Expr, forwarders: dict[int, tuple[Specialisation, c.Call
             break
         target, forward = forwarders[id(expr.callee)]
         given = {p.name: argument for p, argument in zip(target.parameters, expr.arguments, strict=True)}
+        if isinstance(forward, c.Name):
+            expr = given[forward.name]
+            break
+        assert isinstance(forward, c.Call)
         arguments = [given.get(a.name, a) if isinstance(a, c.Name) else replace(a) for a in forward.arguments]
         expr = replace(forward, arguments=arguments, line=expr.line, paren=expr.paren)
     return expr

@@ -6,9 +6,9 @@
  * A host needs -D{{ unchecked }} for that: its max_align_t is larger than the heap's alignment.
  *
 {% endif %}
- * It allocates, resizes and frees objects at random in an arena that often has no room for another one, and checks every
- * object's bytes, and the heap's invariants after each call. On a target without stdio define {{ upper }}_TEST_QUIET and read
- * the exit code.
+ * It allocates, resizes and frees objects at random in an arena that often has no room for another one, and checks
+ * every object's bytes, and the heap's invariants after each call. On a target without stdio define
+ * {{ upper }}_TEST_QUIET and read the exit code.
  */
 #include "{{ prefix }}_heap.h"
 

@@ -1,0 +1,101 @@
+"""The text of generated heaps, as somebody reads it who knows one recipe and nothing of the core."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from heapwright.generate.emit import generated_files
+from heapwright.recipes.pools import Compact, Fixed, General, Partition, Quick
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
+
+THREADS = {f"victim-bins, {threads}": threads for threads in ("lock", "cached")}
+NAMES = [*zoo.names(), *THREADS]
+
+
+def recipe_of(name: str) -> Recipe:
+    if name in THREADS:
+        return Recipe.from_dict(zoo.load("victim-bins").to_dict() | {"threads": THREADS[name]})
+    return zoo.load(name)
+
+
+@cache
+def files(name: str) -> dict[str, str]:
+    return generated_files(recipe_of(name))
+
+
+@cache
+def comments(name: str) -> list[str]:
+    """The comments of the source on one line each, but for the first, which holds the recipe."""
+    found = re.findall(r"/\*.*?\*/", files(name)["app_heap.c"], re.DOTALL)
+    return [" ".join(comment.replace("\n *", "\n").split()) for comment in found[1:]]
+
+
+def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
+    """Patterns, and whether the recipe has what they speak of."""
+    general = [pool for pool in recipe.pools if isinstance(pool, General)]
+    kinds = {type(pool) for pool in recipe.pools}
+    caches = recipe.threads == "cached"
+    return {
+        r"\bpolicy|\brecipe|\bHW_|\bhw_|\bexplor|counted as": False,
+        r"\bquick\b|\bcache": Quick in kinds or caches,
+        r"\bvictim": any(pool.victim_up_to for pool in general),
+        r"\bqueue": any(pool.unsorted for pool in general),
+        r"\bbins?\b|\bbitmap": any(pool.bins != "none" for pool in general) or Partition in kinds,
+        r"\btree": any(pool.free_list == "tree" for pool in general),
+        r"\bboundary tag|\btags?\b": any(pool.boundary_tags for pool in general),
+        r"\bnext fit|\bNext fit": any(pool.fit == "next" for pool in general),
+        r"\blazy|\bsweep": any(pool.coalesce in ("lazy", "deferred", "sweep") for pool in general) or Compact in kinds,
+        r"\bclass\b|\bclasses\b": Fixed in kinds,
+        r"\bhandle|\breference": Compact in kinds,
+        r"\bgroup|\bpartition": Partition in kinds,
+        r"\bthreads?\b|\block\b": recipe.threads != "none",
+        r"\bFIFO\b": any("fifo" in (pool.order, pool.large_order) for pool in general),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_comments_speak_of_nothing_that_the_recipe_does_not_have(name: str) -> None:
+    absent = [pattern for pattern, there in words_without_meaning(recipe_of(name)).items() if not there]
+    assert [comment for comment in comments(name) if re.search("|".join(absent), comment)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_comments_name_functions_and_parameters_that_are_there(name: str) -> None:
+    text = files(name)["app_heap.c"]
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    named = {function for comment in comments(name) for function in re.findall(r"\b(app_\w+)\(\)", comment)}
+    assert {function for function in named if f"{function}(" not in code} == set()
+    for comment, head in re.findall(r"\n(/\*(?:(?!\*/).)*?\*/)\n([^\n;{]*(?:\n[^\n;{]*)?\))\n\{", text, re.DOTALL):
+        missing = [word for word in re.findall(r"`(\w+)`", comment) if not re.search(rf"\b{word}\b", head)]
+        assert not missing, (comment, head)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_have_at_most_120_columns(name: str) -> None:
+    assert [line for text in files(name).values() for line in text.splitlines() if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_silly_is_left_of_what_was_folded_away(name: str) -> None:
+    code = re.sub(r"/\*.*?\*/\s*", "", files(name)["app_heap.c"], flags=re.DOTALL)
+    assert re.findall(r"\b(\w+) = \d+u?;\s+if \(!?\1(?: [!=]= 0)?\)", code) == []
+    assert re.findall(r"if \((\w+) == 0\) \{\s+\1 = 0u?;\s+\}", code) == []
+    assert re.findall(r"\w+\(\w+ (\w+)\)\n\{\n    return \1;\n\}", code) == []
+    assert re.findall(r"if \((.*) != (.*)\) \{\s+return \1;\s+\}\s+return \2;", code) == []
+
+
+def test_prose_and_text_in_quotes_of_a_wide_recipe_are_broken() -> None:
+    wide = "a word " * 40
+    told = {"name": "wide", "source": wide.strip(), "about": f"{wide}\n\nshort\n"}
+    recipe = Recipe.from_dict(
+        told | {"pool": [{"kind": "quick", "sizes": list(range(8, 500, 8))}, {"kind": "general"}]}
+    )
+    text = generated_files(recipe)["app_heap.c"]
+    toml = text[text.index("The recipe:\n *\n") + len("The recipe:\n *\n") : text.index(" * Freestanding")]
+    again = Recipe.parse("\n".join(line[7:] for line in toml.splitlines()), "app_heap.c")
+    assert max(map(len, text.splitlines())) <= 120
+    assert (again.hash, again.source, again.about.split()) == (recipe.hash, recipe.source, recipe.about.split())
