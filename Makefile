@@ -43,7 +43,6 @@ test: setup
 
 bench: setup
 	$(BIN)/python bench/run.py
-	$(BIN)/python bench/threads.py examples/mosquitto_broker.parquet examples/lighttpd_server.parquet
 
 C_FILES    = $(shell find csrc native recorder src tests examples -name '*.[ch]' -not -path '*/templates/*')
 C_WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -Icsrc

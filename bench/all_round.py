@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/all_round.py [DIR]
 
-Traces: the Parquet files of DIR/heap and DIR/synthetic, ../shared/data by default, cut as in run.py. Of all names in
+Traces: the Parquet files of DIR/heap and DIR/synthetic, ../shared/data by default, cut as in traces.py. Of all names in
 alphabetical order every other one, from the first, is for choosing; nothing was tried on those between.
 """
 
@@ -17,7 +17,8 @@ from typing import Any
 
 import click
 from contenders import Contender, generated, original
-from run import DEFAULT_TRACES, FULL, cut, trace_files, without_realloc
+from measuring import FULL, times
+from traces import DEFAULT_TRACES, cut, trace_files, without_realloc
 
 import heapwright as hw
 from heapwright.api import RECOMMENDED
@@ -59,11 +60,11 @@ def measured(bench: Bench, trace: Trace, heaps: Sequence[Contender]) -> dict[str
     """Arena and time of each heap over the reference's."""
     timed = without_realloc(trace)
     programs = {one.name: found[0] for one in heaps if (found := one.programs(bench, timed))}
-    times = bench.measure(programs, timed, FULL.rounds, FULL.passes_on(timed))
+    taken = times(bench, programs, timed, FULL)
     arenas = {one.name: one.smallest_arena(trace) or 0 for one in heaps}
     return {
-        name: (arenas[name] / arenas[REFERENCE], time / times[REFERENCE])
-        for name, time in times.items()
+        name: (arenas[name] / arenas[REFERENCE], time / taken[REFERENCE])
+        for name, time in taken.items()
         if name != REFERENCE
     }
 

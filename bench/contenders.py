@@ -18,6 +18,7 @@ from heapwright import heaps
 from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.foreign.heap import ForeignHeap
 from heapwright.host.timing import Bench, Program
+from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 
 EMPTY = "empty"
@@ -101,12 +102,17 @@ class Contender:
     def smallest_arena(self, trace: Trace) -> int | None:
         """Bytes of the smallest arena for 32-bit pointers that serves the trace; None where that means nothing."""
         if self.recipe is not None:
-            return hw.fit(trace, self.recipe).smallest_arena_bytes
+            return fit(trace, self.recipe)
         return None if self.compact is None else self.compact.fit(trace)
 
+    def build_compact(self) -> None:
+        """Compile what `smallest_arena` runs."""
+        if self.compact is not None:
+            self.compact.program()
 
-def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
-    """Everybody else's allocators, and why some are not there; `others` are names as `heapwright replay` takes them."""
+
+def libraries() -> tuple[list[Contender], list[str]]:
+    """The allocators that programs are linked with here, and why some are not there."""
     found, missing = [], []
     for name in LIBRARIES:
         try:
@@ -115,6 +121,12 @@ def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
             found.append(Contender(name, heap))
         except HeapwrightError as error:
             missing.append(str(error))
+    return found, missing
+
+
+def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
+    """Everybody else's allocators, and why some are not there; `others` are names as `heapwright replay` takes them."""
+    found, missing = libraries()
     for name in ORIGINALS:
         try:
             found.append(original(name))

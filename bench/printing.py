@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
-from results import SETS, Aim, Measured, arena_ratio, by_set, ratios
+from results import Aim, Measured, arena_ratio, by_set, ratios, sets_of
+from threads import print_threads
 
 from heapwright.cli.tables import print_table
 
@@ -20,19 +21,22 @@ def print_results(about: dict[str, Any], measured: Sequence[Measured], aims: Seq
     _times("CPU time of a call in ns, payload written once", [(one.trace, one.ns_written) for one in measured])
     _arenas(measured)
     means = ratios(measured)
-    for key in _sets(measured):
+    for key in sets_of(measured):
         _ratios(f"Time over that of the reference, {key} traces, payload untouched", means["time"], key)
     _ratios("The same over all traces without the replay loop", means["time_without_loop"], "all")
     _ratios("The same over all traces, payload written once", means["time_written"], "all")
     _folded(means["folded_over_run_time"], measured)
+    click.echo()
+    print_threads({one.trace: one.ns_threads for one in measured})
     _aims(aims)
 
 
 def _about(about: dict[str, Any]) -> None:
     exploration, pick = about["exploration"], about["pick"]
     lines = {
+        "date": about["date"],
         **about["machine"],
-        "effort": f"median of {about['rounds']} rounds x {about['passes']} passes, more on short traces; heaps in turn",
+        "effort": f"median of {about['rounds']} rounds of all heaps, {about['milliseconds']:g} ms or one pass each",
         "exploration": f"{exploration['recipes_per_second']:,.0f} recipes a second: {exploration['recipes']:,} on "
         f"{exploration['trace']} in {exploration['seconds']:.1f} s",
         "broker pick": f"the balanced one of these, {pick['id']}: {pick['recipe']}",
@@ -51,43 +55,38 @@ def _times(title: str, times: Sequence[tuple[str, dict[str, float]]]) -> None:
 def _arenas(measured: Sequence[Measured]) -> None:
     names = list(measured[0].arena_bytes)
     rows = [
-        [one.trace, f"{one.peak_live_bytes:,}", *(_ratio(arena_ratio(name)(one)) for name in names)] for one in measured
+        [one.trace, f"{one.peak_live_bytes:,}", *(ratio_text(arena_ratio(name)(one)) for name in names)]
+        for one in measured
     ]
-    means = [_ratio(by_set(measured, arena_ratio(name))["all"]) for name in names]
-    beside = [_ratio(by_set(measured, arena_ratio(name, "dlmalloc"))["all"]) for name in names]
-    most = [_ratio(_most([arena_ratio(name, "dlmalloc")(one) for one in measured])) for name in names]
-    foot = [["geometric mean", "", *means], ["over dlmalloc's", "", *beside], ["the same, at most", "", *most]]
+    means = [ratio_text(by_set(measured, arena_ratio(name))["all"]) for name in names]
+    beside = [ratio_text(by_set(measured, arena_ratio(name, "dlmalloc"))["all"]) for name in names]
+    largest = [ratio_text(most([arena_ratio(name, "dlmalloc")(one) for one in measured])) for name in names]
+    foot = [["geometric mean", "", *means], ["over dlmalloc's", "", *beside], ["the same, at most", "", *largest]]
     _show("Smallest arena over the peak of live bytes", ["trace", "peak live, B", *names], rows, foot)
 
 
-def _most(ratios: Sequence[float | None]) -> float | None:
+def most(ratios: Iterable[float | None]) -> float | None:
+    """The largest of those that are known."""
     return max((ratio for ratio in ratios if ratio is not None), default=None)
 
 
 def _ratios(title: str, means: dict[str, dict[str, dict[str, float | None]]], key: str) -> None:
     references = list(next(iter(means.values())))
-    rows = [[name, *(_ratio(over[other][key]) for other in references)] for name, over in means.items()]
+    rows = [[name, *(ratio_text(over[other][key]) for other in references)] for name, over in means.items()]
     _show(f"{title}, geometric means", ["heap", *(f"/ {other}" for other in references)], rows)
 
 
 def _folded(means: dict[str, dict[str, float | None]], measured: Sequence[Measured]) -> None:
-    sets = _sets(measured)
-    rows = [[name, *(_ratio(over[key]) for key in sets)] for name, over in means.items()]
+    sets = sets_of(measured)
+    rows = [[name, *(ratio_text(over[key]) for key in sets)] for name, over in means.items()]
     _show("Time with the policy folded over that with the policy at run time, geometric means", ["recipe", *sets], rows)
 
 
 def _aims(aims: Sequence[Aim]) -> None:
     rows = [
-        [one.aim, _quantity(one.limit, one), _quantity(one.measured, one), VERDICTS[one.met], one.remark]
-        for one in aims
+        [one.aim, quantity(one.limit, one), quantity(one.measured, one), VERDICTS[one.met], one.remark] for one in aims
     ]
     _show("Aims", ["aim", "at most", "measured", "verdict", "remark"], rows)
-
-
-def _sets(measured: Sequence[Measured]) -> list[str]:
-    """The sets that have traces, and all where that says more."""
-    found = [key for key in SETS if any(one.set == key for one in measured)]
-    return [*found, "all"] if len(found) > 1 else found
 
 
 def _show(title: str, headings: list[str], rows: list[list[str]], foot: list[list[str]] | None = None) -> None:
@@ -95,9 +94,9 @@ def _show(title: str, headings: list[str], rows: list[list[str]], foot: list[lis
     print_table(title, headings, [rows, foot or []], left=(headings[0], "verdict", "remark"))
 
 
-def _ratio(value: float | None) -> str:
+def ratio_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _quantity(value: float | None, aim: Aim) -> str:
+def quantity(value: float | None, aim: Aim) -> str:
     return "-" if value is None else f"{value:,.3f} x" if aim.unit == "x" else f"{value:,.0f} {aim.unit}"

@@ -9,6 +9,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from contenders import EMPTY, FOLDED_AND_RUN_TIME, with_lists
+from threads import CACHED, LOCKED, THREADED
 
 from heapwright.api import RECOMMENDED
 
@@ -26,7 +27,8 @@ class Measured:
         ns: the payload untouched.
         ns_written: the payload written once.
         ns_folded, ns_run_time: FOLDED_AND_RUN_TIME by the direct driver, as generated code and with the policy read at
-            run time.
+            run time; empty on long traces.
+        ns_threads: by heap and number of threads on it.
     """
 
     trace: str
@@ -38,6 +40,7 @@ class Measured:
     ns_written: dict[str, float]
     ns_folded: dict[str, float]
     ns_run_time: dict[str, float]
+    ns_threads: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,12 @@ def by_set(measured: Sequence[Measured], ratio: Ratio) -> BySet:
     return {name: _mean(ratio(one) for one in measured if name in (one.set, "all")) for name in SETS}
 
 
+def sets_of(measured: Sequence[Measured]) -> list[str]:
+    """The sets that have traces, and all where that says more."""
+    found = [key for key in SETS if any(one.set == key for one in measured)]
+    return [*found, "all"] if len(found) > 1 else found
+
+
 def _mean(ratios: Iterable[float | None]) -> float | None:
     known = [ratio for ratio in ratios if ratio is not None]
     return geometric_mean(known) if known else None
@@ -104,6 +113,12 @@ def _folded_ratio(name: str, one: Measured) -> float | None:
     return one.ns_folded[name] / one.ns_run_time[name] if name in one.ns_folded else None
 
 
+def cached_over_lock(one: Measured) -> float | None:
+    """CPU time of a call with two threads, caches over the lock alone, on one trace."""
+    times = one.ns_threads
+    return times[CACHED] / times[LOCKED] if CACHED in times and LOCKED in times else None
+
+
 def ratios(measured: Sequence[Measured]) -> dict[str, dict[str, Any]]:
     """Geometric means by set: time over REFERENCES (payload untouched; written; without the loop), arenas, folding."""
     names = [name for name in measured[0].ns if name != EMPTY]
@@ -120,6 +135,7 @@ def ratios(measured: Sequence[Measured]) -> dict[str, dict[str, Any]]:
         "arena_over_live": {name: by_set(measured, arena_ratio(name)) for name in arenas},
         "arena_over_dlmalloc": {name: by_set(measured, arena_ratio(name, "dlmalloc")) for name in arenas},
         "folded_over_run_time": folded_over_run_time(measured),
+        "cached_over_lock": by_set(measured, cached_over_lock),
     }
 
 
@@ -147,6 +163,7 @@ def aims(measured: Sequence[Measured], code_bytes: int | None) -> list[Aim]:
         _at_most(f"time, {RECOMMENDED} / o1heap", 0.60, "x", time(RECOMMENDED, "o1heap")),
         _at_most(f"time, {RECOMMENDED} / freertos-heap4", 0.20, "x", time(RECOMMENDED, "freertos-heap4")),
         _at_most(f"smallest arena, {RECOMMENDED} / dlmalloc", 1.01, "x", arenas),
+        _at_most(f"time, two threads, {THREADED}, cached / lock", 0.50, "x", by_set(measured, cached_over_lock)["all"]),
     ]
 
 

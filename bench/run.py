@@ -4,120 +4,81 @@ time, on the same traces in the same minutes. `make bench` runs it; bench/README
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from code_size import malloc_and_free_bytes
 from contenders import FOLDED_AND_RUN_TIME, Contender, Pick, empty, explored_pick, generated, peers, recipes
+from measuring import FULL, QUICK, Effort, arenas, times
 from printing import print_results
 from results import Measured, aims, ratios
+from threads import THREADED_CALLS, threaded_programs
+from traces import DEFAULT_TRACES, PICKED_ON, cut, read_traces, without_realloc
 
 import heapwright as hw
 from heapwright.cli.output import print_json
 from heapwright.host.machine import processor_name
 from heapwright.host.timing import Bench
 from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
-
-ROOT = Path(__file__).resolve().parent.parent
-PICKED_ON = ROOT / "examples" / "mosquitto_broker.parquet"
-EXAMPLES = (PICKED_ON, ROOT / "examples" / "lighttpd_server.parquet")
-DEFAULT_TRACES = ROOT.parent / "shared" / "data"
-
-MOST_CALLS = 300_000
-"""Longer traces are cut here, so that one trace does not take most of the time."""
-
-COLUMNS = ("ts_us", "tid", "op", "id", "size", "align")
-
-TARGET_TRACES = "m3_"
-"""Begins the names of traces that were made for measuring on a target, not for host time."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long to measure: rounds over all heaps, passes of a heap in a round, recipes explored (None: all).
-
-    Short traces get more passes, so that a heap makes at least `calls` calls in a round.
-    """
-
-    rounds: int
-    passes: int
-    calls: int
-    explored: int | None
-
-    def passes_on(self, trace: Trace) -> int:
-        return max(self.passes, self.calls // len(trace))
-
-
-FULL = Effort(rounds=5, passes=3, calls=100_000, explored=None)
-QUICK = Effort(rounds=2, passes=1, calls=1, explored=100)
-
-
-# ---- traces --------------------------------------------------------------------------------------------------------
-
-
-def read_traces(folder: Path | None) -> list[tuple[str, Trace]]:
-    """(set, trace): the shipped examples, then the Parquet files in a folder and its subfolders heap and synthetic."""
-    found = [("real", cut(Trace.read(path))) for path in EXAMPLES]
-    if folder is None:
-        return found
-    for name, paths in (("synthetic", folder / "synthetic"), ("real", folder), ("real", folder / "heap")):
-        found += [(name, cut(Trace.read(path))) for path in trace_files(paths)]
-    return found
-
-
-def trace_files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.glob("*.parquet")) if not path.name.startswith(TARGET_TRACES)]
-
-
-def cut(trace: Trace) -> Trace:
-    """The first calls of a trace."""
-    if len(trace) <= MOST_CALLS:
-        return trace
-    columns = {key: getattr(trace, key)[:MOST_CALLS] for key in COLUMNS}
-    return Trace.from_columns(**columns, name=trace.name)
-
-
-def without_realloc(trace: Trace) -> Trace:
-    """The same with each realloc as a free and a malloc: not every allocator has one, and no two move as often."""
-    twice = trace.op == REALLOC
-    row = np.repeat(np.arange(len(trace)), np.where(twice, 2, 1))
-    second = np.diff(row, prepend=-1) == 0
-    columns = {key: getattr(trace, key)[row] for key in COLUMNS}
-    columns["op"] = np.where(twice[row], np.where(second, MALLOC, FREE), columns["op"]).astype(trace.op.dtype)
-    return Trace.from_columns(**columns, name=trace.name)
-
 
 # ---- measuring -----------------------------------------------------------------------------------------------------
 
 
-def measure(bench: Bench, name: str, trace: Trace, others: Sequence[Contender], pick: Pick, effort: Effort) -> Measured:
-    """Smallest arenas and times of all heaps on one trace."""
-    named, timed = dict(recipes(trace, pick)), without_realloc(trace)
-    heaps = [*others, *(generated(name, recipe, bench.folder) for name, recipe in named.items())]
-    built = {one.name: one.programs(bench, timed) for one in heaps}
-    served = {name: programs for name, programs in built.items() if programs}
-    rounds, passes = effort.rounds, effort.passes_on(timed)
-    policies = {name: (bench.generated(named[name]), bench.with_policy(named[name])) for name in FOLDED_AND_RUN_TIME}
-    return Measured(
-        trace=trace.name,
-        set=name,
-        events=len(trace),
-        peak_live_bytes=trace.peak_live_bytes,
-        arena_bytes={one.name: one.smallest_arena(trace) for one in heaps if one.recipe or one.compact},
-        ns=bench.measure({name: programs[0] for name, programs in served.items()}, timed, rounds, passes),
-        ns_written=bench.measure({name: programs[1] for name, programs in served.items()}, timed, rounds, passes),
-        ns_folded=bench.measure({name: programs[0] for name, programs in policies.items()}, timed, rounds, passes),
-        ns_run_time=bench.measure({name: programs[1] for name, programs in policies.items()}, timed, rounds, passes),
-    )
+class Measurement:
+    """The heaps, compiled once, and what is measured with them on one trace after the other."""
+
+    def __init__(self, bench: Bench, others: Sequence[Contender], pick: Pick, effort: Effort) -> None:
+        self.bench = bench
+        self.others = [*others, empty(bench.folder)]
+        self.pick = pick
+        self.effort = effort
+        self.threaded = threaded_programs(bench)
+
+    def recipes(self, trace: Trace) -> list[Contender]:
+        """The recipes that are measured on a trace."""
+        return [generated(name, recipe, self.bench.folder) for name, recipe in recipes(trace, self.pick)]
+
+    def arenas(self, traces: Sequence[Trace]) -> list[dict[str, int | None]]:
+        """The smallest arenas of all heaps that have one, by name, trace by trace."""
+        jobs = [(one, list(traces)) for one in self.others if one.compact]
+        by_trace = [self.recipes(trace) for trace in traces]
+        jobs += [(one, [trace]) for trace, heaps in zip(traces, by_trace, strict=True) for one in heaps]
+        found: list[dict[str, int | None]] = [{} for _ in traces]
+        for (heap, on), sizes in zip(jobs, arenas(jobs), strict=True):
+            for trace, size in zip(on, sizes, strict=True):
+                found[traces.index(trace)][heap.name] = size
+        return found
+
+    def measure(self, name: str, trace: Trace, arena_bytes: dict[str, int | None]) -> Measured:
+        """Times of all heaps on one trace."""
+        bench, effort, timed = self.bench, self.effort, without_realloc(trace)
+        heaps = [*self.others, *self.recipes(trace)]  # their programs go when they go
+        built = {one.name: one.programs(bench, timed) for one in heaps}
+        served = {name: programs for name, programs in built.items() if programs}
+        named = dict(recipes(trace, self.pick)) if len(trace) <= effort.folded_up_to else {}
+        both = {name: named[name] for name in FOLDED_AND_RUN_TIME if named}
+        folded = {name: bench.generated(recipe) for name, recipe in both.items()}
+        run_time = {name: bench.with_policy(recipe) for name, recipe in both.items()}
+        return Measured(
+            trace=trace.name,
+            set=name,
+            events=len(trace),
+            peak_live_bytes=trace.peak_live_bytes,
+            arena_bytes=arena_bytes,
+            ns=times(bench, {name: programs[0] for name, programs in served.items()}, timed, effort),
+            ns_written=times(bench, {name: programs[1] for name, programs in served.items()}, timed, effort),
+            ns_folded=times(bench, folded, timed, effort),
+            ns_run_time=times(bench, run_time, timed, effort),
+            ns_threads=times(bench, self.threaded, cut(timed, THREADED_CALLS), effort),
+        )
 
 
 def machine(bench: Bench) -> dict[str, str | int]:
@@ -138,8 +99,9 @@ def about(bench: Bench, effort: Effort, pick: Pick, missing: list[str]) -> dict[
     """Machine, effort, pick and exploration: what stands beside the numbers."""
     return {
         "machine": machine(bench),
+        "date": datetime.date.today().isoformat(),
         "rounds": effort.rounds,
-        "passes": effort.passes,
+        "milliseconds": effort.milliseconds,
         "missing": missing,
         "pick": {"id": pick.id, "trace": pick.trace, "recipe": pick.recipe.summary()},
         "exploration": {
@@ -177,12 +139,14 @@ def main(quick: bool, folder: Path | None, others: tuple[str, ...], as_json: boo
     heaps, missing = peers(others)
     pick = explored_pick(Trace.read(PICKED_ON), effort.explored)
     with Bench() as bench:
-        heaps.append(empty(bench.folder))
+        measurement = Measurement(bench, heaps, pick, effort)
         told = about(bench, effort, pick, missing)
+        click.echo(f"looking for smallest arenas on {len(traces)} traces", err=True)
+        sizes = measurement.arenas([trace for _, trace in traces])
         measured = []
-        for name, trace in traces:
+        for (name, trace), arena_bytes in zip(traces, sizes, strict=True):
             click.echo(f"measuring on {trace.name}", err=True)
-            measured.append(measure(bench, name, trace, heaps, pick, effort))
+            measured.append(measurement.measure(name, trace, arena_bytes))
     found = aims(measured, malloc_and_free_bytes(hw.zoo("drr-proposed")))
     if as_json:
         every = {"traces": [asdict(one) for one in measured], "ratios": ratios(measured)}

@@ -1,62 +1,81 @@
 """Two threads on one heap: the lock, caches before it, and the libraries that programs are linked with, as CPU time.
 
-    .venv/bin/python bench/threads.py TRACE...
+    .venv/bin/python bench/threads.py [--quick] TRACE...
 
-Each thread makes all calls of the trace, for objects of its own; a realloc is a free and a malloc. What counts is CPU
-time of the threads from their first call to their last, over the calls; heaps in turn. bench/README.md says more.
+`make bench` has the same table over all its traces. Each thread makes all calls of the trace, for objects of its own; a
+realloc is a free and a malloc. What counts is CPU time of the threads from their first call to their last, over the
+calls; heaps in turn. bench/README.md says more.
 """
 
 from __future__ import annotations
 
-import glob
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import geometric_mean
 
 import click
-from run import cut, without_realloc
+from contenders import libraries
+from measuring import FULL, QUICK, times
+from traces import cut, without_realloc
 
 import heapwright as hw
+from heapwright.cli.output import print_json
 from heapwright.cli.tables import print_table
 from heapwright.host.timing import Bench, Program
-from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
-HEAP = "victim-bins"
-LIBRARIES = {"mimalloc": "libmimalloc.so*", "jemalloc": "libjemalloc.so*", "tcmalloc": "libtcmalloc_minimal.so*"}
-CALLS = 100_000
-"""A heap makes at least so many calls in a round, so that what a short trace starts with does not count."""
+THREADED = "victim-bins"
+"""The recipe that is measured with a lock and with caches."""
+
+THREADED_CALLS = 100_000
+"""Longer traces are cut here."""
+
+LOCKED, CACHED = "lock x2", "cached x2"
 
 
-def programs(bench: Bench) -> dict[str, Program]:
-    """Every heap that is there, for one thread and for two."""
-    data = hw.zoo(HEAP).to_dict()
-    found = {"none x1": bench.generated(Recipe.from_dict(data), "-DTHREADS=1")}
+def threaded_programs(bench: Bench) -> dict[str, Program]:
+    """Every heap that is there for two threads, and the recipe for one, too."""
+    recipe = hw.zoo(THREADED)
+    found = {"none x1": bench.generated(recipe, "-DTHREADS=1")}
     for threads in ("lock", "cached"):
-        recipe = Recipe.from_dict(data | {"threads": threads})
-        found |= {f"{threads} x{count}": bench.generated(recipe, f"-DTHREADS={count}") for count in (1, 2)}
-    libraries = {name: sorted(glob.glob(f"/usr/lib/*/{pattern}")) for name, pattern in LIBRARIES.items()}
-    for name, paths in {"glibc": [None], **libraries}.items():
-        for path in paths[:1]:
-            found |= {f"{name} x{count}": bench.library(path, f"-DTHREADS={count}") for count in (1, 2)}
+        shared = recipe.from_dict(recipe.to_dict() | {"threads": threads})
+        found |= {f"{threads} x{count}": bench.generated(shared, f"-DTHREADS={count}") for count in (1, 2)}
+    for one in libraries()[0]:
+        preload = one.heap.library or None
+        found[f"{one.name} x2"] = bench.library(preload, "-DTHREADS=2")
     return found
 
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def main(traces: tuple[Path, ...]) -> None:
+@click.option("--quick", is_flag=True, help="A smoke test: one round.")
+@click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
+def main(traces: tuple[Path, ...], quick: bool, as_json: bool) -> None:
     """Measure, and print nanoseconds of CPU time a call, and what caches make of the lock."""
+    found = {}
     with Bench() as bench:
-        heaps = programs(bench)
-        rows, ratios = [], []
+        programs = threaded_programs(bench)
         for path in traces:
-            trace = without_realloc(cut(Trace.read(path)))
-            times = bench.measure(heaps, trace, 3, max(3, CALLS // len(trace)))
-            ratios.append(times["cached x2"] / times["lock x2"])
-            rows.append([trace.name, *(f"{time:.1f}" for time in times.values()), f"{ratios[-1]:.3f}"])
+            trace = cut(without_realloc(Trace.read(path)), THREADED_CALLS)
+            found[trace.name] = times(bench, programs, trace, QUICK if quick else FULL)
+    if as_json:
+        print_json({"heap": THREADED, "ns_threads": found})
+    else:
+        print_threads(found)
+
+
+def print_threads(found: Mapping[str, Mapping[str, float]]) -> None:
+    """Print the times of one thread and of two, by trace and heap, and what caches make of the lock."""
+    heaps = list(next(iter(found.values())))
+    ratios = [ns[CACHED] / ns[LOCKED] for ns in found.values()]
+    rows = [
+        [trace, *(f"{ns[name]:.1f}" for name in heaps), f"{ratio:.3f}"]
+        for (trace, ns), ratio in zip(found.items(), ratios, strict=True)
+    ]
     foot = [["geometric mean", *[""] * len(heaps), f"{geometric_mean(ratios):.3f}"]]
-    title = f"{HEAP}: CPU time of a call in ns, one thread and two"
-    print_table(title, ["trace", *heaps, "cached / lock x2"], [rows, foot], left=("trace",))
+    title = f"{THREADED} with several threads: CPU time of a call in ns"
+    print_table(title, ["trace", *heaps, f"{CACHED} / {LOCKED}"], [rows, foot], left=("trace",))
 
 
 if __name__ == "__main__":

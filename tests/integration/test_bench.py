@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import run
+import traces
 
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
@@ -18,6 +18,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 BOTH_WAYS = {"exact-bins", "tlsf", "exact-bins + 3 lists", "tlsf + 3 lists"}
 RECIPES = {"broker pick", "all-round", "victim-bins", "drr-proposed", "half-fit"} | BOTH_WAYS
 ORIGINALS = {"dlmalloc", "o1heap", "freertos-heap4"}
+THREADED = {"none x1", "lock x1", "lock x2", "cached x1", "cached x2"}
 LIBRARIES = {"glibc", "mimalloc", "jemalloc", "tcmalloc"}
 
 
@@ -32,7 +33,7 @@ def told() -> Any:
 def test_says_what_the_numbers_depend_on(told: Any) -> None:
     assert set(told["machine"]) == {"processor", "processors", "system", "compiler"}
     assert "-O2" in told["machine"]["compiler"]
-    assert (told["rounds"], told["passes"]) == (2, 1)
+    assert (told["rounds"], told["milliseconds"]) == (1, 1)
     assert told["pick"]["trace"] == "mosquitto_broker"
     assert told["exploration"]["recipes"] > 100
     assert told["exploration"]["recipes_per_second"] > 0
@@ -46,7 +47,8 @@ def test_measures_every_heap_on_the_shipped_trace(told: Any) -> None:
         assert peers >= ORIGINALS | {"glibc"}, told["missing"]
     assert set(one["ns"]) == set(one["ns_written"]) == RECIPES | peers | {"empty"}
     assert set(one["ns_folded"]) == set(one["ns_run_time"]) == BOTH_WAYS
-    assert all(ns > 0 for key in ("ns", "ns_written", "ns_folded", "ns_run_time") for ns in one[key].values())
+    assert set(one["ns_threads"]) == THREADED | {f"{name} x2" for name in peers & LIBRARIES}
+    assert all(ns > 0 for key in one if key.startswith("ns") for ns in one[key].values())
 
 
 def test_arenas_are_those_of_fit(told: Any) -> None:
@@ -62,13 +64,21 @@ def test_ratios_and_aims_are_told(told: Any) -> None:
     (one,) = told["traces"]
     ratios = told["ratios"]
     assert set(ratios) == {
-        *("time", "time_written", "time_without_loop", "arena_over_live", "arena_over_dlmalloc", "folded_over_run_time")
+        *(
+            "time",
+            "time_written",
+            "time_without_loop",
+            "arena_over_live",
+            "arena_over_dlmalloc",
+            "folded_over_run_time",
+        ),
+        "cached_over_lock",
     }
     assert set(ratios["time"]) == set(one["ns"]) - {"empty"}
     assert ratios["time"]["tlsf"]["tlsf"] == {"synthetic": None, "real": 1, "all": 1}
     assert set(ratios["folded_over_run_time"]) == BOTH_WAYS | {"all four"}
     recommended = [0.65, 0.42, 0.60, 0.20, 1.01]
-    assert [aim["limit"] for aim in told["aims"]] == [0.95, 0.60, 1, 0.65, 0.55, 1, 0.60, 0.90, 750, *recommended]
+    assert [aim["limit"] for aim in told["aims"]] == [0.95, 0.60, 1, 0.65, 0.55, 1, 0.60, 0.90, 750, *recommended, 0.50]
     # Arenas do not depend on the machine, and the emulated code's size only on the compiler.
     arenas = told["aims"][5]
     assert (arenas["measured"], arenas["met"]) == (pytest.approx(149_304 / 125_928), False)
@@ -77,7 +87,7 @@ def test_ratios_and_aims_are_told(told: Any) -> None:
 
 def test_a_realloc_is_timed_as_a_free_and_a_malloc() -> None:
     trace = Trace.from_columns(op=[0, 0, 2, 3, 2, 3], id=[1, 2, 1, 2, 1, 1], size=[8, 9, 16, 0, 4, 0], name="grows")
-    timed = run.without_realloc(trace)
+    timed = traces.without_realloc(trace)
     assert timed.op.tolist() == [0, 0, 3, 0, 3, 3, 0, 3]
     assert timed.id.tolist() == [1, 2, 1, 1, 2, 1, 1, 1]
     assert [size for op, size in zip(timed.op, timed.size, strict=True) if op == 0] == [8, 9, 16, 4]
@@ -97,6 +107,33 @@ def test_prints_one_table_for_each_question(
     for heading in ("payload untouched", "payload written once", "Smallest arena", "policy folded", "Aims"):
         assert heading in text
     assert f"{told['traces'][0]['ns']['tlsf']:.1f}" in text
+
+
+def test_a_page_is_made_of_the_numbers(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    from page import page  # type: ignore[import-not-found]
+
+    text = page(told)
+    assert told["date"] in text
+    assert told["machine"]["processor"] in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| all-round |")]
+    means = told["ratios"]
+    dlmalloc = "dlmalloc" in told["traces"][0]["ns"]
+    assert dlmalloc == (f"{means['time']['all-round'].get('dlmalloc', {}).get('all', 0):.3f}" in row)
+
+
+def test_threads_are_measured_on_traces_of_ones_own() -> None:
+    trace = BENCH.parent / "examples" / "lighttpd_server.parquet"
+    for more in (["--json"], []):
+        command = [sys.executable, str(BENCH / "threads.py"), "--quick", str(trace), *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        if more:
+            found = json.loads(done.stdout)["ns_threads"]
+            assert list(found) == ["lighttpd_server"]
+            assert set(found["lighttpd_server"]) >= THREADED
+        else:
+            assert "cached x2 / lock x2" in done.stdout
 
 
 def test_a_wrong_trace_is_one_line(tmp_path: Path) -> None:
