@@ -184,7 +184,7 @@ static inline void group_replace(const struct hw_partition *g, struct hw_heap *h
     group_link(g, h, table, group_head(g, count), load_number(g, h, previous_at(g, table, from)), to, next);
 }
 
-/* Whether the list keeps the free group `other` ahead of one of `count` partitions from `i` on. */
+/* Whether the list keeps the free group `other` ahead of the group `i`. That has `count` partitions. */
 static inline int group_stays_ahead(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t other,
                                     uint32_t i, uint32_t count)
 {
