@@ -52,7 +52,11 @@ STAND_INS = {
             ("app_zephyr.c", "k_sem_give(&pool->freed);", "(void)pool;"),
             ("app_zephyr.c", "pool->waiting--;", ""),
             ("app_zephyr.c", "app_free(pool.heap, memory);", ""),
-            ("app_zephyr.c", "woken = k_sem_take(", "woken = 0 & k_sem_take("),
+            (
+                "app_zephyr.c",
+                "k_sem_take(&pool->freed, sys_timepoint_timeout(end))",
+                "k_sem_take(&pool->freed, ((void)end, K_FOREVER))",
+            ),
         ),
     ),
 }

@@ -1,5 +1,5 @@
 /* A kernel for the test of the platform threadx: POSIX threads behind ThreadX's functions, ticks of 10 ms. It aborts
- * where a mutex is put that is not held, or something waits under one. */
+ * where a mutex is put that is not held, something waits under one, or waits for ever. */
 #include "tx_api.h"
 
 #include <pthread.h>
@@ -8,6 +8,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Ticks after which nobody will come any more. */
+enum { PATIENCE = 300 };
 
 static _Thread_local int held;
 
@@ -76,6 +79,9 @@ UINT tx_semaphore_get(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option)
         }
         if (wait_option != TX_WAIT_FOREVER && tx_time_get() - begin >= wait_option) {
             return TX_NO_INSTANCE;
+        }
+        if (tx_time_get() - begin > PATIENCE) {
+            abort();
         }
         usleep(1000);
     }

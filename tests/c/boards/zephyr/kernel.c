@@ -1,5 +1,5 @@
 /* A kernel for the test of the platform zephyr: POSIX threads behind Zephyr's functions. It aborts where a spinlock is
- * taken twice by a thread, or something waits under one. */
+ * taken twice by a thread, something waits under one, or waits for ever. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +8,9 @@
 #include <unistd.h>
 #include <zephyr/kernel.h>
 #include <zephyr/sys/printk.h>
+
+/* Milliseconds after which nobody will come any more. */
+enum { PATIENCE = 3000 };
 
 static _Thread_local int spinning;
 
@@ -60,6 +63,7 @@ int k_sem_init(struct k_sem *sem, unsigned int initial_count, unsigned int limit
 int k_sem_take(struct k_sem *sem, k_timeout_t timeout)
 {
     const k_timepoint_t end = sys_timepoint_calc(timeout);
+    const uint64_t begin = now();
     if (spinning) {
         abort();
     }
@@ -71,6 +75,9 @@ int k_sem_take(struct k_sem *sem, k_timeout_t timeout)
         }
         if (now() >= end.tick) {
             return -11; /* -EAGAIN */
+        }
+        if (now() - begin > PATIENCE) {
+            abort();
         }
         usleep(1000);
     }
