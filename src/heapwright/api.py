@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from heapwright.explore.space import Space, WideSpace
     from heapwright.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
+    from heapwright.prove.prove import Proof
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 AnyTrace: TypeAlias = "Trace | PathLike"
@@ -897,6 +898,26 @@ def generate(heap: AnyHeap, output: PathLike, *, prefix: str = "app", platform: 
     if platform is None:
         return write(_recipe(heap), Path(output), prefix, *tuned_for)
     return generate_for(find_platform(platform), _recipe(heap), Path(output), prefix, *tuned_for)
+
+
+@_one_line
+def prove(
+    heap: AnyHeap,
+    *,
+    calls: int = 3,
+    arena: int | None = None,
+    largest: int = 32,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Proof:
+    """Prove with CBMC what holds after any few calls of the heap that is generated; see `heapwright.prove.prove.prove`.
+
+    `arena` and `largest` are bytes: of the arena (None: the heap's own data and 96 more) and of the largest request.
+    `progress` is told the name of each harness. Raises HeapwrightError without CBMC, with how to get it, and for a
+    heap that is no recipe or moves its objects.
+    """
+    from heapwright.prove.prove import prove as run
+
+    return run(_recipe(heap), _label(heap), calls=calls, arena=arena, largest=largest, progress=progress)
 
 
 @_one_line

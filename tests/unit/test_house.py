@@ -19,7 +19,7 @@ ORDER = (
     ("traffic", "zoo"),
     ("workloads", "replay"),
     ("generate",),
-    ("host", "target", "platforms"),
+    ("host", "target", "platforms", "prove"),
     ("foreign", "explore"),
     ("heaps",),
     ("report",),

@@ -1,0 +1,58 @@
+"""What is asked of the model checker, and how its answers are read; tests/integration/test_prove.py runs it."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+import heapwright as hw
+from heapwright.cli import heapwright
+from heapwright.prove.cbmc import told_calls
+from heapwright.prove.prove import _in_words, harness_text, narrow
+from heapwright.recipes.policy import policy
+
+
+def step(name: str, value: int) -> dict[str, object]:
+    return {"assignmentType": "actual-parameter", "lhs": name, "value": {"binary": f"{value:032b}"}}
+
+
+def told(*numbers: int) -> list[dict[str, object]]:
+    call = {"stepType": "function-call", "function": {"displayName": "told"}}
+    return [
+        call,
+        *(step(name, value) for name, value in zip(("call", "object", "size", "alignment"), numbers, strict=True)),
+    ]
+
+
+def test_a_counterexample_reads_as_calls() -> None:
+    other = [{"stepType": "function-call", "function": {"displayName": "app_malloc"}}, {"lhs": "x", "value": {}}]
+    trace = [*other, *told(1, 0, 24, 0), *other, *told(2, 0, 0, 0), *told(4, 1, 8, 0), *told(5, 2, 3, 16)]
+    words = [_in_words(call) for call in told_calls(trace)]
+    assert words == ["malloc 24 -> #1", "free #1", "realloc #2 8", "aligned_alloc 3 at a multiple of 16 -> #3"]
+    assert _in_words({"call": 6, "object": 0, "size": 37, "alignment": 0}) == "free of byte 37 of the arena"
+
+
+def test_lists_that_the_arena_has_no_blocks_for_are_left_out() -> None:
+    tlsf = hw.zoo("tlsf")
+    small = narrow(tlsf, 96)
+    assert policy(small)["fixed_end"] < 1000 < policy(tlsf)["fixed_end"]
+    assert policy(small)["reach"] >= policy(small)["fixed_end"] + 96
+    first_fit = hw.zoo("first-fit-fast-free")
+    assert narrow(first_fit, 96) is first_fit
+
+
+def test_a_harness_states_its_bounds_and_has_what_it_calls() -> None:
+    recipe = hw.zoo("first-fit-fast-free")
+    calls = harness_text(recipe, "calls", 3, 112, 32)
+    assert "an arena of 112 bytes; any 3 of malloc and free; requests up to 32 bytes" in calls
+    assert "app_realloc" not in calls
+    realloc = harness_text(recipe, "realloc", 3, 112, 32)
+    assert "any 2 of malloc and free, then realloc" in realloc
+    assert "app_realloc" in realloc
+
+
+def test_without_the_model_checker_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    done = CliRunner().invoke(heapwright, ["prove", "tlsf"])
+    assert isinstance(done.exception, hw.HeapwrightError)
+    assert "apt-get install cbmc" in str(done.exception)
