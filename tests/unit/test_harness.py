@@ -44,10 +44,10 @@ def test_lists_that_the_arena_has_no_blocks_for_are_left_out() -> None:
 def test_a_harness_states_its_bounds_and_has_what_it_calls() -> None:
     recipe = hw.zoo("first-fit-fast-free")
     calls = harness_text(recipe, "calls", 3, 112, 32)
-    assert "an arena of 112 bytes; any 3 of malloc and free; requests up to 32 bytes" in calls
+    assert "an arena of 112 bytes; any 3 mallocs, a free of any object after each; requests up to 32 bytes" in calls
     assert "app_realloc" not in calls
     realloc = harness_text(recipe, "realloc", 3, 112, 32)
-    assert "any 2 of malloc and free, then realloc" in realloc
+    assert "any 2 mallocs, a free of any object after each, then realloc" in realloc
     assert "app_realloc" in realloc
 
 

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("heap", metavar="HEAP")
 @click.option(
-    "--calls", type=click.IntRange(1, 8), default=3, show_default=True, metavar="N", help="Calls before the check."
+    "--calls",
+    type=click.IntRange(2, 8),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Allocations before the check.",
 )
 @click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Arena; default its own data and 96 more.")
 @click.option(

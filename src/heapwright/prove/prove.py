@@ -106,7 +106,7 @@ def prove(
     Args:
         recipe: the heap, as it is but for lists of blocks that the arena has no room for (`max_block`).
         label: its name.
-        calls: how many calls precede the check, of any kind and order.
+        calls: how many allocations precede the check, with a free of any object after each, or none.
         arena: its bytes; None for the control data and 96 more.
         largest: the largest request in bytes.
         progress: told the name of each harness before it runs.
@@ -183,7 +183,7 @@ def _bounds(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> 
     }.get(name, f", then {name}")
     blocks = [most for pool in recipe.pools if (most := getattr(pool, "max_block", 0))]
     within = f", lists for blocks up to {max(blocks)} bytes" if blocks else ""
-    return f"an arena of {arena} bytes{within}; any {steps} of malloc and free{last}; requests up to {largest} bytes"
+    return f"an arena of {arena} bytes{within}; any {steps} mallocs, a free of any object after each{last}; requests up to {largest} bytes"
 
 
 def _check(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> Harness:

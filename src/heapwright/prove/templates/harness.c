@@ -76,12 +76,13 @@ static void release(struct {{ prefix }}_heap *heap, unsigned i)
     {{ prefix }}_free(heap, arena + objects[i].at);
 }
 
-static void any_call(struct {{ prefix }}_heap *heap, unsigned step)
+/* A malloc and a free of any object, or one of them, or none. */
+static void any_calls(struct {{ prefix }}_heap *heap, unsigned step)
 {
-    const unsigned call = any_up_to(FREE);
-    if (call == MALLOC) {
+    if (any_up_to(1)) {
         allocate(heap, step);
-    } else if (call == FREE) {
+    }
+    if (any_up_to(1)) {
         release(heap, any_live_object());
     }
 }
@@ -154,7 +155,7 @@ int main(void)
     struct {{ prefix }}_heap *heap = {{ prefix }}_init(arena, ARENA);
     __CPROVER_assert(heap != NULL, "init: the arena is accepted");
     for (unsigned step = 0; step < STEPS; step++) {
-        any_call(heap, step);
+        any_calls(heap, step);
     }
 {% if last %}
     last_call(heap);
