@@ -117,7 +117,8 @@ def paths(document: Any) -> Iterator[str]:
 
 
 def test_every_command_is_here() -> None:
-    assert {words.split()[0] for words in TOLD} == set(COMMANDS) - {"reproduce"}
+    """But two, which have tests of their own: the papers take long, and proofs need a model checker."""
+    assert {words.split()[0] for words in TOLD} == set(COMMANDS) - {"reproduce", "prove"}
 
 
 @pytest.mark.parametrize("words", TOLD)

@@ -40,8 +40,10 @@ def cbmc() -> None:
 
 
 def test_first_fit_is_proved() -> None:
-    done = CliRunner().invoke(heapwright, ["prove", FIRST_FIT, *"--calls 2 --arena 64 --largest 12 --json".split()])
+    bounds = ["--calls", "2", "--arena", "64", "--largest", "12"]
+    done = CliRunner().invoke(heapwright, ["prove", FIRST_FIT, *bounds, "--json"])
     (told,) = json.loads(done.stdout)
+    assert list(told)[:4] == ["heap", "calls", "arena_bytes", "largest_request_bytes"]
     assert [one["name"] for one in told["harnesses"]] == ["calls", "calloc", "realloc", "aligned_alloc"]
     assert told["failed"] == 0, told
     assert told["properties"] > 100

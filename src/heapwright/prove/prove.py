@@ -181,9 +181,10 @@ def _bounds(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> 
         "calls": "",
         "misuse": ", then a free of any byte of the arena that is no live object",
     }.get(name, f", then {name}")
+    called = f"any {steps} mallocs, a free of any object after each{last}"
     blocks = [most for pool in recipe.pools if (most := getattr(pool, "max_block", 0))]
     within = f", lists for blocks up to {max(blocks)} bytes" if blocks else ""
-    return f"an arena of {arena} bytes{within}; any {steps} mallocs, a free of any object after each{last}; requests up to {largest} bytes"
+    return f"an arena of {arena} bytes{within}; {called}; requests up to {largest} bytes"
 
 
 def _check(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> Harness:
