@@ -381,11 +381,7 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
         if (pool->kind == HW_QUICK) {
             const struct hw_quick *q = &pool->quick;
             const uint32_t list = quick_list(q, capacity + q->block_header);
-            uint32_t node = list < q->count ? load_link(&q->links, h, quick_head(q, list)) : 0;
-            while (node && node != at) {
-                node = load_link(&q->links, h, node);
-            }
-            if (node) {
+            if (list < q->count && quick_lists(q, h, quick_head(q, list), at, p->control, load4(h, p->shared_end_at))) {
                 return 1;
             }
         }
@@ -393,23 +389,24 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
     return 0;
 }
 
-/* Whether `at` is the payload of a block that is not free, as far as the metadata of its owner tells. */
-static inline int heap_has_used(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+/* Whether `at` is the payload of a block that is not free, as far as the metadata of its owner, and what the level of
+ * checks looks at beside it, tells. */
+HW_HOT int heap_has_used(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
-    if (at < p->control || at >= load4(h, p->shared_end_at) || (at & (p->align - 1u)) != 0) {
+    if (at < p->control || (at & (p->align - 1u)) != 0) {
         return 0;
     }
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            return pool_is_used(pool, h, at);
+            return pool_is_used(pool, h, at) && (p->checks < HW_CHECKS_NEIGHBOURS || pool_is_sound(pool, h, at));
         }
     }
     return 0;
 }
 
 /* Whether a quick list holds the block. O(blocks of its list). */
-static inline int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+HW_HOT int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
@@ -432,11 +429,18 @@ static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, 
     return (uint32_t)offset;
 }
 
+/* Counts a wrong pointer, and lets the platform know. */
+HW_COLD void note_misuse(const struct hw_policy *p, struct hw_heap *h)
+{
+    store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
+    HW_MISUSED(h);
+}
+
 /* Counts a pointer that is no used block; 0 for such a one. */
-static inline int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (p->checks && (!heap_has_used(p, h, at) || heap_is_cached(p, h, at))) {
-        store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
+        note_misuse(p, h);
         return 0;
     }
     return 1;
@@ -548,7 +552,7 @@ static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *h
 static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)
 {
     if (p->checks && !leads_to_object(&p->pools[0].compact, h, reference)) {
-        store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
+        note_misuse(p, h);
         return 0;
     }
     return 1;
@@ -624,6 +628,11 @@ static inline size_t hw_handle_usable_size(const struct hw_policy *p, struct hw_
     const uint32_t table = handle_table(c, heap);
     const uint32_t k = handle_of(c, heap, table, reference);
     return (size_t)(compact_size(c, heap, table, k, load_handle(c, heap, table, k) - c->header) - c->header);
+}
+
+static inline uint32_t hw_misused(const struct hw_policy *p, struct hw_heap *heap)
+{
+    return p->checks ? load4(heap, p->misused_at) : 0;
 }
 
 #ifndef HW_EXPLORE

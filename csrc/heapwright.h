@@ -150,6 +150,9 @@ HW_API int hw_next_block(const struct hw_policy *policy, struct hw_heap *heap, s
 /* Counts what the heap holds. O(blocks), see hw_next_block(). */
 HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct hw_heap *heap);
 
+/* Number of wrong pointers that free and realloc ignored; 0 where the recipe asks for no checks. O(1). */
+HW_API uint32_t hw_misused(const struct hw_policy *policy, struct hw_heap *heap);
+
 /* Checks every invariant of the heap's data. Returns 0 where all hold, else one of HW_BROKEN_... O(blocks), more where
  * quick lists are long. It cannot detect an overflow that wrote what was there before, or damage to payloads. */
 HW_API int hw_check(const struct hw_policy *policy, struct hw_heap *heap);

@@ -51,6 +51,9 @@ enum {
 /* the heap: what makes it safe for several threads */
 enum { HW_THREADS_NONE = 0, HW_THREADS_LOCK = 1, HW_THREADS_CACHED = 2 };
 
+/* the heap: what a free looks at before it believes a pointer, see harden.h */
+enum { HW_CHECKS_NONE = 0, HW_CHECKS_FREES = 1, HW_CHECKS_NEIGHBOURS = 2 };
+
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
 
@@ -79,6 +82,7 @@ struct hw_quick {
     uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
     uint32_t apart;                 /* 1: a block of a general pool that free memory borders is merged instead */
+    uint32_t marks;                 /* derived: 1: cached blocks are marked, so that a check rarely walks their list */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t least[HW_MAX_CLASSES]; /* derived: smallest request that each list's blocks serve */
     uint32_t largest;               /* derived: largest request that a list's blocks serve */
@@ -170,6 +174,7 @@ struct hw_fixed {
     uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
     uint32_t header;                    /* bytes before the payload */
     uint32_t first_fit;                 /* 1: flags are searched; 0: free blocks are listed */
+    uint32_t flags;                     /* derived: 1: flags say which blocks are in use, even where none is searched */
     uint32_t fall_through;              /* 1: an exhausted class borrows from the next larger ones */
     uint32_t align;                     /* alignment of payloads */
     uint32_t heads_at;                  /* derived: address of the list heads */
@@ -265,7 +270,7 @@ struct hw_pool {
 
 struct hw_policy {
     uint32_t align;           /* alignment of payloads */
-    uint32_t checks;          /* 1: free and realloc ignore and count pointers that are no used block */
+    uint32_t checks;          /* HW_CHECKS_... */
     uint32_t pool_count;      /* number of pools */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
     uint32_t empty_as_one;    /* derived: 1 where all pools give 0 bytes the block of 1 byte by themselves */

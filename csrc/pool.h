@@ -9,21 +9,19 @@
  *     owns      whether the payload lies in the pool's part of the arena
  *     capacity  bytes that the payload holds
  *     is_used   whether a block with this payload is handed out or cached, as far as the metadata tells
+ *     is_sound  whether its metadata and that beside it agree
  *     release   takes the block back
  *     resize    makes the block hold n bytes without a search: the address of the payload, or 0 where nothing changed
  *
- * check.h adds block_at, tell and check. Two kinds answer less: a quick pool has no blocks of its own, and is only
- * asked to find; the blocks of a compact pool move, so that none has an address to ask about.
+ * harden.h answers is_sound, and check.h adds block_at, tell and check. Two kinds answer less: a quick pool has no
+ * blocks of its own, and is only asked to find; the blocks of a compact pool move, so that none has an address to ask
+ * about.
  */
 #ifndef HW_POOL_H
 #define HW_POOL_H
 
+#include "harden.h"
 #include "heapwright.h"
-#include "pool_buddy.h"
-#include "pool_compact.h"
-#include "pool_fixed.h"
-#include "pool_general.h"
-#include "pool_partition.h"
 #include "pool_quick.h"
 
 /* Asks a pool whose blocks stay where they are: HW_ASK_OWNER(pool, find, h, n) is general_find(&pool->general, h, n)
@@ -123,9 +121,14 @@ static inline uint32_t pool_capacity(const struct hw_pool *pool, struct hw_heap 
     return HW_ASK_OWNER(pool, capacity, h, at);
 }
 
-static inline int pool_is_used(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+HW_HOT int pool_is_used(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
 {
     return HW_ASK_OWNER(pool, is_used, h, at);
+}
+
+HW_HOT int pool_is_sound(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
+{
+    return HW_ASK_OWNER(pool, is_sound, h, at);
 }
 
 /* Gives a block back to the pool that made it, past the quick lists. */

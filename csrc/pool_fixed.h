@@ -190,6 +190,18 @@ static inline uint32_t fixed_grow_class(const struct hw_fixed *f, struct hw_heap
 
 /* ---- all classes ----------------------------------------------------------------------------------------------- */
 
+/* Flags a listed block as taken or free, where flags are kept beside the lists so that a check is O(1). */
+static inline void fixed_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)
+{
+    if (f->flags && !f->first_fit && at != 0) {
+        if (f->grow) {
+            store_field(&f->word, h, at - f->header, class_ << 1 | taken);
+        } else {
+            store1(h, f->flags_at[class_] + fixed_index_of(f, class_, at), taken);
+        }
+    }
+}
+
 /* A free block of this very class, without growing; 0 where there is none. */
 static inline uint32_t fixed_find_in(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
@@ -206,6 +218,17 @@ static inline uint32_t fixed_find_in(const struct hw_fixed *f, struct hw_heap *h
     return fixed_carve(f, h, class_);
 }
 
+/* The same, and the block is flagged as taken where flags are kept. */
+static inline uint32_t fixed_take(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    if (f->flags && !f->first_fit) {
+        const uint32_t at = fixed_find_in(f, h, class_);
+        fixed_flag(f, h, class_, at, HW_FIXED_TAKEN);
+        return at;
+    }
+    return fixed_find_in(f, h, class_);
+}
+
 /* Serves a request of n bytes without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
 {
@@ -213,10 +236,10 @@ static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, u
     if (class_ == f->count) {
         return 0;
     }
-    uint32_t at = fixed_find_in(f, h, class_);
+    uint32_t at = fixed_take(f, h, class_);
     if (f->fall_through && f->grow == 0) {
         while (at == 0 && ++class_ < f->count) {
-            at = fixed_find_in(f, h, class_);
+            at = fixed_take(f, h, class_);
         }
     }
     return at;
@@ -230,10 +253,11 @@ static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, u
         return 0;
     }
     uint32_t at = fixed_grow_class(f, h, class_);
+    fixed_flag(f, h, class_, at, HW_FIXED_TAKEN);
     if (f->fall_through) {
         /* a class that cannot grow borrows from larger ones */
         while (at == 0 && ++class_ < f->count) {
-            at = fixed_find_in(f, h, class_);
+            at = fixed_take(f, h, class_);
         }
     }
     return at;
@@ -258,6 +282,7 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
         return;
     }
     const uint32_t head = fixed_head(f, class_);
+    fixed_flag(f, h, class_, at, 0);
     store_link(&f->links, h, at, load_link(&f->links, h, head));
     store_link(&f->links, h, head, at);
 }
@@ -265,10 +290,10 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
 /* Whether the block with this payload is free. */
 static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
 {
-    if (f->first_fit && f->grow) {
+    if (f->flags && f->grow) {
         return (load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0;
     }
-    if (f->first_fit) {
+    if (f->flags) {
         return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
     }
     uint32_t node = load_link(&f->links, h, fixed_head(f, class_)); /* O(free blocks of the class) */

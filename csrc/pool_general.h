@@ -1523,7 +1523,7 @@ static inline uint32_t general_capacity(const struct hw_general *g, struct hw_he
 }
 
 /* Whether `at` is the payload of a block in use, as far as its header tells. */
-static inline int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+HW_HOT int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
     if (at < g->start + g->header || at >= load4(h, g->top_at)) {
         return 0;

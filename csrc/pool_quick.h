@@ -93,6 +93,12 @@ HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t 
     }
 }
 
+/* What a cached block holds behind its link: a number that its user is unlikely to have left there. */
+HW_HOT uint32_t quick_mark(const struct hw_quick *q, uint32_t at)
+{
+    return ~at >> q->links.shift & UINT32_MAX >> (32u - 8u * q->links.field.bytes);
+}
+
 /* Takes the first block off a list: the address of its payload; 0 where the list is empty. */
 HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity)
 {
@@ -100,6 +106,9 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
     const uint32_t at = load_link(&q->links, h, head);
     if (at) {
         store_link(&q->links, h, head, load_link(&q->links, h, at));
+        if (q->marks) {
+            store_field(&q->links.field, h, at + q->links.field.bytes, 0);
+        }
         quick_account(q, h, list, UINT32_MAX, ~capacity + 1u);
     }
     return at;
@@ -110,6 +119,9 @@ HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t lis
     const uint32_t head = quick_head(q, list);
     store_link(&q->links, h, at, load_link(&q->links, h, head));
     store_link(&q->links, h, head, at);
+    if (q->marks) {
+        store_field(&q->links.field, h, at + q->links.field.bytes, quick_mark(q, at));
+    }
     quick_account(q, h, list, 1, capacity);
 }
 
@@ -149,6 +161,26 @@ static inline int quick_is_full(const struct hw_quick *q, struct hw_heap *h, uin
         return (blocks + 1u) * capacity > q->limit_bytes;
     }
     return 0;
+}
+
+/* Whether the list at `head` holds the block, or links that lead to where no block can be, from `low` up to `end`.
+ * O(blocks of the list), and no more than there could be in the arena. */
+static inline int quick_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t head, uint32_t at, uint32_t low,
+                              uint32_t end)
+{
+    if (q->marks && load_field(&q->links.field, h, at + q->links.field.bytes) != quick_mark(q, at)) {
+        return 0; /* no list holds a block without its mark */
+    }
+    uint32_t most = end / q->block_least;
+    uint32_t node = load_link(&q->links, h, head);
+    while (node && node != at) {
+        if (node < low || node > end - q->links.field.bytes || most == 0) {
+            return 1;
+        }
+        most--;
+        node = load_link(&q->links, h, node);
+    }
+    return node != 0;
 }
 
 static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)

@@ -577,6 +577,14 @@ static inline struct hw_statistics hw_locked_statistics(const struct hw_policy *
     return told;
 }
 
+static inline uint32_t hw_locked_misused(const struct hw_policy *p, struct hw_heap *heap)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    const uint32_t misused = hw_misused(p, heap);
+    HW_UNLOCK(heap, key);
+    return misused;
+}
+
 static inline int hw_locked_check(const struct hw_policy *p, struct hw_heap *heap)
 {
     const uintptr_t key = HW_LOCK(heap);

@@ -58,10 +58,15 @@ def _heap(rng: random.Random) -> dict[str, Any]:
     heap = {
         "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
         "link_bytes": rng.choice([2, 4]),
-        "checks": rng.random() < 0.4,
+        "checks": _level(rng.random()),
         "pool": pools,
     }
     return _floating(rng, heap) if rng.random() < 0.08 else heap
+
+
+def _level(drawn: float) -> str:
+    """A level of checks, of a number from 0 to 1."""
+    return "neighbours" if drawn < 0.2 else "frees" if drawn < 0.4 else "none"
 
 
 def _floating(rng: random.Random, heap: dict[str, Any]) -> dict[str, Any]:

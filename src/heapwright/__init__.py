@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from heapwright.api import (
+        attack,
         copies,
         cut,
         explore,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HeapwrightError",
     "__version__",
+    "attack",
     "copies",
     "cut",
     "explore",

@@ -921,6 +921,37 @@ def prove(
 
 
 @_one_line
+def attack(
+    heap: AnyHeap,
+    trace: AnyTrace | None = None,
+    *,
+    checks: Sequence[str] | None = None,
+    runs: int = 200,
+    seed: int = 0,
+    repair: bool = False,
+) -> list[dict[str, Any]]:
+    """Commit ten faults on a heap, each many times in processes of their own, and count which it notices, and when.
+
+    Args:
+        heap: a recipe, or its name.
+        trace: the calls around the fault, at most the first 20,000; None for a random program of 1,500 calls.
+        checks: levels of checks to try; None for all. The recipe's own does not matter.
+        runs: of each fault at each level.
+        seed: of the faults, and of the random program; the same seed gives the same counts.
+        repair: drop the invalid calls of a trace that is read.
+
+    Returns a dictionary for each level: `heap`, `checks` and `faults`, for each fault by its name `runs` and what came
+    of them, `at_once`, `later`, `harmless`, `silent` and `crashed` (docs/hardening.md).
+
+    Raises HeapwrightError for a heap whose objects move, a level that is none, or a missing C compiler.
+    """
+    from heapwright.host.attack import attack as commit
+
+    read = trace if trace is None or isinstance(trace, Trace) else read_trace(trace, repair=repair)
+    return commit(_recipe(heap), read, checks=checks, runs=runs, seed=seed)
+
+
+@_one_line
 def measure(
     heap: AnyHeap | TargetHeap,
     trace: AnyTrace,

@@ -79,7 +79,7 @@ def test_the_kernels_cmake_takes_the_file_as_the_page_says(kernel: Path, tmp_pat
 
 
 def test_a_heap_with_checks_passes_too(kernel: Path, tmp_path: Path) -> None:
-    assert on_posix(kernel, written(tmp_path, 16, checks=True)) == SAID
+    assert on_posix(kernel, written(tmp_path, 16, checks="frees")) == SAID
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("keys", [{}, {"threads": "lock", "checks": True}])
+@pytest.mark.parametrize("keys", [{}, {"threads": "lock", "checks": "frees"}])
 def test_collections_live_in_the_heap(keys: dict[str, object], target: Path, tmp_path: Path) -> None:
     done = after_cargo(written(tmp_path, **keys), target)
     assert done.returncode == 0, done.stdout + done.stderr

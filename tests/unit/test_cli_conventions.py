@@ -10,11 +10,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from heapwright.cli import COMMANDS, explore, import_, measure, pareto, reproduce, trace
+from heapwright.cli import COMMANDS, attack, explore, import_, measure, pareto, reproduce, trace
 from heapwright.cli import heapwright as command_line
 from heapwright.explore.picks import PICKS
 from heapwright.explore.search import Strategy
 from heapwright.papers import PAGES
+from heapwright.recipes.recipe import CHECKS
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.worst_found import OBJECTIVES
 from heapwright.target.compilers import LEVELS
@@ -105,6 +106,7 @@ def test_choices_are_those_of_the_library() -> None:
     assert sorted(choices(measure.command, "cpu")) == sorted(CPUS)
     assert choices(measure.command, "backend") == BACKENDS
     assert choices(measure.command, "level") == LEVELS
+    assert choices(attack.command, "checks") == CHECKS
     assert choices(explore.command, "strategy") == get_args(Strategy)
     assert choices(pareto.command, "pick") == PICKS
     assert choices(reproduce.command, "what") == (*PAGES, "all")

@@ -55,7 +55,7 @@ def control_fields(recipe: Recipe) -> list[Field]:
     found = policy(recipe)
     link = recipe.link_bytes
     fields = [(name, found[name], 4) for name in ("refused_at", "shared_limit_at", "shared_high_at")]
-    fields += [("misused_at", found["misused_at"], 4)] if recipe.checks else []
+    fields += [("misused_at", found["misused_at"], 4)] if recipe.checks != "none" else []
     if any(pool.get("general", {}).get("free_list") == 0 for pool in found["pools"]):
         fields.append(("null node", 0, 2 * link))
     for pool in found["pools"]:

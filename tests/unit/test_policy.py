@@ -189,7 +189,7 @@ def test_only_what_a_policy_needs_has_a_place_in_the_control_data() -> None:
     plain = heap(general(free_list="single", boundary_tags=False))
     assert plain["control"] == 5 * 4, "refused, limit, high, top, list"
     assert heap(general(free_list="double", boundary_tags=False))["control"] == 5 * 4 + 8
-    assert heap(general(free_list="single", boundary_tags=False), checks=True)["control"] == 6 * 4
+    assert heap(general(free_list="single", boundary_tags=False), checks="frees")["control"] == 6 * 4
     assert heap(general(free_list="implicit", boundary_tags=False))["control"] == 4 * 4
     assert heap(general(free_list="single", boundary_tags=False, fit="next"))["control"] == 6 * 4
     assert heap(general(free_list="single", boundary_tags=False, order="fifo"))["control"] == 6 * 4

@@ -18,7 +18,7 @@ from heapwright.heaps import resolve_recipe
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import KINDS, MAX_REQUEST, General, Pool, Quick
-from heapwright.recipes.recipe import ContradictionError, Recipe, json_schema
+from heapwright.recipes.recipe import CHECKS, ContradictionError, Recipe, json_schema
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 GENERAL = {"kind": "general"}
@@ -56,7 +56,7 @@ REFUSED = [
     ("align = true\n[[pool]]\nkind = 'general'", '"align": true is not valid; valid: 1, 2, 4, 8, 16'),
     ("align = 4.0\n[[pool]]\nkind = 'general'", '"align": 4.0 is not valid; valid: 1, 2, 4, 8, 16'),
     ("link_bytes = 3\n[[pool]]\nkind = 'general'", '"link_bytes": 3 is not valid; valid: 2, 4'),
-    ("checks = 1\n[[pool]]\nkind = 'general'", '"checks": 1 is not valid; valid: true, false'),
+    ("checks = 1\n[[pool]]\nkind = 'general'", '"checks": 1 is not valid; valid: none, frees, neighbours'),
     (
         "[[pool]]\nkind = 'quick'\nsizes = [8]\nlimit_block = 3\n[[pool]]\nkind = 'general'",
         'pool 1 (quick): unknown key "limit_block"; did you mean "limit_blocks"? valid: min_size, max_size,',
@@ -482,12 +482,21 @@ def test_exact_bins_are_at_most_512_linear_ones() -> None:
 
 def test_heap_wide_keys_are_part_of_the_hash_but_names_are_not() -> None:
     hashes = {general().hash} | {
-        recipe(GENERAL, **keys).hash for keys in ({"align": 8}, {"link_bytes": 2}, {"checks": True})
+        recipe(GENERAL, **keys).hash
+        for keys in ({"align": 8}, {"link_bytes": 2}, {"checks": "frees"}, {"checks": "neighbours"})
     }
-    assert len(hashes) == 4
+    assert len(hashes) == 5
     named = recipe(GENERAL, name="mine", source="here", about="text")
     assert named.hash == general().hash
     assert named.canonical().name == "mine"
+
+
+def test_checks_of_before_there_were_levels_mean_what_they_meant() -> None:
+    told = recipe(GENERAL, checks=True)
+    assert (told.checks, told.hash) == ("frees", "ad5bea4b9260")  # as it was for true
+    assert told == recipe(GENERAL, checks="frees")
+    untold = recipe(GENERAL, checks=False)
+    assert (untold.checks, untold.hash) == ("none", general().hash)
 
 
 def test_the_hash_is_stable() -> None:
@@ -680,7 +689,9 @@ FIXEDS = st.builds(
 @st.composite
 def recipes(draw: st.DrawFn) -> Recipe:
     heap = draw(
-        optional(align=st.sampled_from([1, 2, 4, 8, 16]), link_bytes=st.sampled_from([2, 4]), checks=st.booleans())
+        optional(
+            align=st.sampled_from([1, 2, 4, 8, 16]), link_bytes=st.sampled_from([2, 4]), checks=st.sampled_from(CHECKS)
+        )
     )
     pools = (
         draw(st.lists(QUICKS, max_size=1)) + draw(st.lists(FIXEDS, max_size=1)) + draw(st.lists(GENERALS, max_size=1))
@@ -775,9 +786,9 @@ def test_summaries_are_one_short_line() -> None:
 
 def test_the_unchecked_way_is_the_same_without_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     freelists, pool = Quick(sizes=(16, 1476)), General(split=40, coalesce_from=100)
-    checked = Recipe(pools=(freelists, pool), align=8, link_bytes=2, checks=True)
+    checked = Recipe(pools=(freelists, pool), align=8, link_bytes=2, checks="neighbours")
     monkeypatch.setattr("heapwright.recipes.recipe.contradictions", lambda *_: pytest.fail("checked"))
-    unchecked = Recipe.unchecked((freelists, pool), align=8, link_bytes=2, checks=True)
+    unchecked = Recipe.unchecked((freelists, pool), align=8, link_bytes=2, checks="neighbours")
     assert unchecked == checked
     assert unchecked.canonical().hash == checked.hash
 

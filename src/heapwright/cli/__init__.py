@@ -32,6 +32,7 @@ COMMANDS = {
     "generate": "Write a heap as C for firmware.",
     "platforms": "List what a heap can be generated for, or print the page of one.",
     "prove": "Prove what holds after any few calls of a generated heap.",
+    "attack": "Commit faults on a heap, and count which it notices, and when.",
     "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
     "report": "Write one HTML page that shows a study or a trace.",
     "reproduce": "Print the source papers' tables and figures beside our own.",

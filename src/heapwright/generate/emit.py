@@ -37,6 +37,7 @@ CORE_FILES = (
     "pool_buddy.h",
     "pool_partition.h",
     "pool_compact.h",
+    "harden.h",
     "pool.h",
     "heap.h",
     "check.h",
@@ -56,6 +57,8 @@ MOVING = (
 WITH_CACHES = tuple(name for name in ALLOCATING if name != "hw_usable_size")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 LOOKING = ("hw_next_block", "hw_statistics", "hw_check")
+
+CHECKING = ("hw_misused",)
 
 _WIDTH = 118
 _TOML_WIDTH = 113
@@ -110,8 +113,9 @@ def generated_files(
         )
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
-    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING) | {name: name for name in more}
-    defines = {"HW_SHARED"} if recipe.threads == "cached" else set()
+    checking = CHECKING if recipe.checks != "none" else ()
+    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + checking) | {name: name for name in more}
+    defines = {"HW_MISUSED"} | ({"HW_SHARED"} if recipe.threads == "cached" else set())
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     names = {
         "prefix": prefix,
@@ -132,6 +136,7 @@ def generated_files(
         "least_arena": values["fixed_end"],
         "align": recipe.align,
         "checks": recipe.checks,
+        "checked": recipe.checks != "none",
         "moving": moving,
         "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
         "chained": moving is not None and moving.reference_words > 1,

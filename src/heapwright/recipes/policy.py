@@ -39,6 +39,7 @@ KINDS = {
     "compact": lib.HW_COMPACT,
 }
 FREE_LISTS = {"double": lib.HW_DOUBLE, "single": lib.HW_SINGLE, "implicit": lib.HW_IMPLICIT, "tree": lib.HW_TREE}
+CHECKS = {"none": lib.HW_CHECKS_NONE, "frees": lib.HW_CHECKS_FREES, "neighbours": lib.HW_CHECKS_NEIGHBOURS}
 ORDERS = {"lifo": lib.HW_LIFO, "fifo": lib.HW_FIFO, "address": lib.HW_ADDRESS, "size": lib.HW_SIZE}
 FITS = {
     "first": lib.HW_FIRST,
@@ -132,7 +133,7 @@ class _Layout:
         self._take(2 * recipe.link_bytes if doubles else 0, 1)
         heap = {
             "refused_at": self._take(4, 4),
-            "misused_at": self._take(4, 4) if recipe.checks else 0,
+            "misused_at": self._take(4, 4) if recipe.checks != "none" else 0,
             "shared_limit_at": self._take(4, 4),
             "shared_high_at": self._take(4, 4),
         }
@@ -148,7 +149,7 @@ class _Layout:
         grown = next((kind for kind in kinds if kind.get("grow") or kind.get("in_arena")), None)
         self.values = {
             "align": self.align,
-            "checks": int(recipe.checks),
+            "checks": CHECKS[recipe.checks],
             "pool_count": len(pools),
             "flushes": int(any(isinstance(pool, Quick) and pool.flush == "before-growing" for pool in pools)),
             "empty_as_one": int(all(map(_serves_empty, laid_out))),
@@ -254,7 +255,9 @@ class _Layout:
         link = self.recipe.link_bytes
         lists = self._lists(pool, self.recipe.pools[index + 1 :])
         limited = pool.limit_blocks is not None or pool.limit_bytes is not None
+        smallest = min(lists["sizes"], default=lists["block_least"] - lists["block_header"])
         return lists | {
+            "marks": int(self.recipe.checks != "none" and smallest >= 2 * link),
             "heads_at": self._take(lists["count"] * link, link),
             "counts_at": self._take(4 * lists["count"], 4) if limited else 0,
             "cached_at": self._take(4, 4) if lists["flush_share"] else 0,
@@ -372,7 +375,7 @@ class _Layout:
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,
             "region": pool.region,
-            "checks": int(recipe.checks),
+            "checks": int(recipe.checks != "none"),
             "size_raw": int(raw),
             "flag_bits": flag_bits,
             "size_shift": _log2(pool.unit),
@@ -443,7 +446,8 @@ class _Layout:
         if grow and first_fit and pool.header % link:  # the chain runs through the headers
             links["field"]["natural"] = 0
         counts = [] if isinstance(pool.counts, str) else list(pool.counts)
-        flags_at = [self._take(blocks, 1) for blocks in counts] if first_fit and not grow else []
+        flags = first_fit or self.recipe.checks != "none"
+        flags_at = [self._take(blocks, 1) for blocks in counts] if flags and not grow else []
         return {
             "links": links,
             "word": self._word(pool.header),
@@ -454,6 +458,7 @@ class _Layout:
             "page": pool.page,
             "header": pool.header,
             "first_fit": int(first_fit),
+            "flags": int(flags),
             "fall_through": int(pool.fall_through),
             "align": self.align,
             "heads_at": self._take(count * link, link) if grow or not first_fit else 0,
@@ -477,7 +482,7 @@ class _Layout:
             "word": self._word(pool.header),
             "header": pool.header,
             "region": pool.region,
-            "checks": int(self.recipe.checks),
+            "checks": int(self.recipe.checks != "none"),
             "min_block_log2": _log2(pool.min_block),
             "orders": orders,
             "list_stride": stride,
@@ -505,7 +510,7 @@ class _Layout:
             "order": ORDERS[pool.order],
             "fit": FITS[pool.fit],
             "coalesce": COALESCE[pool.coalesce],
-            "checks": int(self.recipe.checks),
+            "checks": int(self.recipe.checks != "none"),
             "head_at": self._take(4 * pool.lists, 4),
             "bitmap_at": self._take(4, 4) if pool.lists > 1 else 0,
             "top_at": self._take(4, 4),

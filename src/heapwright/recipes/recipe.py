@@ -35,6 +35,14 @@ else:
 Alignment = Literal[1, 2, 4, 8, 16]
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 LinkBytes = Literal[2, 4]
+Checks = Literal["none", "frees", "neighbours"]
+CHECKS: tuple[Checks, ...] = get_args(Checks)
+"""Levels of checks, each with those before it."""
+
+
+def _level(value: Any) -> Any:
+    """Read the two levels that recipes had before there were more as what they meant."""
+    return {True: "frees", False: "none"}[value] if isinstance(value, bool) else value
 
 
 class ContradictionError(HeapwrightError):
@@ -56,7 +64,9 @@ class Recipe(Table):
     link_bytes: Annotated[LinkBytes, BeforeValidator(whole)] = Field(
         default=4, description="width of a link in metadata, bytes; 2 counts in units of align"
     )
-    checks: bool = Field(default=False, description="free and realloc ignore and count wrong pointers")
+    checks: Annotated[Checks, BeforeValidator(_level)] = Field(
+        default="none", description="what free and realloc look at before they believe a pointer"
+    )
     control_bytes: int = Field(default=0, ge=0, le=65536, description="least bytes of control data")
     threads: Literal["none", "lock", "cached"] = Field(
         default="none", description="a lock around each call, or one behind quick lists of each thread"
@@ -117,7 +127,7 @@ class Recipe(Table):
             raise HeapwrightError(problem) from None
 
     @classmethod
-    def unchecked(cls, pools: tuple[Pool, ...], align: int = 8, link_bytes: int = 4, checks: bool = False) -> Recipe:
+    def unchecked(cls, pools: tuple[Pool, ...], align: int = 8, link_bytes: int = 4, checks: Checks = "none") -> Recipe:
         """Build from parts known to be valid together, several times faster; nothing is checked."""
         return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
 
@@ -163,6 +173,7 @@ class Recipe(Table):
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
         pools = canonical_pools(self.pools, self.geometry)
         heap = {key: getattr(self, key) for key in _UNTOLD}
+        heap["checks"] = _HASHED_CHECKS.get(self.checks, self.checks)
         if self.threads == "cached":
             heap |= {key: getattr(self, key) for key in _CACHE_KEYS}
         keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD.get(key)]
@@ -202,7 +213,7 @@ class Recipe(Table):
         """Return one short line for people: pools, then the alignment unless it is the usual one, and other keys."""
         heap = [f"align {self.align}"] if self.align != usual_align else []
         heap += ["2-byte links"] if self.link_bytes == 2 else []
-        heap += ["checks"] if self.checks else []
+        heap += [f"checks of {self.checks}"] if self.checks != "none" else []
         heap += [f"control {self.control_bytes}"] if self.control_bytes else []
         heap += ["lock"] if self.threads == "lock" else []
         if self.threads == "cached":
@@ -213,6 +224,10 @@ class Recipe(Table):
 
 _UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "control_bytes": 0, "threads": "none"}
 """What the hashed text leaves out; never to be changed, so that ids stay."""
+
+
+_HASHED_CHECKS = {"none": False, "frees": True}
+"""How the hashed text writes the levels that were a switch once."""
 
 
 _CACHE_KEYS = {key: Recipe.model_fields[key].default for key in ("cache_up_to", "cache_bytes")}

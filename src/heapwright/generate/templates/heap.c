@@ -27,6 +27,20 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
 #endif
 
 {{ data }}
+{% if checked or threads != "none" %}
+/* ---- the platform ----------------------------------------------------------------------------------------------- */
+
+#ifdef {{ upper }}_HOOKS
+#include {{ upper }}_HOOKS
+#endif
+
+{% endif %}
+{% if checked %}
+#ifndef {{ upper }}_MISUSED
+#define {{ upper }}_MISUSED(heap) ((void)(heap))
+#endif
+
+{% endif %}
 {% if threads != "none" %}
 {% include "threads.c" %}
 {% endif %}

@@ -48,12 +48,20 @@
 {% endif %}
  *
 {% endif %}
-{% if checks and moving %}
+{% if checked and moving %}
  * Freeing and resizing ignore and count a reference that leads to no object.
-{% elif checks %}
- * free and realloc ignore and count a pointer outside the heap, one that is not aligned, and one whose block is free.
- * What they cannot detect: a pointer into the middle of a block where the bytes in front look like a header, and a
- * second free of a block that a quick list holds.
+{% elif checked %}
+ * Checks of level "{{ checks }}": free and realloc ignore and count a pointer outside the heap, one that is not aligned, and
+ * one whose block is free or waits in a quick list.
+{% if checks == "neighbours" %}
+ * They also look at the sizes, flags and tags of the block and of those beside it, and ignore the pointer where these
+ * disagree: an overflow into the next block's header, an underflow into the block's own, a pointer into its middle.
+ * What they cannot notice: an overflow that ends short of the next header, a write into a freed block or into another
+ * one's payload. A free costs some loads more. For products in the field.
+{% else %}
+ * What they cannot notice: a pointer into the middle of a block where the bytes in front look like a header, and
+ * anything written where it should not be. For heaps whose users are trusted to stay within their blocks.
+{% endif %}
 {% elif moving %}
  * A reference that leads to no object of this heap makes the behaviour undefined, unless it is NULL.
 {% else %}
@@ -69,6 +77,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+{% if checked %}
+/* {{ upper }}_MISUSED(heap) is called for each wrong pointer, once {{ prefix }}_misused() counts it: to go on, as it does where
+ * nothing is defined; to call somebody; or to stop, as __builtin_trap() does. Define it in a file that {{ upper }}_HOOKS names or
+ * on the command line of the compiler that translates {{ prefix }}_heap.c. */
+
+{% endif %}
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -207,19 +207,19 @@ static void test_impossible_requests(struct {{ prefix }}_heap *heap)
 {% endif %}
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
 }
-{% if checks %}
+{% if checked %}
 
 static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
 {
     int elsewhere = 0;
-    const uint32_t misused = {{ prefix }}_statistics(heap).misused;
+    const uint32_t misused = {{ prefix }}_misused(heap);
 {% if moving %}
     *REFERENCE(OBJECTS) = &elsewhere;
     {{ prefix }}_handle_free(heap, REFERENCE(OBJECTS));
 {% else %}
     {{ prefix }}_free(heap, &elsewhere);
 {% endif %}
-    expect({{ prefix }}_statistics(heap).misused == misused + 1u, "a foreign pointer is ignored and counted");
+    expect({{ prefix }}_misused(heap) == misused + 1u, "a foreign pointer is ignored and counted");
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
 }
 {% endif %}
@@ -232,7 +232,7 @@ int main(void)
     if (heap) {
         test_random_calls(heap);
         test_impossible_requests(heap);
-{% if checks %}
+{% if checked %}
         test_wrong_pointers(heap);
 {% endif %}
     }

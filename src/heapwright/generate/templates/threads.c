@@ -1,9 +1,3 @@
-/* ---- the platform ----------------------------------------------------------------------------------------------- */
-
-#ifdef {{ upper }}_HOOKS
-#include {{ upper }}_HOOKS
-#endif
-
 #ifndef {{ upper }}_LOCK
 #if !defined(__unix__) && !defined(__APPLE__)
 #error "no POSIX threads: define {{ upper }}_LOCK(heap) and {{ upper }}_UNLOCK(heap, key), see {{ prefix }}_heap.h"

@@ -1,0 +1,334 @@
+/* attack.c: commits one fault in a run of a program, many times, and tells what came of each.
+ *
+ *     attack CALLS ARENA_BYTES RUNS SEED
+ *
+ * CALLS is a record a call, of three uint32: operation in the upper 2 bits of the first, over the object's slot; size;
+ * alignment. Every run is a process of its own, which replays the calls on generated code of prefix `attacked`, commits
+ * the fault at a random call on a random live object, goes on, and frees everything in the end. Each object is filled
+ * with a pattern of its own, which shows when somebody else writes there. A line for each kind of fault: its name,
+ * runs, and how many were noticed at once, noticed later, harmless, silent, and crashed.
+ */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attacked_heap.h"
+
+#ifdef CHECKED
+#define MISUSED(heap) attacked_misused(heap)
+#else
+#define MISUSED(heap) ((void)(heap), 0u)
+#endif
+
+enum { SECONDS = 2, MOST_OVERFLOW = 16 };
+
+/* What came of a run; a process that ends otherwise crashed, or hung until its alarm. */
+enum { AT_ONCE, LATER, HARMLESS, SILENT, CRASHED, OUTCOMES };
+
+enum fault {
+    DOUBLE_FREE,
+    FOREIGN_FREE,
+    INTERIOR_FREE,
+    CHANGED_HEADER,
+    UNDERFLOW,
+    OVERFLOW_1,
+    OVERFLOW_4,
+    OVERFLOW_16,
+    USE_AFTER_FREE,
+    WILD_WRITE,
+    FAULTS
+};
+
+static const char *const NAMES[FAULTS] = {"double_free",    "foreign_free", "interior_free", "changed_header",
+                                          "underflow",      "overflow_1",   "overflow_4",    "overflow_16",
+                                          "use_after_free", "wild_write"};
+
+struct call {
+    uint32_t op_and_slot;
+    uint32_t size;
+    uint32_t align;
+};
+
+struct object {
+    unsigned char *at;
+    uint32_t size;
+    uint32_t number; /* of the call that made it */
+};
+
+static const struct call *calls;
+static uint32_t count;
+static struct object *objects;
+static uint32_t slots;
+static unsigned char *arena;
+static size_t arena_bytes;
+static struct attacked_heap *heap;
+static uint32_t state;
+static uint32_t refused;
+static int broken;             /* some object does not hold what was written there */
+static unsigned char *damaged; /* the object beside which the fault wrote; NULL: none */
+
+static uint32_t random_below(uint32_t bound)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(state >> 4) * bound >> 28);
+}
+
+static void scribble(unsigned char *at, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++) {
+        at[i] = (unsigned char)random_below(256);
+    }
+}
+
+static unsigned char pattern(uint32_t number, uint32_t i)
+{
+    return (unsigned char)((number * 2654435761u + i * 40503u) >> 11);
+}
+
+static void fill(const struct object *o)
+{
+    for (uint32_t i = 0; i < o->size; i++) {
+        o->at[i] = pattern(o->number, i);
+    }
+}
+
+static void look_at(const struct object *o, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++) {
+        broken |= o->at[i] != pattern(o->number, i);
+    }
+}
+
+/* Ends the run where the heap has noticed something: `at_once` says whether this call was the first that could. */
+static void see(int at_once)
+{
+    if (MISUSED(heap) != 0) {
+        _exit(at_once ? AT_ONCE : LATER);
+    }
+}
+
+static void release(struct object *o)
+{
+    unsigned char *const at = o->at;
+    look_at(o, o->size);
+    o->at = NULL;
+    attacked_free(heap, at);
+    see(at == damaged);
+}
+
+static void resize(struct object *o, uint32_t size, uint32_t number)
+{
+    unsigned char *const had = o->at;
+    unsigned char *const at = attacked_realloc(heap, had, size);
+    see(had == damaged);
+    refused += at == NULL;
+    if (at) {
+        o->at = at;
+        look_at(o, o->size < size ? o->size : size);
+        o->size = size;
+        o->number = number;
+        fill(o);
+    }
+}
+
+static void play(uint32_t i)
+{
+    const struct call *c = &calls[i];
+    struct object *o = &objects[c->op_and_slot & 0x3fffffffu];
+    const uint32_t op = c->op_and_slot >> 30;
+    if (op < 2u) {
+        o->at = c->align ? attacked_aligned_alloc(heap, c->align, c->size) : attacked_malloc(heap, c->size);
+        see(0);
+        o->size = c->size;
+        o->number = i;
+        refused += o->at == NULL;
+        if (o->at) {
+            fill(o);
+        }
+    } else if (o->at) {
+        if (op == 2u) {
+            resize(o, c->size, i);
+        } else {
+            release(o);
+        }
+    }
+}
+
+/* A live object of at least `least` bytes; NULL where there is none. */
+static struct object *some_object(uint32_t least)
+{
+    const uint32_t from = random_below(slots);
+    for (uint32_t i = 0; i < slots; i++) {
+        struct object *o = &objects[(from + i) % slots];
+        if (o->at && o->size >= least) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static void free_wrongly(void *pointer)
+{
+    attacked_free(heap, pointer);
+    see(1);
+}
+
+static void free_interior(const struct object *o)
+{
+    const uint32_t steps = (o->size - 1u) / ATTACKED_ALIGNMENT;
+    free_wrongly(o->at + ATTACKED_ALIGNMENT * (1u + random_below(steps)));
+}
+
+static void use_after_free(struct object *o)
+{
+    unsigned char *const at = o->at;
+    const uint32_t bytes = o->size < 4u ? o->size : 4u;
+    const uint32_t offset = random_below(o->size - bytes + 1u);
+    release(o);
+    scribble(at + offset, bytes);
+}
+
+static void write_beside(struct object *o, int offset, uint32_t bytes)
+{
+    damaged = o->at;
+    scribble(o->at + offset, bytes);
+}
+
+/* Commits a fault; 0 where no object is there to commit it on. */
+static int commit(enum fault fault)
+{
+    static unsigned char elsewhere[256] __attribute__((aligned(16)));
+    struct object *o = some_object(fault == INTERIOR_FREE ? ATTACKED_ALIGNMENT + 1u : 1u);
+    if (o == NULL) {
+        return 0;
+    }
+    unsigned char *const at = o->at;
+    if (fault == DOUBLE_FREE) {
+        release(o);
+        free_wrongly(at);
+    } else if (fault == FOREIGN_FREE) {
+        scribble(elsewhere, sizeof elsewhere);
+        free_wrongly(elsewhere + 128);
+    } else if (fault == INTERIOR_FREE) {
+        free_interior(o);
+    } else if (fault == CHANGED_HEADER) {
+        damaged = at;
+        at[-1 - (int)random_below(4)] ^= (unsigned char)(1u << random_below(8));
+        release(o);
+    } else if (fault == UNDERFLOW) {
+        write_beside(o, -4, 4);
+    } else if (fault == USE_AFTER_FREE) {
+        use_after_free(o);
+    } else if (fault == WILD_WRITE) {
+        scribble(arena + random_below(attacked_statistics(heap).peak / 4u) * 4u, 4);
+    } else {
+        write_beside(o, (int)o->size, fault == OVERFLOW_1 ? 1u : fault == OVERFLOW_4 ? 4u : MOST_OVERFLOW);
+    }
+    return 1;
+}
+
+/* Replays all calls, with a fault behind one of them, or with none (FAULTS). */
+static int run(enum fault fault, uint32_t clean_refused)
+{
+    const uint32_t when = random_below(count);
+    int done = fault == FAULTS;
+    heap = attacked_init(arena, arena_bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        play(i);
+        if (!done && i >= when) {
+            done = commit(fault);
+        }
+    }
+    for (uint32_t i = 0; i < slots; i++) {
+        if (objects[i].at) {
+            release(&objects[i]);
+        }
+    }
+    if (fault == FAULTS) {
+        return 0;
+    }
+    return broken || refused != clean_refused || attacked_check(heap) != 0 ? SILENT : HARMLESS;
+}
+
+static int outcome_of(enum fault fault, uint32_t seed, uint32_t clean_refused)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(SECONDS);
+        state = seed;
+        _exit(run(fault, clean_refused));
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        perror("attack");
+        exit(1);
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) < CRASHED ? WEXITSTATUS(status) : CRASHED;
+}
+
+static void read_calls(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+        perror(path);
+        exit(1);
+    }
+    count = (uint32_t)((size_t)ftell(file) / sizeof *calls);
+    rewind(file);
+    struct call *read = malloc(count * sizeof *read);
+    if (read == NULL || fread(read, sizeof *read, count, file) != count) {
+        perror(path);
+        exit(1);
+    }
+    fclose(file);
+    calls = read;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t slot = read[i].op_and_slot & 0x3fffffffu;
+        slots = slot >= slots ? slot + 1u : slots;
+    }
+    objects = calloc(slots, sizeof *objects);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: attack CALLS ARENA_BYTES RUNS SEED\n");
+        return 2;
+    }
+    read_calls(argv[1]);
+    arena_bytes = strtoul(argv[2], NULL, 10);
+    const size_t mapped = (arena_bytes + 65535u) & ~(size_t)65535u;
+    arena = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (objects == NULL || arena == MAP_FAILED || attacked_init(arena, arena_bytes) == NULL) {
+        fprintf(stderr, "no heap in an arena of %s bytes\n", argv[2]);
+        return 1;
+    }
+    state = 1;
+    (void)run(FAULTS, 0);
+    const uint32_t clean_refused = refused;
+    refused = 0;
+    if (broken || attacked_check(heap) != 0) {
+        fprintf(stderr, "the heap fails without a fault\n");
+        return 1;
+    }
+    const uint32_t runs = (uint32_t)strtoul(argv[3], NULL, 10);
+    const uint32_t seed = (uint32_t)strtoul(argv[4], NULL, 10);
+    for (enum fault fault = 0; fault < FAULTS; fault++) {
+        uint32_t outcomes[OUTCOMES] = {0};
+        for (uint32_t i = 0; i < runs; i++) {
+            outcomes[outcome_of(fault, (seed * FAULTS + (uint32_t)fault) * 1000003u + i * 2654435761u,
+                                clean_refused)]++;
+        }
+        printf("%s %u", NAMES[fault], runs);
+        for (int i = 0; i < OUTCOMES; i++) {
+            printf(" %u", outcomes[i]);
+        }
+        printf("\n");
+    }
+    return 0;
+}
