@@ -568,7 +568,7 @@ def test_every_state_of_a_heap_map_has_a_colour_of_its_own() -> None:
 
 def test_shares_of_a_cell_add_up_by_bytes() -> None:
     blocks = blocks_of((0, 0, 15, 1), (0, 15, 5, 0), (0, 20, 80, 2), (1, 0, 100, 5))
-    found = raster.shares(blocks, columns=2, extent=100, rows=10)
+    found = raster.shares([blocks], columns=2, extent=100, rows=10)
     assert found.shape == (6, 10, 2)
     assert found[:, :, :].sum(axis=0) == pytest.approx(1)
     assert found[1, :, 0] == pytest.approx([1, 0.5, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -577,13 +577,14 @@ def test_shares_of_a_cell_add_up_by_bytes() -> None:
 
 
 def test_a_block_within_one_cell_and_one_beyond_the_extent() -> None:
-    found = raster.shares(blocks_of((0, 12, 3, 1), (0, 90, 50, 2)), columns=1, extent=100, rows=10)
+    found = raster.shares([blocks_of((0, 12, 3, 1), (0, 90, 50, 2))], columns=1, extent=100, rows=10)
     assert found[1, :, 0] == pytest.approx([0, 0.3, 0, 0, 0, 0, 0, 0, 0, 0])
     assert found[2, :, 0] == pytest.approx([0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
 
 
 def test_picture_has_address_0_at_the_bottom() -> None:
-    content = raster.picture(blocks_of((0, 0, 50, 1), (0, 50, 50, 2)), columns=1, extent=100, rows=2)
+    blocks = blocks_of((0, 0, 50, 1), (0, 50, 50, 2))
+    content = raster.picture(raster.shares([blocks], columns=1, extent=100, rows=2))
     drawn = Image.open(io.BytesIO(content))
     assert (drawn.format, drawn.size) == ("PNG", (1, 2))
     for row, state in enumerate(("free", "payload in use")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 from typing import Any
 
@@ -186,3 +187,21 @@ def test_packets_have_ip_sizes_where_there_are_any() -> None:
 def test_packets_without_ip_have_frame_sizes() -> None:
     result = profile_packets(packets_of([0, 0], [10, 26], [0, 0]), "p")
     assert (result["size_column"], result["bytes"], result["flows"]) == ("frame_len", 36, 0)
+
+
+def peak_of_profile(rounds: int) -> int:
+    """Most bytes that Python and numpy hold while a trace of 2 * rounds calls is profiled, beside the trace."""
+    ids = np.arange(rounds, dtype=np.uint32)
+    op = np.tile(np.array([MALLOC, FREE], np.uint8), rounds)
+    trace = Trace.from_columns(op=op, id=ids.repeat(2), size=(ids % 100).repeat(2))
+    tracemalloc.start()
+    try:
+        profile(trace)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_longer_trace_takes_at_most_18_bytes_a_call_to_profile() -> None:
+    shorter, longer = 2_000_000, 4_000_000
+    assert peak_of_profile(longer // 2) - peak_of_profile(shorter // 2) <= 18 * (longer - shorter)

@@ -14,6 +14,8 @@ from heapwright.replay.engine import arena_bytes_of, control_bytes, explain, lea
 from heapwright.traces.calls import pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
@@ -86,23 +88,52 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     `column` (index into `event`), `offset`, `size` (bytes) and `state` (index into HEAP_MAP_STATES): runs that cover
     [0, footprint) in every column, in order. Raises HeapwrightError as `replay` does.
     """
+    event, size, parts = heap_map_parts(trace, recipe, columns, at_once=None)
+    return {"event": event, "footprint": size, "blocks": next(parts)}
+
+
+def heap_map_parts(
+    trace: Trace, recipe: Recipe, columns: int, at_once: int | None = 1 << 21
+) -> tuple[NDArray[np.int64], int, Iterator[NDArray[Any]]]:
+    """The `event`, `footprint` and `blocks` of `heap_map`, the blocks of some columns after those of others.
+
+    A part holds about `at_once` blocks, or one column of more, and takes a replay; None: all in one part.
+    """
     struct = policy_struct(recipe)
-    calls = trace.calls
     found, _ = run(trace, recipe, struct, None)
     size = min(max(int(struct.fixed_end + found.shared), least_arena(struct)), arena_bytes_of(struct, None))
     event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.uint64))
-    room = 1 << 16
-    while True:
-        runs = np.empty(room, BLOCK_TYPE)
+    return event.astype(np.int64), size, _parts(trace, recipe, size, event, at_once)
+
+
+def _parts(
+    trace: Trace, recipe: Recipe, size: int, event: NDArray[np.uint64], at_once: int | None
+) -> Iterator[NDArray[Any]]:
+    struct = policy_struct(recipe)
+    calls = trace.calls
+
+    def fill(events: NDArray[np.uint64], blocks: NDArray[Any]) -> int:
         count = lib.hw_heap_map(
-            struct, calls.struct, memory_of(struct, calls, size), size, pointer("uint64_t", event), len(event),
-            ffi.cast("struct hw_run *", ffi.from_buffer(runs)), room,
+            struct, calls.struct, memory_of(struct, calls, size), size, pointer("uint64_t", events), len(events),
+            ffi.cast("struct hw_run *", ffi.from_buffer(blocks)), len(blocks),
         )  # fmt: skip
         if count < 0:
             explain(int(count), recipe, struct, size)
-        if count <= room:
-            return {"event": event.astype(np.int64), "footprint": size, "blocks": runs[:count].copy()}
-        room = int(count)
+        return int(count)
+
+    blocks = np.empty(1 << 16, BLOCK_TYPE)
+    count = fill(event, blocks)
+    if count <= len(blocks):
+        yield blocks[:count].copy()
+        return
+    step = len(event) if at_once is None else max(len(event) * at_once // count, 1)
+    for first in range(0, len(event), step):
+        events = event[first : first + step]
+        while (count := fill(events, blocks)) > len(blocks):
+            blocks = np.empty(count, BLOCK_TYPE)
+        part = blocks[:count]
+        part["column"] += np.uint32(first)
+        yield part
 
 
 def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:

@@ -182,14 +182,14 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
     )
 
 
-def heap_map(drawn: Mapping[str, Any], heap: str, calls: int, extent: int, name: str) -> Figure:
+def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int, name: str) -> Figure:
     """Address x time: what each stretch of the arena holds, of one heap.
 
-    `drawn`: as `replay.heap_map` gives it; the others as in `timeline`.
+    `shares`: as `raster.shares` gives them; the others as in `timeline`.
     """
-    picture = raster.picture(drawn["blocks"], len(drawn["event"]), extent)
+    picture = raster.picture(shares)
     url = "data:image/png;base64," + base64.b64encode(picture).decode("ascii")
-    present = {HEAP_MAP_STATES[state] for state in np.unique(drawn["blocks"]["state"])}
+    present = {name for name, share in zip(HEAP_MAP_STATES, shares, strict=True) if share.any()}
     states = [state for state in raster.COLOURS if state in present]
     scale = alt.Scale(domain=states, range=[raster.COLOURS[state] for state in states])
     axes = {"x": _calls(calls), "y": _bytes("low", "address in the arena, B", alt.Scale(domain=[0, extent]))}

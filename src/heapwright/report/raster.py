@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,34 +24,40 @@ COLOURS = {
 
 ROWS = 240
 
+SLICE = 1 << 17
+"""Blocks drawn at a time."""
 
-def shares(blocks: npt.NDArray[Any], columns: int, extent: int, rows: int = ROWS) -> npt.NDArray[np.float64]:
+
+def shares(parts: Iterable[npt.NDArray[Any]], columns: int, extent: int, rows: int = ROWS) -> npt.NDArray[np.float64]:
     """Share of each cell that each state takes: float64 of shape (states, rows, columns), row 0 at address 0.
 
-    `blocks`: structured array with fields column, offset, size, state, as `replay.heap_map` gives it; `extent`: bytes
-    of arena that the rows divide evenly. What no block covers belongs to no state.
+    `parts`: structured arrays with fields column, offset, size, state, as `replay.heap_map_parts` gives them; `extent`:
+    bytes of arena that the rows divide evenly. What no block covers belongs to no state.
     """
     cover = np.zeros((len(HEAP_MAP_STATES), rows + 1, columns))
     edge = np.zeros_like(cover)
-    state, column = blocks["state"].astype(np.intp), blocks["column"].astype(np.intp)
-    start = blocks["offset"].astype(np.float64) * rows / extent
-    end = start + blocks["size"].astype(np.float64) * rows / extent
-    # The part of row r below t is 1 for r < floor(t), t - r for r = floor(t), 0 above: a step and an edge for each
-    # bound.
-    for bound, sign in ((np.minimum(start, rows), 1), (np.minimum(end, rows), -1)):
-        row = bound.astype(np.intp)
-        np.add.at(cover, (state, row, column), sign)
-        np.add.at(edge, (state, row, column), -sign * (bound - row))
+    for blocks in parts:
+        # The part of row r below t is 1 for r < floor(t), t - r for r = floor(t), 0 above: a step and an edge for each
+        # bound.
+        for sign, reach in ((1, 0), (-1, 1)):
+            for first in range(0, len(blocks), SLICE):
+                some = blocks[first : first + SLICE]
+                bound = some["offset"].astype(np.float64) * rows / extent
+                bound += reach * (some["size"].astype(np.float64) * rows / extent)
+                bound = np.minimum(bound, rows)
+                row = bound.astype(np.intp)
+                cell = some["state"].astype(np.intp), row, some["column"].astype(np.intp)
+                np.add.at(cover, cell, sign)
+                np.add.at(edge, cell, -sign * (bound - row))
     return np.asarray((cover.cumsum(axis=1) + edge)[:, :rows].clip(0, 1))
 
 
-def picture(blocks: npt.NDArray[Any], columns: int, extent: int, rows: int = ROWS) -> bytes:
-    """The heap map as a PNG of `columns` x `rows` pixels, address 0 at the bottom.
+def picture(parts: npt.NDArray[np.float64]) -> bytes:
+    """The heap map as a PNG of a pixel for each cell of `shares`, address 0 at the bottom.
 
     A pixel mixes the colours of all that lies in its cell by their shares, so that headers and holes much smaller
     than a cell still tint it. What no block covers is white.
     """
-    parts = shares(blocks, columns, extent, rows)
     colours = np.array([ImageColor.getrgb(COLOURS[state]) for state in HEAP_MAP_STATES])
     mixed = np.einsum("src,sk->rck", parts, colours) + (1 - parts.sum(axis=0).clip(0, 1))[:, :, np.newaxis] * 255
     # Steps of 5 (of 255) are below what the eye tells apart here, and make the file a third smaller.

@@ -11,7 +11,7 @@ from heapwright.files.names import LONGEST, shortened
 from heapwright.files.version import __version__
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
-from heapwright.report import plots
+from heapwright.report import plots, raster
 from heapwright.report.figure import quantity
 from heapwright.report.page import Content, Fact, Heap, TraceSection
 from heapwright.traces.profile import profile
@@ -79,18 +79,19 @@ def section(trace: Trace, described: Mapping[str, Any], heaps: Sequence[NamedHea
 
 
 def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
-    from heapwright.replay.pictures import heap_map, timeline
+    from heapwright.replay.pictures import heap_map_parts, timeline
 
     timelines = [timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
-    maps = [heap_map(trace, heap.recipe, columns=MAP_COLUMNS) for heap in heaps]
     extent = max(int(samples["footprint"].max()) for samples in timelines)
     found = []
-    for heap, samples, drawn in zip(heaps, timelines, maps, strict=True):
+    for heap, samples in zip(heaps, timelines, strict=True):
+        event, _, parts = heap_map_parts(trace, heap.recipe, columns=MAP_COLUMNS)
+        shares = raster.shares(parts, len(event), extent)
         name = f"{stem}-{slug(heap.name)}"
         found.append(
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
-                plots.heap_map(drawn, heap.name, len(trace), extent, f"heap-map-{name}"),
+                plots.heap_map(shares, heap.name, len(trace), extent, f"heap-map-{name}"),
             )
         )
     return found

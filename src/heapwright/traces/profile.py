@@ -4,17 +4,16 @@ die.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heapwright.traces.calls import Calls, number_objects
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
-
-if TYPE_CHECKING:
-    pass
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -28,6 +27,11 @@ optimization of wireless protocols based on the exploitation of dynamic input pa
 LOCALITY_WINDOWS = (1, 8, 64)
 PERCENTILES = (10, 25, 50, 75, 90, 99)
 
+_SLICE = 1 << 18
+"""Calls or objects taken at a time, so that what is computed on the way does not grow with the trace."""
+_PASSES = 16
+"""Slices at most where each takes a pass over all objects."""
+
 
 class Objects(NamedTuple):
     """Every object of a trace in order of birth: int32 of shape (objects,), call of birth, call of death (-1:
@@ -36,6 +40,11 @@ class Objects(NamedTuple):
 
     birth: Int32s
     death: Int32s
+
+    def freed(self) -> Objects:
+        """Those that die."""
+        dies = self.death >= 0
+        return self if dies.all() else Objects(self.birth[dies], self.death[dies])
 
 
 def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
@@ -59,7 +68,7 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     """
     operation = trace.op
     counts = np.array([np.count_nonzero(operation == kind) for kind in (MALLOC, CALLOC, REALLOC, FREE)])
-    requests = trace.size[operation != FREE]
+    requests = _requests(trace)
     live = _live(trace, points)
     objects = births_and_deaths(trace)
     never = objects.death < 0
@@ -72,12 +81,10 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
         "frees": int(counts[FREE]),
         "threads": len(np.unique(trace.tid)),
         "seconds": trace.seconds,
-        "requests": len(requests),
-        "requested_bytes": int(requests.sum(dtype=np.int64)),
-        **describe_sizes(requests),
-        "requested_peak_bytes": trace.peak_live_bytes,
+        **requests,
+        "requested_peak_bytes": live.peak_bytes,
         "requested_peak_event": live.peak_event,
-        "live_objects_peak": trace.peak_live_objects,
+        "live_objects_peak": live.peak_objects,
         "live": live.sampled,
         "lifetimes": lifetimes(trace, objects),
         "never_freed": {
@@ -91,9 +98,19 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     }
 
 
-class _Live(NamedTuple):
-    """The call after which most bytes are live, the bytes after the last one, and samples of the curve."""
+def _requests(trace: Trace) -> dict[str, Any]:
+    """How many calls ask for memory, for how much, and in which sizes."""
+    sizes = trace.size[trace.op != FREE]
+    return {"requests": len(sizes), "requested_bytes": int(sizes.sum(dtype=np.int64)), **describe_sizes(sizes)}
 
+
+class _Live(NamedTuple):
+    """The most bytes and objects that are live, the call after which these bytes are, the bytes after the last call,
+    and samples of the curve.
+    """
+
+    peak_bytes: int
+    peak_objects: int
     peak_event: int
     left: int
     sampled: dict[str, list[int]]
@@ -102,18 +119,25 @@ class _Live(NamedTuple):
 def _live(trace: Trace, points: int) -> _Live:
     """The live curve; what it takes for every call is not kept."""
     live = np.empty(len(trace), np.int64)
-    trace.calls.largest_live_sum(after=live)
+    calls = Calls.of(trace.op, trace.id, trace.size, trace.align, trace.ts_us, trace.tid)  # the trace's own would stay
+    peak_bytes, peak_objects = calls.largest_live_sum(after=live), calls.slots
+    del calls
     sample = sample_events(live, points)
     peak_event, left, bytes_ = int(live.argmax()), int(live[-1]), live[sample].tolist()
     del live
-    born = np.cumsum(trace.op <= CALLOC, dtype=np.int32)[sample]
-    freed = np.cumsum(trace.op == FREE, dtype=np.int32)[sample]
-    return _Live(peak_event, left, {"event": sample.tolist(), "bytes": bytes_, "objects": (born - freed).tolist()})
+    change = (trace.op <= CALLOC).view(np.int8) - (trace.op == FREE).view(np.int8)
+    objects = np.cumsum(change, dtype=np.int32)[sample].tolist()
+    sampled = {"event": sample.tolist(), "bytes": bytes_, "objects": objects}
+    return _Live(peak_bytes, peak_objects, peak_event, left, sampled)
 
 
 def size_table(sizes: Ints) -> list[dict[str, Any]]:
     """Distinct sizes (bytes) with count and share of all, most frequent first, the smaller size first among equals."""
-    values, counts = np.unique(sizes, return_counts=True)
+    values, counts = np.zeros(0, sizes.dtype), np.zeros(0, np.int64)
+    for part in _slices(len(sizes)):
+        found, times = np.unique(sizes[part], return_counts=True)
+        values, place = np.unique(np.concatenate((values, found)), return_inverse=True)
+        counts = np.bincount(place, np.concatenate((counts, times))).astype(np.int64)
     order = np.argsort(-counts, kind="stable")
     total = max(len(sizes), 1)
     return [
@@ -124,11 +148,14 @@ def size_table(sizes: Ints) -> list[dict[str, Any]]:
 
 def births_and_deaths(trace: Trace) -> Objects:
     """The objects of a trace in order of birth; realloc keeps the object."""
-    number, count = trace.objects()
-    birth = np.flatnonzero(trace.op <= CALLOC).astype(np.int32)
-    death = np.full(count, -1, dtype=np.int32)
-    frees = np.flatnonzero(trace.op == FREE).astype(np.int32)
-    death[number[frees]] = frees
+    number, count = number_objects(trace.op, trace.id)
+    birth, death = np.empty(count, np.int32), np.full(count, -1, np.int32)
+    born = 0
+    for part in _slices(len(trace)):
+        births, frees = np.flatnonzero(trace.op[part] <= CALLOC), np.flatnonzero(trace.op[part] == FREE)
+        birth[born : born + len(births)] = births + part.start
+        death[number[part][frees]] = frees + part.start
+        born += len(births)
     return Objects(birth, death)
 
 
@@ -140,14 +167,21 @@ def lifetimes(trace: Trace, objects: Objects) -> dict[str, Any]:
     `max` (None without frees) and `histogram`: `[{"from", "to", "count"}, ...]` with bounds at powers of two, `to`
     excluded.
     """
-    freed = objects.death >= 0
-    birth, death = objects.birth[freed], objects.death[freed]
-    events = _distribution(death - birth)
-    clock = np.where(trace.op == FREE, np.uint32(0), trace.size).cumsum(dtype=np.int64)
-    waited = clock[death]
-    waited -= clock[birth]
-    del clock
-    return {"events": events, "bytes": _distribution(waited)}
+    birth, death = objects.freed()
+    return {"events": _distribution(death - birth), "bytes": _distribution(_bytes_waited(trace, birth, death))}
+
+
+def _bytes_waited(trace: Trace, birth: Int32s, death: Int32s) -> Int64s:
+    """Bytes requested between birth and death of each object."""
+    waited, clock = np.zeros(len(birth), np.int64), np.zeros(1, np.int64)
+    for part in _slices(len(trace), passes=_PASSES):
+        asked = np.where(trace.op[part] == FREE, np.uint32(0), trace.size[part])
+        clock = asked.cumsum(dtype=np.int64) + clock[-1]
+        born = slice(*np.searchsorted(birth, (part.start, part.stop)))
+        waited[born] -= clock[birth[born] - part.start]
+        dying = np.flatnonzero((death >= part.start) & (death < part.stop))
+        waited[dying] += clock[death[dying] - part.start]
+    return waited
 
 
 def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WINDOWS) -> list[dict[str, Any]]:
@@ -160,24 +194,40 @@ def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WIND
     trace would show if every later free picked one of the live objects at random: the mean of 1 - (1 - 1/n)^k, with n
     objects alive after the first death. Both are None where no two neighbours were alive together.
     """
-    deaths = np.sort(objects.death[objects.death >= 0])
-    forever = np.iinfo(np.int32).max
-    death = np.where(objects.death < 0, forever, objects.death)
-    first, second = np.minimum(death[:-1], death[1:]), np.maximum(death[:-1], death[1:])
-    together = (first != forever) & (death[:-1] > objects.birth[1:])
-    first, second = first[together], second[together]
-    dead = np.searchsorted(deaths, first).astype(np.int32)
-    waited = np.searchsorted(deaths, second).astype(np.int32) - dead
-    waited[second == forever] = forever
-    alive = np.searchsorted(objects.birth, first).astype(np.int32) - dead - 1
+    birth, death = objects
+    deaths = np.sort(death[death >= 0])
+    together, alive = 0, np.empty(max(len(birth) - 1, 0), np.int32)
+    soon = np.zeros(len(windows), np.int64)
+    for part in _slices(len(alive)):
+        following = slice(part.start + 1, part.stop + 1)
+        # As unsigned numbers what is never freed dies after all others.
+        one, other = death[part].view(np.uint32), death[following].view(np.uint32)
+        first, second = np.minimum(one, other).view(np.int32), np.maximum(one, other).view(np.int32)
+        both = (first >= 0) & (one > birth[following].view(np.uint32))
+        first, second = first[both], second[both]
+        dead = np.searchsorted(deaths, first)
+        waited = np.searchsorted(deaths, second) - dead
+        soon += [np.count_nonzero((waited <= window) & (second >= 0)) for window in windows]
+        alive[together : together + len(first)] = np.searchsorted(birth, first) - dead - 1
+        together += len(first)
+    del deaths
+    alive = alive[:together]
     return [
         {
             "within_frees": window,
-            "share": float((waited <= window).mean()) if len(first) else None,
-            "by_chance": float((1 - (1 - 1 / alive) ** window).mean()) if len(first) else None,
+            "share": int(count) / together if together else None,
+            "by_chance": _chance(alive, window) if together else None,
         }
-        for window in windows
+        for window, count in zip(windows, soon, strict=True)
     ]
+
+
+def _chance(alive: Int32s, window: int) -> float:
+    """Mean probability that one of so many objects is among the next `window` that are picked at random."""
+    chance = np.empty(len(alive))
+    for part in _slices(len(alive)):
+        chance[part] = 1 - (1 - 1 / alive[part]) ** window
+    return float(chance.mean())
 
 
 def order_of_frees(objects: Objects) -> dict[str, Any]:
@@ -188,21 +238,27 @@ def order_of_frees(objects: Objects) -> dict[str, Any]:
     objects - 1): 1 is a stack (LIFO), 0 a queue (FIFO), 0.5 no order. `youngest_share` and `oldest_share`: how often
     exactly the youngest or oldest is freed. All are None where no free had a choice.
     """
-    freed = objects.death >= 0
-    birth, death = objects.birth[freed], objects.death[freed]
-    rank = np.empty(len(death), dtype=np.int32)
-    rank[np.argsort(death)] = np.arange(len(death), dtype=np.int32)
-    others = np.searchsorted(birth, death).astype(np.int32) - rank - 1
-    del birth, death, freed
-    older = _larger_before(rank)
-    choice = others > 0
-    older, others = older[choice], others[choice]
-    if not len(others):
+    birth, death = objects.freed()
+    deaths, rank = np.sort(death), np.empty(len(death), np.int32)
+    for part in _slices(len(death)):
+        rank[part] = np.searchsorted(deaths, death[part])
+    del deaths
+    larger, share = _larger_before(rank), np.empty(len(death))
+    choices = youngest = oldest = 0
+    for part in _slices(len(death)):
+        others = np.searchsorted(birth, death[part]).astype(np.int32) - rank[part] - 1
+        choice = others > 0
+        older, others = larger[part][choice], others[choice]
+        share[choices : choices + len(others)] = older / others
+        choices += len(others)
+        youngest += np.count_nonzero(older == others)
+        oldest += np.count_nonzero(older == 0)
+    if not choices:
         return {"score": None, "youngest_share": None, "oldest_share": None}
     return {
-        "score": float((older / others).mean()),
-        "youngest_share": float((older == others).mean()),
-        "oldest_share": float((older == 0).mean()),
+        "score": float(share[:choices].mean()),
+        "youngest_share": youngest / choices,
+        "oldest_share": oldest / choices,
     }
 
 
@@ -230,29 +286,51 @@ def describe_sizes(sizes: Ints) -> dict[str, Any]:
 
 
 def _larger_before(rank: Int32s) -> Int32s:
-    """For each element of a permutation: how many before it are larger.
+    """For each element of a permutation of 0, 1, ...: how many before it are larger.
 
-    Two elements are told apart by the highest bit in which they differ. So the elements are parted bit by bit,
-    stably, into groups that agree in all higher bits; in a group, an element whose bit is 0 is smaller than all
-    before it whose bit is 1.
+    Slice by slice: those of earlier slices are counted among all, those of its own by `_larger_before_within`.
+    """
+    larger = np.empty(len(rank), np.int32)
+    seen = np.zeros(len(rank), np.bool_)
+    for part in _slices(len(rank), passes=_PASSES):
+        own = rank[part]
+        larger[part] = _larger_before_within(own) + (part.start - seen.cumsum(dtype=np.int32)[own])
+        seen[own] = True
+    return larger
+
+
+def _larger_before_within(rank: Int32s) -> Int32s:
+    """For each of some different numbers from 0 on: how many before it are larger.
+
+    Two numbers are told apart by the highest bit in which they differ. So they are parted bit by bit, stably, into
+    groups that agree in all higher bits; in a group, a number whose bit is 0 is smaller than all before it whose bit
+    is 1.
     """
     larger = np.zeros(len(rank), dtype=np.int32)
     order = np.arange(len(rank), dtype=np.int32)
-    for bit in reversed(range(max(len(rank) - 1, 0).bit_length())):
+    for bit in reversed(range(int(rank.max(initial=0)).bit_length())):
         value = rank[order] >> bit
         ones = value & 1
         before = ones.cumsum(dtype=np.int32) - ones
         group = value >> 1
-        start = np.searchsorted(group, group, side="left").astype(np.int32)
+        start = np.searchsorted(group, group, side="left")
         larger[order] += (1 - ones) * (before - before[start])
         order = order[np.argsort(value, kind="stable")]
     return larger
 
 
+def _slices(count: int, passes: int | None = None) -> Iterator[slice]:
+    """0 to `count` in slices of `_SLICE`, or larger ones so that there are no more than `passes`."""
+    step = _SLICE if passes is None else max(_SLICE, -(-count // passes))
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
+
+
 def _distribution(values: Ints) -> dict[str, Any]:
+    """Percentiles and octaves of `values`, whose order is lost."""
     if not len(values):
         return {**{f"p{percent}": None for percent in PERCENTILES}, "max": None, "histogram": []}
-    levels = np.percentile(values, PERCENTILES, method="inverted_cdf")
+    levels = np.percentile(values, PERCENTILES, method="inverted_cdf", overwrite_input=True)
     result: dict[str, Any] = {f"p{percent}": int(level) for percent, level in zip(PERCENTILES, levels, strict=True)}
     result["max"] = int(values.max())
     result["histogram"] = _octaves(values)
