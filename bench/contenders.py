@@ -29,8 +29,11 @@ ORIGINALS: dict[str, Callable[[], Path]] = {
     "dlmalloc": originals.dlmalloc,
     "o1heap": originals.o1heap,
     "freertos-heap4": originals.freertos,
+    "tlsf, original": originals.tlsf,
 }
-"""Allocators as their authors released them, and what fetches their sources."""
+"""Allocators as their authors released them, and what fetches their sources; a name begins with its adapter's."""
+RELEASED = {"NDEBUG": "1"}
+"""For time, originals are built without their assertions, as their users ship them."""
 GRANULARITY = {"malloc_getpagesize": "((size_t)4096U)", "DEFAULT_GRANULARITY": "((size_t)65536U)"}
 """For time, dlmalloc takes memory as it does on a host; the adapter's pages of 64 bytes would ask for it more often."""
 
@@ -125,25 +128,32 @@ def libraries() -> tuple[list[Contender], list[str]]:
 
 
 def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
-    """Everybody else's allocators, and why some are not there; `others` are names as `heapwright replay` takes them."""
+    """Everybody else's allocators, and why some are not there; `others` are names as `heapwright replay` takes them.
+
+    Who names an original has his own measured instead.
+    """
     found, missing = libraries()
-    for name in ORIGINALS:
+    given = {_peer_name(place): _foreign(place, 64) for place in others}
+    for name in (name for name in ORIGINALS if name not in given):
         try:
             found.append(original(name))
         except originals.MissingError as error:
             missing.append(str(error))
-    for place in others:
-        name = place.partition("=")[0]
-        found.append(Contender(f"{name}, original" if name in ZOO else name, _foreign(place, 64)))
-    return found, missing
+    return [*found, *(Contender(name, heap) for name, heap in given.items())], missing
+
+
+def _peer_name(place: str) -> str:
+    """What ADAPTER=PATH is called, where the zoo may have a recipe of that name."""
+    name = place.partition("=")[0]
+    return f"{name}, original" if name in ZOO else name
 
 
 def original(name: str) -> Contender:
     """An allocator as its authors released it. Raises MissingError where its sources cannot be had."""
-    place = f"{name}={ORIGINALS[name]()}"
+    place = f"{name.partition(',')[0]}={ORIGINALS[name]()}"
     heap = _foreign(place, 64)
-    if name == "dlmalloc":
-        heap.adapter = heap.adapter.model_copy(update={"defines": {**heap.adapter.defines, **GRANULARITY}})
+    timed = RELEASED | (GRANULARITY if name == "dlmalloc" else {})
+    heap.adapter = heap.adapter.model_copy(update={"defines": {**heap.adapter.defines, **timed}})
     return Contender(name, heap, compact=_foreign(place, 32))
 
 

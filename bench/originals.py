@@ -65,6 +65,11 @@ def freertos() -> Path:
     return crate("freertos-next", "0.12.0", "FreeRTOS-Kernel/portable/MemMang")
 
 
+def tlsf() -> Path:
+    """The folder of Matthew Conte's TLSF: 3.0 with one test added, the nearest to 3.1 that a package carries."""
+    return debian("zynaddsubfx", "bookworm", "tlsf")
+
+
 def lwip(suite: str = "trixie") -> Path:
     """The folder of lwIP: 2.2.1 in trixie, 2.1.3 in bookworm."""
     return debian("lwip", suite, "src")
