@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import click
@@ -23,7 +24,9 @@ _PAGE = """\
 
 `make bench` measures it anew; [bench/README.md](../bench/README.md) says how, and what the names stand for. This page
 was written by `bench/page.py` from a run on {date}: {machine[processor]}, {machine[processors]} processors,
-{machine[system]}, {machine[compiler]}. Ratios were measured side by side, in CPU time. {traces}
+{machine[system]}, {machine[compiler]}. Ratios were measured side by side, in CPU time.
+
+{traces}
 
 ## Time and arena
 
@@ -59,7 +62,7 @@ def page(told: dict[str, Any]) -> str:
     return _PAGE.format(
         date=told["date"],
         machine=told["machine"],
-        traces=f"Traces: {', '.join(names)}.",
+        traces=fill(f"Traces: {', '.join(names)}.", 120),
         over_reference=_over_reference(measured),
         threaded=THREADED,
         threads=_threads(measured),

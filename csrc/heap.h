@@ -430,7 +430,7 @@ static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, 
 }
 
 /* Counts a wrong pointer, and lets the platform know. */
-HW_COLD void note_misuse(const struct hw_policy *p, struct hw_heap *h)
+HW_COLD void count_misuse(const struct hw_policy *p, struct hw_heap *h)
 {
     store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
     HW_MISUSED(h);
@@ -440,7 +440,7 @@ HW_COLD void note_misuse(const struct hw_policy *p, struct hw_heap *h)
 HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (p->checks && (!heap_has_used(p, h, at) || heap_is_cached(p, h, at))) {
-        note_misuse(p, h);
+        count_misuse(p, h);
         return 0;
     }
     return 1;
@@ -552,7 +552,7 @@ static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *h
 static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)
 {
     if (p->checks && !leads_to_object(&p->pools[0].compact, h, reference)) {
-        note_misuse(p, h);
+        count_misuse(p, h);
         return 0;
     }
     return 1;
