@@ -25,7 +25,7 @@ from traces_random import random_trace
 from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.generate import generate
-from heapwright.generate.emit import ALLOCATING, LOOKING, MOVING, core_sources, generated_files
+from heapwright.generate.emit import ALLOCATING, CHECKING, LOOKING, MOVING, core_sources, generated_files
 from heapwright.generate.specialise import specialise_parts
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import Compact
@@ -45,7 +45,9 @@ RECIPES = zoo.recipes() + random_recipes(25, seed=2006)
 
 
 def entries(recipe: Recipe) -> tuple[str, ...]:
-    return (MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING) + LOOKING
+    statistics, check = LOOKING[:-1], LOOKING[-1:]
+    checking = () if recipe.checks == "none" else CHECKING
+    return (MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING) + statistics + checking + check
 
 
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name or recipe.hash)
@@ -88,7 +90,8 @@ def test_nothing_of_the_core_is_left_unfinished(recipe: Recipe, generated: Calla
         assert not re.search(r"\bhw_|\bHW_|struct (hw_)?policy|#include \"(?!app_heap\.h)|[ \t]$", text, re.MULTILINE)
     source = without_comments(written["app_heap.c"])
     assert not re.search(r"\bp->|\bg->|\bq->|\bf->|policy|EXPLORE|note_", source)
-    assert re.findall(r"#include .*", source) == ['#include "app_heap.h"']
+    hooks = [] if recipe.checks == "none" else ["#include APP_HOOKS"]
+    assert re.findall(r"#include .*", source) == ['#include "app_heap.h"', *hooks]
     for text in written.values():
         assert not re.search(r"\n\n\n|\n\n$", text)
 
