@@ -133,6 +133,11 @@ void hw_unreserve(void *memory, size_t front, size_t bytes)
     }
 }
 
+void hw_forget(void *memory, size_t bytes)
+{
+    (void)madvise(memory, whole_pages(bytes), MADV_DONTNEED);
+}
+
 /* ---- entry points ------------------------------------------------------------------------------------------------ */
 
 size_t hw_front_bytes(const struct hw_policy *policy, const struct hw_calls *calls)

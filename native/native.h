@@ -126,6 +126,10 @@ size_t hw_front_bytes(const struct hw_policy *policy, const struct hw_calls *cal
 void *hw_reserve(size_t front, size_t bytes);
 void hw_unreserve(void *memory, size_t front, size_t bytes);
 
+/* Zeroes the first `bytes` of what was reserved, for a heap that looks at payloads: earlier replays left theirs there.
+ */
+void hw_forget(void *memory, size_t bytes);
+
 /* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
  * requests are counted, and later calls of the refused object are skipped. `check` is HW_CHECK_... `timeline` may be
  * NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers, and bytes ever
