@@ -221,8 +221,9 @@ class _Cleaner:
             case _:
                 return False
         test = body[index + 1]
-        if not isinstance(test, c.If) or name not in _own_names(self.target):
-            return False
+        declared = [stmt.name for stmt in c.all_statements(self.target.body) if isinstance(stmt, c.Declare)]
+        if not isinstance(test, c.If) or name not in _own_names(self.target) or declared.count(name) > 1:
+            return False  # of two variables of one name, drop_unread() does not see which is read
         if _tested(test.test) == name:
             left = test.yes if value else test.no
         elif (equal := _equal(test.test)) and equal[0] == name:
