@@ -78,6 +78,7 @@ AnyHeap: TypeAlias = "PathLike | Recipe | Heap | Member"
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_Found = TypeVar("_Found")
 
 
 def _one_line(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -879,25 +880,96 @@ def platforms(name: str | None = None) -> Platform | list[Platform]:
 
 
 @_one_line
-def generate(heap: AnyHeap, output: PathLike, *, prefix: str = "app", platform: str | None = None) -> list[Path]:
+def generate(
+    heap: AnyHeap,
+    output: PathLike,
+    *,
+    prefix: str = "app",
+    platform: str | None = None,
+    evidence: AnyTrace | Sequence[AnyTrace] = (),
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    cpu: str = "cortex-m3",
+    prove_calls: int | None = None,
+    repair: bool = False,
+    progress: Callable[[str], None] = lambda step: None,
+) -> list[Path]:
     """Write a heap as C11 for firmware: PREFIX_heap.c, PREFIX_heap.h and a test, freestanding.
 
-    With a platform of `platforms()` also the files that bind it there, with a page on what to do and a test. Returns
-    the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
-    platform, and for a recipe that does not suit it.
+    With a platform of `platforms()` also the files that bind it there, with a page on what to do and a test.
+
+    Args:
+        heap: a recipe, or its name.
+        output: the folder.
+        prefix: what every name in the C begins with.
+        platform: None for the heap alone.
+        evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then says what is known of it: the arena to
+            reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
+        held_out: other recordings that the reserve has to serve.
+        cpu: the processor that instructions are counted on.
+        prove_calls: as `calls` of `prove`; None proves nothing.
+        repair: drop the invalid calls of traces that are read.
+        progress: told each step towards the evidence.
+
+    Returns the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
+    platform, and for a recipe that does not suit it. A tool that is missing costs the page that section, which says so.
     """
+    from heapwright.files.writing import write_text
     from heapwright.generate import generate as write
     from heapwright.platforms.catalogue import platform as find_platform
     from heapwright.platforms.files import generate_for
 
+    traces, others = ([_trace(one, repair) for one in _listed(given)] for given in (evidence, held_out))
     tuned_for: tuple[str | None, Mapping[str, Value] | None] = (None, None)
     if isinstance(heap, Member):
         tuned_for = heap.tuned_for, heap.metrics
     elif isinstance(heap, str):
         tuned_for = tuning(heap)
     if platform is None:
-        return write(_recipe(heap), Path(output), prefix, *tuned_for)
-    return generate_for(find_platform(platform), _recipe(heap), Path(output), prefix, *tuned_for)
+        files = write(_recipe(heap), Path(output), prefix, *tuned_for)
+    else:
+        files = generate_for(find_platform(platform), _recipe(heap), Path(output), prefix, *tuned_for)
+    if not traces:
+        return files
+    page = Path(output) / f"{prefix}_heap_evidence.md"
+    write_text(page, _evidence(_recipe(heap), files, traces, others, cpu, prove_calls, progress))
+    return [*files, page]
+
+
+def _evidence(
+    recipe: Recipe,
+    files: Sequence[Path],
+    traces: Sequence[Trace],
+    held_out: Sequence[Trace],
+    cpu: str,
+    prove_calls: int | None,
+    progress: Callable[[str], None],
+) -> str:
+    """The page of evidence."""
+    from heapwright.report.evidence import Evidence
+
+    progress("the arena to reserve")
+    arenas = fit(list(traces), recipe, held_out=list(held_out))
+    replays = replay(list(traces), recipe)
+    assert isinstance(arenas, list) and isinstance(replays, list)
+    progress(f"instructions on {cpu}")
+    measured = _or_why(lambda: [measure(recipe, trace, cpu=cpu) for trace in traces])
+    progress("faults")
+    attacked = _or_why(lambda: attack(recipe, checks=[recipe.checks])[0])
+    proof = None
+    if prove_calls is not None:
+        proof = _or_why(lambda: prove(recipe, calls=prove_calls, progress=lambda name: progress(f"proof of {name}")))
+    metrics = {one.trace: one.metrics for one in replays}
+    return Evidence(
+        recipe, files, traces, held_out, [vars(one) for one in arenas], metrics, measured, attacked, proof
+    ).page()
+
+
+def _or_why(find: Callable[[], _Found]) -> _Found | str:
+    """What is found, or why it cannot be."""
+    try:
+        return find()
+    except HeapwrightError as error:
+        return str(error)
 
 
 @_one_line

@@ -12,6 +12,7 @@ from heapwright.cli.options import (
     read_traces,
     repair_option,
     replayed_argument,
+    reserved_for_option,
     seed_option,
     word_size_option,
 )
@@ -32,13 +33,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Perturbed copies that the reserved arena must serve; default 8, fewer of long traces.",
 )
-@click.option(
-    "--held-out",
-    metavar="TRACE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Another recording that the reserved arena must serve. Repeat the flag for more.",
-)
+@reserved_for_option
 @click.option(
     "--share",
     type=click.FloatRange(0, 1, min_open=True),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.cli.options import cpu_option, read_traces, repair_option, reserved_for_option
+from heapwright.cli.output import json_option, note, note_partial, print_json
 
 
 @click.command()
@@ -16,15 +17,52 @@ from heapwright.cli.output import json_option, note_partial, print_json
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Where to write it."
 )
+@click.option(
+    "--evidence",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Also write what is known of the heap on this trace, as a page. Repeat the flag for more.",
+)
+@reserved_for_option
+@cpu_option
+@click.option(
+    "--prove", "prove_calls", type=click.IntRange(2, 8), metavar="N", help="As prove --calls, for the evidence."
+)
+@repair_option
 @json_option
-def command(heap: str, platform: str | None, prefix: str, output: Path, as_json: bool) -> None:
+def command(
+    heap: str,
+    platform: str | None,
+    prefix: str,
+    output: Path,
+    evidence: tuple[Path, ...],
+    held_out: tuple[Path, ...],
+    cpu: str,
+    prove_calls: int | None,
+    repair: bool,
+    as_json: bool,
+) -> None:
     """Write a heap as C for firmware: source, header and a small test, freestanding and without dependencies.
 
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
+
+    With --evidence a page says what is known of it, for a review: recipe, traces and their digests, the arena to
+    reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
     """
     from heapwright import api
 
-    files = api.generate(heap, output, prefix=prefix, platform=platform)
+    files = api.generate(
+        heap,
+        output,
+        prefix=prefix,
+        platform=platform,
+        evidence=read_traces(evidence, repair),
+        held_out=read_traces(held_out, repair),
+        cpu=cpu,
+        prove_calls=prove_calls,
+        progress=lambda step: note(f"{step} ..."),
+    )
     if study := api.study_in(heap):
         note_partial(study)
     if as_json:

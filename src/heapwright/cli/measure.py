@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from heapwright.cli.options import OBJECTIVES, arena_option, objectives_option, read_traces, repair_option
+from heapwright.cli.options import OBJECTIVES, arena_option, cpu_option, objectives_option, read_traces, repair_option
 from heapwright.cli.output import json_option, note, note_partial, print_json
 
-CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
 BACKENDS = ("unicorn", "qemu")
 LEVELS = ("Os", "O0", "O2", "O3")
 
@@ -18,7 +17,7 @@ LEVELS = ("Os", "O0", "O2", "O3")
 @click.command(epilog=OBJECTIVES)
 @click.argument("heap", metavar="HEAP")
 @click.argument("traces", metavar="[TRACE...]", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--cpu", type=click.Choice(CPUS), default="cortex-m3", show_default=True, help="The processor.")
+@cpu_option
 @click.option("--backend", type=click.Choice(BACKENDS), help="The emulator; default is what is installed.")
 @click.option("--compiler", type=click.Choice(("gcc", "zig")), help="The cross compiler; default is what is installed.")
 @click.option("--level", type=click.Choice(LEVELS), default="Os", show_default=True, help="Optimisation.")

@@ -49,6 +49,20 @@ replayed_argument = click.argument(
 repair_option = click.option(
     "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
 )
+cpu_option = click.option(
+    "--cpu",
+    type=click.Choice(("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")),
+    default="cortex-m3",
+    show_default=True,
+    help="The processor.",
+)
+reserved_for_option = click.option(
+    "--held-out",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another recording that the reserved arena must serve. Repeat the flag for more.",
+)
 heap_option = click.option(
     "--heap",
     "heaps",
