@@ -33,6 +33,14 @@ case "$*" in *version*) echo compiler 1.0; exit ;; esac
 """A compiler that never comes to an end, and keeps its work in the hands of a child and in a temporary file."""
 
 
+@pytest.fixture(autouse=True)
+def heeding_signals() -> None:
+    """Commands inherit what the tests run under, and a job in the background or under nohup ignores some signals."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a trace, a heap that hangs, compilers that hang, and a folder for temporary files."""
