@@ -26,7 +26,17 @@
 
 #include "arena.h"
 
-#if defined(__GNUC__) && __SIZEOF_INT__ == 4
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+static inline uint32_t highest_bit(uint32_t x)
+{
+    return (uint32_t)__builtin_clz(x) ^ 31u; /* one instruction, which counts from this end */
+}
+
+static inline uint32_t lowest_bit(uint32_t x)
+{
+    return (uint32_t)__builtin_ctz(x);
+}
+#elif defined(__GNUC__) && __SIZEOF_INT__ == 4
 static inline uint32_t highest_bit(uint32_t x)
 {
     return 31u - (uint32_t)__builtin_clz(x);
@@ -116,15 +126,12 @@ static inline void store_word(const struct hw_general *g, struct hw_heap *h, uin
 /* The block size that serves a request of n bytes, n <= HW_MAX_REQUEST. */
 HW_HOT uint32_t block_size_for(const struct hw_general *g, uint32_t n)
 {
-    const uint32_t unit = (uint32_t)1 << g->unit_shift;
-    uint32_t size = (n + g->overhead + unit - 1u) & ~(unit - 1u);
-    if (size < g->min_block) {
-        size = g->min_block;
-    }
     if (g->powers) {
-        size = power_of_two_above(size);
+        return (uint32_t)2 << highest_bit((n + g->overhead - 1u) | (g->min_block - 1u));
     }
-    return size;
+    const uint32_t unit = (uint32_t)1 << g->unit_shift;
+    const uint32_t size = (n + g->overhead + unit - 1u) & ~(unit - 1u);
+    return size < g->min_block ? g->min_block : size;
 }
 
 /* Where the payload of the block b lies. */

@@ -39,7 +39,7 @@ HW_HOT uint32_t bin_of(const struct hw_general *g, uint32_t size)
         return (key >> g->unit_shift) - g->bin_first;
     }
     const uint32_t octave = highest_bit(key);
-    const uint32_t step = key >> (octave - g->bin_steps_log2);
+    const uint32_t step = g->bin_steps_log2 ? key >> (octave - g->bin_steps_log2) : 1u;
     const uint32_t bin = g->bin_linear_bins + ((octave - g->bin_octave - 1u) << g->bin_steps_log2) + step;
     if (g->bin_last && bin >= g->bins) {
         return g->bins - 1u;
@@ -53,6 +53,9 @@ HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
     if (is_linear(g, size)) {
         return bin_of(g, size);
     }
+    if (g->bin_steps_log2 == 0 && !g->bin_last) {
+        return g->bin_linear_bins + highest_bit(size - g->bin_less - 1u) + 1u - g->bin_octave;
+    }
     return bin_of(g, size + ((uint32_t)1 << (highest_bit(size - g->bin_less) - g->bin_steps_log2)) - 1u);
 }
 
@@ -64,9 +67,18 @@ HW_HOT uint32_t list_head(const struct hw_general *g, uint32_t size)
     return g->lists_at;
 }
 
+/* Where the bitmap has the mark of a bin. */
+HW_HOT uint32_t mark_at(const struct hw_general *g, uint32_t bin)
+{
+    if (g->bins > 32u) {
+        return g->bitmap_at + bin / 32u * 4u;
+    }
+    return g->bitmap_at;
+}
+
 HW_HOT void mark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
-    const uint32_t at = g->bitmap_at + bin / 32u * 4u;
+    const uint32_t at = mark_at(g, bin);
     const uint32_t map = load4(h, at);
     const uint32_t bit = (uint32_t)1 << bin % 32u;
     if (map & bit) {
@@ -81,7 +93,7 @@ HW_HOT void mark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin
 /* Clears the mark of an empty bin. */
 HW_HOT void unmark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
-    const uint32_t at = g->bitmap_at + bin / 32u * 4u;
+    const uint32_t at = mark_at(g, bin);
     const uint32_t left = load4(h, at) & ~((uint32_t)1 << bin % 32u);
     store4(h, at, left);
     if (g->bins > 32u && left == 0) {
@@ -98,26 +110,6 @@ HW_HOT uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, 
     }
     const uint32_t summary = load4(h, g->summary_at) & UINT32_MAX << index;
     return summary ? lowest_bit(summary) * 32u : g->bins;
-}
-
-/* Head of the first list from `bin` on that holds a block; 0 where all are empty. */
-HW_HOT uint32_t next_filled_list(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
-{
-    while (bin < g->bins) {
-        const uint32_t ahead = load4(h, g->bitmap_at + bin / 32u * 4u) & UINT32_MAX << bin % 32u;
-        if (ahead == 0) {
-            bin = next_marked_word(g, h, bin / 32u + 1u);
-            continue;
-        }
-        const uint32_t found = bin / 32u * 32u + lowest_bit(ahead);
-        const uint32_t head = g->lists_at + found * g->list_stride;
-        if (load_link(&g->links, h, head)) {
-            return head;
-        }
-        unmark_bin(g, h, found); /* it was emptied and left marked, which saved a store then */
-        bin = found + 1u;
-    }
-    return 0;
 }
 
 /* ---- one list -------------------------------------------------------------------------------------------------- */
@@ -195,8 +187,11 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
     if (g->search_from == HW_FROM_TRIED && next && before != list_head(g, size)) {
         list_turn(g, h, list_head(g, size), before, next);
     }
-    if (g->bin_unmark && next == 0 && before == list_head(g, size)) {
-        unmark_bin(g, h, bin_of(g, size));
+    if (g->bin_unmark && next == 0) {
+        const uint32_t ahead = before - g->lists_at; /* bytes of lists ahead of this one, where its head points here */
+        if (ahead < g->bins * g->list_stride) {
+            unmark_bin(g, h, ahead / g->list_stride);
+        }
     }
     if (g->fit == HW_NEXT && load4(h, g->rover_at) == node) {
         store4(h, g->rover_at, before);

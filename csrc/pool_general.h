@@ -518,16 +518,30 @@ HW_HOT struct hw_found bins_exact(const struct hw_general *g, struct hw_heap *h,
     return found;
 }
 
-/* The block that the list at `head` gives for a request, when it is filled and all its blocks are large enough. */
-HW_HOT struct hw_found search_filled(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size)
+/* The block that a request gets from the first bin from `bin` on that holds any; all are large enough. */
+HW_HOT struct hw_found search_above(const struct hw_general *g, struct hw_heap *h, uint32_t bin, uint32_t size)
 {
-    if (head == 0) {
-        return found_none();
+    while (bin < g->bins) {
+        const uint32_t ahead = load4(h, mark_at(g, bin)) & UINT32_MAX << bin % 32u;
+        if (ahead == 0) {
+            bin = next_marked_word(g, h, bin / 32u + 1u);
+            continue;
+        }
+        const uint32_t found = bin / 32u * 32u + lowest_bit(ahead);
+        const uint32_t head = g->lists_at + found * g->list_stride;
+        if (load_link(&g->links, h, head)) {
+            if (g->fit == HW_BEST && found >= g->bin_linear_bins) {
+                return list_search(g, h, head, size);
+            }
+            return take_head(g, h, head);
+        }
+        if (g->bin_unmark) {
+            return found_none();
+        }
+        unmark_bin(g, h, found); /* it was emptied and left marked, which saved a store then */
+        bin = found + 1u;
     }
-    if (g->fit == HW_BEST && head >= g->lists_at + g->bin_linear_bins * g->list_stride) {
-        return list_search(g, h, head, size);
-    }
-    return take_head(g, h, head);
+    return found_none();
 }
 
 /* The block that the bins give for a request. */
@@ -545,7 +559,7 @@ HW_HOT struct hw_found bins_search(const struct hw_general *g, struct hw_heap *h
     } else if (g->fit == HW_EXACT) {
         return g->victim_up_to ? bins_exact(g, h, size) : found_none();
     }
-    return search_filled(g, h, next_filled_list(g, h, bin), size);
+    return search_above(g, h, bin, size);
 }
 
 /* ---- handing out ----------------------------------------------------------------------------------------------- */
@@ -899,6 +913,10 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
                 return take(g, h, found, size);
             }
         }
+        if (g->bin_round_up) {
+            found = search_above(g, h, bin_above(g, size), size);
+            return found.before ? take(g, h, found, size) : reuse_top(g, h, size);
+        }
         found = bins_search(g, h, size);
     } else if (g->free_list == HW_IMPLICIT) {
         found = walk_search(g, h, size);
@@ -1090,7 +1108,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
     uint32_t next_word = HW_USED;
     uint32_t gained = 0;
     uint32_t ahead = 0;
-    if (next != top) {
+    if (g->end_word || next != top) {
         next_word = load_word(g, h, next);
         gained = merge_next(g, h, next, next_word);
         size += gained;
