@@ -10,6 +10,7 @@
 #ifndef HW_HEAP_H
 #define HW_HEAP_H
 
+#include "events.h"
 #include "pool.h"
 
 /* ---- quick lists and their owners ------------------------------------------------------------------------------ */
@@ -448,6 +449,9 @@ HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 
 static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
+    if (tells(p)) {
+        return HW_TOLD(heap, heap_malloc(p, heap, request_for(p, size)), size);
+    }
     return heap_malloc(p, heap, request_for(p, size));
 }
 
@@ -455,6 +459,7 @@ static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, s
 {
     if (size != 0 && count > SIZE_MAX / size) {
         count_refused(p, heap);
+        HW_REFUSED(heap, SIZE_MAX);
         return NULL;
     }
     unsigned char *memory = hw_malloc(p, heap, count * size);
@@ -473,6 +478,9 @@ static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void
     }
     const uint32_t at = address_of(p, heap, pointer);
     if (is_usable(p, heap, at)) {
+        if (tells(p)) {
+            HW_FREED(heap, pointer);
+        }
         heap_free(p, heap, at);
     }
 }
@@ -496,6 +504,15 @@ static inline int moves_to_shrink(const struct hw_policy *p)
     return 0;
 }
 
+/* Memory for an object that could not be resized where it is. Where it may stay after all, no refusal is told. */
+static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    if (moves_to_shrink(p)) {
+        return HW_UNTOLD(heap_malloc(p, heap, request_for(p, size)), hw_malloc(p, heap, size));
+    }
+    return hw_malloc(p, heap, size);
+}
+
 static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
     if (pointer == NULL) {
@@ -504,6 +521,9 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     const uint32_t at = address_of(p, heap, pointer);
     if (exceeds(size, HW_MAX_REQUEST)) {
         count_refused(p, heap);
+        if (tells(p)) {
+            HW_REFUSED(heap, size);
+        }
         return NULL;
     }
     if (!is_usable(p, heap, at)) {
@@ -511,12 +531,21 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     }
     const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
     if (resized) {
+        if (tells(p)) {
+            return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+        }
         return arena_pointer(heap, resized);
     }
-    void *moved = hw_malloc(p, heap, size);
+    void *moved = malloc_to_move(p, heap, size);
     if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {
         store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
+        if (tells(p)) {
+            HW_RESIZED(heap, pointer, pointer, size);
+        }
         return pointer;
+    }
+    if (moves_to_shrink(p) && tells(p)) {
+        (void)HW_TOLD(heap, moved, size);
     }
     if (moved) {
         const uint32_t had = heap_capacity(p, heap, at);
@@ -534,9 +563,15 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
     if (alignment == 0 || (alignment & (alignment - 1u)) != 0 || exceeds(size, HW_MAX_REQUEST / 4u) ||
         exceeds(alignment, HW_MAX_REQUEST / 4u)) {
         count_refused(p, heap);
+        if (tells(p)) {
+            HW_REFUSED(heap, size);
+        }
         return NULL;
     }
     const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, (uint32_t)request_for(p, size));
+    if (tells(p)) {
+        return HW_TOLD(heap, at ? arena_pointer(heap, at) : NULL, size);
+    }
     return at ? arena_pointer(heap, at) : NULL;
 }
 
@@ -564,9 +599,11 @@ static inline int hw_handle_alloc(const struct hw_policy *p, struct hw_heap *hea
     *reference = NULL;
     if (!exceeds(size, HW_MAX_REQUEST) && pool_takes(&p->pools[0], n) &&
         compact_malloc(&p->pools[0].compact, heap, reference, n)) {
+        HW_ALLOCATED(heap, reference, size);
         return 1;
     }
     count_refused(p, heap);
+    HW_REFUSED(heap, size);
     return 0;
 }
 
@@ -592,9 +629,11 @@ static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *h
     const uint32_t table = handle_table(c, heap);
     if (!exceeds(size, HW_MAX_REQUEST) && may_resize_to(&p->pools[0], n) &&
         compact_resize(c, heap, table, handle_of(c, heap, table, reference), n)) {
+        HW_RESIZED(heap, reference, reference, size);
         return 1;
     }
     count_refused(p, heap);
+    HW_REFUSED(heap, size);
     return 0;
 }
 
@@ -604,6 +643,7 @@ static inline void hw_handle_free(const struct hw_policy *p, struct hw_heap *hea
     if (*reference == NULL || !is_reference(p, heap, reference)) {
         return;
     }
+    HW_FREED(heap, reference);
     const uint32_t table = handle_table(c, heap);
     compact_release(c, heap, table, handle_of(c, heap, table, reference));
     *reference = NULL;
@@ -628,6 +668,13 @@ static inline size_t hw_handle_usable_size(const struct hw_policy *p, struct hw_
     const uint32_t table = handle_table(c, heap);
     const uint32_t k = handle_of(c, heap, table, reference);
     return (size_t)(compact_size(c, heap, table, k, load_handle(c, heap, table, k) - c->header) - c->header);
+}
+
+static inline int hw_owns(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
+{
+    const uintptr_t at = (uintptr_t)pointer;
+    const uintptr_t base = (uintptr_t)arena_base(heap);
+    return at >= base + p->control && at - base < load4(heap, p->shared_end_at);
 }
 
 static inline uint32_t hw_misused(const struct hw_policy *p, struct hw_heap *heap)

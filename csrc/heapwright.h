@@ -143,6 +143,10 @@ HW_API void *hw_handle_pointer(const struct hw_policy *policy, struct hw_heap *h
 /* Bytes that the object may use: at least what was asked for. 0 for NULL. O(1). */
 HW_API size_t hw_handle_usable_size(const struct hw_policy *policy, struct hw_heap *heap, void **reference);
 
+/* Whether a pointer leads into the part of the arena where objects lie: 1 for all that this heap handed out, 0 for all
+ * that another one did. O(1). */
+HW_API int hw_owns(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
+
 /* Walks the heap: fill *block with zeros, call until it returns 0. Blocks come pool by pool, by address. The heap must
  * not change in between. O(1) a block, and the length of a quick list or of a class's list of free blocks. */
 HW_API int hw_next_block(const struct hw_policy *policy, struct hw_heap *heap, struct hw_block *block);

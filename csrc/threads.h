@@ -335,10 +335,10 @@ static inline void *hw_cached_malloc(const struct hw_policy *p, struct hw_heap *
         const uint32_t block = quick_block(q, (uint32_t)request_for(p, size));
         const uint32_t at = cache_pop(heap, cache_head(t->cache, cache_list(q, block)));
         if (at) {
-            return arena_pointer(heap, at);
+            return HW_TOLD(heap, arena_pointer(heap, at), size);
         }
     }
-    return malloc_beyond_cache(p, heap, t, size);
+    return HW_TOLD(heap, malloc_beyond_cache(p, heap, t, size), size);
 }
 
 static inline void *hw_cached_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
@@ -367,17 +367,12 @@ static inline int cache_keep_yet(const struct hw_policy *p, struct hw_heap *heap
 
 HW_COLD void free_beyond_cache(const struct hw_policy *p, struct hw_heap *heap, struct hw_thread *t, void *pointer)
 {
-    int begins = 0;
     if (pointer == NULL) {
         return;
     }
     const uintptr_t key = HW_LOCK(heap);
-    if (p->checks == 0) {
-        begins = cache_open(p, heap, t);
-        if (!cache_keep_yet(p, heap, t, address_of(p, heap, pointer))) {
-            hw_free(p, heap, pointer);
-        }
-    } else {
+    const int begins = cache_open(p, heap, t);
+    if (!cache_keep_yet(p, heap, t, address_of(p, heap, pointer))) {
         hw_free(p, heap, pointer);
     }
     HW_UNLOCK(heap, key);
@@ -386,10 +381,32 @@ HW_COLD void free_beyond_cache(const struct hw_policy *p, struct hw_heap *heap, 
     }
 }
 
+/* Gives an object to the heap where the pointer has to be looked at first. */
+static inline void free_checked(const struct hw_policy *p, struct hw_heap *heap, void *pointer)
+{
+    if (pointer == NULL) {
+        return;
+    }
+    const uintptr_t key = HW_LOCK(heap);
+    const uint32_t at = address_of(p, heap, pointer);
+    if (is_usable(p, heap, at)) {
+        HW_FREED(heap, pointer);
+        heap_free(p, heap, at);
+    }
+    HW_UNLOCK(heap, key);
+}
+
 static inline void hw_cached_free(const struct hw_policy *p, struct hw_heap *heap, void *pointer)
 {
+    if (p->checks) {
+        free_checked(p, heap, pointer);
+        return;
+    }
     struct hw_thread *t = HW_THREAD(heap);
-    if (p->checks == 0 && t->heap == heap && pointer != NULL) {
+    if (pointer != NULL) {
+        HW_FREED(heap, pointer);
+    }
+    if (t->heap == heap && pointer != NULL) {
         if (cache_keep(p, heap, t->cache, address_of(p, heap, pointer))) {
             return;
         }
@@ -411,7 +428,7 @@ static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap 
         return hw_cached_malloc(p, heap, size);
     }
     if (p->checks == 0 && is_cached_size(p, size) && fits_as_it_is(p, heap, pointer, size)) {
-        return pointer;
+        return HW_TOLD_RESIZED(heap, pointer, pointer, size);
     }
     struct hw_thread *t = HW_THREAD(heap);
     void *resized = NULL;
@@ -420,6 +437,7 @@ static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap 
     do {
         resized = hw_realloc(p, heap, pointer, size);
     } while (resized == NULL && cache_yields(p, heap, t, refused));
+    (void)HW_TOLD_RESIZED(heap, pointer, resized, size);
     HW_UNLOCK(heap, key);
     return resized;
 }
@@ -438,7 +456,7 @@ static inline void *hw_cached_aligned_alloc(const struct hw_policy *p, struct hw
         memory = hw_aligned_alloc(p, heap, alignment, size);
     } while (memory == NULL && cache_yields(p, heap, t, refused));
     HW_UNLOCK(heap, key);
-    return memory;
+    return HW_TOLD(heap, memory, size);
 }
 
 #ifdef HW_SHARED

@@ -39,6 +39,7 @@ CORE_FILES = (
     "pool_compact.h",
     "harden.h",
     "pool.h",
+    "events.h",
     "heap.h",
     "check.h",
     "threads.h",
@@ -56,9 +57,20 @@ MOVING = (
 )
 WITH_CACHES = tuple(name for name in ALLOCATING if name != "hw_usable_size")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
-LOOKING = ("hw_next_block", "hw_statistics", "hw_check")
+LOOKING = ("hw_owns", "hw_next_block", "hw_statistics", "hw_check")
 
 CHECKING = ("hw_misused",)
+
+EVENTS = {
+    "ALLOCATED": "heap, pointer, size",
+    "RESIZED": "heap, from, pointer, size",
+    "FREED": "heap, pointer",
+    "REFUSED": "heap, size",
+}
+"""Hooks of csrc/events.h, which the program may define, with their parameters."""
+
+CONSTANT = ("hw_owns",)
+"""Functions that look at nothing but what init() wrote, and need no lock."""
 
 _WIDTH = 118
 _TOML_WIDTH = 113
@@ -115,7 +127,7 @@ def generated_files(
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     checking = CHECKING if recipe.checks != "none" else ()
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + checking) | {name: name for name in more}
-    defines = {"HW_MISUSED"} | ({"HW_SHARED"} if recipe.threads == "cached" else set())
+    defines = {"HW_MISUSED", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)} | ({"HW_SHARED"} if recipe.threads == "cached" else set())
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     names = {
         "prefix": prefix,
@@ -138,6 +150,7 @@ def generated_files(
         "checks": recipe.checks,
         "checked": recipe.checks != "none",
         "moving": moving,
+        "hooks": EVENTS,
         "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
         "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.kind == "general" for pool in recipe.pools),
@@ -189,7 +202,7 @@ def _public(recipe: Recipe, functions: Sequence[str]) -> dict[str, str]:
     """The functions that a program calls, by those of the core that do what the recipe says for several threads."""
     if recipe.threads == "none":
         return {name: name for name in functions}
-    around = {name: f"hw_locked_{name.removeprefix('hw_')}" for name in functions}
+    around = {name: name if name in CONSTANT else f"hw_locked_{name.removeprefix('hw_')}" for name in functions}
     if recipe.threads == "cached":
         around |= {name: f"hw_cached_{name.removeprefix('hw_')}" for name in WITH_CACHES}
         around |= {name: name for name in CACHES}

@@ -27,17 +27,54 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
 #endif
 
 {{ data }}
-{% if checked or threads != "none" %}
 /* ---- the platform ----------------------------------------------------------------------------------------------- */
 
 #ifdef {{ upper }}_HOOKS
 #include {{ upper }}_HOOKS
 #endif
 
+{% if not moving %}
+#if !defined({{ upper }}_ALLOCATED) && !defined({{ upper }}_RESIZED) && !defined({{ upper }}_REFUSED)
+#define {{ upper }}_TOLD(heap, memory, size) (memory)
+#define {{ upper }}_TOLD_RESIZED(heap, from, memory, size) (memory)
+{% if "_UNTOLD(" in functions %}
+#define {{ upper }}_UNTOLD(untold, told) (told)
 {% endif %}
+#endif
+{% endif %}
+{% for hook, parameters in hooks.items() %}
+#ifndef {{ upper }}_{{ hook }}
+#define {{ upper }}_{{ hook }}({{ parameters }}) ((void)0)
+#endif
+{% endfor %}
 {% if checked %}
 #ifndef {{ upper }}_MISUSED
 #define {{ upper }}_MISUSED(heap) ((void)(heap))
+#endif
+{% endif %}
+
+{% if not moving %}
+#ifndef {{ upper }}_TOLD
+#define {{ upper }}_TOLD(heap, memory, size) {{ prefix }}_told(heap, NULL, memory, size)
+#define {{ upper }}_TOLD_RESIZED(heap, from, memory, size) {{ prefix }}_told(heap, from, memory, size)
+{% if "_UNTOLD(" in functions %}
+#define {{ upper }}_UNTOLD(untold, told) (untold)
+{% endif %}
+
+/* Tells what a request got, the object at `from` if it is not NULL, and returns that. */
+static inline void *{{ prefix }}_told(struct {{ prefix }}_heap *heap, void *from, void *memory, size_t size)
+{
+    (void)heap; /* hooks may look at what they like */
+    (void)size;
+    if (memory == NULL) {
+        {{ upper }}_REFUSED(heap, size);
+    } else if (from == NULL) {
+        {{ upper }}_ALLOCATED(heap, memory, size);
+    } else {
+        {{ upper }}_RESIZED(heap, from, memory, size);
+    }
+    return memory;
+}
 #endif
 
 {% endif %}

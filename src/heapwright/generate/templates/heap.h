@@ -77,12 +77,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What the heap tells the program, by macros of the program's, in a file that {{ upper }}_HOOKS names or on the command line of
+ * the compiler that translates {{ prefix }}_heap.c. One that is not defined costs nothing.
+ *
+ *     {{ upper }}_ALLOCATED(heap, pointer, size)      a request was served
+ *     {{ upper }}_RESIZED(heap, from, pointer, size)  an object lies at `pointer` now, where it is `size` bytes large; one that
+ *                                         had to be copied may be told as allocated and freed instead
+ *     {{ upper }}_FREED(heap, pointer)                an object is about to be freed
+ *     {{ upper }}_REFUSED(heap, size)                 a request is refused; SIZE_MAX where count * size overflows
 {% if checked %}
-/* {{ upper }}_MISUSED(heap) is called for each wrong pointer, once {{ prefix }}_misused() counts it: to go on, as it does where
- * nothing is defined; to call somebody; or to stop, as __builtin_trap() does. Define it in a file that {{ upper }}_HOOKS names or
- * on the command line of the compiler that translates {{ prefix }}_heap.c. */
-
+ *     {{ upper }}_MISUSED(heap)                       a wrong pointer was ignored, and counted: go on, call somebody, or stop,
+ *                                         as __builtin_trap() does
 {% endif %}
+ *
+{% if moving %}
+ * Pointers are references here. The macros must not allocate from the heap or free. */
+{% elif threads != "none" %}
+ * They are called by the thread whose call it is, most of them under the lock, and must not call the heap. */
+{% else %}
+ * They may look at the heap, and must not allocate from it or free. */
+{% endif %}
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,0 +1,83 @@
+"""Hooks of a generated heap: they tell what happens, and are no code where they are not defined."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import ROOT, STRICT, UNCHECKED, absent, compilers
+
+from heapwright.generate.emit import generated_files
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
+
+HOOKS = "|".join(("ALLOCATED", "RESIZED", "FREED", "REFUSED"))
+
+
+def variant(name: str, **keys: str) -> Recipe:
+    return Recipe.from_dict(zoo.load(name).to_dict() | keys)
+
+
+RECIPES = {
+    **{name: zoo.load(name) for name in ("victim-bins", "half-fit", "drr-proposed", "kingsley", "binary-buddy", "sos")},
+    "checked": variant("tlsf", checks="neighbours"),
+    "lock": variant("victim-bins", threads="lock"),
+    "cached": variant("victim-bins", threads="cached", cache_bytes=2000),
+    "cached and checked": variant("victim-bins", threads="cached", checks="frees", cache_bytes=2000),
+}
+TO_COMPARE = {name: RECIPES[name] for name in ("victim-bins", "half-fit", "checked", "cached")}
+TO_COMPARE |= {"moving": zoo.load("contiki-mmem")}
+
+
+def run(*words: str | Path) -> None:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def without_hooks(source: str) -> str:
+    """The heap as it would be if no hook had been thought of."""
+    source = re.sub(rf"^ *APP_(?:{HOOKS})\(.*\);\n", "", source, flags=re.MULTILINE)
+    source = re.sub(r"^ *\(void\)APP_TOLD\w*\(.*\);\n", "", source, flags=re.MULTILINE)
+    source = re.sub(r"return APP_TOLD\(heap, (.*), size\);", r"return \1;", source)
+    source = re.sub(r"return APP_TOLD_RESIZED\(heap, \w+, (.*), size\);", r"return \1;", source)
+    source = re.sub(r"return APP_UNTOLD\(.*, (app_malloc\(.*\))\);", r"return \1;", source)
+    functions = source[source.index("/* Compares in a function of its own") :]
+    assert not re.search(rf"APP_(?:{HOOKS}|TOLD|UNTOLD|TOLD_RESIZED)\(", functions)
+    return source
+
+
+@pytest.mark.parametrize("name", TO_COMPARE)
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", *compilers()])
+def test_hooks_that_nobody_defines_leave_the_code_as_it_is(name: str, compiler: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        absent(compiler, "it makes the code that is compared")
+    written = generated_files(TO_COMPARE[name])
+    (tmp_path / "app_heap.h").write_text(written["app_heap.h"])
+    flags = ["-std=c11", "-ffreestanding", UNCHECKED, "-w", "-c"]
+    flags += ["-DAPP_LOCK(heap)=0u", "-DAPP_UNLOCK(heap,key)=((void)(key))", "-DAPP_THREAD(heap)=((void *)(heap))"]
+    objcopy = "arm-none-eabi-objcopy" if compiler.startswith("arm") else "objcopy"
+    for level in ("-Os", "-O2"):
+        code = []
+        for text in (written["app_heap.c"], without_hooks(written["app_heap.c"])):
+            (tmp_path / "app_heap.c").write_text(text)
+            run(compiler, *flags, level, tmp_path / "app_heap.c", "-o", tmp_path / "heap.o")
+            run(objcopy, "-O", "binary", "--only-section=.text", tmp_path / "heap.o", tmp_path / "text")
+            code.append((tmp_path / "text").read_bytes())
+        assert len(code[0]) > 500
+        assert code[0] == code[1], f"{level}: {len(code[0])} and {len(code[1])} bytes"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_hooks_tell_of_every_call(name: str, tmp_path: Path) -> None:
+    recipe = RECIPES[name]
+    for file, text in generated_files(recipe).items():
+        (tmp_path / file).write_text(text)
+    aligns = int(any(pool.kind == "general" for pool in recipe.pools))
+    flags = [*STRICT, "-O1", UNCHECKED, f"-I{tmp_path}", f"-I{ROOT / 'tests' / 'c'}", "-pthread"]
+    flags += ['-DAPP_HOOKS="events_hooks.h"', f"-DALIGNS={aligns}"] + ["-DCHECKED"] * (recipe.checks != "none")
+    sources = [tmp_path / "app_heap.c", ROOT / "tests" / "c" / "events.c"]
+    run("cc", *flags, "-Wno-cast-qual", *sources, "-o", tmp_path / "test")
+    run(tmp_path / "test")
