@@ -219,41 +219,13 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
     return 0;
 }
 
-/* Bytes of the block with the payload at `at`, header included. */
-
-static inline uint32_t general_block_bytes(const struct hw_general *g, struct hw_heap *h, uint32_t at)
-{
-    return word_size(g, load_word(g, h, block_of(g, h, at)));
-}
-
-static inline uint32_t fixed_block_bytes(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
-{
-    return fixed_stride(f, fixed_class_of(f, h, at));
-}
-
-static inline uint32_t buddy_block_bytes(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
-{
-    return y->header + buddy_capacity(y, h, at);
-}
-
-static inline uint32_t partition_block_bytes(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
-{
-    return partition_capacity(g, h, at);
-}
-
 static inline size_t hw_block_bytes(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
     const uint32_t at = pointer ? address_of(p, heap, pointer) : 0;
     if (at == 0 || (p->checks && (!heap_has_used(p, heap, at) || heap_is_cached(p, heap, at)))) {
         return 0;
     }
-    for (uint32_t i = 0; i < p->pool_count; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        if (pool_owns(pool, heap, at)) {
-            return HW_ASK_OWNER(pool, block_bytes, heap, at);
-        }
-    }
-    return 0;
+    return heap_block_bytes(p, heap, at);
 }
 
 /* Payload of the largest block that fits into `bytes` bytes of free memory; 0 where none does. */
@@ -312,23 +284,46 @@ static inline void count_blocks(const struct hw_policy *p, const uint32_t owner,
 /* What follows adds the rest of a pool to the statistics: what its memory beyond the blocks could serve; and to the
  * peak, which counts all regions and nothing at the arena's end, what differs from that. */
 
+/* Payload of the largest block that a general pool can place above its last one in use. */
+static inline uint32_t general_above(const struct hw_general *g, struct hw_heap *h)
+{
+    if (g->top == HW_TOP_LIST) {
+        return 0;
+    }
+    uint32_t from = load4(h, g->top_at);
+    if (g->top == HW_TOP_EXTEND) {
+        const uint32_t last = free_below_top(g, h);
+        from = last ? last : from;
+    }
+    return payload_within(g, load4(h, g->limit_at) - from);
+}
+
 static inline void general_tell(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
 {
-    if (g->top != HW_TOP_LIST) {
-        uint32_t from = load4(h, g->top_at);
-        if (g->top == HW_TOP_EXTEND) {
-            const uint32_t last = free_below_top(g, h);
-            from = last ? last : from;
-        }
-        tell_free(told, payload_within(g, load4(h, g->limit_at) - from));
-    }
+    tell_free(told, general_above(g, h));
     if (g->region) {
         told->peak -= g->start + g->region - load4(h, g->high_at);
     }
 }
 
+/* Whether a class can have a block that it never had. */
+static inline int fixed_has_more(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    if (f->grow == 0) {
+        return load4(h, f->carved_at + 4u * class_) < f->counts[class_];
+    }
+    const uint32_t stride = fixed_stride(f, class_);
+    const uint32_t blocks = stride < f->page ? f->page / stride : 1u;
+    return load4(h, f->limit_at) - load4(h, f->high_at) >= blocks * stride;
+}
+
 static inline void fixed_tell(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
 {
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (fixed_has_more(f, h, i)) {
+            tell_free(told, f->sizes[i]);
+        }
+    }
     if (f->grow) {
         told->peak += load4(h, f->end_at) - load4(h, f->limit_at);
         return;
@@ -1078,6 +1073,15 @@ static inline int compact_check(const struct hw_compact *c, struct hw_heap *h)
     return c->in_arena ? check_handles(c, h, used) : 0;
 }
 
+/* Whether the counters say what a walk does. */
+static inline int are_counters_right(const struct hw_policy *p, struct hw_heap *h)
+{
+    const struct hw_statistics told = hw_statistics(p, h);
+    const uint32_t used = load4(h, p->counters_at + HW_COUNT_USED);
+    const uint32_t blocks = load4(h, p->counters_at + HW_COUNT_MALLOCS) - load4(h, p->counters_at + HW_COUNT_FREES);
+    return used == told.used && blocks == told.used_blocks && used <= load4(h, p->counters_at + HW_COUNT_MOST);
+}
+
 static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
@@ -1098,6 +1102,9 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
                 return broken;
             }
         }
+    }
+    if (p->counters_at) {
+        return are_counters_right(p, heap) ? 0 : HW_BROKEN_COUNTERS;
     }
     return 0;
 }

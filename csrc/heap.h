@@ -5,13 +5,13 @@
  *
  * The control data lies at the start of the arena:
  *
- *     0: null node | refused, misused | end of the shared part | pool by pool: lists, bitmaps, boundaries, flags
+ *     0: null node | refused, misused | end of the shared part | counters | pool by pool: lists, bitmaps, boundaries
  */
 #ifndef HW_HEAP_H
 #define HW_HEAP_H
 
+#include "counters.h"
 #include "events.h"
-#include "pool.h"
 
 /* ---- quick lists and their owners ------------------------------------------------------------------------------ */
 
@@ -449,6 +449,9 @@ HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 
 static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
+    if (p->counters_at) {
+        return HW_TOLD(heap, counted(p, heap, heap_malloc(p, heap, request_for(p, size))), size);
+    }
     if (tells(p)) {
         return HW_TOLD(heap, heap_malloc(p, heap, request_for(p, size)), size);
     }
@@ -481,6 +484,9 @@ static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void
         if (tells(p)) {
             HW_FREED(heap, pointer);
         }
+        if (p->counters_at) {
+            count_free_call(p, heap, heap_block_bytes(p, heap, at));
+        }
         heap_free(p, heap, at);
     }
 }
@@ -507,6 +513,9 @@ static inline int moves_to_shrink(const struct hw_policy *p)
 /* Memory for an object that could not be resized where it is. Where it may stay after all, no refusal is told. */
 static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
+    if (p->counters_at && moves_to_shrink(p)) {
+        return counted(p, heap, heap_malloc(p, heap, request_for(p, size)));
+    }
     if (moves_to_shrink(p)) {
         return HW_UNTOLD(heap_malloc(p, heap, request_for(p, size)), hw_malloc(p, heap, size));
     }
@@ -529,8 +538,12 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (!is_usable(p, heap, at)) {
         return NULL;
     }
+    const uint32_t bytes = p->counters_at ? heap_block_bytes(p, heap, at) : 0;
     const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
     if (resized) {
+        if (p->counters_at) {
+            count_used(p, heap, heap_block_bytes(p, heap, resized) - bytes);
+        }
         if (tells(p)) {
             return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
         }
@@ -569,6 +582,9 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
         return NULL;
     }
     const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, (uint32_t)request_for(p, size));
+    if (p->counters_at && at) {
+        count_malloc(p, heap, heap_block_bytes(p, heap, at));
+    }
     if (tells(p)) {
         return HW_TOLD(heap, at ? arena_pointer(heap, at) : NULL, size);
     }
@@ -582,6 +598,14 @@ static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *h
 
 /* ---- objects that move: the compact pool is its recipe's only one -------------------------------------------------
  */
+
+/* Bytes of an object's block, header included. */
+static inline uint32_t object_bytes(const struct hw_compact *c, struct hw_heap *h, void **reference)
+{
+    const uint32_t table = handle_table(c, h);
+    const uint32_t k = handle_of(c, h, table, reference);
+    return compact_size(c, h, table, k, load_handle(c, h, table, k) - c->header);
+}
 
 /* Counts a reference that leads to no object; 0 for such a one. */
 static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)
@@ -599,6 +623,9 @@ static inline int hw_handle_alloc(const struct hw_policy *p, struct hw_heap *hea
     *reference = NULL;
     if (!exceeds(size, HW_MAX_REQUEST) && pool_takes(&p->pools[0], n) &&
         compact_malloc(&p->pools[0].compact, heap, reference, n)) {
+        if (p->counters_at) {
+            count_malloc(p, heap, object_bytes(&p->pools[0].compact, heap, reference));
+        }
         HW_ALLOCATED(heap, reference, size);
         return 1;
     }
@@ -626,9 +653,13 @@ static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *h
     if (!is_reference(p, heap, reference)) {
         return 0;
     }
+    const uint32_t bytes = p->counters_at ? object_bytes(c, heap, reference) : 0;
     const uint32_t table = handle_table(c, heap);
     if (!exceeds(size, HW_MAX_REQUEST) && may_resize_to(&p->pools[0], n) &&
         compact_resize(c, heap, table, handle_of(c, heap, table, reference), n)) {
+        if (p->counters_at) {
+            count_used(p, heap, object_bytes(c, heap, reference) - bytes);
+        }
         HW_RESIZED(heap, reference, reference, size);
         return 1;
     }
@@ -644,6 +675,9 @@ static inline void hw_handle_free(const struct hw_policy *p, struct hw_heap *hea
         return;
     }
     HW_FREED(heap, reference);
+    if (p->counters_at) {
+        count_free_call(p, heap, object_bytes(c, heap, reference));
+    }
     const uint32_t table = handle_table(c, heap);
     compact_release(c, heap, table, handle_of(c, heap, table, reference));
     *reference = NULL;
@@ -665,9 +699,24 @@ static inline size_t hw_handle_usable_size(const struct hw_policy *p, struct hw_
     if (*reference == NULL) {
         return 0;
     }
-    const uint32_t table = handle_table(c, heap);
-    const uint32_t k = handle_of(c, heap, table, reference);
-    return (size_t)(compact_size(c, heap, table, k, load_handle(c, heap, table, k) - c->header) - c->header);
+    return (size_t)(object_bytes(c, heap, reference) - c->header);
+}
+
+static inline struct hw_counters hw_counters(const struct hw_policy *p, struct hw_heap *heap)
+{
+    struct hw_counters told = {0, 0, 0, 0, 0};
+    const uint32_t bytes = load4(heap, p->shared_end_at) - p->spent;
+    told.free = bytes - load4(heap, p->counters_at + HW_COUNT_USED);
+    told.least_free = bytes - load4(heap, p->counters_at + HW_COUNT_MOST);
+    told.refused = load4(heap, p->refused_at);
+    told.mallocs = load4(heap, p->counters_at + HW_COUNT_MALLOCS);
+    told.frees = load4(heap, p->counters_at + HW_COUNT_FREES);
+    return told;
+}
+
+static inline void hw_reset_least_free(const struct hw_policy *p, struct hw_heap *heap)
+{
+    store4(heap, p->counters_at + HW_COUNT_MOST, load4(heap, p->counters_at + HW_COUNT_USED));
 }
 
 static inline int hw_owns(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)

@@ -60,6 +60,15 @@ struct hw_statistics {
     uint32_t misused;      /* number of wrong pointers ignored; 0 where the recipe asks for no checks */
 };
 
+/* What hw_counters() tells. */
+struct hw_counters {
+    uint32_t free;       /* bytes that blocks can cover, less those in blocks that are handed out */
+    uint32_t least_free; /* the least that this ever was, or was since hw_reset_least_free() */
+    uint32_t refused;    /* number of requests that were refused */
+    uint32_t mallocs;    /* number of objects handed out; one that realloc had to copy counts again */
+    uint32_t frees;      /* number of objects given back */
+};
+
 /* Makes a heap of `bytes` bytes at `arena`, which is aligned to HW_ARENA_ALIGNMENT.
  * Returns NULL if and only if arena is NULL, misaligned, or too small for the control data and all regions with a size
  * of their own. Memory beyond what the recipe's links and sizes reach is left unused. O(control data). */
@@ -154,6 +163,17 @@ HW_API int hw_next_block(const struct hw_policy *policy, struct hw_heap *heap, s
 /* Counts what the heap holds. O(blocks), see hw_next_block(). */
 HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct hw_heap *heap);
 
+/* Payload of the largest free block, or of the memory above the last block: what one request could be served with.
+ * Looks at no more than `looks` free blocks, which is enough where the list that holds the largest is not longer: the
+ * answer is that of hw_statistics() then, and else it may be less. O(looks), and O(lists). */
+HW_API size_t hw_largest_free(const struct hw_policy *policy, struct hw_heap *heap, uint32_t looks);
+
+/* What the heap counted; all numbers wrap around at 2^32. Needs `counters` in the recipe. O(1). */
+HW_API struct hw_counters hw_counters(const struct hw_policy *policy, struct hw_heap *heap);
+
+/* Lets the least bytes ever free be those that are free now. Needs `counters` in the recipe. O(1). */
+HW_API void hw_reset_least_free(const struct hw_policy *policy, struct hw_heap *heap);
+
 /* Number of wrong pointers that free and realloc ignored; 0 where the recipe asks for no checks. O(1). */
 HW_API uint32_t hw_misused(const struct hw_policy *policy, struct hw_heap *heap);
 
@@ -170,5 +190,6 @@ HW_API int hw_check(const struct hw_policy *policy, struct hw_heap *heap);
 #define HW_BROKEN_COUNT 7  /* the lists and the walk disagree on the number of free blocks */
 #define HW_BROKEN_QUICK 8  /* a quick list holds a block of another size, or more than its limit */
 #define HW_BROKEN_CLASS 9  /* a header names a class that does not exist */
+#define HW_BROKEN_COUNTERS 10 /* the counters and the walk disagree */
 
 #endif

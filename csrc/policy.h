@@ -285,6 +285,8 @@ struct hw_policy {
     uint32_t end_header;      /* derived: header of the blocks that are taken there */
     uint32_t refused_at;      /* derived: address of the number of refused requests */
     uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
+    uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
+    uint32_t spent;           /* derived: bytes of the arena that no block can cover */
     uint32_t threads;         /* HW_THREADS_... */
     uint32_t cache_bytes;     /* most payload bytes that the cache of a thread holds */
     uint32_t cache_largest;   /* derived: largest request that is cached */

@@ -26,7 +26,7 @@
 #ifndef HW_THREADS_H
 #define HW_THREADS_H
 
-#include "check.h"
+#include "largest.h"
 
 #ifdef HW_EXPLORE
 #define HW_LOCK(heap) ((uintptr_t)(heap)->base)
@@ -593,6 +593,29 @@ static inline struct hw_statistics hw_locked_statistics(const struct hw_policy *
     const struct hw_statistics told = hw_statistics(p, heap);
     HW_UNLOCK(heap, key);
     return told;
+}
+
+static inline size_t hw_locked_largest_free(const struct hw_policy *p, struct hw_heap *heap, uint32_t looks)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    const size_t largest = hw_largest_free(p, heap, looks);
+    HW_UNLOCK(heap, key);
+    return largest;
+}
+
+static inline struct hw_counters hw_locked_counters(const struct hw_policy *p, struct hw_heap *heap)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    const struct hw_counters told = hw_counters(p, heap);
+    HW_UNLOCK(heap, key);
+    return told;
+}
+
+static inline void hw_locked_reset_least_free(const struct hw_policy *p, struct hw_heap *heap)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    hw_reset_least_free(p, heap);
+    HW_UNLOCK(heap, key);
 }
 
 static inline uint32_t hw_locked_misused(const struct hw_policy *p, struct hw_heap *heap)

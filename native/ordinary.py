@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 POLICY = {
     "align": 8,
     "checks": 0,
+    "counters_at": 0,
     "threads": 0,
     "empty_as_one": 1,
     "grows_down": 0,

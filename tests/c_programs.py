@@ -18,7 +18,7 @@ from heapwright.recipes.recipe import Recipe
 ROOT = Path(__file__).resolve().parents[1]
 CSRC = ROOT / "csrc"
 CORE_FILES = ("policy", "heapwright", "arena", "block", "tree", "freelist", "pool_quick", "pool_fixed", "pool_general")
-CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "harden", "pool", "events", "heap")
+CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "harden", "pool", "counters", "events", "heap")
 COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
@@ -59,4 +59,4 @@ def write_heaps(path: Path, heaps: Iterable[tuple[int, Recipe]]) -> Path:
 
 def core_sources() -> list[tuple[str, str]]:
     """Name and text of the core's files in the order of their includes, with its checks."""
-    return [(f"{name}.h", (CSRC / f"{name}.h").read_text()) for name in (*CORE_FILES, "check", "threads")]
+    return [(f"{name}.h", (CSRC / f"{name}.h").read_text()) for name in (*CORE_FILES, "check", "largest", "threads")]

@@ -34,7 +34,7 @@ def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
     """How often each key has each value, as "kind.key"; numbers and lists without a default of their own as "some"."""
     found: dict[str, Counter[Any]] = {}
     for recipe in recipes:
-        for key in ("align", "link_bytes", "checks"):
+        for key in ("align", "link_bytes", "checks", "counters"):
             found.setdefault(f"heap.{key}", Counter())[getattr(recipe, key)] += 1
         for pool in recipe.pools:
             for key, field in type(pool).model_fields.items():
@@ -61,6 +61,7 @@ def _heap(rng: random.Random) -> dict[str, Any]:
         "checks": _level(rng.random()),
         "pool": pools,
     }
+    heap["counters"] = random.Random(repr(heap)).random() < 0.3
     return _floating(rng, heap) if rng.random() < 0.08 else heap
 
 

@@ -27,6 +27,11 @@ struct object {
 
 static struct app_heap *heap;
 static unsigned broken;
+static unsigned looked, short_of_largest; /* how often the largest free block was asked for; not found in 4 looks */
+#ifdef COUNTERS
+static struct app_counters counted_at_start;
+static uint32_t least_free = UINT32_MAX;
+#endif
 static unsigned long unaligned; /* requests that the interface has no function for */
 
 #ifdef HANDLE_WORDS
@@ -108,6 +113,24 @@ static void perform(const struct call *call, struct object *objects)
     }
 }
 
+/* What is told without a walk has to be what the walk tells. */
+static void expect_walk(void)
+{
+    const struct app_statistics told = app_statistics(heap);
+    const size_t few = app_largest_free(heap, 4);
+    broken += app_largest_free(heap, UINT32_MAX) != told.largest_free || few > told.largest_free;
+    short_of_largest += few != told.largest_free;
+    looked++;
+#ifdef COUNTERS
+    const struct app_counters counted = app_counters(heap);
+    const struct app_counters start = counted_at_start;
+    broken += start.free - counted.free != told.used || counted.refused != told.refused;
+    broken += counted.mallocs - counted.frees != told.used_blocks || counted.least_free > counted.free;
+    least_free = counted.free < least_free ? counted.free : least_free;
+    broken += counted.least_free > least_free;
+#endif
+}
+
 static void *required(void *memory)
 {
     if (memory == NULL) {
@@ -148,10 +171,19 @@ int main(int argc, char **argv)
     references = (void **)(void *)arena;
 #endif
     heap = required(app_init(arena, bytes));
+#ifdef COUNTERS
+    counted_at_start = app_counters(heap);
+#endif
     for (uint32_t i = 0; i < numbers[0]; i++) {
         perform(&calls[i], objects);
+        if (i % (numbers[0] / 64u + 1u) == 0 || i + 1u == numbers[0]) {
+            expect_walk();
+        }
     }
     const struct app_statistics told = app_statistics(heap);
+    if (getenv("LOOKS")) {
+        printf("%u %u\n", looked, short_of_largest);
+    }
     fprintf(stderr, "%lu %lu %lu %d %u\n", (unsigned long)told.peak, told.refused + unaligned,
             (unsigned long)told.used_blocks, app_check(heap), broken);
     fwrite(arena, 1, strtoull(argv[3], NULL, 10), stdout);

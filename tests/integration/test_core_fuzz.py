@@ -26,6 +26,7 @@ VALUES = {
     "heap.align": {1, 2, 4, 8, 16},
     "heap.link_bytes": {2, 4},
     "heap.checks": {"none", "frees", "neighbours"},
+    "heap.counters": {False, True},
     "quick.min_size": {0, "some"},
     "quick.max_size": {None, "some"},
     "quick.sizes": {None, "some"},

@@ -25,7 +25,7 @@ from traces_random import random_trace
 from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.generate import generate
-from heapwright.generate.emit import ALLOCATING, CHECKING, LOOKING, MOVING, core_sources, generated_files
+from heapwright.generate.emit import ALLOCATING, CHECKING, COUNTING, LOOKING, MOVING, core_sources, generated_files
 from heapwright.generate.specialise import specialise_parts
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import Compact
@@ -46,8 +46,9 @@ RECIPES = zoo.recipes() + random_recipes(25, seed=2006)
 
 def entries(recipe: Recipe) -> tuple[str, ...]:
     statistics, check = LOOKING[:-1], LOOKING[-1:]
+    counting = COUNTING if recipe.counters else ()
     checking = () if recipe.checks == "none" else CHECKING
-    return (MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING) + statistics + checking + check
+    return (MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING) + statistics + counting + checking + check
 
 
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name or recipe.hash)
@@ -141,7 +142,7 @@ def test_every_declaration_is_documented(recipe: Recipe, generated: Callable[[Re
         assert line_before.endswith("*/")
     structs = re.findall(r"struct app_\w+ \{(.*?)\};", header, re.DOTALL)
     members = [line for body in structs for line in body.strip().splitlines()]
-    assert len(members) == 12 + 3 * ("struct app_handle {" in header)
+    assert len(members) == 12 + 3 * ("struct app_handle {" in header) + 5 * recipe.counters
     assert all(re.search(r"; +/\* .+ \*/$", line) for line in members)
     assert all(re.search(r"/\* .+ \*/$", line) for line in re.findall(r"^#define APP_B.*", header, re.MULTILINE))
 
@@ -358,6 +359,7 @@ def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPat
         folder = generated(recipe)
         pool = recipe.pools[0]
         words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
+        words += ["-DCOUNTERS"] * recipe.counters
         compile_or_fail(
             "cc", *STRICT, UNCHECKED, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
         )

@@ -23,8 +23,8 @@ STAND_INS = {
     "esp-idf": StandIn(
         (),
         (
-            ("app_multi_heap.c", "count(heap, app_block_bytes(heap->heap, p), 0);", ""),
-            ("app_multi_heap.c", "count(heap, had, app_block_bytes(heap->heap, memory));", "(void)had;"),
+            ("app_multi_heap.c", "app_counters(heap->heap).free : 0", "app_counters(heap->heap).least_free : 0"),
+            ("app_multi_heap.c", "app_largest_free(heap->heap, 32)", "0"),
             ("app_multi_heap.c", "heap->lock = lock;", "(void)heap, (void)lock;"),
             ("app_multi_heap.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
         ),
@@ -32,8 +32,8 @@ STAND_INS = {
     "nuttx": StandIn(
         (),
         (
-            ("app_nuttx.c", "count(heap, app_block_bytes(heap->heap, mem), 0);", ""),
-            ("app_nuttx.c", "count(heap, had, app_block_bytes(heap->heap, memory));", "(void)had;"),
+            ("app_nuttx.c", "(int)(told.mallocs - told.frees)", "(int)told.mallocs"),
+            ("app_nuttx.c", "(int)(heap->bytes - told.least_free)", "0"),
             ("app_nuttx.c", "memory ? memset(memory, 0, size) : NULL", "memory"),
             ("app_nuttx.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
         ),
@@ -44,6 +44,7 @@ STAND_INS = {
             ("app_threadx.c", "tx_semaphore_put(&pool->freed);", ""),
             ("app_threadx.c", "pool->waiting--;", ""),
             ("app_threadx.c", "app_free(pool->heap, memory);", ""),
+            ("app_threadx.c", "*least_available = told.least_free;", "*least_available = told.free;"),
         ),
     ),
     "zephyr": StandIn(
@@ -52,6 +53,7 @@ STAND_INS = {
             ("app_zephyr.c", "k_sem_give(&pool->freed);", "(void)pool;"),
             ("app_zephyr.c", "pool->waiting--;", ""),
             ("app_zephyr.c", "app_free(pool.heap, memory);", ""),
+            ("app_zephyr.c", "pool->bytes - told.least_free", "pool->bytes - told.free"),
             (
                 "app_zephyr.c",
                 "k_sem_take(&pool->freed, sys_timepoint_timeout(end))",

@@ -37,7 +37,7 @@ class Seen:
         if not changes:
             return None
         last = last.model_copy(update=changes)
-        return (recipe.align, recipe.link_bytes, recipe.checks, recipe.control_bytes, *fronts, last)
+        return (recipe.align, recipe.link_bytes, recipe.checks, recipe.counters, recipe.control_bytes, *fronts, last)
 
     def _unseen(self, recipe: Recipe, fronts: list[Any], last: General) -> dict[str, Any]:
         changes: dict[str, Any] = {}

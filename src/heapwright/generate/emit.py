@@ -39,9 +39,11 @@ CORE_FILES = (
     "pool_compact.h",
     "harden.h",
     "pool.h",
+    "counters.h",
     "events.h",
     "heap.h",
     "check.h",
+    "largest.h",
     "threads.h",
 )
 """The core in the order of inclusion."""
@@ -57,7 +59,8 @@ MOVING = (
 )
 WITH_CACHES = tuple(name for name in ALLOCATING if name != "hw_usable_size")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
-LOOKING = ("hw_owns", "hw_next_block", "hw_statistics", "hw_check")
+LOOKING = ("hw_owns", "hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
+COUNTING = ("hw_counters", "hw_reset_least_free")
 
 CHECKING = ("hw_misused",)
 
@@ -103,6 +106,7 @@ def generated_files(
     tuned_for: str | None = None,
     metrics: Mapping[str, Value] | None = None,
     more: Sequence[str] = (),
+    traps: bool = False,
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
 
@@ -112,6 +116,7 @@ def generated_files(
         tuned_for: what the recipe was chosen on, in words, for the comment at the top.
         metrics: what it measured there, for the same comment.
         more: functions of the core that a platform calls besides those that every heap has.
+        traps: whether a wrong pointer stops the program unless that defines something else; else it is ignored.
 
     Raises ParameterError for a prefix that is no C identifier.
     """
@@ -126,7 +131,8 @@ def generated_files(
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     checking = CHECKING if recipe.checks != "none" else ()
-    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + checking) | {name: name for name in more}
+    counting = COUNTING if recipe.counters else ()
+    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {name: name for name in more}
     defines = {"HW_MISUSED", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)} | ({"HW_SHARED"} if recipe.threads == "cached" else set())
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     names = {
@@ -151,6 +157,7 @@ def generated_files(
         "checked": recipe.checks != "none",
         "moving": moving,
         "hooks": EVENTS,
+        "traps": traps,
         "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
         "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.kind == "general" for pool in recipe.pools),

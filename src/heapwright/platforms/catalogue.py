@@ -30,7 +30,9 @@ class Platform:
 
     `align` is the least alignment of objects that it needs, in bytes; with `over_aligned` it also asks for objects
     aligned to more, which only pools with headers serve. `lock` is what its glue takes around each call of the heap;
-    without one it takes none, and the recipe's `threads` says who may call. `sources` are what its signatures and rules
+    without one it takes none, and the recipe's `threads` says who may call. With `counters` its functions tell what the
+    heap counts, so the recipe gets them. With `traps` a wrong pointer stops the program where the recipe has checks and
+    nothing else is defined. `sources` are what its signatures and rules
     of locking were taken from, with versions; `run_on` says where its glue was run.
     """
 
@@ -43,6 +45,8 @@ class Platform:
     lock: str | None = None
     like: str | None = None
     functions: tuple[str, ...] = ()
+    counters: bool = False
+    traps: bool = False
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -30,13 +30,16 @@ def generate_for(
 ) -> list[Path]:
     """Write heap and platform into `directory`, as `heapwright.generate.emit.generate` writes a heap alone.
 
-    Where the platform has a lock, that is the lock of the recipe. Raises HeapwrightError also where the platform cannot
+    Where the platform has a lock, that is the lock of the recipe; where it tells what a heap counts, the recipe gets
+    counters. Raises HeapwrightError also where the platform cannot
     do with the recipe.
     """
     platform.require(recipe, recipe.name or recipe.hash)
     if platform.lock:
         recipe = recipe.model_copy(update={"threads": "none"})
-    heap = generated_files(recipe, prefix, tuned_for, metrics, platform.functions)
+    if platform.counters:
+        recipe = recipe.model_copy(update={"counters": True})
+    heap = generated_files(recipe, prefix, tuned_for, metrics, platform.functions, platform.traps)
     return write_files({**heap, **platform_files(platform, prefix)}, directory)
 
 

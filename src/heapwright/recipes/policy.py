@@ -2,7 +2,7 @@
 
 The control data is laid out here, once, for replay and for generated code alike:
 
-    null node | refused, misused | end of the shared part, its high-water mark | pool by pool
+    null node | refused, misused | end of the shared part, its high-water mark | counters | pool by pool
 
 All numbers are bytes or addresses (offsets from the arena's base) unless the field says otherwise; `csrc/policy.h`
 documents each field.
@@ -136,6 +136,7 @@ class _Layout:
             "misused_at": self._take(4, 4) if recipe.checks != "none" else 0,
             "shared_limit_at": self._take(4, 4),
             "shared_high_at": self._take(4, 4),
+            "counters_at": self._take(16, 4) if recipe.counters else 0,
         }
         self.heap = heap
         self.values: dict[str, Any] = {}
@@ -145,6 +146,7 @@ class _Layout:
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         self._take(max(0, recipe.control_bytes - self.cursor), 1)
         control = self._regions(laid_out)
+        spent = self.cursor - sum(map(self._region_bytes, pools))
         kinds = (values[pool.kind] for pool, values in zip(pools, laid_out, strict=True))
         grown = next((kind for kind in kinds if kind.get("grow") or kind.get("in_arena")), None)
         self.values = {
@@ -154,6 +156,7 @@ class _Layout:
             "flushes": int(any(isinstance(pool, Quick) and pool.flush == "before-growing" for pool in pools)),
             "empty_as_one": int(all(map(_serves_empty, laid_out))),
             "control": control,
+            "spent": spent,
             "arena_align": max([16, *(pool.unit for pool in pools if isinstance(pool, General))]),
             "fixed_end": self.cursor,
             "reach": self.geometry.reach(pools) or MAX_REACH,
@@ -597,6 +600,17 @@ class _Layout:
                 self.cursor = round_up(self.cursor, self.align)
                 values["partition"]["start"] = self.cursor
         return control
+
+    def _region_bytes(self, pool: Pool) -> int:
+        """Bytes of a region of its own that blocks can cover."""
+        if isinstance(pool, (General, Buddy)):
+            return pool.region
+        if isinstance(pool, Partition):
+            return 0 if isinstance(pool.count, str) else pool.count * pool.size
+        if isinstance(pool, Fixed) and not isinstance(pool.counts, str):
+            strides = (round_up(size + pool.header, self.align) for size in pool.sizes)
+            return sum(count * stride for count, stride in zip(pool.counts, strides, strict=True))
+        return 0
 
     def _counted_partitions(self, pool: Partition, count: int, values: dict[str, Any]) -> None:
         values["descriptors"] = self._take(count * pool.descriptor_bytes, self.recipe.link_bytes)

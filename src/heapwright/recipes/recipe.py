@@ -67,6 +67,9 @@ class Recipe(Table):
     checks: Annotated[Checks, BeforeValidator(_level)] = Field(
         default="none", description="what free and realloc look at before they believe a pointer"
     )
+    counters: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="free bytes, least ever free and calls are counted, to be had in O(1)"
+    )
     control_bytes: int = Field(default=0, ge=0, le=65536, description="least bytes of control data")
     threads: Literal["none", "lock", "cached"] = Field(
         default="none", description="a lock around each call, or one behind quick lists of each thread"
@@ -90,6 +93,8 @@ class Recipe(Table):
     def _contradictions(self) -> Iterator[tuple[int | None, str]]:
         """Yield what no reading of the keys can make sense of: a pool's index, None for the heap; the problem."""
         yield from contradictions(self.pools, self.geometry)
+        if self.counters and self.threads == "cached":
+            yield None, 'counters are kept under the lock, which "threads" "cached" is there to avoid; use "threads" "lock"'
         if self.threads != "none":
             cached = (self.cache_up_to, self.cache_bytes) if self.threads == "cached" else None
             yield from ((None, problem) for problem in thread_contradictions(cached, self.pools, self.geometry))
@@ -214,6 +219,7 @@ class Recipe(Table):
         heap = [f"align {self.align}"] if self.align != usual_align else []
         heap += ["2-byte links"] if self.link_bytes == 2 else []
         heap += [f"checks of {self.checks}"] if self.checks != "none" else []
+        heap += ["counters"] if self.counters else []
         heap += [f"control {self.control_bytes}"] if self.control_bytes else []
         heap += ["lock"] if self.threads == "lock" else []
         if self.threads == "cached":
@@ -222,7 +228,7 @@ class Recipe(Table):
         return ", ".join([pools, *heap])
 
 
-_UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "control_bytes": 0, "threads": "none"}
+_UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "counters": False, "control_bytes": 0, "threads": "none"}
 """What the hashed text leaves out; never to be changed, so that ids stay."""
 
 

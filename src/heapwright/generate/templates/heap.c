@@ -49,7 +49,17 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
 {% endfor %}
 {% if checked %}
 #ifndef {{ upper }}_MISUSED
+{% if traps %}
+#if defined(__GNUC__)
+#define {{ upper }}_MISUSED(heap) __builtin_trap()
+#else
+#define {{ upper }}_MISUSED(heap)                                                                                              \
+    do {                                                                                                               \
+    } while (1)
+#endif
+{% else %}
 #define {{ upper }}_MISUSED(heap) ((void)(heap))
+{% endif %}
 #endif
 {% endif %}
 

@@ -86,8 +86,8 @@
  *     {{ upper }}_FREED(heap, pointer)                an object is about to be freed
  *     {{ upper }}_REFUSED(heap, size)                 a request is refused; SIZE_MAX where count * size overflows
 {% if checked %}
- *     {{ upper }}_MISUSED(heap)                       a wrong pointer was ignored, and counted: go on, call somebody, or stop,
- *                                         as __builtin_trap() does
+ *     {{ upper }}_MISUSED(heap)                       a wrong pointer was ignored, and counted: {{ "stops here where it is not" if traps else "go on, call somebody," }}
+ *                                         {{ "defined; to go on, define it as ((void)0)" if traps else "or stop, as __builtin_trap() does" }}
 {% endif %}
  *
 {% if moving %}

@@ -207,7 +207,7 @@ static void test_impossible_requests(struct {{ prefix }}_heap *heap)
 {% endif %}
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
 }
-{% if checked %}
+{% if checked and not traps %}
 
 static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
 {
@@ -232,7 +232,7 @@ int main(void)
     if (heap) {
         test_random_calls(heap);
         test_impossible_requests(heap);
-{% if checked %}
+{% if checked and not traps %}
         test_wrong_pointers(heap);
 {% endif %}
     }

@@ -14,7 +14,7 @@
 struct multi_heap_info {
     struct app_heap *heap;
     void *lock;
-    size_t free_bytes, least_free_bytes;
+    size_t bytes; /* free at first */
 };
 
 static void enter(multi_heap_handle_t heap)
@@ -28,15 +28,6 @@ static void leave(multi_heap_handle_t heap)
 {
     if (heap->lock != NULL) {
         portEXIT_CRITICAL((portMUX_TYPE *)heap->lock);
-    }
-}
-
-static void count(multi_heap_handle_t heap, size_t had, size_t has)
-{
-    heap->free_bytes += had;
-    heap->free_bytes -= has;
-    if (heap->free_bytes < heap->least_free_bytes) {
-        heap->least_free_bytes = heap->free_bytes;
     }
 }
 
@@ -55,8 +46,7 @@ multi_heap_handle_t multi_heap_register(void *start, size_t size)
     if (heap->heap == NULL) {
         return NULL;
     }
-    heap->free_bytes = bytes - app_statistics(heap->heap).peak;
-    heap->least_free_bytes = heap->free_bytes;
+    heap->bytes = app_counters(heap->heap).free;
     return heap;
 }
 
@@ -73,9 +63,6 @@ void *multi_heap_aligned_alloc(multi_heap_handle_t heap, size_t size, size_t ali
     enter(heap);
     void *memory =
         alignment <= APP_ALIGNMENT ? app_malloc(heap->heap, size) : app_aligned_alloc(heap->heap, alignment, size);
-    if (memory != NULL) {
-        count(heap, 0, app_block_bytes(heap->heap, memory));
-    }
     leave(heap);
     return memory;
 }
@@ -91,7 +78,6 @@ void multi_heap_free(multi_heap_handle_t heap, void *p)
         return;
     }
     enter(heap);
-    count(heap, app_block_bytes(heap->heap, p), 0);
     app_free(heap->heap, p);
     leave(heap);
 }
@@ -114,11 +100,7 @@ void *multi_heap_realloc(multi_heap_handle_t heap, void *p, size_t size)
         return NULL;
     }
     enter(heap);
-    const size_t had = app_block_bytes(heap->heap, p);
     void *memory = app_realloc(heap->heap, p, size);
-    if (memory != NULL) {
-        count(heap, had, app_block_bytes(heap->heap, memory));
-    }
     leave(heap);
     return memory;
 }
@@ -133,35 +115,41 @@ size_t multi_heap_get_allocated_size(multi_heap_handle_t heap, void *p)
 
 size_t multi_heap_free_size(multi_heap_handle_t heap)
 {
-    return heap ? heap->free_bytes : 0;
+    return heap ? app_counters(heap->heap).free : 0;
 }
 
 size_t multi_heap_minimum_free_size(multi_heap_handle_t heap)
 {
-    return heap ? heap->least_free_bytes : 0;
+    return heap ? app_counters(heap->heap).least_free : 0;
 }
 
-/* O(blocks), under the lock. */
+/* Under the lock, at a bounded cost. Only a walk over all blocks can number the free ones, and add up payloads: define
+ * APP_MULTI_HEAP_WALKS where that is wanted. Without, what is allocated counts headers, too, and the largest free block
+ * is that among 32 of the heap's largest list. */
 void multi_heap_get_info(multi_heap_handle_t heap, multi_heap_info_t *info)
 {
     memset(info, 0, sizeof *info);
     if (heap == NULL) {
         return;
     }
-    struct app_block block = {0, 0, 0, 0, 0};
     enter(heap);
+    const struct app_counters told = app_counters(heap->heap);
+    info->total_free_bytes = told.free;
+    info->minimum_free_bytes = told.least_free;
+    info->allocated_blocks = told.mallocs - told.frees;
+#ifdef APP_MULTI_HEAP_WALKS
+    struct app_block block = {0, 0, 0, 0, 0};
     while (app_next_block(heap->heap, &block)) {
-        info->total_blocks++;
-        if (block.state == APP_BLOCK_USED) {
-            info->allocated_blocks++;
-            info->total_allocated_bytes += block.size - block.header;
-        } else {
-            info->free_blocks++;
-        }
+        info->free_blocks += block.state != APP_BLOCK_USED;
+        info->total_allocated_bytes += block.state == APP_BLOCK_USED ? block.size - block.header : 0;
     }
-    info->total_free_bytes = heap->free_bytes;
-    info->minimum_free_bytes = heap->least_free_bytes;
-    info->largest_free_block = app_statistics(heap->heap).largest_free;
+    info->largest_free_block = app_largest_free(heap->heap, UINT32_MAX);
+#else
+    info->total_allocated_bytes = heap->bytes - told.free;
+    info->largest_free_block = app_largest_free(heap->heap, 32);
+    info->free_blocks = info->largest_free_block != 0;
+#endif
+    info->total_blocks = info->allocated_blocks + info->free_blocks;
     leave(heap);
 }
 

@@ -33,6 +33,7 @@ static void check_counts(multi_heap_handle_t heap, size_t all)
     expect(info.minimum_free_bytes <= info.total_free_bytes, "least ever free is the least");
     expect(info.total_blocks == info.allocated_blocks + info.free_blocks, "blocks");
     expect(info.total_free_bytes + info.total_allocated_bytes <= all, "bytes");
+    expect(info.largest_free_block <= info.total_free_bytes && info.largest_free_block > all / 2, "the largest free");
     expect(info.allocated_blocks != 0 || info.total_free_bytes == all, "all is free where nothing is used");
     expect(multi_heap_check(heap, true), "the heap is whole");
 }

@@ -31,8 +31,6 @@ PRIVILEGED_DATA static _Alignas(APP_ARENA_ALIGNMENT) uint8_t ucHeap[configTOTAL_
 #endif
 
 PRIVILEGED_DATA static struct app_heap *heap;
-PRIVILEGED_DATA static size_t free_bytes, least_free_bytes;
-PRIVILEGED_DATA static size_t allocations, frees;
 
 static void make_heap(void)
 {
@@ -43,10 +41,13 @@ static void make_heap(void)
     }
     heap = app_init(ucHeap + skipped, bytes);
     configASSERT(heap != NULL); /* configTOTAL_HEAP_SIZE is too small for the heap's own data */
-    if (heap != NULL) {
-        free_bytes = bytes - app_statistics(heap).peak;
-        least_free_bytes = free_bytes;
-    }
+}
+
+/* What the heap counted; all 0 before the first call. */
+static struct app_counters counted(void)
+{
+    const struct app_counters nothing = {0, 0, 0, 0, 0};
+    return heap ? app_counters(heap) : nothing;
 }
 
 /* For app_next_block() and app_check(), with the scheduler suspended. NULL before the first call. */
@@ -65,13 +66,6 @@ void *pvPortMalloc(size_t xWantedSize)
         }
         if (heap != NULL && xWantedSize != 0) {
             memory = app_malloc(heap, xWantedSize);
-        }
-        if (memory != NULL) {
-            free_bytes -= app_block_bytes(heap, memory);
-            if (free_bytes < least_free_bytes) {
-                least_free_bytes = free_bytes;
-            }
-            allocations++;
         }
         traceMALLOC(memory, xWantedSize);
     }
@@ -98,7 +92,7 @@ void vPortFree(void *pv)
     if (pv == NULL) {
         return;
     }
-    configASSERT((uintptr_t)pv - (uintptr_t)ucHeap < configTOTAL_HEAP_SIZE);
+    configASSERT(heap != NULL && app_owns(heap, pv));
     vTaskSuspendAll();
     {
         const size_t bytes = app_block_bytes(heap, pv);
@@ -109,10 +103,6 @@ void vPortFree(void *pv)
         }
 #endif
         app_free(heap, pv);
-        if (bytes != 0) {
-            free_bytes += bytes;
-            frees++;
-        }
         traceFREE(pv, bytes);
     }
     (void)xTaskResumeAll();
@@ -120,19 +110,21 @@ void vPortFree(void *pv)
 
 size_t xPortGetFreeHeapSize(void)
 {
-    return free_bytes;
+    return counted().free;
 }
 
 size_t xPortGetMinimumEverFreeHeapSize(void)
 {
-    return least_free_bytes;
+    return counted().least_free;
 }
 
 void xPortResetHeapMinimumEverFreeHeapSize(void)
 {
-    taskENTER_CRITICAL();
-    least_free_bytes = free_bytes;
-    taskEXIT_CRITICAL();
+    vTaskSuspendAll();
+    if (heap != NULL) {
+        app_reset_least_free(heap);
+    }
+    (void)xTaskResumeAll();
 }
 
 void vPortInitialiseBlocks(void)
@@ -168,11 +160,12 @@ void vPortGetHeapStats(HeapStats_t *pxHeapStats)
     HeapStats_t stats = {0, 0, (size_t)-1, 0, 0, 0, 0};
     vTaskSuspendAll();
     {
-        stats.xAvailableHeapSpaceInBytes = free_bytes;
-        stats.xMinimumEverFreeBytesRemaining = least_free_bytes;
-        stats.xNumberOfSuccessfulAllocations = allocations;
-        stats.xNumberOfSuccessfulFrees = frees;
-        const size_t fresh = heap ? free_bytes - walk_free_blocks(&stats) : 0;
+        const struct app_counters told = counted();
+        stats.xAvailableHeapSpaceInBytes = told.free;
+        stats.xMinimumEverFreeBytesRemaining = told.least_free;
+        stats.xNumberOfSuccessfulAllocations = told.mallocs;
+        stats.xNumberOfSuccessfulFrees = told.frees;
+        const size_t fresh = heap ? told.free - walk_free_blocks(&stats) : 0;
         if (fresh != 0) {
             stats.xNumberOfFreeBlocks++;
             if (fresh < stats.xSizeOfSmallestFreeBlockInBytes) {
@@ -190,8 +183,4 @@ void vPortGetHeapStats(HeapStats_t *pxHeapStats)
 void vPortHeapResetState(void)
 {
     heap = NULL;
-    free_bytes = 0;
-    least_free_bytes = 0;
-    allocations = 0;
-    frees = 0;
 }

@@ -26,17 +26,8 @@
 struct mm_heap_s {
     struct app_heap *heap;
     void *begin, *end;
-    size_t bytes, used, most_used;
+    size_t bytes; /* free at first */
 };
-
-static void count(struct mm_heap_s *heap, size_t had, size_t has)
-{
-    heap->used += has;
-    heap->used -= had;
-    if (heap->used > heap->most_used) {
-        heap->most_used = heap->used;
-    }
-}
 
 struct mm_heap_s *mm_initialize(const char *name, void *heap_start, size_t heap_size)
 {
@@ -49,9 +40,9 @@ struct mm_heap_s *mm_initialize(const char *name, void *heap_start, size_t heap_
     memset(heap, 0, sizeof *heap);
     heap->begin = (void *)arena;
     heap->end = (char *)heap_start + heap_size;
-    heap->bytes = (size_t)((uintptr_t)heap->end - arena);
-    heap->heap = app_init(heap->begin, heap->bytes);
+    heap->heap = app_init(heap->begin, (size_t)((uintptr_t)heap->end - arena));
     DEBUGASSERT(heap->heap != NULL); /* the region is too small for the heap's own data */
+    heap->bytes = heap->heap ? app_counters(heap->heap).free : 0;
     return heap;
 }
 
@@ -81,9 +72,6 @@ void *mm_memalign(struct mm_heap_s *heap, size_t alignment, size_t size)
     const irqstate_t flags = enter_critical_section();
     void *memory =
         alignment <= APP_ALIGNMENT ? app_malloc(heap->heap, size) : app_aligned_alloc(heap->heap, alignment, size);
-    if (memory != NULL) {
-        count(heap, 0, app_block_bytes(heap->heap, memory));
-    }
     leave_critical_section(flags);
     return memory;
 }
@@ -100,7 +88,6 @@ void mm_free(struct mm_heap_s *heap, void *mem)
     }
     DEBUGASSERT(mm_heapmember(heap, mem));
     const irqstate_t flags = enter_critical_section();
-    count(heap, app_block_bytes(heap->heap, mem), 0);
     app_free(heap->heap, mem);
     leave_critical_section(flags);
 }
@@ -115,11 +102,7 @@ void *mm_realloc(struct mm_heap_s *heap, void *oldmem, size_t size)
         return NULL;
     }
     const irqstate_t flags = enter_critical_section();
-    const size_t had = app_block_bytes(heap->heap, oldmem);
     void *memory = app_realloc(heap->heap, oldmem, size);
-    if (memory != NULL) {
-        count(heap, had, app_block_bytes(heap->heap, memory));
-    }
     leave_critical_section(flags);
     return memory;
 }
@@ -148,7 +131,7 @@ size_t mm_malloc_size(struct mm_heap_s *heap, void *mem)
 
 bool mm_heapmember(struct mm_heap_s *heap, void *mem)
 {
-    return (uintptr_t)mem >= (uintptr_t)heap->begin && (uintptr_t)mem < (uintptr_t)heap->end;
+    return heap->heap != NULL && app_owns(heap->heap, mem);
 }
 
 void *mm_brkaddr(struct mm_heap_s *heap, int region)
@@ -157,22 +140,29 @@ void *mm_brkaddr(struct mm_heap_s *heap, int region)
     return heap->end;
 }
 
-/* O(blocks), in a critical section. */
+/* In a critical section, at a bounded cost. Only a walk over all blocks can number the free ones: define APP_MM_WALKS
+ * where that is wanted. Without, the largest free block is that among 32 of the heap's largest list. */
 struct mallinfo mm_mallinfo(struct mm_heap_s *heap)
 {
     struct mallinfo info;
-    struct app_block block = {0, 0, 0, 0, 0};
     memset(&info, 0, sizeof info);
     const irqstate_t flags = enter_critical_section();
+    const struct app_counters told = app_counters(heap->heap);
+    info.arena = (int)heap->bytes;
+    info.uordblks = (int)(heap->bytes - told.free);
+    info.fordblks = (int)told.free;
+    info.usmblks = (int)(heap->bytes - told.least_free);
+    info.aordblks = (int)(told.mallocs - told.frees);
+#ifdef APP_MM_WALKS
+    struct app_block block = {0, 0, 0, 0, 0};
     while (app_next_block(heap->heap, &block)) {
-        info.aordblks += block.state == APP_BLOCK_USED;
         info.ordblks += block.state != APP_BLOCK_USED;
     }
-    info.arena = (int)heap->bytes;
-    info.uordblks = (int)heap->used;
-    info.fordblks = (int)(heap->bytes - heap->used);
-    info.usmblks = (int)heap->most_used;
-    info.mxordblk = (int)app_statistics(heap->heap).largest_free;
+    info.mxordblk = (int)app_largest_free(heap->heap, UINT32_MAX);
+#else
+    info.mxordblk = (int)app_largest_free(heap->heap, 32);
+    info.ordblks = info.mxordblk != 0;
+#endif
     leave_critical_section(flags);
     return info;
 }

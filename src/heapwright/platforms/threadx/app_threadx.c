@@ -81,3 +81,22 @@ UINT app_pool_release(app_pool *pool, VOID *memory)
     }
     return TX_SUCCESS;
 }
+
+UINT app_pool_info_get(app_pool *pool, ULONG *available_bytes, ULONG *least_available, ULONG *largest)
+{
+    const UINT status = tx_mutex_get(&pool->mutex, TX_WAIT_FOREVER);
+    if (status != TX_SUCCESS) {
+        return status;
+    }
+    const struct app_counters told = app_counters(pool->heap);
+    if (available_bytes != NULL) {
+        *available_bytes = told.free;
+    }
+    if (least_available != NULL) {
+        *least_available = told.least_free;
+    }
+    if (largest != NULL) {
+        *largest = (ULONG)app_largest_free(pool->heap, 32);
+    }
+    return tx_mutex_put(&pool->mutex);
+}

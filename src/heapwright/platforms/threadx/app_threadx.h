@@ -32,6 +32,11 @@ UINT app_pool_allocate(app_pool *pool, VOID **memory, ULONG size, ULONG wait_opt
 /* Gives memory back, and lets all that wait try again. Returns TX_SUCCESS, or TX_PTR_ERROR for NULL. From threads. */
 UINT app_pool_release(app_pool *pool, VOID *memory);
 
+/* Tells bytes that are free, the least that ever were, and the largest request that one free piece could serve, as far
+ * as 32 free blocks tell; each pointer may be NULL. A bounded time under the mutex. Returns TX_SUCCESS, or what
+ * taking the mutex returned. From threads. */
+UINT app_pool_info_get(app_pool *pool, ULONG *available_bytes, ULONG *least_available, ULONG *largest);
+
 #ifdef __cplusplus
 }
 #endif

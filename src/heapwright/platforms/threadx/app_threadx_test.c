@@ -41,6 +41,20 @@ static void test_waiting(void)
     expect(app_pool_release(&pool, NULL) == TX_PTR_ERROR, "NULL is told");
 }
 
+/* What is counted must be what the walk tells. */
+static void test_info(void)
+{
+    ULONG available = 0, least = 0, largest = 0, all = 0;
+    VOID *memory;
+    expect(app_pool_info_get(&pool, &all, NULL, NULL) == TX_SUCCESS, "free bytes are told");
+    expect(app_pool_allocate(&pool, &memory, 1000, TX_NO_WAIT) == TX_SUCCESS, "there is room");
+    expect(app_pool_info_get(&pool, &available, &least, &largest) == TX_SUCCESS, "a pool tells of itself");
+    expect(all - available >= 1000 && app_statistics(pool.heap).largest_free == largest, "free bytes and the walk");
+    app_pool_release(&pool, memory);
+    app_pool_info_get(&pool, &available, &least, NULL);
+    expect(available == all && least < available, "the least that was ever free");
+}
+
 static void give_later(ULONG unused)
 {
     (void)unused;
@@ -84,6 +98,7 @@ static void run(ULONG unused)
 {
     (void)unused;
     test_waiting();
+    test_info();
     test_random_calls();
     expect(app_pool_delete(&pool) == TX_SUCCESS, "the pool is deleted");
     app_threadx_say(failures ? "app_threadx: FAILED" : "app_threadx: ok");

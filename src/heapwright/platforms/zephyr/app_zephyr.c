@@ -15,6 +15,7 @@ int app_pool_init(struct app_pool *pool, void *memory, size_t bytes)
     memset(pool, 0, sizeof *pool);
     k_sem_init(&pool->freed, 0, K_SEM_MAX_LIMIT);
     pool->heap = bytes > skipped ? app_init((char *)memory + skipped, bytes - skipped) : NULL;
+    pool->bytes = pool->heap ? app_counters(pool->heap).free : 0;
     return pool->heap ? 0 : -ENOMEM;
 }
 
@@ -66,6 +67,31 @@ void app_pool_free(struct app_pool *pool, void *memory)
     }
 }
 
+void app_pool_runtime_stats_get(struct app_pool *pool, struct sys_memory_stats *stats)
+{
+    const k_spinlock_key_t key = k_spin_lock(&pool->lock);
+    const struct app_counters told = app_counters(pool->heap);
+    k_spin_unlock(&pool->lock, key);
+    stats->free_bytes = told.free;
+    stats->allocated_bytes = pool->bytes - told.free;
+    stats->max_allocated_bytes = pool->bytes - told.least_free;
+}
+
+void app_pool_runtime_stats_reset_max(struct app_pool *pool)
+{
+    const k_spinlock_key_t key = k_spin_lock(&pool->lock);
+    app_reset_least_free(pool->heap);
+    k_spin_unlock(&pool->lock, key);
+}
+
+size_t app_pool_largest_free(struct app_pool *pool)
+{
+    const k_spinlock_key_t key = k_spin_lock(&pool->lock);
+    const size_t largest = app_largest_free(pool->heap, 32);
+    k_spin_unlock(&pool->lock, key);
+    return largest;
+}
+
 /* ---- malloc ---------------------------------------------------------------------------------------------------------
  */
 
@@ -85,6 +111,7 @@ static k_spinlock_key_t enter(void)
     const k_spinlock_key_t key = k_spin_lock(&pool.lock);
     if (pool.heap == NULL) {
         pool.heap = app_init(arena, sizeof arena);
+        pool.bytes = pool.heap ? app_counters(pool.heap).free : 0;
     }
     return key;
 }

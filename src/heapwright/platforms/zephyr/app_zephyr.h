@@ -5,6 +5,7 @@
 #include "app_heap.h"
 
 #include <zephyr/kernel.h>
+#include <zephyr/sys/mem_stats.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +14,7 @@ extern "C" {
 /* A heap, the lock around its calls, and the threads that wait for memory. */
 struct app_pool {
     struct app_heap *heap;
+    size_t bytes; /* free at first */
     struct k_spinlock lock;
     struct k_sem freed;
     unsigned int waiting;
@@ -30,6 +32,14 @@ void *app_pool_aligned_alloc(struct app_pool *pool, size_t align, size_t bytes, 
 
 /* Gives memory back, and lets all that wait try again. NULL is allowed; interrupts may call it. */
 void app_pool_free(struct app_pool *pool, void *memory);
+
+/* What is free and allocated, headers included, and the most that ever was, or was since the reset: as
+ * sys_heap_runtime_stats_get() and sys_heap_runtime_stats_reset_max() tell of a sys_heap. O(1). */
+void app_pool_runtime_stats_get(struct app_pool *pool, struct sys_memory_stats *stats);
+void app_pool_runtime_stats_reset_max(struct app_pool *pool);
+
+/* The largest request that one free piece could serve, as far as 32 free blocks tell: a bounded time under the lock. */
+size_t app_pool_largest_free(struct app_pool *pool);
 
 #ifdef CONFIG_HEAPWRIGHT_MALLOC
 /* The heap behind malloc. */

@@ -50,8 +50,17 @@ static void test_waiting(void)
     k_thread_join(&giver, K_FOREVER);
     void *aligned = app_pool_aligned_alloc(&pool, 64, 100, K_NO_WAIT);
     expect(aligned && (uintptr_t)aligned % 64 == 0, "an alignment is kept");
+    struct sys_memory_stats stats;
+    app_pool_runtime_stats_get(&pool, &stats);
+    expect(stats.allocated_bytes == app_statistics(pool.heap).used, "allocated bytes and the walk");
+    expect(app_pool_largest_free(&pool) == app_statistics(pool.heap).largest_free, "the largest free block and the walk");
     app_pool_free(&pool, aligned);
     app_pool_free(&pool, memory);
+    app_pool_runtime_stats_get(&pool, &stats);
+    expect(stats.allocated_bytes == 0 && stats.max_allocated_bytes > ARENA / 2, "the most that was ever allocated");
+    app_pool_runtime_stats_reset_max(&pool);
+    app_pool_runtime_stats_get(&pool, &stats);
+    expect(stats.max_allocated_bytes == 0 && stats.free_bytes < ARENA, "which begins anew");
     app_pool_free(&pool, NULL);
     expect(app_check(pool.heap) == 0 && app_statistics(pool.heap).used_blocks == 0, "all is given back");
 }

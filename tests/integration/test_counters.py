@@ -1,0 +1,71 @@
+"""What a generated heap tells in O(1), or at a bounded cost, is what a walk over all its blocks tells."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_programs import ROOT, STRICT, UNCHECKED
+from traces_random import random_trace
+
+from heapwright.generate.emit import generated_files
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import Compact
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
+
+HEAPS = ["tlsf", "victim-bins", "all-round", "kingsley", "binary-buddy", "variable-pool", "contiki-mmem", "memmgr"]
+"""Every kind of pool, lists, bins and none."""
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Trace, Path]]:
+    """The traces that ship and one of random calls, each with its calls in a file."""
+    folder = tmp_path_factory.mktemp("calls")
+    found = []
+    paths = [ROOT / "examples" / f"{name}.parquet" for name in ("lighttpd_server", "mosquitto_broker")]
+    for trace in [*map(Trace.read, paths), random_trace(random.Random(14), 4000)]:
+        numbers = np.array([len(trace), trace.calls.slots], np.uint32).tobytes()
+        (folder / trace.name).write_bytes(numbers + trace.calls.records().tobytes())
+        found.append((trace, folder / trace.name))
+    return found
+
+
+@pytest.mark.parametrize("name", HEAPS)
+def test_counters_are_what_the_walk_tells(name: str, traces: list[tuple[Trace, Path]], tmp_path: Path) -> None:
+    threads = "lock" if name == "victim-bins" else "none"
+    recipe = Recipe.from_dict(zoo.load(name).to_dict() | {"counters": True, "threads": threads})
+    pool = recipe.pools[0]
+    for file, text in generated_files(recipe).items():
+        (tmp_path / file).write_text(text)
+    words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
+    sources = [str(tmp_path / "app_heap.c"), str(ROOT / "tests" / "c" / "generated_driver.c")]
+    flags = [*STRICT, UNCHECKED, "-O2", "-pthread", "-DCOUNTERS", *words, f"-I{tmp_path}"]
+    subprocess.run(["cc", *flags, *sources, "-o", str(tmp_path / "driver")], check=True)
+    looked = short = 0
+    least = policy(recipe)["fixed_end"]
+    for trace, calls in traces:
+        footprint = replay(trace, recipe)["footprint_bytes"]
+        assert isinstance(footprint, int)
+        for arena in (2 * footprint, max(footprint // 2, least) + 4096):
+            command = [str(tmp_path / "driver"), str(calls), str(arena), "0"]
+            done = subprocess.run(command, env={"LOOKS": "1"}, capture_output=True, text=True, check=True)
+            assert done.stderr.split()[3:] == ["0", "0"], (trace.name, arena)
+            looked, short = (a + int(b) for a, b in zip((looked, short), done.stdout.split(), strict=True))
+    assert looked > 300
+    print(f"{name}: largest free block not found in 4 looks in {short} of {looked}")
+
+
+def test_counters_cost_what_the_replay_says() -> None:
+    trace = Trace.read(ROOT / "examples" / "mosquitto_broker.parquet")
+    plain = zoo.load("tlsf")
+    counting = Recipe.from_dict(plain.to_dict() | {"counters": True})
+    without, counted = replay(trace, plain), replay(trace, counting)
+    assert 0 < counted["footprint_bytes"] - without["footprint_bytes"] <= 16
+    assert counted["accesses"] > without["accesses"]
+    assert counting.hash != plain.hash
