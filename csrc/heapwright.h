@@ -181,15 +181,15 @@ HW_API uint32_t hw_misused(const struct hw_policy *policy, struct hw_heap *heap)
  * quick lists are long. It cannot detect an overflow that wrote what was there before, or damage to payloads. */
 HW_API int hw_check(const struct hw_policy *policy, struct hw_heap *heap);
 
-#define HW_BROKEN_BOUNDS 1 /* a block or boundary lies outside its part of the arena */
-#define HW_BROKEN_SIZE 2   /* a block's size is impossible */
-#define HW_BROKEN_FLAGS 3  /* a block's flags or boundary tag contradict its neighbour */
-#define HW_BROKEN_MERGE 4  /* two free neighbours that should have been merged */
-#define HW_BROKEN_LIST 5   /* a list holds what it should not, or in the wrong order */
-#define HW_BROKEN_LINK 6   /* a link back does not match */
-#define HW_BROKEN_COUNT 7  /* the lists and the walk disagree on the number of free blocks */
-#define HW_BROKEN_QUICK 8  /* a quick list holds a block of another size, or more than its limit */
-#define HW_BROKEN_CLASS 9  /* a header names a class that does not exist */
+#define HW_BROKEN_BOUNDS 1    /* a block or boundary lies outside its part of the arena */
+#define HW_BROKEN_SIZE 2      /* a block's size is impossible */
+#define HW_BROKEN_FLAGS 3     /* a block's flags or boundary tag contradict its neighbour */
+#define HW_BROKEN_MERGE 4     /* two free neighbours that should have been merged */
+#define HW_BROKEN_LIST 5      /* a list holds what it should not, or in the wrong order */
+#define HW_BROKEN_LINK 6      /* a link back does not match */
+#define HW_BROKEN_COUNT 7     /* the lists and the walk disagree on the number of free blocks */
+#define HW_BROKEN_QUICK 8     /* a quick list holds a block of another size, or more than its limit */
+#define HW_BROKEN_CLASS 9     /* a header names a class that does not exist */
 #define HW_BROKEN_COUNTERS 10 /* the counters and the walk disagree */
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "largest.h"
 
 enum { MOST_OBJECTS = 400, STATISTICS_EVERY = 8 };
 

@@ -96,10 +96,10 @@ static void call(struct app_heap *heap, struct object *object)
         object->pointer = NULL;
         return;
     }
-    void *made = object->pointer      ? app_realloc(heap, (void *)object->pointer, size)
-                 : what == 0          ? app_calloc(heap, 1, size)
+    void *made = object->pointer       ? app_realloc(heap, (void *)object->pointer, size)
+                 : what == 0           ? app_calloc(heap, 1, size)
                  : what == 1 && ALIGNS ? app_aligned_alloc(heap, 64, size)
-                                      : app_malloc(heap, size);
+                                       : app_malloc(heap, size);
     if (made) {
         *object = (struct object){made, size};
         expect_told(object);

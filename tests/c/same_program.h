@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "check.h"
+#include "largest.h"
 
 enum { CALLS = 4000, OBJECTS = 64 };
 

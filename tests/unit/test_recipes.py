@@ -795,7 +795,17 @@ def test_the_unchecked_way_is_the_same_without_the_checks(monkeypatch: pytest.Mo
 
 def test_the_schema_names_every_key_of_every_kind() -> None:
     schema = json.loads(json.dumps(json_schema()))
-    assert set(schema["properties"]) == {"name", "year", "source", "about", "align", "link_bytes", "checks", "counters", "pool"} | {
+    assert set(schema["properties"]) == {
+        "name",
+        "year",
+        "source",
+        "about",
+        "align",
+        "link_bytes",
+        "checks",
+        "counters",
+        "pool",
+    } | {
         "control_bytes",
         "threads",
         "cache_up_to",

@@ -132,8 +132,12 @@ def generated_files(
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     checking = CHECKING if recipe.checks != "none" else ()
     counting = COUNTING if recipe.counters else ()
-    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {name: name for name in more}
-    defines = {"HW_MISUSED", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)} | ({"HW_SHARED"} if recipe.threads == "cached" else set())
+    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
+        name: name for name in more
+    }
+    defines = {"HW_MISUSED", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
+    if recipe.threads == "cached":
+        defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     names = {
         "prefix": prefix,

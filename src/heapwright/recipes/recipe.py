@@ -94,7 +94,10 @@ class Recipe(Table):
         """Yield what no reading of the keys can make sense of: a pool's index, None for the heap; the problem."""
         yield from contradictions(self.pools, self.geometry)
         if self.counters and self.threads == "cached":
-            yield None, 'counters are kept under the lock, which "threads" "cached" is there to avoid; use "threads" "lock"'
+            yield (
+                None,
+                'counters are kept under the lock, which "threads" "cached" is there to avoid; use "threads" "lock"',
+            )
         if self.threads != "none":
             cached = (self.cache_up_to, self.cache_bytes) if self.threads == "cached" else None
             yield from ((None, problem) for problem in thread_contradictions(cached, self.pools, self.geometry))

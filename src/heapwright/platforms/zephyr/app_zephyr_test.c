@@ -53,7 +53,8 @@ static void test_waiting(void)
     struct sys_memory_stats stats;
     app_pool_runtime_stats_get(&pool, &stats);
     expect(stats.allocated_bytes == app_statistics(pool.heap).used, "allocated bytes and the walk");
-    expect(app_pool_largest_free(&pool) == app_statistics(pool.heap).largest_free, "the largest free block and the walk");
+    expect(app_pool_largest_free(&pool) == app_statistics(pool.heap).largest_free,
+           "the largest free block and the walk");
     app_pool_free(&pool, aligned);
     app_pool_free(&pool, memory);
     app_pool_runtime_stats_get(&pool, &stats);
