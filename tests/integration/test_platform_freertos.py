@@ -85,8 +85,8 @@ def test_a_heap_with_checks_passes_too(kernel: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("free_bytes += bytes;", "free_bytes += bytes - 1;"),
-        ("if (free_bytes < least_free_bytes) {", "if (free_bytes > least_free_bytes) {"),
+        ("return counted().free;", "return counted().free - 1;"),
+        ("return counted().least_free;", "return counted().free;"),
         ("stats.xNumberOfFreeBlocks++;", ""),
     ],
 )
