@@ -151,6 +151,26 @@ def import_packets(
     return of_file(path, format, count, seed)
 
 
+@_one_line
+def import_log(path: PathLike, *, format: str | None = None) -> Trace:
+    """Read a log of heap calls that another tool wrote, such as Valgrind or heaptrack; see `heapwright.traces.logs`.
+
+    The trace's `repairs` say what was left out, its `notes` what the log cannot tell. `Trace.write` stores it. Raises
+    HeapwrightError where the format is not known, single calls are gone from it, or it has none.
+    """
+    from heapwright.traces.logs import import_log as of_file
+
+    return of_file(path, format)
+
+
+@_one_line
+def is_log(path: PathLike) -> bool:
+    """Whether a file begins as a log of heap calls does. Raises HeapwrightError for logs that sum calls up."""
+    from heapwright.traces.logs import log_format
+
+    return log_format(path) is not None
+
+
 @overload
 def workload(
     name: str, packets: PacketTable | PathLike | None = None, *, load: Sequence[float], **options: Any

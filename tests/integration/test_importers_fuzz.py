@@ -5,6 +5,7 @@ A run has INPUTS for each kind of file. `HEAPWRIGHT_FUZZ=100` runs a hundred tim
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -35,8 +36,10 @@ from captures import (
     udp6_packet,
     wifi_data,
 )
+from heap_logs import LOGS
 
 from heapwright.errors import HeapwrightError
+from heapwright.traces.logs import import_log
 from heapwright.traffic import FORMATS, import_packets, links
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.profile import profile_packets
@@ -201,6 +204,26 @@ def test_a_mutated_file_is_imported_or_refused(tmp_path: Path, kind: str) -> Non
             raise AssertionError(f"input {number} of {kind}: {data!r}") from error
     # Inputs of which all, or none, are refused would test little.
     assert 0.05 < imported / (INPUTS * EFFORT) < 0.99
+
+
+@pytest.mark.parametrize("name", [*LOGS, "any"])
+def test_a_mutated_log_is_imported_or_refused(tmp_path: Path, name: str) -> None:
+    seeds = [log if isinstance(log, bytes) else log.encode() for log in LOGS.values()]
+    seeds = seeds if name == "any" else [seeds[list(LOGS).index(name)]]
+    imported, file, inputs = 0, tmp_path / "file", INPUTS * EFFORT // 4
+    for number in range(inputs):
+        data = mutate(random.Random(f"{name} {number}"), seeds)
+        file.write_bytes(gzip.compress(data, 1)[: -number % 40 or None] if number % 8 == 0 else data)
+        try:
+            with watched(HANGS_AFTER_SECONDS):
+                trace = import_log(file, None if name == "any" else name)
+        except HeapwrightError as error:
+            assert "\n" not in str(error), (number, data)
+            continue
+        except Exception as error:
+            raise AssertionError(f"input {number} of {name}: {data!r}") from error
+        imported += len(trace) > 0
+    assert 0.05 < imported / (inputs) < 0.999
 
 
 @pytest.mark.parametrize("format_name", [None, *FORMATS])

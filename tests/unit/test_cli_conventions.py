@@ -22,6 +22,7 @@ from heapwright.target.compilers import LEVELS
 from heapwright.target.cpus import CPUS
 from heapwright.target.measure import BACKENDS
 from heapwright.traces.copies import KINDS
+from heapwright.traces.logs import FORMATS as LOGS
 from heapwright.traffic import FORMATS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -102,7 +103,7 @@ def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:
 
 
 def test_choices_are_those_of_the_library() -> None:
-    assert choices(import_.command, "format_name") == FORMATS
+    assert choices(import_.command, "format_name") == (*LOGS, *FORMATS)
     assert sorted(choices(measure.command, "cpu")) == sorted(CPUS)
     assert choices(measure.command, "backend") == BACKENDS
     assert choices(measure.command, "level") == LEVELS

@@ -1,4 +1,4 @@
-"""`heapwright import`: a file of packets becomes a packet table."""
+"""`heapwright import`: a log of heap calls becomes a trace, a file of packets a packet table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,28 @@ import click
 from heapwright.cli.options import seed_option
 from heapwright.cli.output import json_option, note, print_json
 
-FORMATS = ("capture", "tsh", "csv", "profile")
+PACKETS = ("capture", "tsh", "csv", "profile")
+LOGS = (
+    "text",
+    "valgrind",
+    "mtrace",
+    "heaptrack",
+    "malloclab",
+    "rmm",
+    "kmem",
+    "lttng",
+    "esp-idf",
+    "nuttx",
+    "ltrace",
+    "bytehound",
+)
 
 
 @click.command("import")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--format", "format_name", type=click.Choice(FORMATS), help="The format of FILE; found without it.")
+@click.option(
+    "--format", "format_name", type=click.Choice((*LOGS, *PACKETS)), help="The format of FILE; found without it."
+)
 @click.option(
     "--count",
     type=click.IntRange(min=1),
@@ -25,19 +41,49 @@ FORMATS = ("capture", "tsh", "csv", "profile")
 @click.option(
     "-o",
     "--output",
-    metavar="PACKETS",
+    metavar="OUT",
     required=True,
     type=click.Path(path_type=Path),
-    help="The packet table to write, a Parquet file.",
+    help="The trace or packet table to write, a Parquet file.",
 )
 @json_option
 def command(file: Path, format_name: str | None, count: int | None, seed: int, output: Path, as_json: bool) -> None:
-    """Turn FILE into a packet table.
+    """Turn FILE into a trace or a packet table.
 
-    FILE is a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or a profile, as
-    `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say which, and
-    the table says so.
+    A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, Linux, ESP-IDF, NuttX and
+    others write it, or of lines that any program can print (docs/logs.md); gzip, xz and zstd are undone.
+
+    A packet table is made of a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or
+    a profile, as `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say
+    which, and the table says so.
     """
+    from heapwright import api
+
+    if format_name in LOGS or (format_name is None and api.is_log(file)):
+        _import_log(file, format_name, output, as_json)
+    else:
+        _import_packets(file, format_name, count, seed, output, as_json)
+
+
+def _import_log(file: Path, format_name: str | None, output: Path, as_json: bool) -> None:
+    from heapwright import api
+
+    trace = api.import_log(file, format=format_name)
+    trace.write(output)
+    caveats = trace.metadata.get("caveats", "").splitlines()
+    for told in (*trace.repairs, *caveats):
+        note(f"{file}: {told}")
+    if as_json:
+        left_out = list(trace.repairs)
+        print_json({"path": str(output), "calls": len(trace), "caveats": caveats, "repairs": left_out})
+        return
+    peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
+    click.echo(f"{output}: {len(trace):,} calls of a {trace.metadata['recorder']} log, {peak}")
+
+
+def _import_packets(
+    file: Path, format_name: str | None, count: int | None, seed: int, output: Path, as_json: bool
+) -> None:
     from heapwright import api
 
     table = api.import_packets(file, format=format_name, count=count, seed=seed)

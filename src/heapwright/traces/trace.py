@@ -234,10 +234,15 @@ class Trace:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to mind when a heap is chosen for the trace: alignments, where it was recorded with 8-byte pointers."""
+        """What to mind when a heap is chosen for the trace.
+
+        Alignments, where it was recorded with 8-byte pointers; what the log that it was imported from cannot tell.
+        """
+        caveats = tuple(f"{self.name}: {caveat}" for caveat in self.metadata.get("caveats", "").splitlines())
         if self.metadata.get("pointer_bytes") != "8":
-            return ()
+            return caveats
         return (
+            *caveats,
             f"{self.name}: recorded with 8-byte pointers; a heap that stands for malloc there needs alignment 16, one "
             "for a 32-bit target 8",
         )

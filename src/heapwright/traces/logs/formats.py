@@ -1,0 +1,22 @@
+"""What an importer of a log is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from heapwright.traces.logs.history import History
+from heapwright.traces.logs.source import Source
+
+
+class Format(NamedTuple):
+    """A format of logs.
+
+    `matches` tells it by the first bytes of a file, `read` reads it whole. `loses` says what the format cannot tell, in
+    words that a report may carry.
+    """
+
+    name: str
+    matches: Callable[[bytes], bool]
+    read: Callable[[Source], History]
+    loses: tuple[str, ...] = ()

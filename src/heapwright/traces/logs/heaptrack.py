@@ -1,0 +1,70 @@
+"""heaptrack's files, version 1 to 3: raw (heaptrack --raw) and interpreted, as libheaptrack.cpp (1.4) writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from heapwright.traces.logs.formats import Format
+from heapwright.traces.logs.history import History
+from heapwright.traces.logs.source import Source
+
+_LATEST_MS = 1 << 42
+
+_START = re.compile(rb"v [0-9a-f]+(?: [0-9a-f]+)?\n[xX] ")
+
+
+def _read(source: Source) -> History:
+    history = History()
+    history.now_ns = 0
+    lines = source.lines()
+    for line in lines:
+        sign, fields = line[:1], line[2:].split()
+        try:
+            if sign == b"a":
+                return _interpreted(line, lines)
+            if sign == b"+":
+                size, _, pointer = (int(field, 16) for field in fields)
+                history.allocate(pointer, size)
+            elif sign == b"-":
+                history.release(int(fields[0], 16))
+            elif sign == b"c":
+                history.now_ns = min(int(fields[0][:16], 16), _LATEST_MS) * 10**6
+        except (ValueError, IndexError):
+            history.skipped += 1
+    history.caveats.append("realloc is told as a free and a malloc")
+    return history
+
+
+def _interpreted(first: bytes, lines: Iterator[bytes]) -> History:
+    """Interpreted files know the size and place of a call, and no object: the youngest of them is freed first."""
+    history = History()
+    history.now_ns = 0
+    sizes: list[int] = [int(first[2:].split()[0], 16)]
+    live: dict[int, list[int]] = {}
+    born = 0
+    for line in lines:
+        sign, fields = line[:1], line[2:].split()
+        try:
+            if sign == b"a":
+                sizes.append(int(fields[0], 16))
+            elif sign == b"+":
+                kind, born = int(fields[0], 16), born + 1
+                history.allocate(born, sizes[kind])
+                live.setdefault(kind, []).append(born)
+            elif sign == b"-":
+                history.release(live[int(fields[0], 16)].pop())
+            elif sign == b"c":
+                history.now_ns = min(int(fields[0][:16], 16), _LATEST_MS) * 10**6
+        except (ValueError, LookupError):
+            history.skipped += 1
+    history.caveats += [
+        "an interpreted file does not tell which object is freed: the youngest of its size and place is taken",
+        "realloc is told as a free and a malloc",
+    ]
+    return history
+
+
+FORMAT = Format(
+    "heaptrack", lambda start: bool(_START.match(start)), _read, ("no threads", "times in whole milliseconds")
+)

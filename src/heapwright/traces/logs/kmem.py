@@ -1,0 +1,47 @@
+"""Linux's kmem events as ftrace and perf script print them: kmalloc, kmem_cache_alloc and what frees them."""
+
+from __future__ import annotations
+
+import re
+
+from heapwright.traces.logs.formats import Format
+from heapwright.traces.logs.history import History
+from heapwright.traces.logs.source import Source
+
+_EVENT = re.compile(
+    rb"\s*(.+?)\s+\[\d+\].*?\s(\d{1,9})\.(\d{6,9}): (?:kmem:)?(kmalloc|kmalloc_node|kfree|kmem_cache_alloc|"
+    rb"kmem_cache_alloc_node|kmem_cache_free): (.*)"
+)
+_FIELD = re.compile(rb"(call_site|ptr|bytes_req)=(?:\()?(\S{1,200}?)(?:\))?(?: |$)")
+
+
+def _read(source: Source) -> History:
+    history = History()
+    for line in source.lines():
+        found = _EVENT.fullmatch(line)
+        if found is None:
+            continue
+        thread, seconds, part, event, rest = found.groups()
+        fields = dict(_FIELD.findall(rest))
+        try:
+            pointer = int(fields[b"ptr"], 16)
+            size = 0 if b"free" in event else int(fields[b"bytes_req"][:19])
+        except (KeyError, ValueError):
+            history.skipped += 1
+            continue
+        history.set_thread(thread)
+        history.set_site(fields.get(b"call_site", b"").decode(errors="replace"))
+        history.now_ns = int(seconds) * 10**9 + int((part + b"000")[:9])
+        if b"free" in event:
+            history.release(pointer)
+        else:
+            history.allocate(pointer, size)
+    return history
+
+
+FORMAT = Format(
+    "kmem",
+    lambda start: re.search(rb"\d: (?:kmem:)?k(?:malloc|free|mem_cache_alloc)\w*: ", start) is not None,
+    _read,
+    ("krealloc is told as a free and a malloc", "whole pages are not told"),
+)

@@ -1,0 +1,51 @@
+"""Valgrind's --trace-malloc=yes, as m_replacemalloc/vg_replace_malloc.c (3.19 to 3.24) prints it."""
+
+from __future__ import annotations
+
+import re
+
+from heapwright.traces.logs.formats import Format
+from heapwright.traces.logs.functions import note_call, plain_name
+from heapwright.traces.logs.history import History
+from heapwright.traces.logs.source import Source
+
+_CALL = re.compile(rb"--(\d+)-- ([\w ]+)\(([^()]*)\)(?:malloc\(\d+\))?(?: = (0x[0-9A-Fa-f]{1,16}))?")
+_ADDRESS = re.compile(rb"0x[0-9A-Fa-f]{1,16}")
+_NUMBER = re.compile(r"(al |size )?(0x[0-9A-Fa-f]{1,16}|0|[1-9]\d{0,18})")
+_START = re.compile(rb"^--\d+-- (?:malloc|calloc|realloc|free|memalign|_Z[nd]\w+)\(", re.MULTILINE)
+
+
+def _read(source: Source) -> History:
+    processes: dict[bytes, History] = {}
+    for line in source.lines():
+        if (found := _CALL.fullmatch(line)) is None:
+            continue
+        process, name, arguments, result = found.groups()
+        history = processes.get(process)
+        if history is None:
+            history = processes[process] = History()
+        if name == b"malloc" and result and arguments.isdigit() and len(arguments) < 20:
+            history.allocate(int(result, 16), int(arguments))
+        elif name == b"free" and _ADDRESS.fullmatch(arguments):
+            history.release(int(arguments, 16))
+        elif plain := plain_name(name.decode()):
+            history.skipped += not _note(history, plain, arguments.decode(errors="replace"), int(result or b"0", 16))
+    if not processes:
+        return History()
+    largest = max(processes.values(), key=len)
+    if others := sum(len(one) > 0 for one in processes.values()) - 1:
+        largest.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
+    return largest
+
+
+def _note(history: History, name: str, arguments: str, result: int) -> bool:
+    """Arguments are numbers; those of aligned calls say which is which."""
+    numbers = [(label, int(text, 0)) for label, text in _NUMBER.findall(arguments)]
+    align = next((number for label, number in numbers if label == "al "), 0)
+    sizes = [number for label, number in numbers if label != "al "]
+    if align and sizes and name != "free":
+        return note_call(history, "memalign", [align, sizes[0]], result)
+    return note_call(history, name, sizes, result)
+
+
+FORMAT = Format("valgrind", lambda start: bool(_START.search(start)), _read, ("no times", "no threads"))

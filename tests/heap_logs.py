@@ -1,0 +1,138 @@
+"""A log of heap calls in each format that is imported, written as the format's own sources print it."""
+
+from __future__ import annotations
+
+import struct
+
+TEXT = """booting
+[  0.1] hw+ 0x20000100 24 1000 main
+hw+ 0x20000200 100 1500 net
+noise hw= 0x20000100 0x20000300 48 1800
+hw- 0x20000200 2000 net
+hw- 0x20000300
+"""
+
+VALGRIND = """==10== Memcheck, a memory error detector
+--10-- malloc(24) = 0x4A42040
+--10-- _Znwm(100) = 0x4A42090
+--10-- memalign(al 64, size 128) = 0x4A42100
+--10-- realloc(0x4A42040,48) = 0x4A42200
+--11-- malloc(7) = 0x4A42040
+--10-- _ZdlPvm(0x4A42090)
+--10-- realloc(0x0,9)malloc(9) = 0x4A42300
+--10-- calloc(3,5) = 0x4A42400
+--10-- free(0x0)
+--10-- free(0x4A42200)
+--10-- free(0x5555555)
+"""
+
+LTRACE = """100 10:00:00.000001 malloc(24)  = 0x5000
+101 10:00:00.000002 realloc(0x5000, 48 <unfinished ...>
+100 10:00:00.000003 malloc(16) = 0x5000
+101 10:00:00.000004 <... realloc resumed> ) = 0x6000
+100 10:00:00.000005 strlen("malloc(3) = 0x1") = 15
+100 10:00:00.000006 libc.so.6->calloc(3, 7) = 0x7000
+100 10:00:00.000007 _Znwm(72, 1, 1, 1) = 0x8000
+100 10:00:00.000008 operator delete(void*)(0x8000, 1, 1) = <void>
+100 10:00:00.000009 free(0x5000 <unfinished ...>
+100 10:00:00.000010 <... free resumed> ) = <void>
+100 10:00:00.000011 free(nil) = <void>
+100 10:00:00.000012 malloc(99 <no return ...>
+"""
+
+MTRACE = """= Start
+@ ./app:(main+0x16)[0x401156] + 0x1000 0x18
+@ ./app:(grow+0x20)[0x401180] < 0x1000
+@ ./app:(grow+0x20)[0x401180] > 0x2000 0x30
+@ ./app:(grow+0x20)[0x401180] ! 0x2000 0x7fffffff
+@ ./app:(main+0x40)[0x401199] - 0x2000
+= End
+"""
+
+HEAPTRACK = """v 10400 3
+x 5 ./app
+m 5 ./app 1000 0 10
+t 401156 0
++ 18 1 1000
+c a
++ 64 1 2000
+- 1000
+- 2000
+"""
+
+INTERPRETED = """v 10400 3
+X ./app
+s 5 ./app
+a 18 1
++ 0
+a 64 1
++ 1
++ 0
+c 14
+- 0
+- 0
+- 1
+"""
+
+MALLOCLAB = "20000\n2\n5\n1\na 0 512\na 1 128\nr 0 640\nf 1\nf 0\n"
+
+RMM = """Thread,Time,Action,Pointer,Size,Stream
+1234,10:15:30:000100,allocate,0x7f0000,256,0x0
+1235,10:15:30:000200,allocate failure,(nil),4096,0x0
+1235,10:15:30:000300,free,0x7f0000,256,0x0
+"""
+
+KMEM = """# tracer: nop
+            sshd-812   [001] d..2. 100.000100: kmalloc: call_site=alloc_skb+0x4f/0x190 ptr=00000000abc01000 \
+bytes_req=640 bytes_alloc=1024 gfp_flags=GFP_ATOMIC node=-1 accounted=false
+            sshd-812   [001] d..2. 100.000150: kmem_cache_alloc: call_site=skb_clone+0x20 ptr=00000000abc02000 \
+name=skbuff bytes_req=232 bytes_alloc=256 gfp_flags=GFP_ATOMIC
+          <idle>-0     [000] d.s3. 100.000200: kfree: call_site=skb_release_data+0x104 ptr=00000000abc01000
+          <idle>-0     [000] d.s3. 100.000250: kmem_cache_free: call_site=kfree_skbmem ptr=00000000abc02000 name=skbuff
+"""
+
+LTTNG = """[10:00:00.000001000] (+?.?????????) host lttng_ust_libc:malloc: { cpu_id = 0 }, { vtid = 7 }, { size = 24, \
+ptr = 0xA0 }
+[10:00:00.000002000] (+0.000001000) host lttng_ust_libc:calloc: { cpu_id = 0 }, { vtid = 8 }, { nmemb = 3, size = 5, \
+ptr = 0xB0 }
+[10:00:00.000003000] (+0.000001000) host lttng_ust_libc:realloc: { cpu_id = 0 }, { vtid = 7 }, { in_ptr = 0xA0, \
+size = 48, ptr = 0xC0 }
+[10:00:00.000004000] (+0.000001000) host lttng_ust_libc:posix_memalign: { cpu_id = 0 }, { vtid = 7 }, { \
+out_ptr = 0xD0, alignment = 64, size = 128, result = 0 }
+[10:00:00.000005000] (+0.000001000) host lttng_ust_libc:free: { cpu_id = 0 }, { vtid = 7 }, { ptr = 0xC0 }
+"""
+
+ESP_IDF = """====== Heap Trace: 3 records (3 capacity) ======
+    24 bytes (@ 0x3ffb1000, Internal) allocated CPU 0 ccount 0x0e0c caller 0x400d1000:0x400d2000
+freed by 0x400d3000:0x400d4000
+    48 bytes (@ 0x3ffb1000, Internal) allocated CPU 1 ccount 0x0f0c caller 0x400d1100:0x400d2000
+    16 bytes (@ 0x3ffb2000, Internal) allocated CPU 0 ccount 0x1f0c caller 0x400d1000:0x400d2000
+freed by 0x400d3000:0x400d4000
+====== Heap Trace Summary ======
+"""
+
+NUTTX = """     init-1   [0] 0.001000000: tracing_mark_write: C|1|Heap Usage|1024|malloc: heap: 0x40001000 size:24, \
+address: 0x40002000
+       sh-3   [0] 0.002000000: tracing_mark_write: C|3|Heap Usage|1000|free: heap: 0x40001000 size:24, \
+address: 0x40002000
+"""
+
+
+def bytehound(*records: tuple[int, int, int, int]) -> bytes:
+    return b"".join(struct.pack("=4Q", *record) for record in records)
+
+
+LOGS: dict[str, str | bytes] = {
+    "text": TEXT,
+    "valgrind": VALGRIND,
+    "ltrace": LTRACE,
+    "mtrace": MTRACE,
+    "heaptrack": HEAPTRACK,
+    "malloclab": MALLOCLAB,
+    "rmm": RMM,
+    "kmem": KMEM,
+    "lttng": LTTNG,
+    "esp-idf": ESP_IDF,
+    "nuttx": NUTTX,
+    "bytehound": bytehound((1, 0, 10, 24), (1, 1, 20, 100), (3, 0, 30, 48), (2, 1, 40, 0), (4, 0, 41, 0)),
+}
