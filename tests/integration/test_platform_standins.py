@@ -117,3 +117,26 @@ def test_the_glue_compiles_for_a_cortex_m3(platform: str, tmp_path: Path) -> Non
     glue = [path.name for path in tmp_path.glob("*.c") if "_test" not in path.name]
     flags = ["-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", f"-I{BOARDS / platform}"]
     run([compiler, *CORTEX_M3, *flags, *STAND_INS[platform].flags, "-c", *glue], tmp_path)
+
+
+def test_zephyrs_listeners_hear_of_each_object(tmp_path: Path) -> None:
+    written(tmp_path, "zephyr")
+    (tmp_path / "main.c").write_text("""
+#include "app_heap.h"
+static _Alignas(APP_ARENA_ALIGNMENT) unsigned char arena[8192];
+static size_t bytes, events;
+void heap_listener_notify_alloc(uintptr_t heap, void *mem, size_t n) { bytes += n; events += heap && mem; }
+void heap_listener_notify_free(uintptr_t heap, void *mem, size_t n) { bytes -= n; events += heap && mem; }
+int main(void)
+{
+    struct app_heap *heap = app_init(arena, sizeof arena);
+    void *one = app_malloc(heap, 100), *two = app_calloc(heap, 2, 50);
+    const size_t most = bytes;
+    app_free(heap, one);
+    app_free(heap, two);
+    return !(most >= 200 && bytes == 0 && events == 4);
+}
+""")
+    flags = ["-std=c11", "-Wall", "-Werror", "-DCONFIG_HEAP_LISTENER", '-DAPP_HOOKS="app_zephyr_hooks.h"', "-I."]
+    run(["cc", *flags, f"-I{BOARDS / 'zephyr'}", "app_heap.c", "main.c", "-o", "listened"], tmp_path)
+    run(["./listened"], tmp_path)
