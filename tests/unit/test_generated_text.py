@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from heapwright.generate import memo, specialise
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.pools import Compact, Fixed, General, Partition, Quick
 from heapwright.recipes.recipe import Recipe
@@ -25,6 +26,25 @@ def recipe_of(name: str) -> Recipe:
 @cache
 def files(name: str) -> dict[str, str]:
     return generated_files(recipe_of(name))
+
+
+@pytest.mark.parametrize("name", ["tlsf", "windows-xp", "victim-bins, cached"])
+def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in ("lea-2.7.2", "all-round", "victim-bins, cached"):
+        files(other)
+    kept = generated_files(recipe_of(name))
+    monkeypatch.setattr(memo.Memo, "find", lambda *_: None)
+    assert generated_files(recipe_of(name)) == kept
+
+
+def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = memo.Memo()
+    monkeypatch.setattr(memo, "MOST_KEPT", 30)
+    monkeypatch.setattr(specialise, "Memo", lambda: kept)
+    specialise._program.cache_clear()
+    assert generated_files(recipe_of("tlsf")) == files("tlsf")
+    assert 0 < kept.count <= 30
+    specialise._program.cache_clear()
 
 
 @cache

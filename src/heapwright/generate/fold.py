@@ -8,6 +8,7 @@ from functools import cache
 from heapwright.errors import HeapwrightError
 from heapwright.generate import syntax as c
 from heapwright.generate.loops import falls_through, has_jump, join, sequence
+from heapwright.generate.memo import Asked, Callee, Memo, Question
 from heapwright.generate.program import (
     BUILTIN_VALUES,
     ROOT,
@@ -44,8 +45,9 @@ class Folder:
     `facts` are run-time parameters that are known to be given the same static argument at every call.
     """
 
-    def __init__(self, program: Program, values: PolicyValues, facts: Facts | None = None) -> None:
+    def __init__(self, program: Program, memo: Memo, values: PolicyValues, facts: Facts | None = None) -> None:
         self.program = program
+        self.memo = memo
         self.values = values
         self.facts: Facts = facts or {}
         self.specialisations: dict[Key, Specialisation] = {}
@@ -71,9 +73,17 @@ class Folder:
             rest = [parameter for parameter in function.parameters if parameter.name not in statics]
             found = Specialisation(function, statics, [replace(p) for p in rest], entry, self.facts.get(key, {}), key)
             self.specialisations[key] = found
-            _Body(self, found).specialise()
+            kept = self.memo.find(found, self.answer) or self.memo.keep(found, _Body(self, found).specialise())
+            kept.fill(found, self.specialisations)
         found.entry |= entry
         return found
+
+    def answer(self, question: Question) -> object:
+        """What folding a function may ask: a number of the policy, or what a caller sees of a callee."""
+        if not isinstance(question, Callee):
+            return self.lookup(question)
+        callee = self.request(*question)
+        return callee.shown, callee.entry
 
     def lookup(self, path: c.Path) -> int:
         """The policy's number at a path."""
@@ -124,14 +134,15 @@ class _Body:
         self.target = target
         self.function = target.function
         self.names: dict[str, _Variable] = {}
+        self.asked: Asked = {}
         self.assigned = _assigned(self.function)
         known = target.statics | target.facts
         for parameter in self.function.parameters:
             typed = c.bare_type(parameter.type) + (" *" if parameter.suffix else "")
             self.names[parameter.name] = _Variable(typed, known.get(parameter.name), inline=True)
 
-    def specialise(self) -> None:
-        """Fill in the specialisation.
+    def specialise(self) -> Asked:
+        """Fill in the specialisation; returns what was asked on the way.
 
         A variable whose assignments were all folded away keeps its initial value: the body is folded once more.
         """
@@ -146,7 +157,7 @@ class _Body:
                 target.constant = self.exported(result)
             case _:
                 pass
-        target.done = True
+        return self.asked
 
     def exported(self, result: c.Expr) -> c.Expr:
         """A static result as callers write it: a name or a number, or a constant named after the function."""
@@ -157,7 +168,7 @@ class _Body:
         if isinstance(form, (c.Constant, c.Name, c.Derived)) and form.value == value:
             return replace(form, paren=False)
         if any(isinstance(part, (c.Constant, c.Derived)) for part in c.walk(form)) and value == result.value:
-            return c.Derived(self.target, form, value=value, type=typed)
+            return c.Derived(self.function, self.target.key, form, value=value, type=typed)
         assert value is not None
         return number(value, typed)
 
@@ -392,6 +403,7 @@ class _Body:
         if place.pointer or place.array or place.of in self.program.structs:
             raise self.error(place, f"{path_text(place.path) or 'the policy'} is passed to run-time code")
         value = self.folder.lookup(place.path)
+        self.asked.setdefault(place.path, (place.path, value))
         kind = self.program.integer(place.of)
         if kind is None or not kind.holds(value):
             raise HeapwrightError(f"policy: {path_text(place.path)} is {value}, which {place.of} does not hold")
@@ -672,6 +684,7 @@ class _Body:
             else:
                 arguments.append(self.convert(self.expr(argument), parameter.type))
         callee = self.folder.request(function, statics)
+        self.asked.setdefault(callee, (Callee(function, statics), (callee.shown, callee.entry)))
         if callee.constant is not None and not callee.entry and all(self.pure(argument) for argument in arguments):
             return replace(callee.constant, line=expr.line)
         return replace(expr, arguments=arguments, callee=callee, type=c.bare_type(function.type))

@@ -168,7 +168,7 @@ class Names:
     def base(self, expr: c.Expr) -> str:
         """A constant's name while no pools disagree."""
         if isinstance(expr, c.Derived):
-            return expr.callee.function.name.upper()
+            return expr.function.name.upper()
         path = _path(expr)
         rest = path[2:] if path[0] == POOLS else path
         if len(rest) > 1 and path[0] == POOLS and isinstance(rest[1], str) and rest[0] == self.kind(int(path[1])):
@@ -216,7 +216,7 @@ class Names:
     def _note(self, expr: c.Expr, printer: Printer) -> str:
         """The comment of a constant: that of the policy member, or the function's."""
         if isinstance(expr, c.Derived):
-            comments = expr.callee.function.comments
+            comments = expr.function.comments
             text = comments[-1].text.removeprefix("/*").removesuffix("*/").strip() if comments else ""
             return "" if "\n" in text else printer.words(text)
         value = None if isinstance(expr, c.Table) else expr.value
@@ -284,7 +284,7 @@ def _with_callees(expr: c.Expr, chosen: dict[int, Specialisation]) -> c.Expr:
 
 def _key(expr: c.Expr) -> object:
     if isinstance(expr, c.Derived):
-        return id(expr.callee)
+        return expr.key
     return type(expr).__name__, _path(expr)
 
 
@@ -292,6 +292,5 @@ def _path(expr: c.Expr) -> c.Path:
     if isinstance(expr, (c.Constant, c.Table)):
         return expr.path
     if isinstance(expr, c.Derived):
-        paths = [static.path for static in expr.callee.statics.values() if isinstance(static, c.Place)]
-        return next((path for path in paths if path), ())
+        return next((part for part in expr.key if isinstance(part, tuple) and part), ())
     return ()

@@ -14,12 +14,13 @@ from functools import lru_cache
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
 from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
+from heapwright.generate.memo import Memo
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines, without_sentences_on
 from heapwright.generate.program import PolicyValues, Program
 from heapwright.generate.syntax import GrammarError, Specialisation, replace
-from heapwright.generate.tidy import reachable, settle, unused_in_entry
+from heapwright.generate.tidy import calls, reachable, settle, unused_in_entry
 from heapwright.generate.whole import fold_all
 
 __all__ = ["GrammarError", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
@@ -77,8 +78,8 @@ def specialise_parts(
     and the types and macros that are used. `public` gives entries the names of other functions of the core, which lose
     theirs: so what goes around a function can stand in for it.
     """
-    program = _program(tuple(sources), frozenset(defines))
-    folder, wanted = fold_all(program, values, entries)
+    program, memo = _program(tuple(sources), frozenset(defines))
+    folder, wanted = fold_all(program, memo, values, entries)
     names = Names(program, folder, prefix)
     names.merge_equal(wanted)
     live = reachable(settle(wanted, program))
@@ -104,14 +105,14 @@ def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> lis
 
 
 @lru_cache(maxsize=8)
-def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> Program:
+def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> tuple[Program, Memo]:
     parsed = [parse(file, text, defines) for file, text in written_out(sources)]
     for name, macro in heat(sources).items():
         for source in parsed:
             for item in source.items:
                 if isinstance(item, c.Function) and item.name == name:
                     item.storage = macro
-    return Program(parsed)
+    return Program(parsed), Memo()
 
 
 class _Writer:
@@ -125,7 +126,6 @@ class _Writer:
         self.live = live
         self.entries = entries
         self.printer = Printer(names.rename, names.constant)
-        self.plain = Printer(lambda name: name, names.constant)
         self.by_function: dict[str, list[Specialisation]] = {}
         for target in sorted(live, key=lambda target: target.name):
             self.by_function.setdefault(target.function.name, []).append(target)
@@ -169,7 +169,8 @@ class _Writer:
         """Every identifier of the functions left, and of what these need in turn."""
         words: set[str] = set()
         for target in self.live:
-            words |= set(c.WORD.findall(self.code(target, self.plain, comments=False)))
+            words |= _words_in(target.body)
+            words |= set(c.WORD.findall(" ".join((target.function.type, *(p.type for p in target.parameters)))))
         while True:
             more = set(words)
             for source in self.program.sources:
@@ -277,17 +278,14 @@ class _Writer:
 
     # ---- functions
 
-    def code(self, target: Specialisation, printer: Printer, comments: bool = True) -> str:
+    def code(self, target: Specialisation) -> str:
         """The definition of a specialised function."""
         function = target.function
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
-        head = printer.signature(storage, function, target.name, target.parameters)
-        body = target.body
-        if not comments:
-            printer = _Uncommented(printer.rename, printer.name)
+        head = self.printer.signature(storage, function, target.name, target.parameters)
         unused = "".join(f"    (void){name};\n" for name in unused_in_entry(target)) if target.entry else ""
         brace = " {" if function.attached else "\n{"
-        return f"{head}{brace}\n{unused}{printer.body(body, 1)}}}\n"
+        return f"{head}{brace}\n{unused}{self.printer.body(target.body, 1)}}}\n"
 
     def functions(self, guarded: list[c.GuardedItems]) -> str:
         """All functions in the order of the source, with prototypes for calls that come too early."""
@@ -304,7 +302,7 @@ class _Writer:
                         gone = {p.name for p in item.parameters} - {p.name for p in target.parameters}
                         told = (without_sentences_on(gone, comment) for comment in item.comments)
                         head = "".join(self.printer.comment(comment, "") for comment in told)
-                        out.append("\n" + head + self.code(target, self.printer))
+                        out.append("\n" + head + self.code(target))
                         known.add(target.name)
         return collapse_blank_lines("".join(out)) if out else ""
 
@@ -336,22 +334,8 @@ class _Writer:
         return head + self.printer.signature("", entry.function, entry.name, parameters) + ";\n"
 
 
-class _Uncommented(Printer):
-    """A printer that leaves comments out."""
-
-    def words(self, text: str) -> str:
-        return ""
-
-    def comment(self, comment: c.Comment, indent: str) -> str:
-        return ""
-
-
 def _callees(target: Specialisation) -> list[Specialisation]:
-    found: list[Specialisation] = []
-    for expr in c.all_expressions(target.body):
-        if isinstance(expr, c.Call) and expr.callee and expr.callee not in found:
-            found.append(expr.callee)
-    return found
+    return list(dict.fromkeys(call.callee for call in calls(target) if call.callee))
 
 
 def _without_repeats(earlier: list[c.Item], items: list[c.Item]) -> list[c.Item]:
@@ -379,15 +363,36 @@ def _words_of(item: c.Item) -> set[str]:
         case c.Enum():
             return {word for member in item.members for word in c.WORD.findall(member.text)}
         case c.Function():
-            words = {expr.name for expr in c.all_expressions(item.body or []) if isinstance(expr, (c.Name, c.Call))}
-            types = [stmt.type for stmt in c.all_statements(item.body or []) if isinstance(stmt, c.Declare)]
-            types += [item.type, *(parameter.type for parameter in item.parameters)]
-            casts = [expr.to for expr in c.all_expressions(item.body or []) if isinstance(expr, c.Cast)]
-            return words | {word for typed in types + casts for word in c.WORD.findall(typed)}
+            types = [item.type, *(parameter.type for parameter in item.parameters)]
+            return _words_in(item.body or []) | {word for typed in types for word in c.WORD.findall(typed)}
         case c.GuardedItems():
             return {word for _, items in item.branches for inner in items for word in _words_of(inner)}
         case _:
             return set()
+
+
+def _words_in(body: list[c.Stmt]) -> set[str]:
+    """Identifiers that statements mention, but for members and specialised functions."""
+    texts = []
+    for stmt in c.all_statements(body):
+        match stmt:
+            case c.Declare():
+                texts += [stmt.type, stmt.suffix]
+            case c.Guarded():
+                texts += [head for head, _ in stmt.branches]
+            case _:
+                pass
+    for expr in c.all_expressions(body):
+        match expr:
+            case c.Name() | c.Call():
+                texts.append(expr.name)
+            case c.Literal() | c.Verbatim():
+                texts.append(expr.text)
+            case c.Cast() | c.Braces():
+                texts.append(expr.to)
+            case _:
+                pass
+    return set(c.WORD.findall(" ".join(texts)))
 
 
 def _inner(printer: Printer, comment: str) -> str:

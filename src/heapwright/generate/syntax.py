@@ -228,9 +228,10 @@ class Table(Expr):
 
 @dataclass(eq=False)
 class Derived(Expr):
-    """The static result of a specialised function, which becomes a named constant."""
+    """The static result of a function specialised for a `key`, which becomes a named constant."""
 
-    callee: Specialisation
+    function: Function
+    key: Key
     form: Expr
 
 
@@ -474,6 +475,36 @@ def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iter
         yield stmt, left
 
 
+def copied(body: list[Stmt], change: Callable[[Expr], Expr]) -> list[Stmt]:
+    """Statements of their own, nested ones included, every outermost expression changed in the order of a walk."""
+    return [_copied(stmt, change) for stmt in body]
+
+
+def _copied(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    match stmt:
+        case Do():
+            return replace(stmt, expr=change(stmt.expr))
+        case Declare():
+            return replace(stmt, init=change(stmt.init)) if stmt.init else replace(stmt)
+        case Return():
+            return replace(stmt, expr=change(stmt.expr)) if stmt.expr else replace(stmt)
+        case If():
+            test = change(stmt.test)
+            return replace(stmt, test=test, yes=copied(stmt.yes, change), no=copied(stmt.no, change))
+        case While():
+            return replace(stmt, test=change(stmt.test), body=copied(stmt.body, change))
+        case For():
+            head = [change(expr) if expr else None for expr in (stmt.test, stmt.update)]
+            init = _copied(stmt.init, change) if stmt.init else None
+            return replace(stmt, init=init, test=head[0], update=head[1], body=copied(stmt.body, change))
+        case Block():
+            return replace(stmt, body=copied(stmt.body, change))
+        case Guarded():
+            return replace(stmt, branches=[(head, copied(body, change)) for head, body in stmt.branches])
+        case _:
+            return replace(stmt)
+
+
 def change_expressions(body: list[Stmt], change: Callable[[Expr], Expr]) -> None:
     """Replace, in place, every outermost expression of a body."""
     for stmt in all_statements(body):
@@ -613,8 +644,9 @@ class Specialisation:
     """A function of the core for given static arguments: what is left of it.
 
     `parameters` are the run-time ones; `constant` is the result where it is static and nothing else happens. `pure`:
-    a call changes nothing; `calls`: all it makes, once nothing is left to clean; `mentioned`: these, and all names in
-    the body as it was then. `name` is final after naming.
+    a call changes nothing; `boolean`: what it returns is 0 or 1; `calls`: those of the core that it makes, once nothing
+    is left to clean; `mentioned`: these, and all names in the body as it was then; `shown`: what of all this a caller's
+    folding sees. `name` is final after naming.
     """
 
     function: Function
@@ -626,9 +658,11 @@ class Specialisation:
     body: list[Stmt] = field(default_factory=list)
     constant: Expr | None = None
     pure: bool = False
+    boolean: bool = False
     done: bool = False
     calls: list[Call] | None = None
     mentioned: tuple[list[Call], set[str]] | None = None
+    shown: object = None
     name: str = ""
 
     @property

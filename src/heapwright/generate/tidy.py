@@ -17,13 +17,15 @@ def tidy(target: Specialisation, program: Program) -> bool:
     if target.calls is not None:
         return False
     cleaner = _Cleaner(target, program)
-    pure, changed = target.pure, False
+    seen, changed = (target.pure, target.boolean), False
     while cleaner.step():
         changed = True
     target.pure = _is_pure_function(target, program)
+    results = [stmt.expr for stmt in c.all_statements(target.body) if isinstance(stmt, c.Return)]
+    target.boolean = all(is_boolean(result) for result in results if result)
     found = calls(target)
     target.calls = found if all(call.callee is None or call.callee.done for call in found) else None
-    return changed or target.pure != pure
+    return changed or (target.pure, target.boolean) != seen
 
 
 def _is_pure_function(target: Specialisation, program: Program) -> bool:
@@ -193,13 +195,13 @@ class _Cleaner:
         if not isinstance(first, c.Declare) or first.suffix or (first.init and not self.pure(first.init)):
             return False
         name = first.name
-        at = next((i for i in range(index + 1, len(body)) if name in names_in([body[i]])), 0)
-        match body[at] if at else None:
-            case c.Do(expr=c.Assign(op="=", target=c.Name(name=target), source=source)) as found if target == name:
-                if name in _names(source):
-                    return False
-            case _:
-                return False
+        at = next((i for i in range(index + 1, len(body)) if _assigned(body[i]) == name), 0)
+        found = body[at]
+        if not at or not isinstance(found, c.Do) or not isinstance(found.expr, c.Assign):
+            return False
+        source = found.expr.source
+        if name in _names(source) or name in names_in(body[index + 1 : at]):
+            return False
         assigned = names_changed(self.target.body)
         const = "const " if assigned.count(name) == 1 and self.program.integer(first.type) else ""
         typed = first.type if first.type.startswith("const ") else const + first.type
@@ -283,6 +285,8 @@ class _Cleaner:
     def drop_unread(self) -> None:
         """Variables that are never read go, with their assignments."""
         own = {stmt.name for stmt in c.all_statements(self.target.body) if isinstance(stmt, c.Declare)}
+        if not own:
+            return
         unread = own - _read_names(self.target.body) - self.loop_counters()
         if unread:
             self.target.body = self.without(self.target.body, unread)
@@ -319,18 +323,15 @@ class _Cleaner:
         return [] if value is None else self.replacing(stmt, self.discarded(value))
 
 
-def is_boolean(expr: c.Expr, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether an expression is 0 or 1, as far as it shows; calls of functions `seen` above do not say no."""
+def is_boolean(expr: c.Expr) -> bool:
+    """Whether an expression is 0 or 1, as far as it shows."""
     match expr:
         case c.Literal():
             return expr.value in (0, 1)
         case c.Binary(op="&&" | "||" | "==" | "!=" | "<" | "<=" | ">" | ">=") | c.Unary(op="!"):
             return True
         case c.Call(callee=callee) if callee is not None:
-            if not callee.done or id(callee) in seen:
-                return callee.done
-            returns = [stmt.expr for stmt in c.all_statements(callee.body) if isinstance(stmt, c.Return)]
-            return all(is_boolean(result, seen | {id(callee)}) for result in returns if result)
+            return callee.boolean
         case _:
             return False
 
@@ -359,6 +360,15 @@ def names_changed(body: list[c.Stmt]) -> list[str]:
             case _:
                 pass
     return found
+
+
+def _assigned(stmt: c.Stmt) -> str:
+    """The variable that a statement gives a new value."""
+    match stmt:
+        case c.Do(expr=c.Assign(op="=", target=c.Name(name=name))):
+            return name
+        case _:
+            return ""
 
 
 def _tested(test: c.Expr) -> str:
@@ -409,10 +419,10 @@ def reachable(entries: Iterable[Specialisation]) -> list[Specialisation]:
 
 
 def calls(target: Specialisation) -> list[c.Call]:
-    """All calls in a function."""
+    """All calls of the core's functions in a function."""
     if target.calls is not None:
         return target.calls
-    return [expr for expr in c.all_expressions(target.body) if isinstance(expr, c.Call)]
+    return [expr for expr in c.all_expressions(target.body) if isinstance(expr, c.Call) and expr.callee]
 
 
 def settle(entries: list[Specialisation], program: Program) -> list[Specialisation]:
@@ -442,8 +452,10 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> set[int]:
     sites = call_sites(live)
     dropped: set[int] = set()
     for target in live:
+        if target.entry or not target.parameters:
+            continue
         used = _mentioned(target)
-        for index in reversed(range(0 if target.entry else len(target.parameters))):
+        for index in reversed(range(len(target.parameters))):
             arguments = [call.arguments[index] for call in sites.get(id(target), [])]
             if target.parameters[index].name not in used and all(
                 is_pure(arg, program.pure_opaque) for arg in arguments
@@ -570,5 +582,5 @@ def _substituted(expr: c.Expr, given: dict[str, c.Expr]) -> c.Expr:
 
 def unused_in_entry(entry: Specialisation) -> list[str]:
     """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
-    used = names_in(entry.body)
+    used = _mentioned(entry)
     return [parameter.name for parameter in entry.parameters if parameter.name not in used]

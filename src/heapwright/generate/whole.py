@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from heapwright.generate import syntax as c
 from heapwright.generate.fold import Facts, Folder, assigned_in, expanded
+from heapwright.generate.memo import Memo
 from heapwright.generate.program import PolicyValues, Program, is_pure, number
 from heapwright.generate.syntax import Key, Specialisation
 from heapwright.generate.tidy import call_sites, reachable, settle, tidy
@@ -14,7 +15,9 @@ from heapwright.generate.tidy import call_sites, reachable, settle, tidy
 MOST_ROUNDS = 8
 
 
-def fold_all(program: Program, values: PolicyValues, entries: Sequence[str]) -> tuple[Folder, list[Specialisation]]:
+def fold_all(
+    program: Program, memo: Memo, values: PolicyValues, entries: Sequence[str]
+) -> tuple[Folder, list[Specialisation]]:
     """Fold what the entries reach.
 
     A parameter that gets the same static argument at every call that is left becomes static in the next round, until
@@ -23,7 +26,7 @@ def fold_all(program: Program, values: PolicyValues, entries: Sequence[str]) -> 
     facts: Facts = {}
     refuted: set[tuple[Key, str]] = set()
     for _ in range(MOST_ROUNDS):
-        folder = Folder(program, values, facts)
+        folder = Folder(program, memo, values, facts)
         wanted = [folder.entry(name) for name in entries]
         wrong = _contradicted(reachable(wanted), program)
         if wrong:
@@ -35,7 +38,8 @@ def fold_all(program: Program, values: PolicyValues, entries: Sequence[str]) -> 
         if not new:
             return folder, wanted
         facts = {key: facts.get(key, {}) | new.get(key, {}) for key in facts | new}
-    folder = Folder(program, values, _without(facts, {(key, name) for key, known in facts.items() for name in known}))
+    refuted = {(key, name) for key, known in facts.items() for name in known}
+    folder = Folder(program, memo, values, _without(facts, refuted))
     wanted = [folder.entry(name) for name in entries]
     settle(wanted, program)
     return folder, wanted
@@ -68,14 +72,16 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
     for target in live:
         if target.entry or len(target.function.body or []) < 2:
             continue  # the parameters of an entry are public; accessors are more readable with all of theirs
-        fixed = assigned_in(target.body) | _told_of(target.function)
+        known = {}
         for index, parameter in enumerate(target.parameters):
             arguments = [call.arguments[index] for call in sites.get(id(target), [])]
-            if not arguments or parameter.name in fixed or (target.key, parameter.name) in refuted:
-                continue
-            fact = _same(arguments, parameter, program)
-            if fact is not None:
-                learnt.setdefault(target.key, {})[parameter.name] = fact
+            fact = _same(arguments, parameter, program) if arguments else None
+            if fact is not None and (target.key, parameter.name) not in refuted:
+                known[parameter.name] = fact
+        for name in known.keys() & (assigned_in(target.body) | _told_of(target.function)) if known else ():
+            del known[name]
+        if known:
+            learnt[target.key] = known
     return learnt
 
 
@@ -103,7 +109,7 @@ def _spelling(expr: c.Expr) -> object:
         case c.Constant():
             return expr.path
         case c.Derived():
-            return id(expr.callee)
+            return expr.key
         case c.Name():
             return expr.name
         case _:
