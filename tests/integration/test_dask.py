@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import socket
@@ -16,8 +17,11 @@ from distributed import Client
 
 import heapwright as hw
 from heapwright.explore import on_dask
+from heapwright.explore.interrupt import Interrupt
+from heapwright.explore.rivals import Known
 from heapwright.explore.running import Progress
 from heapwright.explore.study import Study
+from heapwright.explore.trying import Candidate, Patience, Task, Trier
 from heapwright.replay.metrics import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -213,3 +217,76 @@ def test_a_scheduler_that_dies_ends_the_exploration_in_one_line(
     with pytest.raises(hw.HeapwrightError, match=r"the Dask scheduler is gone; what was finished is stored"):
         explored(study, dask=cluster.address, progress=kill_it)
     assert rows(explored(study).path) == rows(undisturbed)
+
+
+def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
+    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(on_dask, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(on_dask, "_ALONE_SECONDS", 0.5)
+
+    def kill_all(progress: Progress) -> None:
+        if progress.finished > RECIPES // 4:
+            for one in cluster.workers:
+                if one.poll() is None:
+                    kill(one)
+
+    study = tmp_path / "study.duckdb"
+    with pytest.raises(hw.HeapwrightError, match=r"no Dask worker is left; what was finished is stored"):
+        explored(study, dask=cluster.address, progress=kill_all)
+    with Study.open(study) as stored:
+        assert stored.finished()
+    assert rows(explored(study).path) == rows(undisturbed)
+
+
+def test_what_a_budget_leaves_is_exact(
+    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
+    study = tmp_path / "study.duckdb"
+    for seconds in (0.2, 3.0):
+        found = explored(study, dask=cluster.address, complete=False, budget=seconds, copies=0)
+        assert set(rows(study)) <= set(rows(undisturbed))
+    assert found.front()
+    explored(study, dask=cluster.address)
+    assert rows(study) == rows(undisturbed)
+
+
+DEADLY = """
+import os, signal
+from heapwright.replay.replay import replay
+
+def deadly(trace, recipe, watch):
+    if recipe.name == "deadly":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replay(trace, recipe, watch=watch)
+"""
+
+
+def test_a_recipe_that_workers_die_of_is_named_and_the_others_of_its_batch_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    deadly = importlib.import_module("deadly")
+    recipes = [hw.zoo("tlsf"), hw.zoo("lwip-mem")]
+    recipes.insert(1, recipes[0].model_copy(update={"name": "deadly"}))
+    tasks = [Task(Candidate(one.name, one, None), Known((), 1)) for one in recipes]
+    trier = Trier([hw.read_trace(TRACE)], deadly.deadly)
+    tried: set[str] = set()
+    cluster = Cluster(tmp_path)
+    try:
+        with (
+            on_dask.cluster(cluster.address, 1) as crew,
+            pytest.raises(hw.HeapwrightError, match=r"^deadly: Dask workers die of replaying it"),
+        ):
+            monkeypatch.setattr(type(crew), "jobs", 1)
+            monkeypatch.setattr(on_dask, "_AHEAD", 1)
+            for outcome in crew.tried(tasks, trier, Patience(Interrupt()), lambda task: 0.0):
+                tried |= {outcome[0].one.id} if outcome else set()
+    finally:
+        cluster.close()
+    assert tried >= {"tlsf"}

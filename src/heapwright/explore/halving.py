@@ -51,7 +51,7 @@ def by_promise(
 def _room(candidates: Sequence[Candidate], meter: Meter, patience: Patience, share: float) -> int:
     """How many of the candidates there is time for."""
     needed = meter.seconds_of(candidates) * share
-    room = ROOM * (patience.until - time.perf_counter())
+    room = ROOM * max(patience.until - time.perf_counter(), 0)
     return len(candidates) if needed <= room else max(int(len(candidates) * room / needed), 1)
 
 
