@@ -193,15 +193,51 @@ static inline void store_field(const struct hw_field *field, struct hw_heap *h, 
     }
 }
 
+/* Tells the platform of a wrong pointer or of damage, once it is counted: generated code lets the user define it. */
+#ifndef HW_MISUSED
+#define HW_MISUSED(heap) ((void)(heap))
+#endif
+
+/* What masks links and guards of a heap: generated code lets the user define it. */
+#ifndef HW_SECRET
+#define HW_SECRET(heap) ((void)(heap), UINT32_C(0x5bd1e995))
+#endif
+
+/* Counts a wrong pointer or damage, and lets the platform know. */
+HW_COLD void count_misuse(const uint32_t misused_at, struct hw_heap *h)
+{
+    store4(h, misused_at, load4(h, misused_at) + 1u);
+    HW_MISUSED(h);
+}
+
+/* What a link at `at` is masked with. */
+static inline uint32_t link_mask(const struct hw_links *links, struct hw_heap *h, uint32_t at)
+{
+    if (links->hardened) {
+        return (HW_SECRET(h) ^ at) * 0x9e3779b1u >> (32u - 8u * links->field.bytes);
+    }
+    return 0;
+}
+
+/* A node to which a link leads; 0 where it leads out of the arena, which is counted. */
+static inline uint32_t follow(const struct hw_links *links, struct hw_heap *h, uint32_t node)
+{
+    if (links->hardened && node && node > load4(h, links->end_at) - 2u * links->field.bytes) {
+        count_misuse(links->misused_at, h);
+        return 0;
+    }
+    return node;
+}
+
 /* A link read from the arena, as the address of a node; 0 is none. */
 static inline uint32_t load_link(const struct hw_links *links, struct hw_heap *h, uint32_t at)
 {
-    return load_field(&links->field, h, at) << links->shift;
+    return follow(links, h, (load_field(&links->field, h, at) ^ link_mask(links, h, at)) << links->shift);
 }
 
 static inline void store_link(const struct hw_links *links, struct hw_heap *h, uint32_t at, uint32_t node)
 {
-    store_field(&links->field, h, at, node >> links->shift);
+    store_field(&links->field, h, at, node >> links->shift ^ link_mask(links, h, at));
 }
 
 /* A copy counts as accesses of whole words. */

@@ -262,6 +262,44 @@ static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *
     return before;
 }
 
+/* Whether the nodes on both sides of one in a list that is linked both ways lead to it. */
+static inline int is_listed(const struct hw_links *links, struct hw_heap *h, uint32_t before, uint32_t node,
+                            uint32_t next)
+{
+    return load_link(links, h, before) == node && (next == 0 || load_link(links, h, next + links->field.bytes) == node);
+}
+
+/* Whether a block of `size` bytes can begin at b, below `end`. */
+HW_HOT int is_size_within(const struct hw_general *g, uint32_t b, uint32_t size, uint32_t end)
+{
+    return size >= g->min_block && size <= end - b && (size & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
+}
+
+/* Whether the block with this word, which a list tells to be free, can be one; what cannot be is counted. */
+static inline int is_takeable(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    const uint32_t size = word_size(g, word);
+    const uint32_t top = load4(h, g->top_at);
+    if ((word & HW_USED) == 0 && b < top && is_size_within(g, b, size, top)) {
+        if (!g->boundary_tags || !can_merge(g, size) || (b + size == top && !g->end_word && !g->victim_up_to) ||
+            size_before(g, h, b + size) == size) {
+            return 1;
+        }
+    }
+    count_misuse(g->links.misused_at, h);
+    return 0;
+}
+
+/* Bytes to the next block in a walk; what leads beyond the last one is counted, and ends the walk. */
+static inline uint32_t step_over(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    if (g->links.hardened && (word_size(g, word) == 0 || word_size(g, word) > load4(h, g->top_at) - b)) {
+        count_misuse(g->links.misused_at, h);
+        return load4(h, g->top_at) - b;
+    }
+    return word_size(g, word);
+}
+
 /* A free block that a search came upon. */
 struct hw_found {
     uint32_t b;      /* the block; 0 is none */

@@ -175,10 +175,10 @@ static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, u
     return HW_ASK(pool, block_at, h, at, block);
 }
 
-/* Whether blocks that look used may wait in a list. */
-static inline int has_waiting(const struct hw_pool *pool)
+/* Whether blocks that look used may wait in a list, or to be free. */
+static inline int has_waiting(const struct hw_policy *p, const struct hw_pool *pool)
 {
-    return pool->kind == HW_FIXED || pool->cached;
+    return p->checks == HW_CHECKS_FULL || pool->kind == HW_FIXED || pool->cached;
 }
 
 /* What a block is where some that look used wait in a list. O(list). */
@@ -192,6 +192,9 @@ static inline uint32_t block_state(const struct hw_policy *p, const uint32_t own
             return HW_BLOCK_FREE;
         }
         if (pool->cached && is_cached(p, owner, h, at, pool_capacity(pool, h, at))) {
+            return HW_BLOCK_CACHED;
+        }
+        if (p->checks == HW_CHECKS_FULL && is_waiting(p, h, at, pool_capacity(pool, h, at))) {
             return HW_BLOCK_CACHED;
         }
     }
@@ -209,7 +212,7 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
                 block->pool = i;
             }
             if (pool_block_at(pool, heap, at, block)) {
-                if (has_waiting(pool)) {
+                if (has_waiting(p, pool)) {
                     block->state = block_state(p, i, heap, block);
                 }
                 return 1;
@@ -222,7 +225,7 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
 static inline size_t hw_block_bytes(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
     const uint32_t at = pointer ? address_of(p, heap, pointer) : 0;
-    if (at == 0 || (p->checks && (!heap_has_used(p, heap, at) || heap_is_cached(p, heap, at)))) {
+    if (at == 0 || (p->checks && (!heap_has_used(p, heap, at) || !heap_has_object(p, heap, at)))) {
         return 0;
     }
     return heap_block_bytes(p, heap, at);
@@ -245,7 +248,7 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
         return pool_capacity(pool, h, block->offset + block->header);
     }
     if (pool->kind == HW_BUDDY || pool->kind == HW_PARTITION) {
-        return block->size - block->header;
+        return block->size - block->header - (pool->kind == HW_BUDDY ? pool->buddy.trailer : pool->partition.trailer);
     }
     if (pool->kind == HW_COMPACT) {
         return 0;
@@ -268,7 +271,7 @@ static inline void count_blocks(const struct hw_policy *p, const uint32_t owner,
     const struct hw_pool *pool = &p->pools[owner];
     struct hw_block block = {0, 0, 0, 0, 0};
     while (pool_block_at(pool, h, block.offset + block.size, &block)) {
-        const uint32_t state = has_waiting(pool) ? block_state(p, owner, h, &block) : block.state;
+        const uint32_t state = has_waiting(p, pool) ? block_state(p, owner, h, &block) : block.state;
         if (state == HW_BLOCK_USED) {
             told->used += block.size;
             told->used_blocks++;
@@ -340,7 +343,7 @@ static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
     const uint32_t limit = load4(h, y->limit_at);
     for (uint32_t order = y->orders; order-- > 0;) {
         if (buddy_place(y, top, order) + order_size(y, order) <= limit) {
-            return order_size(y, order) - y->header;
+            return order_size(y, order) - y->header - y->trailer;
         }
     }
     return 0;
@@ -365,7 +368,10 @@ static inline uint32_t partition_above(const struct hw_partition *g, struct hw_h
         const uint32_t had = partition_number(g, high) - 1u - top;
         left = had + more < left ? had + more : left;
     }
-    return left * g->partition;
+    if (g->trailer && left == 0) {
+        return 0;
+    }
+    return left * g->partition - g->trailer;
 }
 
 /* Bytes of a region of counted partitions, descriptors included, that no group has covered yet. */

@@ -26,12 +26,12 @@ static inline uint32_t fixed_block_bytes(const struct hw_fixed *f, struct hw_hea
 
 static inline uint32_t buddy_block_bytes(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
 {
-    return y->header + buddy_capacity(y, h, at);
+    return y->header + buddy_capacity(y, h, at) + y->trailer;
 }
 
 static inline uint32_t partition_block_bytes(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
 {
-    return partition_capacity(g, h, at);
+    return partition_capacity(g, h, at) + g->trailer;
 }
 
 static inline uint32_t heap_block_bytes(const struct hw_policy *p, struct hw_heap *h, uint32_t at)

@@ -177,6 +177,9 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
     note_unlinked(g, h, node);
 #endif
     const uint32_t next = load_link(&g->links, h, node);
+    if (g->links.hardened && g->free_list == HW_DOUBLE && !is_listed(&g->links, h, before, node, next)) {
+        count_misuse(g->links.misused_at, h);
+    }
     store_link(&g->links, h, before, next);
     if ((has_tails(g) || g->unsorted) && next == 0) {
         store_link(&g->links, h, tail_of(g, h, size, node), before);
@@ -210,7 +213,7 @@ HW_HOT uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint3
     skip_to_node(g, h, &before, node);
 #endif
     uint32_t next = load_link(&g->links, h, before);
-    while (next != node) {
+    while (next != node && (!g->links.hardened || next)) {
         before = next;
         next = load_link(&g->links, h, next);
     }

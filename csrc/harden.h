@@ -3,11 +3,24 @@
  *     none         nothing
  *     frees        that the pointer is an object's: inside the heap, aligned, its block in use and in no quick list
  *     neighbours   and that the block's size lies within the pool, and its neighbours' words and tags agree with it
+ *     full         and that nobody wrote behind the object, or into it once it was freed; and links that are followed
  *
  * A wrong pointer is counted, the hook HW_MISUSED() is called, and the heap stays as it is. Each look is O(1), and none
  * leaves the arena: a size is believed only once it is known to lie between the pool's first block and its last.
  *
- * Sources: glibc 2.26 and later ("corrupted size vs. prev_size"); Zephyr's CONFIG_SYS_HEAP_HARDENING, for the levels.
+ * At level full a guard lies behind each payload, and in front of it padding up to what was asked for:
+ *
+ *     +--------+-----------------------+---------+-------+        +--------+--------------------+---------+-------+
+ *     | header | object                | padding | guard |   or   | header | filled             |         | guard |
+ *     +--------+-----------------------+---------+-------+        +--------+--------------------+---------+-------+
+ *                                                                   freed, and waits
+ *
+ * The guard holds the bytes of padding, mixed with the heap's secret, the block's address and its capacity, so that it
+ * vouches for the header, too. A freed block is filled and waits behind a few others before its pool has it back; then
+ * what it is filled with is looked at. Whatever waits is given back before a request is refused.
+ *
+ * Sources: glibc 2.26 and later ("corrupted size vs. prev_size"); Zephyr's CONFIG_SYS_HEAP_HARDENING, for the levels;
+ * OpenBSD's malloc, for blocks that wait ("delayed free") and what they are filled with; glibc 2.32, for masked links.
  */
 #ifndef HW_HARDEN_H
 #define HW_HARDEN_H
@@ -17,17 +30,6 @@
 #include "pool_fixed.h"
 #include "pool_general.h"
 #include "pool_partition.h"
-
-/* Tells the platform of a wrong pointer, once it is counted: generated code lets the user define it. */
-#ifndef HW_MISUSED
-#define HW_MISUSED(heap) ((void)(heap))
-#endif
-
-/* Whether a block of `size` bytes can begin at b, below `end`. */
-HW_HOT int is_size_within(const struct hw_general *g, uint32_t b, uint32_t size, uint32_t end)
-{
-    return size >= g->min_block && size <= end - b && (size & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
-}
 
 /* Whether the block that ends at b, which a flag or tag says is free, tells of itself what its tag does. */
 static inline int is_free_ahead_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b)
@@ -40,6 +42,16 @@ static inline int is_free_ahead_sound(const struct hw_general *g, struct hw_heap
         return 0;
     }
     return (load_word(g, h, b - size) | HW_PREV_USED) == size_word(g, size, HW_PREV_USED);
+}
+
+/* Whether what the free block b, with this word, tells of itself can be. */
+static inline int is_free_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t top)
+{
+    const uint32_t size = word_size(g, word);
+    if (!is_size_within(g, b, size, top)) {
+        return 0;
+    }
+    return !g->boundary_tags || (b + size == top && !g->end_word) || size_before(g, h, b + size) == size;
 }
 
 /* Whether the block at `next` knows that the one before it is in use, and could lie there. */
@@ -57,6 +69,9 @@ HW_HOT int is_next_sound(const struct hw_general *g, struct hw_heap *h, uint32_t
     }
     if (g->tag_in_header && size_before(g, h, next) != 0) {
         return 0;
+    }
+    if (g->links.hardened && is_mergeable(g, word)) {
+        return is_free_sound(g, h, next, word, top);
     }
     return word_size(g, word) <= top - next;
 }
@@ -107,6 +122,108 @@ static inline int partition_is_sound(const struct hw_partition *g, struct hw_hea
         return 0;
     }
     return g->coalesce == HW_NEVER || load_number(g, h, first_at(g, table, i + count - 1u)) == i;
+}
+
+/* ---- guards ------------------------------------------------------------------------------------------------------ */
+
+/* What the guard of a block is mixed with. */
+HW_HOT uint32_t guard_key(struct hw_heap *h, uint32_t at, uint32_t capacity)
+{
+    return HW_SECRET(h) ^ (at * 0x85ebca6bu + capacity);
+}
+
+/* What fills the padding in front of a guard; never 0, which programs write behind their texts. */
+HW_HOT uint32_t guard_padding(uint32_t key)
+{
+    return key >> 24 | 1u;
+}
+
+/* An odd factor, and the one that undoes it: any changed bit of a guard makes of its padding an impossible number. */
+HW_HOT uint32_t guard_word(uint32_t key, uint32_t padding)
+{
+    return (padding ^ key) * 0x9e3779b1u;
+}
+
+HW_HOT uint32_t guard_tells(uint32_t key, uint32_t word)
+{
+    return word * 0x0e8b2f51u ^ key;
+}
+
+/* Marks where an object of n bytes ends. */
+HW_HOT void guard_set(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity, uint32_t n)
+{
+    const uint32_t key = guard_key(h, at, capacity);
+    const uint32_t padding = capacity - n;
+    const uint32_t filled = padding < HW_PADDED ? padding : HW_PADDED;
+    for (uint32_t i = 0; i < filled; i++) {
+        store1(h, at + n + i, guard_padding(key));
+    }
+    store_field(&p->guard, h, at + capacity, guard_word(key, padding));
+}
+
+/* Bytes between an object and its guard; more than the capacity where the guard is no object's. */
+HW_HOT uint32_t guarded_padding(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
+{
+    return guard_tells(guard_key(h, at, capacity), load_field(&p->guard, h, at + capacity));
+}
+
+/* Whether nobody wrote behind the object. */
+HW_HOT int is_guard_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
+{
+    const uint32_t padding = guarded_padding(p, h, at, capacity);
+    if (padding > capacity) {
+        return 0;
+    }
+    const uint32_t filler = guard_padding(guard_key(h, at, capacity));
+    const uint32_t filled = padding < HW_PADDED ? padding : HW_PADDED;
+    for (uint32_t i = 0; i < filled; i++) {
+        if (load1(h, at + capacity - padding + i) != filler) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* ---- freed blocks that wait -------------------------------------------------------------------------------------- */
+
+/* What the guard of a block says that waits: no object's does. */
+HW_HOT uint32_t waiting_word(struct hw_heap *h, uint32_t at, uint32_t capacity)
+{
+    return guard_word(~guard_key(h, at, capacity), 0);
+}
+
+/* Bytes of a freed payload that are filled. */
+HW_HOT uint32_t filled_bytes(uint32_t capacity)
+{
+    return capacity < HW_FILLED ? capacity & ~(uint32_t)3 : HW_FILLED;
+}
+
+/* Fills a freed block, and marks that it waits. */
+HW_HOT void wait_fill(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
+{
+    const uint32_t filled = filled_bytes(capacity);
+    for (uint32_t i = 0; i < filled; i += 4u) {
+        store_field(&p->guard, h, at + i, ~HW_SECRET(h));
+    }
+    store_field(&p->guard, h, at + capacity, waiting_word(h, at, capacity));
+}
+
+/* Whether a block waits, as its guard tells. */
+HW_HOT int is_waiting(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
+{
+    return load_field(&p->guard, h, at + capacity) == waiting_word(h, at, capacity);
+}
+
+/* Whether nobody wrote into a block while it waited. */
+HW_HOT int is_fill_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
+{
+    const uint32_t filled = filled_bytes(capacity);
+    for (uint32_t i = 0; i < filled; i += 4u) {
+        if (load_field(&p->guard, h, at + i) != ~HW_SECRET(h)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 #endif

@@ -430,32 +430,157 @@ static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, 
     return (uint32_t)offset;
 }
 
-/* Counts a wrong pointer, and lets the platform know. */
-HW_COLD void count_misuse(const struct hw_policy *p, struct hw_heap *h)
+/* Whether a block in use is an object: in no quick list, and at level full with a guard behind it. */
+HW_HOT int heap_has_object(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
-    store4(h, p->misused_at, load4(h, p->misused_at) + 1u);
-    HW_MISUSED(h);
+    if (p->checks == HW_CHECKS_FULL) {
+        return is_guard_whole(p, h, at, heap_capacity(p, h, at));
+    }
+    return !heap_is_cached(p, h, at);
 }
 
 /* Counts a pointer that is no used block; 0 for such a one. */
 HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
-    if (p->checks && (!heap_has_used(p, h, at) || heap_is_cached(p, h, at))) {
-        count_misuse(p, h);
+    if (p->checks && (!heap_has_used(p, h, at) || !heap_has_object(p, h, at))) {
+        count_misuse(p->misused_at, h);
         return 0;
     }
     return 1;
 }
 
+/* ---- freed blocks that wait, at level full ----------------------------------------------------------------------- */
+
+/* Gives a block that waited to its pool; one whose metadata was damaged meanwhile is lost. */
+HW_COLD void end_wait(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (!heap_has_used(p, h, at) || !is_waiting(p, h, at, heap_capacity(p, h, at))) {
+        count_misuse(p->misused_at, h);
+        return;
+    }
+    if (!is_fill_whole(p, h, at, heap_capacity(p, h, at))) {
+        count_misuse(p->misused_at, h);
+    }
+    heap_free(p, h, at);
+}
+
+/* Lets a freed block wait, in the place of the one that waited longest. */
+static inline void start_wait(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t turn = load4(h, p->waiting_at) % HW_WAITING;
+    const uint32_t place = p->waiting_at + 4u + 4u * turn;
+    const uint32_t longest = load4(h, place);
+    wait_fill(p, h, at, heap_capacity(p, h, at));
+    store4(h, place, at);
+    store4(h, p->waiting_at, turn + 1u);
+    if (longest) {
+        end_wait(p, h, longest);
+    }
+}
+
+/* Gives all blocks that wait to their pools, so that a request need not be refused; the refusal is forgotten. 0 where
+ * none waits. */
+HW_COLD int end_all_waits(const struct hw_policy *p, struct hw_heap *h)
+{
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < HW_WAITING; i++) {
+        const uint32_t place = p->waiting_at + 4u + 4u * i;
+        const uint32_t at = load4(h, place);
+        if (at) {
+            store4(h, place, 0);
+            end_wait(p, h, at);
+            ended++;
+        }
+    }
+    if (ended == 0) {
+        return 0;
+    }
+    store4(h, p->refused_at, load4(h, p->refused_at) - 1u);
+    return 1;
+}
+
+/* At level full, marks where an object of n bytes ends; an empty one has a byte. */
+HW_HOT void mark_end(const struct hw_policy *p, struct hw_heap *h, uint32_t at, size_t n)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        guard_set(p, h, at, heap_capacity(p, h, at), n == 0 ? 1u : (uint32_t)n);
+    }
+}
+
+/* Serves a request that is guarded. */
+HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t size)
+{
+    void *memory;
+    do {
+        memory = heap_malloc(p, h, size);
+    } while (memory == NULL && end_all_waits(p, h));
+    if (memory) {
+        mark_end(p, h, address_of(p, h, memory), size);
+    }
+    return memory;
+}
+
+static inline uint32_t malloc_aligned_guarded(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
+                                              uint32_t n)
+{
+    uint32_t at;
+    do {
+        at = heap_malloc_aligned(p, h, alignment, n);
+    } while (at == 0 && end_all_waits(p, h));
+    if (at) {
+        mark_end(p, h, at, n);
+    }
+    return at;
+}
+
+/* Serves `size` bytes, guarded where the level says so: the payload, or NULL. */
+HW_HOT void *heap_serve(const struct hw_policy *p, struct hw_heap *h, size_t size)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        return malloc_guarded(p, h, size);
+    }
+    return heap_malloc(p, h, size);
+}
+
+/* Serves n bytes at a larger alignment, guarded where the level says so: the address of the payload, or 0. */
+static inline uint32_t serve_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        return malloc_aligned_guarded(p, h, alignment, n);
+    }
+    return heap_malloc_aligned(p, h, alignment, n);
+}
+
+/* Frees an object, at level full once it has waited. */
+HW_HOT void free_object(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        start_wait(p, h, at);
+        return;
+    }
+    heap_free(p, h, at);
+}
+
+/* Bytes that an object may have: those asked for where a guard lies behind them. */
+static inline uint32_t usable_bytes(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        const uint32_t capacity = heap_capacity(p, h, at);
+        const uint32_t padding = guarded_padding(p, h, at, capacity);
+        return padding > capacity ? 0 : capacity - padding;
+    }
+    return heap_capacity(p, h, at);
+}
+
 static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
     if (p->counters_at) {
-        return HW_TOLD(heap, counted(p, heap, heap_malloc(p, heap, request_for(p, size))), size);
+        return HW_TOLD(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size))), size);
     }
     if (tells(p)) {
-        return HW_TOLD(heap, heap_malloc(p, heap, request_for(p, size)), size);
+        return HW_TOLD(heap, heap_serve(p, heap, request_for(p, size)), size);
     }
-    return heap_malloc(p, heap, request_for(p, size));
+    return heap_serve(p, heap, request_for(p, size));
 }
 
 static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
@@ -487,7 +612,7 @@ static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void
         if (p->counters_at) {
             count_free_call(p, heap, heap_block_bytes(p, heap, at));
         }
-        heap_free(p, heap, at);
+        free_object(p, heap, at);
     }
 }
 
@@ -514,10 +639,10 @@ static inline int moves_to_shrink(const struct hw_policy *p)
 static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
     if (p->counters_at && moves_to_shrink(p)) {
-        return counted(p, heap, heap_malloc(p, heap, request_for(p, size)));
+        return counted(p, heap, heap_serve(p, heap, request_for(p, size)));
     }
     if (moves_to_shrink(p)) {
-        return HW_UNTOLD(heap_malloc(p, heap, request_for(p, size)), hw_malloc(p, heap, size));
+        return HW_UNTOLD(heap_serve(p, heap, request_for(p, size)), hw_malloc(p, heap, size));
     }
     return hw_malloc(p, heap, size);
 }
@@ -541,6 +666,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     const uint32_t bytes = p->counters_at ? heap_block_bytes(p, heap, at) : 0;
     const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
     if (resized) {
+        mark_end(p, heap, resized, size);
         if (p->counters_at) {
             count_used(p, heap, heap_block_bytes(p, heap, resized) - bytes);
         }
@@ -552,6 +678,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     void *moved = malloc_to_move(p, heap, size);
     if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {
         store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
+        mark_end(p, heap, at, size);
         if (tells(p)) {
             HW_RESIZED(heap, pointer, pointer, size);
         }
@@ -561,7 +688,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
         (void)HW_TOLD(heap, moved, size);
     }
     if (moved) {
-        const uint32_t had = heap_capacity(p, heap, at);
+        const uint32_t had = usable_bytes(p, heap, at);
         copy_payload(heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
         hw_free(p, heap, pointer);
     }
@@ -581,7 +708,7 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
         }
         return NULL;
     }
-    const uint32_t at = heap_malloc_aligned(p, heap, (uint32_t)alignment, (uint32_t)request_for(p, size));
+    const uint32_t at = serve_aligned(p, heap, (uint32_t)alignment, (uint32_t)request_for(p, size));
     if (p->counters_at && at) {
         count_malloc(p, heap, heap_block_bytes(p, heap, at));
     }
@@ -593,7 +720,11 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
 
 static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
-    return pointer ? (size_t)heap_capacity(p, heap, address_of(p, heap, pointer)) : 0;
+    if (p->checks && p->threads != HW_THREADS_CACHED && pointer &&
+        !heap_has_used(p, heap, address_of(p, heap, pointer))) {
+        return 0;
+    }
+    return pointer ? (size_t)usable_bytes(p, heap, address_of(p, heap, pointer)) : 0;
 }
 
 /* ---- objects that move: the compact pool is its recipe's only one -------------------------------------------------
@@ -611,7 +742,7 @@ static inline uint32_t object_bytes(const struct hw_compact *c, struct hw_heap *
 static inline int is_reference(const struct hw_policy *p, struct hw_heap *h, void **reference)
 {
     if (p->checks && !leads_to_object(&p->pools[0].compact, h, reference)) {
-        count_misuse(p, h);
+        count_misuse(p->misused_at, h);
         return 0;
     }
     return 1;

@@ -16,7 +16,10 @@
 enum {
     HW_MAX_POOLS = 8,
     HW_MAX_CLASSES = 64, /* sizes of a quick list, classes of a fixed pool */
-    HW_DIRECT_LISTS = 8  /* most lists of a quick pool that are compared with one after another in straight code */
+    HW_DIRECT_LISTS = 8, /* most lists of a quick pool that are compared with one after another in straight code */
+    HW_WAITING = 8,      /* freed blocks that wait before they are free, at level full */
+    HW_FILLED = 256,     /* most bytes of a freed payload that are filled then */
+    HW_PADDED = 16       /* most bytes between an object and its block's end that are filled */
 };
 
 /* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
@@ -52,7 +55,7 @@ enum {
 enum { HW_THREADS_NONE = 0, HW_THREADS_LOCK = 1, HW_THREADS_CACHED = 2 };
 
 /* the heap: what a free looks at before it believes a pointer, see harden.h */
-enum { HW_CHECKS_NONE = 0, HW_CHECKS_FREES = 1, HW_CHECKS_NEIGHBOURS = 2 };
+enum { HW_CHECKS_NONE = 0, HW_CHECKS_FREES = 1, HW_CHECKS_NEIGHBOURS = 2, HW_CHECKS_FULL = 3 };
 
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
@@ -66,7 +69,10 @@ struct hw_field {
 /* How a link is stored: the address of a list node, which is the address of the block's payload. */
 struct hw_links {
     struct hw_field field;
-    uint32_t shift; /* a stored link is the address >> shift */
+    uint32_t shift;      /* a stored link is the address >> shift */
+    uint32_t hardened;   /* derived: 1: links are stored masked, and looked at before they are followed */
+    uint32_t end_at;     /* derived: address of the arena's end */
+    uint32_t misused_at; /* derived: address of the number of wrong pointers and damaged links */
 };
 
 /* Exact-size caches in front of the pools below. */
@@ -173,6 +179,7 @@ struct hw_fixed {
     uint32_t grow;                      /* 1: classes grow from the end of the arena downwards */
     uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
     uint32_t header;                    /* bytes before the payload */
+    uint32_t trailer;                   /* derived: bytes behind the payload */
     uint32_t first_fit;                 /* 1: flags are searched; 0: free blocks are listed */
     uint32_t flags;                     /* derived: 1: flags say which blocks are in use, even where none is searched */
     uint32_t fall_through;              /* 1: an exhausted class borrows from the next larger ones */
@@ -193,6 +200,7 @@ struct hw_buddy {
     struct hw_links links;
     struct hw_field word;    /* the word at a block's start that holds its order and whether it is used */
     uint32_t header;         /* bytes before the payload */
+    uint32_t trailer;        /* derived: bytes behind the payload */
     uint32_t region;         /* bytes of a region of its own; 0: shares the rest of the arena */
     uint32_t checks;         /* derived: 1: a block that merges away is marked as free, so that a second free shows */
     uint32_t min_block_log2; /* derived: log2 of the smallest block */
@@ -212,6 +220,7 @@ struct hw_partition {
     uint32_t most;         /* most partitions there can be */
     uint32_t grow;         /* 1: partitions share the rest of the arena with their descriptors; 0: they are counted */
     uint32_t descriptor;   /* bytes of a descriptor */
+    uint32_t trailer;      /* derived: bytes behind the payload */
     uint32_t lists;        /* lists of free groups by their partitions, the last for all larger ones; 1: one list */
     uint32_t order;        /* HW_LIFO, HW_ADDRESS, HW_SIZE */
     uint32_t fit;          /* HW_FIRST, HW_BEST */
@@ -287,6 +296,8 @@ struct hw_policy {
     uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
     uint32_t spent;           /* derived: bytes of the arena that no block can cover */
+    uint32_t waiting_at;      /* derived: address of the turn of the freed blocks that wait, these behind it */
+    struct hw_field guard;    /* derived: how the guard behind a payload is stored */
     uint32_t threads;         /* HW_THREADS_... */
     uint32_t cache_bytes;     /* most payload bytes that the cache of a thread holds */
     uint32_t cache_largest;   /* derived: largest request that is cached */

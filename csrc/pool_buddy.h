@@ -37,7 +37,7 @@ static inline uint32_t order_size(const struct hw_buddy *y, uint32_t order)
 /* The order of the blocks that serve n bytes, n <= HW_MAX_REQUEST; it may be beyond the largest. */
 static inline uint32_t order_for(const struct hw_buddy *y, uint32_t n)
 {
-    const uint32_t size = n + y->header;
+    const uint32_t size = n + y->header + y->trailer;
     if (size <= (uint32_t)1 << y->min_block_log2) {
         return 0;
     }
@@ -80,6 +80,9 @@ static inline void buddy_unlist(const struct hw_buddy *y, struct hw_heap *h, uin
     const uint32_t node = b + y->header;
     const uint32_t next = load_link(&y->links, h, node);
     const uint32_t before = load_link(&y->links, h, node + y->links.field.bytes);
+    if (y->links.hardened && !is_listed(&y->links, h, before, node, next)) {
+        count_misuse(y->links.misused_at, h);
+    }
     store_link(&y->links, h, before, next);
     store_link(&y->links, h, next + y->links.field.bytes, before);
 }
@@ -94,7 +97,7 @@ static inline void buddy_split(const struct hw_buddy *y, struct hw_heap *h, uint
     while (from > order) {
         from--;
         buddy_list(y, h, b + order_size(y, from), from);
-        note_block_made(h, y->header);
+        note_block_made(h, y->header + y->trailer);
     }
 }
 
@@ -131,12 +134,12 @@ static inline void buddy_cut_top(const struct hw_buddy *y, struct hw_heap *h, ui
     while (top < b) {
         const uint32_t gap = lowest_bit(top - y->start) - y->min_block_log2;
         buddy_list(y, h, top, gap);
-        note_block_made(h, y->header);
+        note_block_made(h, y->header + y->trailer);
         top += order_size(y, gap);
     }
     store_order(y, h, b, order, HW_BUDDY_USED);
     store4(h, y->top_at, b + order_size(y, order));
-    note_block_made(h, y->header);
+    note_block_made(h, y->header + y->trailer);
 }
 
 /* Makes sure of memory up to `end`, raising the high-water mark if need be; 0 where the arena ends before. */
@@ -190,7 +193,7 @@ static inline uint32_t buddy_grow(const struct hw_buddy *y, struct hw_heap *h, u
 
 static inline uint32_t buddy_capacity(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
 {
-    return order_size(y, load_order(y, h, at - y->header) >> 1) - y->header;
+    return order_size(y, load_order(y, h, at - y->header) >> 1) - y->header - y->trailer;
 }
 
 /* ---- freeing -------------------------------------------------------------------------------------------------------
@@ -217,7 +220,7 @@ static inline void buddy_lower_top(const struct hw_buddy *y, struct hw_heap *h, 
             break;
         }
         buddy_unlist(y, h, last);
-        note_block_gone(h, y->header);
+        note_block_gone(h, y->header + y->trailer);
         top = last;
     }
     store4(h, y->top_at, top);
@@ -233,12 +236,12 @@ static inline void buddy_release_order(const struct hw_buddy *y, struct hw_heap 
             break;
         }
         buddy_unlist(y, h, buddy);
-        note_block_gone(h, y->header);
+        note_block_gone(h, y->header + y->trailer);
         b = buddy < b ? buddy : b;
         order++;
     }
     if (b + order_size(y, order) == top) {
-        note_block_gone(h, y->header);
+        note_block_gone(h, y->header + y->trailer);
         buddy_lower_top(y, h, b);
         return;
     }
@@ -294,7 +297,7 @@ static inline int buddy_extend(const struct hw_buddy *y, struct hw_heap *h, uint
     }
     while (from < order) {
         buddy_unlist(y, h, b + order_size(y, from));
-        note_block_gone(h, y->header);
+        note_block_gone(h, y->header + y->trailer);
         from++;
     }
     store_order(y, h, b, order, HW_BUDDY_USED);
@@ -319,7 +322,7 @@ static inline uint32_t buddy_resize(const struct hw_buddy *y, struct hw_heap *h,
     }
     store_order(y, h, b, order, HW_BUDDY_USED);
     for (uint32_t freed = order; freed < had; freed++) {
-        note_block_made(h, y->header);
+        note_block_made(h, y->header + y->trailer);
         buddy_release_order(y, h, b + order_size(y, freed), freed);
     }
     return at;

@@ -23,7 +23,7 @@ enum { HW_FIXED_TAKEN = 1 /* in a header that is chained: the block is in use */
 /* Bytes from one block of a class to the next. */
 static inline uint32_t fixed_stride(const struct hw_fixed *f, uint32_t class_)
 {
-    return (f->sizes[class_] + f->header + f->align - 1u) & ~(f->align - 1u);
+    return (f->sizes[class_] + f->header + f->trailer + f->align - 1u) & ~(f->align - 1u);
 }
 
 /* The smallest class that holds n bytes; the number of classes where there is none. O(classes). */
@@ -88,7 +88,7 @@ static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, 
     store4(h, carved_at, carved + 1u);
     const uint32_t stride = fixed_stride(f, class_);
     note_covered(h, stride);
-    note_block_made(h, f->header);
+    note_block_made(h, f->header + f->trailer);
     return f->blocks_at[class_] + carved * stride + f->header;
 }
 
@@ -154,7 +154,7 @@ static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32
 {
     const uint32_t head = fixed_head(f, class_);
     store_field(&f->word, h, at - f->header, class_ << 1 | state);
-    note_block_made(h, f->header);
+    note_block_made(h, f->header + f->trailer);
     if (f->first_fit) {
 #ifdef HW_SHADOW
         note_flag(f, h, class_, at, state);

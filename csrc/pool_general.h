@@ -391,7 +391,7 @@ static inline struct hw_found walk_first(const struct hw_general *g, struct hw_h
                 return found;
             }
         }
-        b += word_size(g, word);
+        b += step_over(g, h, b, word);
     }
     return found;
 }
@@ -430,7 +430,7 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
                 }
             }
         }
-        b += word_size(g, word);
+        b += step_over(g, h, b, word);
     }
     return found;
 }
@@ -449,7 +449,7 @@ static inline uint32_t lowest_free(const struct hw_general *g, struct hw_heap *h
         if ((word & HW_USED) == 0) {
             break;
         }
-        b += word_size(g, word);
+        b += step_over(g, h, b, word);
     }
     if (b != from) {
         store4(h, g->rover_at, b);
@@ -494,7 +494,7 @@ HW_HOT struct hw_found take_head(const struct hw_general *g, struct hw_heap *h, 
 /* The word of a free block in the bin of this size alone. */
 HW_HOT uint32_t word_in_bin(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
-    if (g->boundary_tags && g->coalesce_from <= g->min_block) {
+    if (g->boundary_tags && g->coalesce_from <= g->min_block && !g->links.hardened) {
         /* neighbours merge at once, so its flags are known, too */
         return size_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0);
     }
@@ -644,6 +644,9 @@ HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct
 /* Hands out what a request needs of a free block. */
 HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
 {
+    if (g->links.hardened && !is_takeable(g, h, found.b, found.word)) {
+        return 0;
+    }
     if (g->split) {
         const uint32_t rest = word_size(g, found.word) - size;
         if (rest >= g->split_least) {
@@ -682,6 +685,9 @@ HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32
 static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
                                       uint32_t size)
 {
+    if (g->links.hardened && !is_takeable(g, h, found.b, found.word)) {
+        return 0;
+    }
     const uint32_t whole = word_size(g, found.word);
     if (whole - size < g->split_least) {
         return take_whole(g, h, found);
@@ -733,6 +739,9 @@ HW_HOT uint32_t take_first(const struct hw_general *g, struct hw_heap *h, uint32
         return 0;
     }
     const uint32_t b = node - g->node;
+    if (g->links.hardened && !is_takeable(g, h, b, word_in_bin(g, h, b, size))) {
+        return 0;
+    }
     list_unlink(g, h, size, head, node);
     store_word(g, h, b, word_in_bin(g, h, b, size) | HW_USED);
     if (can_merge(g, size)) {
@@ -755,6 +764,9 @@ HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_
         return take_first(g, h, head + g->list_stride, larger); /* a unit is too little to split */
     }
     struct hw_found close = bins_close(g, h, bin);
+    if (g->links.hardened && close.b && !is_takeable(g, h, close.b, close.word)) {
+        return 0;
+    }
     return close.b ? hand_out(g, h, take(g, h, close, size)) : 0;
 }
 
@@ -877,6 +889,9 @@ static inline struct hw_found search_unsorted(const struct hw_general *g, struct
         const uint32_t b = node - g->node;
         const uint32_t word = load_word(g, h, b);
         const uint32_t have = word_size(g, word);
+        if (g->links.hardened && !is_takeable(g, h, b, word)) {
+            return found;
+        }
         const uint32_t next = load_link(&g->links, h, node);
         const int goes_on = g->fit != HW_EXACT && is_linear(g, size) && next == 0 && have > size + g->min_block &&
                             b == load4(h, g->remainder_at);
@@ -902,6 +917,9 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
     if (g->bins) {
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
+            if (g->links.hardened && found.b && !is_takeable(g, h, found.b, found.word)) {
+                return 0;
+            }
             if (found.b) {
                 raise_reach(g, h, found.b, size);
                 return take_whole(g, h, found);

@@ -114,7 +114,7 @@ static inline uint32_t partition_number(const struct hw_partition *g, uint32_t a
 /* Partitions that n bytes take. */
 static inline uint32_t partitions_for(const struct hw_partition *g, uint32_t n)
 {
-    return (n + g->partition - 1u) / g->partition;
+    return (n + g->trailer + g->partition - 1u) / g->partition;
 }
 
 /* ---- the lists of free groups ------------------------------------------------------------------------------------ */
@@ -353,7 +353,7 @@ static inline uint32_t partition_grow(const struct hw_partition *g, struct hw_he
 static inline uint32_t partition_capacity(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
 {
     const uint32_t word = load_number(g, h, count_at(g, partition_table(g, h), partition_number(g, at)));
-    return (word >> 1) * g->partition;
+    return (word >> 1) * g->partition - g->trailer;
 }
 
 /* ---- freeing -------------------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ static inline uint32_t tree_before(const struct hw_general *g, struct hw_heap *h
 {
     uint32_t at = g->lists_at;
     uint32_t below = load_link(&g->links, h, at);
-    while (below != node) {
+    while (below != node && (!g->links.hardened || below)) {
         const uint32_t below_size = g->fit == HW_BEST ? tree_size(g, h, below) : 0;
         at = tree_is_before(g, node, size, below, below_size) ? below : tree_after(g, below);
         below = load_link(&g->links, h, at);

@@ -171,7 +171,9 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     const struct walking walking = walking_of(policy, calls);
     r->bearable = walking.bearable;
     r->patience = r->most_patience = patience(walking.patience);
-    if (r->patience == 0) {
+    if (policy->checks == HW_CHECKS_FULL) {
+        r->patience = UINT64_MAX; /* each link that a walk passes costs more than what an index counts */
+    } else if (r->patience == 0) {
         start_index(r);
     }
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
@@ -187,13 +189,13 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
 static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
 {
     if (pool->kind == HW_FIXED) {
-        return pool->fixed.header;
+        return pool->fixed.header + pool->fixed.trailer;
     }
     if (pool->kind == HW_BUDDY) {
-        return pool->buddy.header;
+        return pool->buddy.header + pool->buddy.trailer;
     }
     if (pool->kind == HW_PARTITION) {
-        return capacity / pool->partition.partition * pool->partition.descriptor;
+        return (capacity + pool->partition.trailer) / pool->partition.partition * pool->partition.descriptor;
     }
     return pool->general.overhead;
 }

@@ -58,16 +58,16 @@ def _heap(rng: random.Random) -> dict[str, Any]:
     heap = {
         "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
         "link_bytes": rng.choice([2, 4]),
-        "checks": _level(rng.random()),
+        "checks": _level(rng.random(), pools[0]["kind"] == "compact"),
         "pool": pools,
     }
     heap["counters"] = random.Random(repr(heap)).random() < 0.3
     return _floating(rng, heap) if rng.random() < 0.08 else heap
 
 
-def _level(drawn: float) -> str:
+def _level(drawn: float, moving: bool) -> str:
     """A level of checks, of a number from 0 to 1."""
-    return "neighbours" if drawn < 0.2 else "frees" if drawn < 0.4 else "none"
+    return "full" if drawn < 0.1 and not moving else "neighbours" if drawn < 0.2 else "frees" if drawn < 0.4 else "none"
 
 
 def _floating(rng: random.Random, heap: dict[str, Any]) -> dict[str, Any]:

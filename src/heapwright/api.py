@@ -1022,7 +1022,7 @@ def attack(
     seed: int = 0,
     repair: bool = False,
 ) -> list[dict[str, Any]]:
-    """Commit ten faults on a heap, each many times in processes of their own, and count which it notices, and when.
+    """Commit eleven faults on a heap, each many times in processes of their own, and count which it notices, and when.
 
     Args:
         heap: a recipe, or its name.

@@ -81,6 +81,12 @@ static void expect(const struct checked *c, int holds, const char *what, long de
 static uint32_t behind_payload(const struct checked *c, const struct hw_block *block)
 {
     const struct hw_pool *pool = &c->policy->pools[block->pool];
+    if (pool->kind == HW_BUDDY) {
+        return pool->buddy.trailer;
+    }
+    if (pool->kind == HW_FIXED) {
+        return pool->fixed.trailer;
+    }
     return pool->kind == HW_GENERAL && block->state != HW_BLOCK_VICTIM ? pool->general.overhead - block->header : 0;
 }
 
@@ -162,7 +168,8 @@ static void check_largest_free(struct checked *c, const struct hw_statistics *to
     if (c->policy->pool_count > 1 || !serves_largest(pool) || n == 0 || n < pool->min_size || n > pool->max_size) {
         return;
     }
-    if (pool->kind != HW_GENERAL && n < pool->max_size) { /* a general pool may merge once it searches */
+    /* a general pool may merge once it searches, and freed blocks that wait are given back before a refusal */
+    if (pool->kind != HW_GENERAL && c->policy->checks < HW_CHECKS_FULL && n < pool->max_size) {
         expect(c, hw_malloc(c->policy, &c->heap, n + 1u) == NULL, "more than the largest can be had", (long)n);
         c->refused++;
     }
@@ -544,6 +551,9 @@ static void checked_close(struct checked *c)
         do_free(c, c->operations % 3u == 0 ? 0 : c->count - 1u);
     }
     c->operation = "drain";
+    if (c->policy->checks == HW_CHECKS_FULL && end_all_waits(c->policy, &c->heap)) {
+        c->refused--;
+    }
     for (uint32_t i = 0; i < c->policy->pool_count; i++) {
         const struct hw_pool *pool = &c->policy->pools[i];
         if (pool->kind == HW_QUICK) {

@@ -29,6 +29,9 @@ static void flip_bits(struct checked *c, int part, uint32_t at, uint32_t bytes)
         damaged[part]++;
         found[part] += hw_check(c->policy, &c->heap) != 0;
         *byte ^= (unsigned char)(1u << bit % 8u);
+        if (c->policy->checks) {
+            memcpy(c->heap.base + c->policy->misused_at, &c->misused, 4); /* a link that leads nowhere counts */
+        }
     }
 }
 

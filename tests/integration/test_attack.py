@@ -15,7 +15,7 @@ HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 RUNS = 40
 FAULTS = [
     *("double_free", "foreign_free", "interior_free", "changed_header", "underflow"),
-    *("overflow_1", "overflow_4", "overflow_16", "use_after_free", "wild_write"),
+    *("overflow_1", "overflow_4", "overflow_16", "use_after_free", "wild_write", "metadata_write"),
 ]
 
 
@@ -31,13 +31,23 @@ def test_the_level_neighbours_notices_what_it_says(name: str) -> None:
     assert underflow["at_once"] + underflow["later"] >= 0.95 * RUNS
 
 
+@pytest.mark.parametrize("name", ["tlsf", "first-fit-fast-free", "binary-buddy"])
+def test_the_level_full_notices_what_it_says(name: str) -> None:
+    (found,) = attack(zoo.load(name), checks=["full"], runs=RUNS)
+    faults = found["faults"]
+    for fault in ("double_free", "foreign_free", "interior_free", "overflow_1", "overflow_4"):
+        assert faults[fault]["at_once"] >= 0.95 * RUNS, fault
+    for fault in ("underflow", "overflow_16", "use_after_free"):
+        assert faults[fault]["at_once"] + faults[fault]["later"] >= 0.9 * RUNS, fault
+
+
 def test_levels_notice_more_and_more_and_a_seed_gives_the_same_counts() -> None:
     heap = zoo.load("tlsf")
-    none, frees, neighbours = attack(heap, runs=RUNS, seed=3)
+    none, frees, neighbours, full = attack(heap, runs=RUNS, seed=3)
     assert all(counts["at_once"] == counts["later"] == 0 for counts in none["faults"].values())
     interior = [level["faults"]["interior_free"]["at_once"] for level in (none, frees, neighbours)]
     assert interior == sorted(set(interior))
-    assert attack(heap, checks=["neighbours"], runs=RUNS, seed=3) == [neighbours]
+    assert attack(heap, checks=["neighbours", "full"], runs=RUNS, seed=3) == [neighbours, full]
     assert attack(heap, checks=["neighbours"], runs=RUNS, seed=4) != [neighbours]
 
 
@@ -49,6 +59,13 @@ def test_the_command_prints_the_levels_asked_for() -> None:
     assert level["faults"]["double_free"]["at_once"] == 3
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "double_free" in shown and "100.0%" in shown
+
+
+def test_a_heap_that_cannot_have_a_level_is_tried_at_the_others() -> None:
+    cached = zoo.load("tlsf").model_copy(update={"threads": "cached"})
+    assert [level["checks"] for level in attack(cached, runs=1)] == ["none", "frees", "neighbours"]
+    with pytest.raises(HeapwrightError, match="keeps most from the heap"):
+        attack(cached, checks=["full"], runs=1)
 
 
 def test_objects_that_move_cannot_be_attacked() -> None:

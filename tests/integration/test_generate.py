@@ -38,6 +38,9 @@ from heapwright.zoo import catalogue as zoo
 
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+SECRET = "-DAPP_SECRET(heap)=((void)(heap), UINT32_C(0x5bd1e995))"
+"""What masks links in a replay."""
+
 LEFT_TO_THE_LINKER = {"memcmp", "memcpy", "memmove", "memset"}
 """What gcc and clang may call from any freestanding C, whatever the source says."""
 
@@ -361,7 +364,7 @@ def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPat
         words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
         words += ["-DCOUNTERS"] * recipe.counters
         compile_or_fail(
-            "cc", *STRICT, UNCHECKED, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
+            "cc", *STRICT, UNCHECKED, SECRET, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
         )
         return program
 

@@ -174,9 +174,11 @@ def test_control_data_beyond_the_reach_is_refused() -> None:
 def test_links_of_two_bytes_count_in_units_of_the_alignment() -> None:
     for align, shift in ((1, 0), (2, 1), (4, 2), (8, 3), (16, 4)):
         links = heap(general(header=4), align=align, link_bytes=2)["pools"][0]["general"]["links"]
-        assert links == {"field": {"bytes": 2, "natural": int(align > 1)}, "shift": shift}
+        assert links["field"] == {"bytes": 2, "natural": int(align > 1)}
+        assert links["shift"] == shift
         links = heap(general(header=4), align=align, link_bytes=4)["pools"][0]["general"]["links"]
-        assert links == {"field": {"bytes": 4, "natural": int(align >= 4)}, "shift": 0}
+        assert links["field"] == {"bytes": 4, "natural": int(align >= 4)}
+        assert links["shift"] == 0
 
 
 def test_headers_that_are_not_aligned_are_read_bytewise() -> None:

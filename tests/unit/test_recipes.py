@@ -56,7 +56,7 @@ REFUSED = [
     ("align = true\n[[pool]]\nkind = 'general'", '"align": true is not valid; valid: 1, 2, 4, 8, 16'),
     ("align = 4.0\n[[pool]]\nkind = 'general'", '"align": 4.0 is not valid; valid: 1, 2, 4, 8, 16'),
     ("link_bytes = 3\n[[pool]]\nkind = 'general'", '"link_bytes": 3 is not valid; valid: 2, 4'),
-    ("checks = 1\n[[pool]]\nkind = 'general'", '"checks": 1 is not valid; valid: none, frees, neighbours'),
+    ("checks = 1\n[[pool]]\nkind = 'general'", '"checks": 1 is not valid; valid: none, frees, neighbours, full'),
     (
         "[[pool]]\nkind = 'quick'\nsizes = [8]\nlimit_block = 3\n[[pool]]\nkind = 'general'",
         'pool 1 (quick): unknown key "limit_block"; did you mean "limit_blocks"? valid: min_size, max_size,',

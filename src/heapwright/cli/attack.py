@@ -9,7 +9,7 @@ import click
 from heapwright.cli.options import repair_option, seed_option
 from heapwright.cli.output import json_option, print_json
 
-LEVELS = ("none", "frees", "neighbours")
+LEVELS = ("none", "frees", "neighbours", "full")
 
 
 @click.command()
@@ -25,7 +25,7 @@ LEVELS = ("none", "frees", "neighbours")
 def command(
     heap: str, trace: Path | None, checks: tuple[str, ...], runs: int, seed: int, repair: bool, as_json: bool
 ) -> None:
-    """Commit ten faults on a heap, and count which it notices, and when.
+    """Commit eleven faults on a heap, and count which it notices, and when.
 
     HEAP is a zoo NAME, a RECIPE.toml or STUDY:ID; its own level of checks does not matter, as all are tried unless
     --checks names some. Each run replays the calls of the trace, or a random program, on the generated C in a process

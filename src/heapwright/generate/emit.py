@@ -120,6 +120,7 @@ def generated_files(
 
     Raises ParameterError for a prefix that is no C identifier.
     """
+    from heapwright._native import lib
     from heapwright.generate.specialise import specialise_parts
     from heapwright.recipes.policy import policy
     from heapwright.recipes.pools import Compact
@@ -135,7 +136,7 @@ def generated_files(
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
         name: name for name in more
     }
-    defines = {"HW_MISUSED", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
+    defines = {"HW_MISUSED", "HW_SECRET", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
     if recipe.threads == "cached":
         defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
@@ -159,6 +160,9 @@ def generated_files(
         "align": recipe.align,
         "checks": recipe.checks,
         "checked": recipe.checks != "none",
+        "guard": recipe.geometry.guard,
+        "filled": lib.HW_FILLED,
+        "waiting": lib.HW_WAITING,
         "moving": moving,
         "hooks": EVENTS,
         "traps": traps,

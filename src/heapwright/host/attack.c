@@ -41,12 +41,13 @@ enum fault {
     OVERFLOW_16,
     USE_AFTER_FREE,
     WILD_WRITE,
+    METADATA_WRITE,
     FAULTS
 };
 
 static const char *const NAMES[FAULTS] = {"double_free",    "foreign_free", "interior_free", "changed_header",
                                           "underflow",      "overflow_1",   "overflow_4",    "overflow_16",
-                                          "use_after_free", "wild_write"};
+                                          "use_after_free", "wild_write",   "metadata_write"};
 
 struct call {
     uint32_t op_and_slot;
@@ -199,6 +200,36 @@ static void write_beside(struct object *o, int offset, uint32_t bytes)
     scribble(o->at + offset, bytes);
 }
 
+/* Whether the word at `offset` is the heap's: control data, a header, or a free block's links or tag. */
+static int is_metadata(uint32_t offset)
+{
+    struct attacked_block block = {0, 0, 0, 0, 0};
+    int first = 1;
+    while (attacked_next_block(heap, &block)) {
+        const uint32_t from = offset - block.offset;
+        if (first && offset < block.offset) {
+            return 1;
+        }
+        first = 0;
+        if (offset >= block.offset && from < block.size) {
+            return from < block.header ||
+                   (block.state == ATTACKED_BLOCK_FREE && (from < block.header + 8u || from + 4u >= block.size));
+        }
+    }
+    return 0;
+}
+
+/* Any word of the arena; where asked for, one of the heap's. */
+static unsigned char *some_word(int of_metadata)
+{
+    const uint32_t words = attacked_statistics(heap).peak / 4u;
+    uint32_t offset = 4u * random_below(words);
+    while (of_metadata && !is_metadata(offset)) {
+        offset = 4u * random_below(words);
+    }
+    return arena + offset;
+}
+
 /* Commits a fault; 0 where no object is there to commit it on. */
 static int commit(enum fault fault)
 {
@@ -224,8 +255,8 @@ static int commit(enum fault fault)
         write_beside(o, -4, 4);
     } else if (fault == USE_AFTER_FREE) {
         use_after_free(o);
-    } else if (fault == WILD_WRITE) {
-        scribble(arena + random_below(attacked_statistics(heap).peak / 4u) * 4u, 4);
+    } else if (fault == WILD_WRITE || fault == METADATA_WRITE) {
+        scribble(some_word(fault == METADATA_WRITE), 4);
     } else {
         write_beside(o, (int)o->size, fault == OVERFLOW_1 ? 1u : fault == OVERFLOW_4 ? 4u : MOST_OVERFLOW);
     }

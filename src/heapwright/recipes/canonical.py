@@ -95,7 +95,7 @@ def _canonical_fixed(pool: Fixed, geometry: Geometry) -> Fixed:
         changes["counts"] = tuple(count for _, count in sorted(zip(classes, pool.counts, strict=True)))
     if len(classes) == 1:
         changes["fall_through"] = False
-    if pool.page < 2 * round_up(pool.header + min(classes), geometry.align):
+    if pool.page < 2 * round_up(pool.header + min(classes) + geometry.guard, geometry.align):
         changes["page"] = 0
     if pool.max_size is not None and pool.max_size >= max(classes):
         changes["max_size"] = None
@@ -110,7 +110,7 @@ def _canonical_buddy(pool: Buddy, geometry: Geometry) -> Buddy:
         "max_block": 0 if unbounded else largest,
         "region": pool.region // pool.min_block * pool.min_block,
     }
-    return pool.model_copy(update=_request_range(pool, largest - pool.header) | changes)
+    return pool.model_copy(update=_request_range(pool, largest - pool.header - geometry.guard) | changes)
 
 
 @lru_cache(maxsize=65536)

@@ -21,6 +21,9 @@ from heapwright.recipes.pools import (
     Quick,
 )
 
+GUARD_BYTES = 4
+"""Bytes behind each payload at the level of checks that guards payloads."""
+
 
 def round_up(value: int, unit: int) -> int:
     """The smallest multiple of `unit` that is at least `value`."""
@@ -48,10 +51,12 @@ class Geometry(NamedTuple):
     Attributes:
         align: alignment of payloads.
         link_bytes: width of a link in metadata; 2 counts in units of `align`.
+        guard: bytes behind each payload that tell of an overflow.
     """
 
     align: int = 8
     link_bytes: int = 4
+    guard: int = 0
 
     @property
     def link_reach(self) -> int:
@@ -70,7 +75,7 @@ class Geometry(NamedTuple):
 
     def least_buddy(self, pool: Buddy) -> int:
         """Bytes of the smallest block that a buddy pool may have: header and links, or a payload of one unit."""
-        return power_above(pool.header + max(2 * self.link_bytes, self.align))
+        return power_above(pool.header + max(2 * self.link_bytes, self.align + self.guard))
 
     def largest_block(self, pool: Buddy) -> int:
         """Bytes of the largest block of a buddy pool: as asked for, within its region and its links' reach."""
@@ -105,11 +110,12 @@ class Geometry(NamedTuple):
         """Bytes of a block that holds nothing but its metadata while it is free."""
         tag = self.word_bytes(pool) if has_tags(pool) and pool.tag_in == "block" else 0
         links = LINKS[pool.free_list] * self.link_bytes if pool.links_in == "payload" else 0
-        return self.whole_block(pool.header + links + tag, pool)
+        guarded = self.align + self.trailer(pool) if self.guard else 0
+        return self.whole_block(pool.header + max(links + tag, guarded), pool)
 
     def least_block(self, pool: General) -> int:
         """Bytes of the smallest block unless asked for: it also has room for a payload of one alignment unit."""
-        handed_out = self.whole_block(pool.header + self.align + pool.trailer, pool)
+        handed_out = self.whole_block(pool.header + self.align + self.trailer(pool), pool)
         return max(self.metadata_block(pool), handed_out)
 
     def padding(self, pool: General) -> int:
@@ -118,7 +124,11 @@ class Geometry(NamedTuple):
 
     def overhead(self, pool: General) -> int:
         """Bytes of a block in use that are not its payload."""
-        return pool.header + self.padding(pool) + pool.trailer
+        return pool.header + self.padding(pool) + self.trailer(pool)
+
+    def trailer(self, pool: General) -> int:
+        """Bytes of a block in use behind its payload."""
+        return pool.trailer + self.guard
 
     def whole_block(self, size: int, pool: General) -> int:
         """The size rounded up to what the pool hands out."""
@@ -134,7 +144,9 @@ class Geometry(NamedTuple):
     def smallest_cached_block(self, pool: General) -> int:
         """Bytes of the smallest block that can also be kept in a quick list, which is linked through its payload."""
         smallest = self.smallest_block(pool)
-        return self.whole_block(max(smallest, pool.header + max(self.link_bytes, self.align + pool.trailer)), pool)
+        return self.whole_block(
+            max(smallest, pool.header + max(self.link_bytes, self.align + self.trailer(pool))), pool
+        )
 
     def bin_shape(self, pool: General) -> tuple[int, BinsPerOctave]:
         """Return (linear_up_to, bins_per_octave) as they act.
@@ -151,18 +163,18 @@ class Geometry(NamedTuple):
     def smallest_key(self, pool: General) -> int:
         """Size of the smallest block as bins count it."""
         smallest = self.smallest_block(pool)
-        return smallest - pool.header - pool.trailer if pool.bin_by == "payload" else smallest
+        return smallest - pool.header - self.trailer(pool) if pool.bin_by == "payload" else smallest
 
     def largest_served(self, pool: Owner) -> int:
         """The largest request that a pool could serve in an arena without bounds."""
         if isinstance(pool, Fixed):
             return round_up(max(pool.sizes), self.align)
         if isinstance(pool, Buddy):
-            return self.largest_block(pool) - pool.header
+            return self.largest_block(pool) - pool.header - self.guard
         if isinstance(pool, Compact):
             return self.largest_object(pool)
         if isinstance(pool, Partition) and pool.count != "grow":
-            return min(pool.count * round_up(pool.size, self.align), MAX_REQUEST)
+            return min(pool.count * round_up(pool.size, self.align) - self.guard, MAX_REQUEST)
         return MAX_REQUEST
 
     def reach(self, pools: tuple[Pool, ...]) -> int | None:
@@ -187,9 +199,10 @@ class Geometry(NamedTuple):
             overhead = self.overhead(pool)
             return max(self.whole_block(size + overhead, pool), self.smallest_cached_block(pool)) - overhead
         if isinstance(pool, Buddy):
-            return max(power_above(size + pool.header), pool.min_block) - pool.header
+            beside = pool.header + self.guard
+            return max(power_above(size + beside), pool.min_block) - beside
         if isinstance(pool, Partition):
-            return round_up(size, round_up(pool.size, self.align))
+            return round_up(size + self.guard, round_up(pool.size, self.align)) - self.guard
         return round_up(max(size, self.link_bytes), self.align)
 
     def capacity_for(self, size: int, pool: General) -> int:

@@ -39,7 +39,12 @@ KINDS = {
     "compact": lib.HW_COMPACT,
 }
 FREE_LISTS = {"double": lib.HW_DOUBLE, "single": lib.HW_SINGLE, "implicit": lib.HW_IMPLICIT, "tree": lib.HW_TREE}
-CHECKS = {"none": lib.HW_CHECKS_NONE, "frees": lib.HW_CHECKS_FREES, "neighbours": lib.HW_CHECKS_NEIGHBOURS}
+CHECKS = {
+    "none": lib.HW_CHECKS_NONE,
+    "frees": lib.HW_CHECKS_FREES,
+    "neighbours": lib.HW_CHECKS_NEIGHBOURS,
+    "full": lib.HW_CHECKS_FULL,
+}
 ORDERS = {"lifo": lib.HW_LIFO, "fifo": lib.HW_FIFO, "address": lib.HW_ADDRESS, "size": lib.HW_SIZE}
 FITS = {
     "first": lib.HW_FIRST,
@@ -128,12 +133,14 @@ class _Layout:
         self.geometry = recipe.geometry
         self.align = recipe.align
         self.cursor = 0
+        self.full = recipe.checks == "full"
         pools = recipe.pools
         doubles = any(isinstance(pool, Buddy) or getattr(pool, "free_list", "") == "double" for pool in pools)
         self._take(2 * recipe.link_bytes if doubles else 0, 1)
         heap = {
             "refused_at": self._take(4, 4),
             "misused_at": self._take(4, 4) if recipe.checks != "none" else 0,
+            "waiting_at": self._take(4 + 4 * lib.HW_WAITING, 4) if self.full else 0,
             "shared_limit_at": self._take(4, 4),
             "shared_high_at": self._take(4, 4),
             "counters_at": self._take(16, 4) if recipe.counters else 0,
@@ -165,8 +172,12 @@ class _Layout:
             "end_header": next((pool.header for pool in pools if isinstance(pool, Fixed) and pool.counts == "grow"), 0),
             **heap,
             **self._threads(),
+            "guard": {"bytes": 4, "natural": int(all(map(self._ends_on_words, pools)))},
             "pools": laid_out,
         }
+        for pool, values in zip(pools, laid_out, strict=True):
+            if "links" in values[pool.kind]:
+                values[pool.kind]["links"] |= self._hardened(self.values)
         if self.cursor > self.values["reach"]:
             raise BeyondReachError(
                 f"{recipe.name or recipe.summary()}: control data and regions take {self.cursor} bytes, its links and "
@@ -184,6 +195,20 @@ class _Layout:
             "field": {"bytes": width, "natural": int(self.align % width == 0)},
             "shift": _log2(self.align) if width == 2 else 0,
         }
+
+    def _hardened(self, heap: dict[str, Any]) -> dict[str, int]:
+        """What links are held to."""
+        if not self.full:
+            return {"hardened": 0, "end_at": 0, "misused_at": 0}
+        return {"hardened": 1, "end_at": heap["shared_end_at"], "misused_at": heap["misused_at"]}
+
+    def _ends_on_words(self, pool: Pool) -> bool:
+        """Whether all payloads of a pool end at multiples of 4."""
+        if self.align % 4:
+            return False
+        if isinstance(pool, General):
+            return pool.unit % 4 == 0 and (pool.header + pool.trailer) % 4 == 0
+        return not isinstance(pool, Buddy) or pool.header % 4 == 0
 
     def _word(self, header: int, width: int | None = None) -> dict[str, int]:
         """The field at the start of a block's header: up to 4 bytes, natural where every header starts aligned."""
@@ -225,7 +250,7 @@ class _Layout:
                 largest = 1 << _log2(reach - 1)
             return min(MAX_REQUEST, max(0, largest - overhead))
         if isinstance(pool, Buddy):
-            return self.geometry.largest_block(pool) - pool.header
+            return self.geometry.largest_block(pool) - pool.header - self.geometry.guard
         if isinstance(pool, Compact):
             return self.geometry.largest_object(pool)
         return MAX_REQUEST
@@ -271,11 +296,12 @@ class _Layout:
         owners = [other for other in pools if not isinstance(other, Quick)]
         below = owners[0]
         if isinstance(below, General):
-            header, unit, least = below.header + below.trailer, below.unit, self._least(below, cached=True)
+            header, unit = self.geometry.overhead(below) - self.geometry.padding(below), below.unit
+            least = self._least(below, cached=True)
         elif isinstance(below, Buddy):
-            header, unit, least = below.header, below.min_block, below.min_block
+            header, unit, least = below.header + self.geometry.guard, below.min_block, below.min_block
         elif isinstance(below, Partition):
-            header, unit, least = 0, below.size, below.size
+            header, unit, least = self.geometry.guard, below.size, below.size
         else:
             header, unit, least = 0, self.align, max(self.align, round_up(self.recipe.link_bytes, self.align))
 
@@ -343,7 +369,7 @@ class _Layout:
             "links": self._links(),
             "word": word,
             "header": pool.header,
-            "trailer": pool.trailer,
+            "trailer": self.geometry.trailer(pool),
             "overhead": self.geometry.overhead(pool),
             "pad": self.geometry.padding(pool),
             "node": pool.header - self.geometry.links_in_header(pool),
@@ -420,7 +446,7 @@ class _Layout:
             keys += ("bin_less", "bin_last")
             return dict.fromkeys(keys, 0)
         linear, per_octave = pool.linear_up_to or 0, pool.bins_per_octave or 1
-        less = pool.header + pool.trailer if pool.bin_by == "payload" else 0
+        less = pool.header + self.geometry.trailer(pool) if pool.bin_by == "payload" else 0
         first = (least - less) // pool.unit
         linear_bins = max(0, linear // pool.unit - first)
         octave = _log2(linear) if linear_bins else _log2(least - less)
@@ -460,6 +486,7 @@ class _Layout:
             "grow": int(grow),
             "page": pool.page,
             "header": pool.header,
+            "trailer": self.geometry.guard,
             "first_fit": int(first_fit),
             "flags": int(flags),
             "fall_through": int(pool.fall_through),
@@ -484,6 +511,7 @@ class _Layout:
             "links": self._links(),
             "word": self._word(pool.header),
             "header": pool.header,
+            "trailer": self.geometry.guard,
             "region": pool.region,
             "checks": int(self.recipe.checks != "none"),
             "min_block_log2": _log2(pool.min_block),
@@ -509,6 +537,7 @@ class _Layout:
             "most": min(reach, (1 << (8 * width - 1)) - 1),
             "grow": int(grow),
             "descriptor": pool.descriptor_bytes,
+            "trailer": self.geometry.guard,
             "lists": pool.lists,
             "order": ORDERS[pool.order],
             "fit": FITS[pool.fit],
@@ -622,5 +651,5 @@ class _Layout:
         for size, count in zip(values["sizes"], values["counts"], strict=True):
             self.cursor = self._aligned_for(pool.header, self.align)
             values["blocks_at"].append(self.cursor)
-            self.cursor += count * round_up(size + pool.header, self.align)
+            self.cursor += count * round_up(size + pool.header + values["trailer"], self.align)
         values["end"] = self.cursor

@@ -21,10 +21,10 @@ from pydantic_core import PydanticCustomError
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.canonical import canonical_pools, without_resolved
-from heapwright.recipes.geometry import Geometry
+from heapwright.recipes.geometry import GUARD_BYTES, Geometry
 from heapwright.recipes.messages import one_line
 from heapwright.recipes.pools import MAX_POOLS, MAX_UP_TO, Pool, Table, whole
-from heapwright.recipes.rules import contradictions, thread_contradictions
+from heapwright.recipes.rules import contradictions, guard_contradictions, thread_contradictions
 from heapwright.recipes.summary import pool_summary
 
 if sys.version_info >= (3, 11):
@@ -35,7 +35,7 @@ else:
 Alignment = Literal[1, 2, 4, 8, 16]
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 LinkBytes = Literal[2, 4]
-Checks = Literal["none", "frees", "neighbours"]
+Checks = Literal["none", "frees", "neighbours", "full"]
 CHECKS: tuple[Checks, ...] = get_args(Checks)
 """Levels of checks, each with those before it."""
 
@@ -98,6 +98,8 @@ class Recipe(Table):
                 None,
                 'counters are kept under the lock, which "threads" "cached" is there to avoid; use "threads" "lock"',
             )
+        if self.checks == "full":
+            yield from ((None, problem) for problem in guard_contradictions(self.threads, self.pools))
         if self.threads != "none":
             cached = (self.cache_up_to, self.cache_bytes) if self.threads == "cached" else None
             yield from ((None, problem) for problem in thread_contradictions(cached, self.pools, self.geometry))
@@ -142,7 +144,7 @@ class Recipe(Table):
     @property
     def geometry(self) -> Geometry:
         """What all blocks share."""
-        return Geometry(self.align, self.link_bytes)
+        return Geometry(self.align, self.link_bytes, GUARD_BYTES if self.checks == "full" else 0)
 
     def at_alignment(self, align: int) -> Recipe:
         """Return the same design for another alignment of payloads, in bytes.
@@ -156,7 +158,7 @@ class Recipe(Table):
             raise HeapwrightError(f"align {align} is not valid; valid: {', '.join(map(str, ALIGNMENTS))}")
         if align == self.align:
             return self
-        geometry = Geometry(align, self.link_bytes)
+        geometry = self.geometry._replace(align=align)
         moved = self.model_copy(update={"align": align, "pools": moved_pools(self.pools, self.geometry, geometry)})
         for where, problem in moved._contradictions():
             name = self.name or self.hash

@@ -46,6 +46,15 @@ def contradictions(pools: tuple[Pool, ...], geometry: Geometry) -> _Found:
         yield from ((index, problem) for problem in problems)
 
 
+def guard_contradictions(threads: str, pools: tuple[Pool, ...]) -> Iterator[str]:
+    """Yield why payloads cannot be guarded."""
+    valid = 'valid: "none", "frees", "neighbours"'
+    if any(isinstance(pool, Compact) for pool in pools):
+        yield f'"checks" "full" guards objects that stay where they are, and those of a compact pool move; {valid}'
+    if threads == "cached":
+        yield f'"checks" "full" looks at every free, and "threads" "cached" keeps most from the heap; {valid}'
+
+
 def thread_contradictions(cached: tuple[int, int] | None, pools: tuple[Pool, ...], geometry: Geometry) -> Iterator[str]:
     """Yield why threads cannot share pools; with caches, `cached` is the largest request in them, and most bytes."""
     if any(isinstance(pool, Compact) for pool in pools):
@@ -388,7 +397,7 @@ def _buddy_contradictions(pool: Buddy, pools: tuple[Pool, ...], geometry: Geomet
     if 0 < pool.max_block < pool.min_block:
         yield f'"max_block" {pool.max_block} is below "min_block" {pool.min_block}; valid: 0 (no bound), or more'
         return
-    largest = geometry.largest_block(pool) - pool.header
+    largest = geometry.largest_block(pool) - pool.header - geometry.guard
     if pool.min_size > largest:
         yield f'"min_size" {pool.min_size} is above what the largest block holds, {largest}; it would take no request'
     yield from _region_contradictions(pool, pools, geometry, index, pool.min_block)

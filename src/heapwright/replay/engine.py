@@ -198,7 +198,7 @@ def _region_bytes(pool: Any) -> int:
     if pool.kind == lib.HW_PARTITION and not pool.partition.grow:
         return int(pool.partition.most * (pool.partition.partition + pool.partition.descriptor))
     if pool.kind == lib.HW_FIXED and not pool.fixed.grow:
-        align, header = pool.fixed.align, pool.fixed.header
+        align, header = pool.fixed.align, pool.fixed.header + pool.fixed.trailer
         strides = [-(-(pool.fixed.sizes[i] + header) // align) * align for i in range(pool.fixed.count)]
         return int(sum(stride * pool.fixed.counts[i] for i, stride in enumerate(strides)))
     return 0

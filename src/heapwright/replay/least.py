@@ -77,17 +77,17 @@ def _fixed(pool: Any, sizes: Sizes) -> Sizes:
     fixed = pool.fixed
     classes = np.sort(np.array([fixed.sizes[at] for at in range(fixed.count)], np.int64))
     at = np.searchsorted(classes, sizes)
-    strides = np.append(_rounded(classes + fixed.header, fixed.align), np.int64(_NEVER))
+    strides = np.append(_rounded(classes + fixed.header + fixed.trailer, fixed.align), np.int64(_NEVER))
     return strides[at]
 
 
 def _buddy(pool: Any, sizes: Sizes) -> Sizes:
-    return _powers(np.maximum(sizes + pool.buddy.header, 1 << pool.buddy.min_block_log2))
+    return _powers(np.maximum(sizes + pool.buddy.header + pool.buddy.trailer, 1 << pool.buddy.min_block_log2))
 
 
 def _partition(pool: Any, sizes: Sizes) -> Sizes:
-    size, descriptor = int(pool.partition.partition), int(pool.partition.descriptor)
-    return -(-sizes // size) * (size + descriptor)
+    size, descriptor, trailer = (int(getattr(pool.partition, key)) for key in ("partition", "descriptor", "trailer"))
+    return -(-(sizes + trailer) // size) * (size + descriptor)
 
 
 def _compact(pool: Any, sizes: Sizes) -> Sizes:

@@ -96,7 +96,7 @@ def block_sizes(recipe: Recipe, requests: NDArray[np.integer[Any]]) -> tuple[NDA
         return -(-sizes // recipe.align) * recipe.align, recipe.align
     if isinstance(pools[0], Buddy):
         smallest = 1 << pool.buddy.min_block_log2
-        return _powers(np.maximum(sizes + pool.buddy.header, smallest)), smallest
+        return _powers(np.maximum(sizes + pool.buddy.header + pool.buddy.trailer, smallest)), smallest
     general = pool.general
     unit = 1 << general.unit_shift
     blocks = np.maximum(-(-(sizes + general.overhead) // unit) * unit, general.min_block)

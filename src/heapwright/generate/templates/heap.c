@@ -87,6 +87,12 @@ static inline void *{{ prefix }}_told(struct {{ prefix }}_heap *heap, void *from
 }
 #endif
 
+{% if checks == "full" %}
+#ifndef {{ upper }}_SECRET
+#define {{ upper }}_SECRET(heap) ((uint32_t)((uintptr_t)(heap) >> 4) * UINT32_C(0x9e3779b1))
+#endif
+
+{% endif %}
 {% endif %}
 {% if threads != "none" %}
 {% include "threads.c" %}

@@ -53,7 +53,17 @@
 {% elif checked %}
  * Checks of level "{{ checks }}": free and realloc ignore and count a pointer outside the heap, one that is not aligned, and
  * one whose block is free or waits in a quick list.
-{% if checks == "neighbours" %}
+{% if checks == "full" %}
+ * They also look at the sizes, flags and tags of the block and of those beside it, and at the 4 bytes of a guard behind
+ * the object, which hold what was asked for: one byte written behind an object is noticed when it is freed. Links are
+ * masked, and looked at before they are followed. A freed object is filled, up to {{ filled }} bytes, and waits until {{ waiting }} more
+ * are freed: then it is noticed whether somebody wrote there. What waits is given back before a request is refused.
+ * What they cannot notice: a write into an object that lives, into a freed one beyond what is filled or once others have
+ * waited longer, and into words of control data that are no links. Damage is counted wherever it is met, also by malloc;
+ * what it may have reached is given up, as far as that can be told.
+ * A malloc and a free cost several times what they do without, and each object {{ guard }} bytes. For tests in the field,
+ * and for products where a wrong write must not stay unseen.
+{% elif checks == "neighbours" %}
  * They also look at the sizes, flags and tags of the block and of those beside it, and ignore the pointer where these
  * disagree: an overflow into the next block's header, an underflow into the block's own, a pointer into its middle.
  * What they cannot notice: an overflow that ends short of the next header, a write into a freed block or into another
@@ -77,6 +87,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+{% if checks == "full" %}
+/* {{ upper }}_SECRET(heap) is a number that attackers should not know, and that stays as it is while the heap lives: what links
+ * and guards are masked with. Where nothing is defined it is made of the arena's address. */
+
+{% endif %}
 /* What the heap tells the program, by macros of the program's, in a file that {{ upper }}_HOOKS names or on the command line of
  * the compiler that translates {{ prefix }}_heap.c. One that is not defined costs nothing.
  *
