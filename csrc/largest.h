@@ -150,7 +150,7 @@ static inline uint32_t buddy_largest(const struct hw_buddy *y, struct hw_heap *h
     (void)looks;
     for (uint32_t order = y->orders; order-- > 0;) {
         if (load_link(&y->links, h, order_head(y, order))) {
-            return larger(order_size(y, order) - y->header, buddy_above(y, h));
+            return larger(order_size(y, order) - y->header - y->trailer, buddy_above(y, h));
         }
     }
     return buddy_above(y, h);
@@ -167,7 +167,8 @@ static inline uint32_t partition_largest(const struct hw_partition *g, struct hw
         largest = larger(largest, load_number(g, h, count_at(g, table, i)) >> 1);
         i = load_number(g, h, next_at(g, table, i));
     }
-    return larger(largest * g->partition, partition_above(g, h));
+    largest = largest ? largest * g->partition - g->trailer : 0;
+    return larger(largest, partition_above(g, h));
 }
 
 static inline uint32_t compact_largest(const struct hw_compact *c, struct hw_heap *h, uint32_t looks)
@@ -189,7 +190,7 @@ static inline size_t hw_largest_free(const struct hw_policy *p, struct hw_heap *
             largest = pool->max_size;
         }
     }
-    return largest;
+    return (size_t)largest;
 }
 
 #endif

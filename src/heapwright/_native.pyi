@@ -35,6 +35,7 @@ class _Lib:
     HW_GENERAL: Final[int]
     HW_FIXED: Final[int]
     HW_BUDDY: Final[int]
+    HW_PADDED: Final[int]
     HW_PARTITION: Final[int]
     HW_COMPACT: Final[int]
 

@@ -80,7 +80,8 @@ def control_bytes(recipe: Recipe) -> int:
         classes = pool.get("fixed")
         if classes and not classes["grow"]:
             step = classes["align"]
-            strides = [-(-(size + classes["header"]) // step) * step for size in classes["sizes"]]
+            beside = classes["header"] + classes["trailer"]
+            strides = [-(-(size + beside) // step) * step for size in classes["sizes"]]
             end -= sum(stride * count for stride, count in zip(strides, classes["counts"], strict=True))
     return end
 

@@ -190,7 +190,7 @@ def test_other_files_are_no_logs(tmp_path: Path) -> None:
     assert log_format(tmp_path / "a") is None
     with pytest.raises(HeapwrightError, match="no log of heap calls; formats: text, valgrind"):
         import_log(tmp_path / "a")
-    with pytest.raises(HeapwrightError, match="no call that this format has"):
+    with pytest.raises(HeapwrightError, match="no call that its format has"):
         import_log(tmp_path / "a", "mtrace")
     with pytest.raises(HeapwrightError, match="'dhat' is no format of logs"):
         import_log(tmp_path / "a", "dhat")

@@ -63,6 +63,8 @@ def import_log(path: str | os.PathLike[str], format_name: str | None = None) -> 
         raise HeapwrightError(f"{path}: no log of heap calls; formats: {', '.join(FORMATS)}", parameter="format")
     source = Source(path)
     history = found.read(source)
+    if not len(history):
+        raise HeapwrightError(f"{path}: no call that its format has")
     caveats = "\n".join((*found.loses, *history.caveats))
     metadata = {"recorder": found.name} | ({"caveats": caveats} if caveats else {})
     trace = history.trace(path.name.partition(".")[0] or path.name, metadata)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC
 
@@ -115,9 +114,7 @@ class History:
         return [f"{words}: {count}" for words, count in counts.items() if count]
 
     def trace(self, name: str, metadata: Mapping[str, str]) -> Trace:
-        """The trace. Raises HeapwrightError where there was no call."""
-        if not len(self):
-            raise HeapwrightError(f"{name}: no call that this format has; --format names another")
+        """The trace; raises HeapwrightError where there was no call."""
         columns: dict[str, Any] = {
             "op": np.frombuffer(self._ops, np.uint8),
             "id": np.frombuffer(self._ids, np.uint32),
