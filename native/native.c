@@ -162,7 +162,7 @@ static int has_own_code(const struct hw_policy *policy)
 }
 
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              const struct hw_watch *watch, uint32_t *timeline, struct hw_metrics *metrics)
+              const struct hw_watch *watch, const struct hw_timeline *timeline, struct hw_metrics *metrics)
 {
     if (has_own_code(policy)) {
         return hw_replay_ordinary(policy, calls, memory, bytes, check, watch, timeline, metrics);
@@ -235,7 +235,8 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
     uint32_t count = 0;
     for (uint32_t i = 0; i < r->policy->pool_count; i++) {
         struct hw_block first = {0, 0, 0, 0, 0};
-        if (!pool_block_at(&r->policy->pools[i], &r->heap, 0, &first)) {
+        const struct hw_pool *pool = &r->policy->pools[i];
+        if (pool->kind == HW_QUICK || !pool_block_at(pool, &r->heap, 0, &first)) {
             continue;
         }
         uint32_t place = count++;

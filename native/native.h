@@ -80,6 +80,22 @@ struct hw_watch {
     void *watcher;
 };
 
+/* A heap after a call. */
+struct hw_moment {
+    uint64_t call;
+    uint32_t requested; /* live bytes */
+    uint32_t allocated; /* bytes of live blocks with headers */
+    uint32_t covered;   /* bytes ever covered */
+    uint32_t unused;
+};
+
+/* A replay in stretches of calls, the kth up to the call before ends[k], which are ascending: of each, the first moment
+ * with the fewest bytes requested, moments[2 k], and the first with the most. */
+struct hw_timeline {
+    const uint64_t *ends;
+    struct hw_moment *moments;
+};
+
 /* What bytes of the arena are. */
 enum {
     HW_RUN_HEADER = 0,
@@ -132,12 +148,11 @@ void hw_forget(void *memory, size_t bytes);
 
 /* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
  * requests are counted, and later calls of the refused object are skipped. `check` is HW_CHECK_... `timeline` may be
- * NULL, or have room for 3 * count numbers: live requested bytes, bytes of live blocks with headers, and bytes ever
- * covered, after each call. `watch` may be NULL, or is asked after every `every` calls, with `watcher`; where it says
- * no the replay is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls
- * of the heap. */
+ * NULL, or has stretches that hold all calls. `watch` may be NULL, or is asked after every `every` calls, with
+ * `watcher`; where it says no the replay is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or
+ * HW_NO_ROOM. O(count) calls of the heap. */
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              const struct hw_watch *watch, uint32_t *timeline, struct hw_metrics *metrics);
+              const struct hw_watch *watch, const struct hw_timeline *timeline, struct hw_metrics *metrics);
 
 /* Whether hw_replay() has code of its own for policies like this one, which leave most switches where nearly all
  * recipes have them (ordinary.h). */

@@ -7,8 +7,9 @@
  *   - a realloc does both: it takes one place before (the old block is in nobody's hands from here on) and one after.
  *
  * The file is a shared mapping: what was recorded is in the kernel's hands at once and outlives SIGKILL and exec.
- * The recorder never calls malloc, keeps no file descriptor open (programs close descriptors they do not know) and
- * leaves errno alone. */
+ * The recorder never calls malloc, keeps no file descriptor open (programs close descriptors they do not know), grows
+ * the file also where its path leads nowhere (programs drop privileges and change their root) and leaves errno alone.
+ */
 #define _GNU_SOURCE
 #include "raw_format.h"
 
@@ -138,7 +139,7 @@ struct state {
     _Atomic(int) growing; /* lock */
     _Atomic(uint32_t) threads;
     uint32_t generation;
-    _Atomic(uint64_t) next; /* place of the next record */
+    uint64_t extent; /* length of the file */
     struct raw_header *header;
     char path[PATH_MAX];
     _Atomic(struct raw_record *) chunks[MAX_CHUNKS];
@@ -148,6 +149,13 @@ static _Atomic(struct state *) the_state;
 static _Atomic(uint32_t) generations; /* survives a fork, so a child's generation differs from its parent's */
 static char directory[PATH_MAX - 64]; /* kept here because programs clear their environment */
 
+/* These survive a fork, too: what they are in a child tells what it inherited. */
+static alignas(64) _Atomic(uint64_t) next_place;
+static alignas(64) char image_name[48];
+
+/* Of argv[0]: programs that write a title write it there, and set the C library's pointer to a copy. */
+static const char *title;
+
 /* Initial-exec: the general model allocates a thread's block on first use, with malloc. */
 static _Thread_local struct {
     uint32_t generation;
@@ -155,10 +163,10 @@ static _Thread_local struct {
     bool inside; /* in the real allocator: what it calls under our names is not the program's call */
 } me __attribute__((tls_model("initial-exec")));
 
-static uint64_t clock_ns(void)
+static uint64_t clock_ns(const clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -190,14 +198,9 @@ static struct state *map_state(void)
 /* ------------------------------------------------- the file ---------------------------------------------------- */
 
 /* Reserve disk blocks for a part of the file and map it. Without the reservation the kernel would report a full
- * disk as SIGBUS, and a program's own limit on file sizes as SIGXFSZ: the program would die of being recorded. */
+ * disk as SIGBUS: the program would die of being recorded. */
 static void *map_part(const int file, const uint64_t at, const size_t bytes, const int flags)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < at + bytes) {
-        errno = EFBIG;
-        return NULL;
-    }
     int failed = EINTR;
     while (failed == EINTR) {
         failed = posix_fallocate(file, (off_t)at, (off_t)bytes);
@@ -210,12 +213,54 @@ static void *map_part(const int file, const uint64_t at, const size_t bytes, con
     return part == MAP_FAILED ? NULL : part;
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* Where the path leads nowhere any more, or there is no descriptor to be had: a mapping stretched from its old length 0
+ * is a second one of the same file. It is unlocked first, for of a locked one the kernel would read all. Kernels before
+ * 5.14 cannot reserve by address; there a full disk is found out too late. */
+static void *map_without_path(struct raw_header *const header, const uint64_t at, const size_t bytes)
+{
+    (void)munlock(header, sizeof *header);
+    unsigned char *const whole = mremap(header, 0, (size_t)(at + bytes), MREMAP_MAYMOVE);
+    if (whole == MAP_FAILED) {
+        return NULL;
+    }
+    (void)munmap(whole, (size_t)at);
+    if (madvise(whole + at, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+        const int error = errno == EFAULT ? ENOSPC : errno;
+        (void)munmap(whole + at, bytes);
+        errno = error;
+        return NULL;
+    }
+    return whole + at;
+}
+
+static void *map_further(struct state *const state, const uint64_t at, const size_t bytes)
+{
+    if (at + bytes > state->extent) {
+        errno = EFBIG;
+        return NULL;
+    }
+    const int file = open(state->path, O_RDWR | O_CLOEXEC);
+    if (file < 0) {
+        return map_without_path(state->header, at, bytes);
+    }
+    void *const part = map_part(file, at, bytes, MAP_POPULATE);
+    const int error = errno;
+    (void)close(file);
+    errno = error;
+    return part;
+}
+
 /* An exec keeps the process id, so one process may need several files. */
 static int create_file(struct state *const state)
 {
     int file = -1;
     for (int image = 0; file < 0; image++) {
-        const int length = snprintf(state->path, sizeof state->path, "%s/%d.%d.raw", directory, (int)getpid(), image);
+        (void)snprintf(image_name, sizeof image_name, "%d.%d.raw", (int)getpid(), image);
+        const int length = snprintf(state->path, sizeof state->path, "%s/%s", directory, image_name);
         if (length < 0 || (size_t)length >= sizeof state->path) {
             return -1;
         }
@@ -227,6 +272,44 @@ static int create_file(struct state *const state)
     return file;
 }
 
+/* As long as it may become, or as long as file system and the program's limits let it (beyond the limit waits SIGXFSZ).
+ */
+static uint64_t stretch(const int file)
+{
+    uint64_t extent = RAW_RECORDS_AT + RAW_FIRST_CHUNK_BYTES + (uint64_t)(MAX_CHUNKS - 1) * RAW_CHUNK_BYTES;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < extent) {
+        extent = limit.rlim_cur;
+    }
+    while (extent > RAW_RECORDS_AT && ftruncate(file, (off_t)extent) != 0) {
+        extent /= 2;
+    }
+    return extent;
+}
+
+static void copy_text(char *const to, const size_t size, const char *const from)
+{
+    if (from != NULL) {
+        const size_t length = strnlen(from, size - 1);
+        memcpy(to, from, length);
+        to[length] = '\0';
+    }
+}
+
+static void write_header(struct raw_header *const header, const char *const forked_from, const uint64_t inherited)
+{
+    header->pointer_bytes = (uint32_t)sizeof(void *);
+    header->record_bytes = (uint32_t)sizeof(struct raw_record);
+    header->pid = (uint32_t)getpid();
+    header->started_ns = clock_ns(CLOCK_MONOTONIC);
+    header->inherited = inherited;
+    copy_text(header->forked_from, sizeof header->forked_from, forked_from);
+    copy_text(header->called, sizeof header->called, title);
+    copy_text(header->title, sizeof header->title, title);
+    (void)!readlink("/proc/self/exe", header->program, sizeof header->program - 1);
+    memcpy(header->magic, RAW_MAGIC, sizeof header->magic);
+}
+
 static bool open_recording(struct state *const state)
 {
     const char *const wanted = directory[0] == '\0' ? getenv(DIRECTORY_VARIABLE) : NULL;
@@ -236,22 +319,26 @@ static bool open_recording(struct state *const state)
     if (directory[0] == '\0') {
         return false;
     }
+    char forked_from[sizeof image_name];
+    memcpy(forked_from, image_name, sizeof forked_from);
+    const uint64_t inherited = atomic_exchange(&next_place, 0);
+    if (title == NULL) {
+        title = program_invocation_name;
+    }
     const int file = create_file(state);
     if (file < 0) {
+        image_name[0] = '\0';
         return false;
     }
-    struct raw_header *const header = map_part(file, 0, sizeof *header, 0);
+    state->extent = stretch(file);
+    struct raw_header *const header = state->extent < sizeof *header ? NULL : map_part(file, 0, sizeof *header, 0);
     (void)close(file);
     if (header == NULL) {
         (void)unlink(state->path);
+        image_name[0] = '\0';
         return false;
     }
-    header->pointer_bytes = (uint32_t)sizeof(void *);
-    header->record_bytes = (uint32_t)sizeof(struct raw_record);
-    header->pid = (uint32_t)getpid();
-    header->parent = (uint32_t)getppid();
-    (void)!readlink("/proc/self/exe", header->program, sizeof header->program - 1);
-    memcpy(header->magic, RAW_MAGIC, sizeof header->magic);
+    write_header(header, forked_from, inherited);
     state->header = header;
     state->generation = atomic_fetch_add(&generations, 1) + 1;
     return true;
@@ -323,23 +410,27 @@ static uint64_t chunk_at(const uint64_t chunk)
     return RAW_RECORDS_AT + (chunk == 0 ? 0 : RAW_FIRST_CHUNK_BYTES + (chunk - 1) * RAW_CHUNK_BYTES);
 }
 
+static void note_progress(struct raw_header *const header)
+{
+    atomic_store_explicit(&header->processor_ns, clock_ns(CLOCK_PROCESS_CPUTIME_ID), memory_order_relaxed);
+    copy_text(header->title, sizeof header->title, title);
+}
+
 static struct raw_record *map_chunk(struct state *const state, const uint64_t chunk)
 {
-    const uint64_t before = clock_ns();
-    const int file = open(state->path, O_RDWR | O_CLOEXEC);
-    void *part = NULL;
-    if (file >= 0) {
-        part = map_part(file, chunk_at(chunk), chunk == 0 ? RAW_FIRST_CHUNK_BYTES : RAW_CHUNK_BYTES, MAP_POPULATE);
-    }
-    const int error = errno;
-    if (file >= 0) {
-        (void)close(file);
-    }
+    const uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t at = chunk_at(chunk);
+    const size_t bytes = chunk == 0 ? RAW_FIRST_CHUNK_BYTES : RAW_CHUNK_BYTES;
+    struct raw_record *const part = map_further(state, at, bytes);
+    struct raw_header *const header = state->header;
     if (part == NULL) {
-        state->header->stopped = error;
+        header->stopped = errno;
         atomic_store(&state->status, OFF);
+    } else if (atomic_load(&header->end) < at + bytes) {
+        atomic_store(&header->end, at + bytes);
     }
-    atomic_fetch_add(&state->header->growing_ns, clock_ns() - before);
+    note_progress(header);
+    atomic_fetch_add(&header->growing_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - before);
     return part;
 }
 
@@ -374,8 +465,49 @@ static struct raw_record *place(struct state *const state, const uint64_t index)
     return base + (in_first ? index : beyond % CHUNK_RECORDS);
 }
 
+static bool is_sampled(const uint64_t index)
+{
+    return index % RAW_SAMPLE == RAW_FIRST_SAMPLE;
+}
+
 /* Relaxed is enough for the reservation: the allocator's own synchronisation orders the release of a block before
  * its next allocation, and additions to one variable follow that order. */
+static struct raw_record *write_record(struct state *const state, const struct raw_record *const what)
+{
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    struct raw_record *const record = place(state, atomic_fetch_add_explicit(&next_place, 1, memory_order_relaxed));
+    if (record == NULL) {
+        return NULL;
+    }
+    record->time_ns = now;
+    record->pointer = what->pointer;
+    record->size = what->size;
+    record->thread = what->thread;
+    record->align_log2 = what->align_log2;
+    atomic_store_explicit(&record->kind, what->kind, memory_order_release);
+    return record;
+}
+
+/* The thread's own clock is a call of the kernel, which takes longer than many records: so empty ones are written, as
+ * the real ones are, until its error does not count. What the clock takes by itself is taken off; what growing the file
+ * takes is told apart. */
+static uint16_t measured_cost(struct state *const state)
+{
+    const struct raw_record empty = {.kind = RAW_EMPTY};
+    const uint64_t growing = atomic_load(&state->header->growing_ns);
+    const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (unsigned i = 0; i < RAW_MEASURED; i++) {
+        (void)write_record(state, &empty);
+    }
+    const uint64_t middle = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t clock = clock_ns(CLOCK_THREAD_CPUTIME_ID) - middle;
+    if (atomic_load(&state->header->growing_ns) != growing) {
+        return 0;
+    }
+    const uint64_t cost = middle - begin > clock ? (middle - begin - clock) / RAW_MEASURED : 0;
+    return (uint16_t)(cost < UINT16_MAX ? cost : UINT16_MAX);
+}
+
 static void record(const enum raw_kind kind, const void *const pointer, const size_t size, const unsigned align_log2)
 {
     struct state *const state = recording();
@@ -386,22 +518,19 @@ static void record(const enum raw_kind kind, const void *const pointer, const si
         me.generation = state->generation;
         me.number = atomic_fetch_add(&state->threads, 1);
     }
-    const uint64_t now = clock_ns();
-    const uint64_t index = atomic_fetch_add_explicit(&state->next, 1, memory_order_relaxed);
-    struct raw_record *const record = place(state, index);
-    if (record == NULL) {
-        return;
+    const struct raw_record what = {
+        .pointer = (uintptr_t)pointer,
+        .size = size,
+        .thread = me.number,
+        .align_log2 = (uint8_t)align_log2,
+        .kind = (unsigned char)kind,
+    };
+    const bool sampled = is_sampled(atomic_load_explicit(&next_place, memory_order_relaxed));
+    const uint16_t cost = sampled ? measured_cost(state) : 0;
+    struct raw_record *const written = write_record(state, &what);
+    if (sampled && written != NULL) {
+        written->cost_ns = cost;
     }
-    record->time_ns = now;
-    record->pointer = (uintptr_t)pointer;
-    record->size = size;
-    record->thread = me.number;
-    record->align_log2 = (uint8_t)align_log2;
-    if (index % RAW_SAMPLE == RAW_SAMPLE / 2) {
-        const uint64_t cost = clock_ns() - now;
-        record->cost_ns = (uint16_t)(cost < UINT16_MAX ? cost : UINT16_MAX);
-    }
-    atomic_store_explicit(&record->kind, (unsigned char)kind, memory_order_release);
 }
 
 /* A file even for a program that never allocates: it tells "no calls" from "the recorder was not loaded". */
@@ -409,6 +538,14 @@ __attribute__((constructor)) static void load(void)
 {
     (void)resolved();
     (void)recording();
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    struct state *const state = recording();
+    if (state != NULL) {
+        note_progress(state->header);
+    }
 }
 
 /* ------------------------------------------------- the calls --------------------------------------------------- */

@@ -160,6 +160,8 @@ class _Lib:
     RAW_FIRST_CHUNK_BYTES: Final[int]
     RAW_CHUNK_BYTES: Final[int]
     RAW_SAMPLE: Final[int]
+    RAW_FIRST_SAMPLE: Final[int]
+    RAW_MEASURED: Final[int]
     RAW_EMPTY: Final[int]
     RAW_MALLOC: Final[int]
     RAW_CALLOC: Final[int]

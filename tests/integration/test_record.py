@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from heapwright import import_recording
 from heapwright.errors import HeapwrightError
 from heapwright.traces.record import Recorded, Recording, record
 from heapwright.traces.trace import Trace
@@ -204,11 +205,15 @@ def test_a_forked_child_has_its_own_trace(fork: str, compiled: Compile, tmp_path
     recording = record([program], tmp_path / "app.parquet")
     parent, child = (Trace.read(file.path) for file in recording.files)
     assert recording.files[0].path == tmp_path / "app.parquet"
-    assert recording.files[1].path == tmp_path / f"app.{recording.files[1].pid}.parquet"
+    assert recording.files[1].path == tmp_path / f"app.{Path(program).name}-child.parquet"
     assert 77 not in parent.size
     assert parent.op[-1] == FREE
-    assert child.size.tolist() == [77] * 20
-    assert recording.files[1].notes == ("frees of blocks allocated before the recording, left out: 1",)
+    inherited = child.size.tolist().index(77)
+    assert child.size.tolist()[:inherited] == parent.size[parent.op != FREE].tolist()[:inherited]
+    assert child.size.tolist()[inherited:] == [77] * 20 + [0]
+    assert child.size[child.id == child.id[-1]].tolist() == [5000, 0]
+    assert recording.files[1].inherited == inherited >= 51
+    assert [note.partition(" (")[0] for note in recording.files[1].notes] == [f"begins with {inherited} blocks"]
 
 
 def test_every_image_of_a_process_has_its_own_trace(compiled: Compile, tmp_path: Path) -> None:
@@ -218,7 +223,7 @@ def test_every_image_of_a_process_has_its_own_trace(compiled: Compile, tmp_path:
     later, earlier = recording.files
     assert (later.program, earlier.program) == (second, first)
     assert later.pid == earlier.pid
-    assert earlier.path == tmp_path / f"app.{earlier.pid}.parquet"
+    assert earlier.path == tmp_path / f"app.{Path(first).name}.parquet"
     assert Trace.read(later.path).size.tolist().count(22) == 300
     assert Trace.read(earlier.path).size.tolist().count(33) == 30
 
@@ -259,6 +264,54 @@ def test_a_file_size_limit_ends_the_recording_not_the_program(compiled: Compile,
     assert recording.exit_status == 0
     assert "recording ended early: File too large" in recording.files[0].notes
     assert 1000 < recording.files[0].events < 50000
+
+
+WITHOUT_A_PATH = {
+    "a full descriptor table": 'while (open("/dev/null", O_RDONLY) >= 0) {}',
+    "another root": 'if (chroot("/proc") || chdir("/")) return 1;',
+    "no rights": "if (setgid(65534) || setuid(65534)) return 1;",
+}
+
+
+@pytest.mark.parametrize("how", WITHOUT_A_PATH)
+def test_nothing_is_lost_where_the_file_has_no_path_any_more(how: str, compiled: Compile, tmp_path: Path) -> None:
+    if how != "a full descriptor table" and os.geteuid() != 0:
+        pytest.skip("only root can change the root and give up rights")
+    # Rights to the folder above are taken away, as below a home of somebody else's.
+    (tmp_path / "closed").mkdir(mode=0o700)
+    program = compiled(f"{WITHOUT_A_PATH[how]} malloc(424242); for (int i = 0; i < 50000; i++) malloc(10);")
+    recording = record([program], tmp_path / "closed" / "app.parquet")
+    assert recording.exit_status == 0
+    file, trace = only(recording)
+    assert file.notes == ()
+    assert len(calls_after(trace, 424242)) == 50000
+
+
+def test_a_program_is_named_by_what_it_was_called_as(compiled: Compile, tmp_path: Path) -> None:
+    (tmp_path / "server").symlink_to(compiled("malloc(1);"))
+    recording = record([str(tmp_path / "server")], tmp_path / "app.parquet")
+    assert recording.files[0].name == "server"
+    assert Trace.read(recording.files[0].path).metadata["program"] == "server"
+
+
+def test_a_role_that_a_server_gives_itself_names_its_trace(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("""
+        extern char *program_invocation_name;
+        malloc(1);
+        for (int i = 0; i < 2; i++) if (fork() == 0) {
+            malloc(2);
+            strcpy(program_invocation_name, "srv: worker");
+            exit(0);
+        }
+        while (wait(NULL) > 0) {}
+    """)
+    recording = record([program], tmp_path / "app.parquet")
+    name = Path(program).name
+    assert sorted(file.path.name for file in recording.files) == [
+        "app.parquet",
+        f"app.{name}-srv-worker-2.parquet",
+        f"app.{name}-srv-worker.parquet",
+    ]
 
 
 def test_errno_is_left_alone(compiled: Compile, tmp_path: Path) -> None:
@@ -316,7 +369,7 @@ def test_the_cost_is_measured(compiled: Compile, tmp_path: Path) -> None:
     assert cost.events == recording.files[0].events >= 400000
     assert 5 < cost.ns_per_event < 20000
     assert 0 < cost.recording_seconds < cost.run_seconds
-    assert 0 < cost.share <= 1
+    assert 0 < cost.share < 1
     measured = float(Trace.read(recording.files[0].path).metadata["recording_ns_per_call"])
     assert measured == pytest.approx(cost.ns_per_event, abs=0.1)
 
@@ -343,7 +396,16 @@ def test_json_has_stdout_to_itself(tmp_path: Path) -> None:
     assert "etc\n" in done.stderr
     assert result["files"][0]["path"] == "x.parquet"
     assert result["files"][0]["program"].endswith("/ls")
-    assert {"pid", "events", "threads", "requested_peak_bytes", "live_objects_peak", "notes"} <= set(result["files"][0])
+    assert {
+        "pid",
+        "name",
+        "events",
+        "inherited",
+        "threads",
+        "requested_peak_bytes",
+        "live_objects_peak",
+        "notes",
+    } <= set(result["files"][0])
     assert {"events", "ns_per_event", "recording_seconds", "run_seconds", "share"} <= set(result["cost"])
     assert result["exit_status"] == 0
 
@@ -428,6 +490,27 @@ def test_ctrl_c_at_a_terminal_reaches_the_program_once(compiled: Compile, tmp_pa
         assert process.wait(timeout=30) == 0
     assert b"the program ended with exit status 1\r\n" in shown
     assert 424242 in Trace.read(tmp_path / "app.parquet").size
+
+
+def test_what_a_killed_record_leaves_is_imported(compiled: Compile, tmp_path: Path) -> None:
+    command = [*COMMAND, "-o", "app.parquet", "--", compiled(SERVE)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+    (folder,) = tmp_path.glob(".heapwright-*.recording")
+    (raw,) = folder.glob("*.raw")
+    os.kill(int(raw.name.partition(".")[0]), signal.SIGKILL)
+    importing = [COMMAND[0], "import", str(folder), "-o", "app.parquet", "--json"]
+    done = subprocess.run(importing, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["files"][0]["path"] == "app.parquet"
+    made = calls_after(Trace.read(tmp_path / "app.parquet"), 424242)[:999]
+    assert made == [(MALLOC, i + 1, 10, 0) for i in range(999)]
+
+
+def test_a_folder_without_a_recording_is_told(tmp_path: Path) -> None:
+    with pytest.raises(HeapwrightError, match="holds no recording; give the folder that a killed `record` left"):
+        import_recording(tmp_path, tmp_path / "app.parquet")
 
 
 def rest_of(terminal: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from heapwright.cli.output import json_option, note, print_json
 PACKETS = ("capture", "tsh", "csv", "profile")
 LOGS = (
     "text",
+    "board",
     "valgrind",
     "mtrace",
     "heaptrack",
@@ -51,7 +53,8 @@ def command(file: Path, format_name: str | None, count: int | None, seed: int, o
     """Turn FILE into a trace or a packet table.
 
     A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, Linux, ESP-IDF, NuttX and
-    others write it, or of lines that any program can print (docs/logs.md); gzip, xz and zstd are undone.
+    others write it, or of lines that any program can print (docs/logs.md); gzip, xz and zstd are undone. Where FILE is
+    a folder, it is one that a killed `heapwright record` left.
 
     A packet table is made of a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or
     a profile, as `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say
@@ -59,10 +62,23 @@ def command(file: Path, format_name: str | None, count: int | None, seed: int, o
     """
     from heapwright import api
 
-    if format_name in LOGS or (format_name is None and api.is_log(file)):
+    if file.is_dir():
+        _import_recording(file, output, as_json)
+    elif format_name in LOGS or (format_name is None and api.is_log(file)):
         _import_log(file, format_name, output, as_json)
     else:
         _import_packets(file, format_name, count, seed, output, as_json)
+
+
+def _import_recording(folder: Path, output: Path, as_json: bool) -> None:
+    from heapwright import api
+    from heapwright.cli.record import file_lines
+
+    files = api.import_recording(folder, output)
+    for line in file_lines(files):
+        note(line)
+    if as_json:
+        print_json({"files": [dataclasses.asdict(file) for file in files]})
 
 
 def _import_log(file: Path, format_name: str | None, output: Path, as_json: bool) -> None:

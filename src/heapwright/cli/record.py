@@ -13,7 +13,10 @@ import click
 from heapwright.cli.output import json_option, note, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from heapwright.traces.record import Recording
+    from heapwright.traces.recorded import Recorded
 
 _SHOWN = 10
 
@@ -28,8 +31,9 @@ def command(output: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     """Run CMD and write every heap call it makes as a Parquet trace.
 
     Each process CMD starts gets a trace of its own: the one with most calls gets the name asked for, the others that
-    name with .PID added. CMD's input and output pass through (with --json its output goes to stderr). Ctrl-C goes to
-    CMD; what was recorded is kept.
+    name with what they are called added; a forked one begins with what it inherited. CMD's input and output pass
+    through (with --json its output goes to stderr). Ctrl-C goes to CMD; what was recorded is kept. If `record` itself
+    is killed, `heapwright import` takes the folder that it leaves.
     """
     from heapwright.traces.record import record
 
@@ -42,16 +46,21 @@ def command(output: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
         print_json({"files": files, "exit_status": recording.exit_status, "cost": dataclasses.asdict(recording.cost)})
 
 
-def _summary(recording: Recording) -> list[str]:
-    """Say what was written, how the program ended and what recording cost, a line each."""
+def file_lines(files: Sequence[Recorded]) -> list[str]:
+    """Say what was written, the largest first."""
     lines = []
-    for file in recording.files[:_SHOWN]:
-        what = f"{file.events:,} calls of {Path(file.program).name} (process {file.pid}, threads: {file.threads})"
+    for file in files[:_SHOWN]:
+        what = f"{file.events:,} calls of {file.name} (process {file.pid}, threads: {file.threads})"
         lines.append(f"{file.path}: {what}, peak {file.requested_peak_bytes:,} B in {file.live_objects_peak:,} objects")
         lines += [f"{file.path}: {note}" for note in file.notes]
-    if len(recording.files) > _SHOWN:
-        beside = recording.files[0].path.parent
-        lines.append(f"{beside}: traces of {len(recording.files) - _SHOWN} more processes (--json lists all)")
+    if len(files) > _SHOWN:
+        lines.append(f"{files[0].path.parent}: traces of {len(files) - _SHOWN} more processes (--json lists all)")
+    return lines
+
+
+def _summary(recording: Recording) -> list[str]:
+    """Say what was written, how the program ended and what recording cost, a line each."""
+    lines = file_lines(recording.files)
     if recording.exit_status < 0:
         lines.append(f"the program was ended by {signal.Signals(-recording.exit_status).name}")
     elif recording.exit_status > 0:

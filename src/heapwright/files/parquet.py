@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +31,29 @@ def write(path: Path, rows: Mapping[str, Any], metadata: Mapping[str, str]) -> N
     where the folder is missing or cannot be written, the name cannot be read again, or the disk is full.
     """
     check_writable(path)
-    pairs = ", ".join(f"{database.quoted(key)}: {database.quoted(value)}" for key, value in metadata.items())
-    options = f"FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, USE_TMP_FILE false, KV_METADATA {{{pairs}}}"
     with replacing(path) as temporary, database.reaching(temporary) as connection:
         connection.register("rows_", dict(rows))
-        try:
-            connection.execute(f"COPY (SELECT * FROM rows_) TO {database.literal(temporary)} ({options})")
-        except database.Error as error:
-            reason = str(error).splitlines()[0].replace(str(temporary), path.name)
-            raise HeapwrightError(f"{path}: cannot be written ({reason}); is the disk full?") from error
+        _copy(connection, "SELECT * FROM rows_", path, temporary, metadata)
+
+
+def join(parts: Sequence[Path], path: Path, metadata: Mapping[str, str], without: Sequence[str] = ()) -> None:
+    """Write the rows of some Parquet files one after the other, as `write` does, without the columns named."""
+    check_writable(path)
+    files = ", ".join(map(database.pattern, parts))
+    columns = f"* EXCLUDE ({', '.join(without)})" if without else "*"
+    with replacing(path) as temporary, database.reaching(temporary, *parts) as connection:
+        rows = f"SELECT {columns} FROM read_parquet([{files}], hive_partitioning = false)"
+        _copy(connection, rows, path, temporary, metadata)
+
+
+def _copy(connection: database.Connection, rows: str, path: Path, temporary: Path, metadata: Mapping[str, str]) -> None:
+    pairs = ", ".join(f"{database.quoted(key)}: {database.quoted(value)}" for key, value in metadata.items())
+    options = f"FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, USE_TMP_FILE false, KV_METADATA {{{pairs}}}"
+    try:
+        connection.execute(f"COPY ({rows}) TO {database.literal(temporary)} ({options})")
+    except database.Error as error:
+        reason = str(error).splitlines()[0].replace(str(temporary), path.name)
+        raise HeapwrightError(f"{path}: cannot be written ({reason}); is the disk full?") from error
 
 
 def check_writable(path: Path) -> None:
