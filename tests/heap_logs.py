@@ -122,8 +122,51 @@ def bytehound(*records: tuple[int, int, int, int]) -> bytes:
     return b"".join(struct.pack("=4Q", *record) for record in records)
 
 
+BOARD_MALLOC, BOARD_CALLOC, BOARD_OTHER, BOARD_WIDE = range(4)
+BOARD_FREED, BOARD_RESIZING, BOARD_RESIZED, BOARD_THREAD = range(4)
+
+
+def board_record(word: int, kind: int, size: int, ticks: int = 0) -> tuple[int, int]:
+    """A record of app_trace_ring.h."""
+    return word, kind | ticks << 2 | size << 12
+
+
+BOARD_RECORDS = [
+    board_record(0x20001000, BOARD_OTHER, BOARD_THREAD),
+    board_record(0x20000100, BOARD_MALLOC, 24, 5),
+    board_record(7 << 10 | 2, BOARD_WIDE, 0),  # 7 * 1024 ticks, 2 MiB
+    board_record(0x20000200, BOARD_CALLOC, 15, 3),
+    board_record(0x20000100, BOARD_OTHER, BOARD_RESIZING, 1),
+    board_record(0x20002000, BOARD_OTHER, BOARD_THREAD),
+    board_record(0x20000100, BOARD_MALLOC, 40, 1),  # in the midst of the realloc, which has freed it
+    board_record(0x20000100, BOARD_OTHER, BOARD_RESIZED, 1),
+    board_record(0x20000300, BOARD_MALLOC, 48),
+    board_record(0x20000300, BOARD_OTHER, BOARD_RESIZED, 1),  # fails
+    board_record(0, BOARD_MALLOC, 1000),
+    board_record(0x20000300, BOARD_OTHER, BOARD_FREED),
+    board_record(0x20000100, BOARD_OTHER, BOARD_FREED),
+]
+
+
+def board_lines(lost: int = 0, ticks_per_second: int = 1_000_000) -> str:
+    """As app_trace_drain() hands them out, on a console that has other lines, too."""
+    header = f"hw:{ticks_per_second:08x}{lost:08x}\n"
+    return f"booting\n{header}" + "".join(f"[net] hw#{a:08x}{b:08x}\n" for a, b in BOARD_RECORDS) + header
+
+
+def board_dump(order: str = "<", before: int = 0, room: int = 16, lost: int = 0) -> bytes:
+    """A ring as a debugger dumps it, in which `before` records were written earlier and are gone."""
+    ring = [(0, 0)] * room
+    for number, record in enumerate(BOARD_RECORDS, before):
+        ring[number % room] = record
+    header = (0x48577472, room, 1_000_000, lost, before, before + len(BOARD_RECORDS), 0, 0)
+    words = (*header, *(word for record in ring for word in record))
+    return struct.pack(f"{order}{len(words)}I", *words)
+
+
 LOGS: dict[str, str | bytes] = {
     "text": TEXT,
+    "board": board_lines(),
     "valgrind": VALGRIND,
     "ltrace": LTRACE,
     "mtrace": MTRACE,

@@ -37,12 +37,12 @@ def run(command: Sequence[str | Path], folder: Path, seconds: int = 120) -> str:
     return done.stdout
 
 
-def emulate(image: Path, machine: str = "mps2-an385", bits: str = "arm") -> str:
+def emulate(image: Path, machine: str = "mps2-an385", bits: str = "arm", more: Sequence[str] = ()) -> str:
     """What an image printed on an emulated board, by semihosting."""
     qemu = [tool(f"qemu-system-{bits}"), "-M", machine, "-display", "none", "-monitor", "none", "-serial", "none"]
     qemu += ["-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out"]
     qemu += ["-bios", "none"] if bits.startswith("riscv") else []
-    return run([*qemu, "-kernel", image], image.parent)
+    return run([*qemu, *more, "-kernel", image], image.parent)
 
 
 def picolibc_memory(flash: int, ram: int) -> str:

@@ -17,7 +17,7 @@ from heapwright.zoo import catalogue as zoo
 HOOKS = "|".join(("ALLOCATED", "RESIZED", "FREED", "REFUSED"))
 
 
-def variant(name: str, **keys: str) -> Recipe:
+def variant(name: str, **keys: str | int) -> Recipe:
     return Recipe.from_dict(zoo.load(name).to_dict() | keys)
 
 
@@ -25,8 +25,8 @@ RECIPES = {
     **{name: zoo.load(name) for name in ("victim-bins", "half-fit", "drr-proposed", "kingsley", "binary-buddy", "sos")},
     "checked": variant("tlsf", checks="neighbours"),
     "lock": variant("victim-bins", threads="lock"),
-    "cached": variant("victim-bins", threads="cached", cache_bytes=2000),
-    "cached and checked": variant("victim-bins", threads="cached", checks="frees", cache_bytes=2000),
+    "cached": variant("victim-bins", threads="cached", cache_up_to=512, cache_bytes=2000),
+    "cached and checked": variant("victim-bins", threads="cached", checks="frees", cache_up_to=512, cache_bytes=2000),
 }
 TO_COMPARE = {name: RECIPES[name] for name in ("victim-bins", "half-fit", "checked", "cached")}
 TO_COMPARE |= {"moving": zoo.load("contiki-mmem")}

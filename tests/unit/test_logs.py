@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from heap_logs import INTERPRETED, LOGS, LTTNG, MTRACE, VALGRIND
+from heap_logs import INTERPRETED, LOGS, LTTNG, MTRACE, VALGRIND, board_dump, board_lines
 
 import heapwright as hw
 from heapwright.errors import HeapwrightError
@@ -33,6 +33,14 @@ def calls(trace: Trace) -> list[tuple[int, int, int]]:
 
 EXPECTED = {
     "text": [(MALLOC, 0, 24), (MALLOC, 1, 100), (REALLOC, 0, 48), (FREE, 1, 0), (FREE, 0, 0)],
+    "board": [
+        (MALLOC, 0, 24),
+        (CALLOC, 1, 15 + (2 << 20)),
+        (MALLOC, 2, 40),
+        (REALLOC, 0, 48),
+        (FREE, 0, 0),
+        (FREE, 2, 0),
+    ],
     "valgrind": [
         (MALLOC, 0, 24),
         (MALLOC, 1, 100),
@@ -79,6 +87,7 @@ def test_the_format_is_found_and_the_calls_are_those_of_the_log(name: str, tmp_p
     ("name", "times"),
     [
         ("text", [0, 500, 800, 1000, 1000]),
+        ("board", [0, 7171, 7173, 7174, 7175, 7175]),
         ("ltrace", [0, 2, 3, 5, 6, 7, 8]),
         ("heaptrack", [0, 10_000, 10_000, 10_000]),
         ("rmm", [0, 200]),
@@ -95,10 +104,40 @@ def test_times_are_microseconds_since_the_first_call(name: str, times: list[int]
 
 @pytest.mark.parametrize(
     ("name", "threads"),
-    [("text", [0, 1, 1, 1, 1]), ("ltrace", [0, 0, 1, 0, 0, 0, 0]), ("rmm", [0, 1]), ("lttng", [0, 1, 0, 0, 0])],
+    [
+        ("text", [0, 1, 1, 1, 1]),
+        ("board", [0, 0, 1, 1, 1, 1]),
+        ("ltrace", [0, 0, 1, 0, 0, 0, 0]),
+        ("rmm", [0, 1]),
+        ("lttng", [0, 1, 0, 0, 0]),
+    ],
 )
 def test_threads_are_numbered_in_order_of_appearance(name: str, threads: list[int], tmp_path: Path) -> None:
     assert imported(tmp_path, LOGS[name]).tid.tolist() == threads
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("before", [0, 5, 12])
+def test_a_dump_of_a_boards_ring_is_as_its_lines(order: str, before: int, tmp_path: Path) -> None:
+    trace = imported(tmp_path, board_dump(order, before))
+    lines = imported(tmp_path, LOGS["board"])
+    assert trace.metadata["recorder"] == "board"
+    assert (calls(trace), trace.ts_us.tolist()) == (calls(lines), lines.ts_us.tolist())
+
+
+def test_what_a_board_lost_goes_with_the_trace(tmp_path: Path) -> None:
+    for log in (board_lines(3), board_dump(lost=3)):
+        assert imported(tmp_path, log).metadata["caveats"] == "3 calls were lost on the board, whose ring was full"
+    assert imported(tmp_path, board_lines(ticks_per_second=0)).ts_us.tolist() == [-1] * 6
+
+
+def test_a_dump_of_half_a_ring_keeps_what_is_sound(tmp_path: Path) -> None:
+    trace = imported(tmp_path, board_dump()[: 32 + 8 * 4])
+    assert calls(trace) == EXPECTED["board"][:2]
+    assert trace.repairs == ("the log is cut, and what is sound was read: the ring is not whole",)
+    for damaged in (board_dump()[:4] + bytes(4) + board_dump()[8:], board_dump()[:20]):
+        with pytest.raises(HeapwrightError, match="no call that its format has"):
+            imported(tmp_path, damaged)
 
 
 def test_alignments_and_sites_are_kept(tmp_path: Path) -> None:
@@ -188,7 +227,7 @@ def test_logs_that_sum_calls_up_are_refused_by_name(text: str, name: str, tmp_pa
 def test_other_files_are_no_logs(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("time,length\n0.1,60\n")
     assert log_format(tmp_path / "a") is None
-    with pytest.raises(HeapwrightError, match="no log of heap calls; formats: text, valgrind"):
+    with pytest.raises(HeapwrightError, match="no log of heap calls; formats: text, board, valgrind"):
         import_log(tmp_path / "a")
     with pytest.raises(HeapwrightError, match="no call that its format has"):
         import_log(tmp_path / "a", "mtrace")

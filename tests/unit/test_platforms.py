@@ -45,6 +45,40 @@ def test_a_prefix_stands_in_every_name(name: str) -> None:
         assert re.findall(r"(?<![A-Za-z0-9])(?:app|APP)_\w*", re.sub(r"O_APPEND", "", text)) == []
 
 
+HOOKED = [platform.name for platform in hw.platforms() if platform.hooks]
+
+
+def test_boards_have_hooks() -> None:
+    boards = {"freertos", "zephyr", "esp-idf", "newlib", "newlib-nano", "picolibc", "lwip", "threadx"}
+    assert set(HOOKED) == boards
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_hooks_are_written_with_a_page_that_names_them_and_every_function_that_is_wrapped(
+    name: str, tmp_path: Path
+) -> None:
+    written = [path.name for path in hw.hooks(name, tmp_path, prefix="net")]
+    assert written[0] == "net_trace_README.md"
+    page = (tmp_path / written[0]).read_text()
+    assert {"Build it", "What to set", "Get the trace"} <= set(re.findall(r"^## (.*)", page, re.MULTILINE))
+    assert len(page.splitlines()) <= 80
+    code = "".join((tmp_path / file).read_text() for file in written[1:])
+    assert all(file in page for file in written[1:])
+    assert re.findall(r"(?<![A-Za-z0-9])(?:app|APP)_\w*", page + code) == []
+    wrapped = set(re.findall(r"--wrap=(\w+)", page))
+    assert wrapped and wrapped == set(re.findall(r"--wrap=(\w+)", code))
+    assert wrapped == set(re.findall(r"__wrap_(\w+)\(", code)) == set(re.findall(r"__real_(\w+)\(", code))
+
+
+def test_a_platform_without_hooks_says_which_have_some(tmp_path: Path) -> None:
+    with pytest.raises(HeapwrightError, match="sqlite: no hooks record its heap; they do for esp-idf, freertos"):
+        hw.hooks("sqlite", tmp_path)
+    with pytest.raises(HeapwrightError, match="cannot begin a C name"):
+        hw.hooks("newlib", tmp_path, prefix="2net")
+    told = CliRunner().invoke(command_line, ["hooks", "newlib", "-o", str(tmp_path), "--json"])
+    assert [Path(file).name for file in json.loads(told.stdout)["files"]] == list(hw.platforms("newlib").hooks)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_below_a_platforms_alignment_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     platform = hw.platforms(name)

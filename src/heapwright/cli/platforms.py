@@ -38,6 +38,7 @@ def _data(platform: Platform) -> dict[str, Any]:
         "align": platform.align,
         "lock": platform.lock,
         "writes": platform.files,
+        "hooks": list(platform.hooks),
         "sources": platform.sources,
         "run_on": platform.run_on,
     }

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent
 _ABOUT = "platform.toml"
 _PAGE = "app_README.md"
+_HOOKS = "hooks"
+_HOOKS_PAGE = "app_trace_README.md"
+_TRACE = _FOLDER / "trace"
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,9 @@ class Platform:
     aligned to more, which only pools with headers serve. `lock` is what its glue takes around each call of the heap;
     without one it takes none, and the recipe's `threads` says who may call. With `counters` its functions tell what the
     heap counts, so the recipe gets them. With `traps` a wrong pointer stops the program where the recipe has checks and
-    nothing else is defined. `sources` are what its signatures and rules
-    of locking were taken from, with versions; `run_on` says where its glue was run.
+    nothing else is defined. `like` is the platform whose files it begins with, `hooks_of` that whose hooks record the
+    calls of the heap that it has now. `sources` are what its signatures and rules of locking were taken from, with
+    versions; `run_on` says where its glue was run.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Platform:
     over_aligned: bool = False
     lock: str | None = None
     like: str | None = None
+    hooks_of: str | None = None
     functions: tuple[str, ...] = ()
     counters: bool = False
     traps: bool = False
@@ -61,6 +66,20 @@ class Platform:
     def text(self, file: str) -> str:
         """The text of one of `files`, for the prefix `app`."""
         return self._paths()[file].read_text(encoding="utf-8")
+
+    @property
+    def hooks(self) -> dict[str, str]:
+        """The files that record the calls of the heap it has now, by name, for the prefix `app`: the page first.
+
+        Empty where there are none.
+        """
+        if self.hooks_of is None:
+            return {}
+        texts = {_HOOKS_PAGE: ""}
+        for folder in (_FOLDER / self.hooks_of / _HOOKS, _TRACE):
+            for path in sorted(folder.iterdir()):
+                texts[path.name] = texts.get(path.name, "") + path.read_text(encoding="utf-8")
+        return texts
 
     def require(self, recipe: Recipe, heap: str) -> None:
         """Raise HeapwrightError in one line, with the heap's name, where the platform cannot do with the recipe."""
@@ -84,7 +103,8 @@ class Platform:
 
     def _paths(self) -> dict[str, Path]:
         folders = [_FOLDER / name for name in (self.like, self.name) if name]
-        return {path.name: path for folder in folders for path in folder.iterdir() if path.name != _ABOUT}
+        files = [path for folder in folders for path in folder.iterdir()]
+        return {path.name: path for path in files if path.is_file() and path.name != _ABOUT}
 
 
 @cache

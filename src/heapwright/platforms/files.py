@@ -1,4 +1,4 @@
-"""Writes a heap for a platform: the heap's own files, and the platform's with the heap's prefix."""
+"""Writes what goes into a platform, a heap with its glue, and what makes it tell its heap calls: hooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.generate.emit import generated_files, write_files
+from heapwright.errors import HeapwrightError
+from heapwright.generate.emit import check_prefix, generated_files, write_files
+from heapwright.platforms.catalogue import platforms
 
 if TYPE_CHECKING:
     from heapwright.platforms.catalogue import Platform
@@ -18,6 +20,19 @@ if TYPE_CHECKING:
 def platform_files(platform: Platform, prefix: str) -> dict[str, str]:
     """Return the text of each of a platform's files, by its name."""
     return {_prefixed(name, prefix): _prefixed(platform.text(name), prefix) for name in platform.files}
+
+
+def write_hooks(platform: Platform, directory: Path, prefix: str = "app") -> list[Path]:
+    """Write the C that records the calls of the heap that a platform has now, and the page of what to do with it.
+
+    Raises HeapwrightError for a platform that has no hooks.
+    """
+    if not platform.hooks:
+        having = ", ".join(name for name, one in platforms().items() if one.hooks)
+        raise HeapwrightError(f"{platform.name}: no hooks record its heap; they do for {having}", parameter="platform")
+    check_prefix(prefix)
+    texts = {_prefixed(name, prefix): _prefixed(text, prefix) for name, text in platform.hooks.items()}
+    return write_files(texts, directory)
 
 
 def generate_for(

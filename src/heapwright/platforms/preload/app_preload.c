@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -350,6 +351,75 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
     (void)alignment;
     (void)size;
     free(pointer);
+}
+
+/* ---- what programs ask of the heap --------------------------------------------------------------------------------
+ */
+
+/* All blocks and no more: what the heap has not reached yet takes no memory, and nothing is mapped apart. Zeros in a
+ * signal handler that has interrupted a call. O(blocks). */
+EXPORT struct mallinfo2 mallinfo2(void)
+{
+    struct mallinfo2 told = {0};
+    if (!enter()) {
+        return told;
+    }
+    struct app_block block = {0, 0, 0, 0, 0};
+    while (heap && app_next_block(heap, &block)) {
+        const int is_used = block.state == APP_BLOCK_USED;
+        told.arena += block.size;
+        told.uordblks += is_used ? block.size : 0;
+        told.fordblks += is_used ? 0 : block.size;
+        told.ordblks += !is_used;
+    }
+    leave();
+    return told;
+}
+
+/* The same in ints, which the heap's 4 GB may wrap: why glibc has the other one. */
+EXPORT struct mallinfo mallinfo(void)
+{
+    const struct mallinfo2 wide = mallinfo2();
+    struct mallinfo told = {0};
+    told.arena = (int)wide.arena;
+    told.ordblks = (int)wide.ordblks;
+    told.uordblks = (int)wide.uordblks;
+    told.fordblks = (int)wide.fordblks;
+    return told;
+}
+
+EXPORT void malloc_stats(void)
+{
+    const struct mallinfo2 told = mallinfo2();
+    fprintf(stderr, "system bytes     = %10zu\nin use bytes     = %10zu\n", told.arena, told.uordblks);
+}
+
+/* The totals of glibc's document, which it has at its end. */
+EXPORT int malloc_info(int options, FILE *stream)
+{
+    if (options != 0) {
+        return EINVAL;
+    }
+    const struct mallinfo2 told = mallinfo2();
+    const int printed = fprintf(stream,
+                                "<malloc version=\"1\">\n<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
+                                "<system type=\"current\" size=\"%zu\"/>\n</malloc>\n",
+                                told.ordblks, told.fordblks, told.arena);
+    return printed < 0 ? -1 : 0;
+}
+
+/* Nothing was given back to the system, and nothing can be set. */
+EXPORT int malloc_trim(size_t pad)
+{
+    (void)pad;
+    return 0;
+}
+
+EXPORT int mallopt(int parameter, int value)
+{
+    (void)parameter;
+    (void)value;
+    return 0;
 }
 
 /* ---- start and end ------------------------------------------------------------------------------------------------

@@ -38,8 +38,9 @@ __attribute__((constructor(101))) static void early(void)
 static void test_symbols(void)
 {
     static const char *const names[] = {
-        "malloc",   "free",   "calloc",  "realloc",      "aligned_alloc",     "posix_memalign",
-        "memalign", "valloc", "pvalloc", "reallocarray", "malloc_usable_size"};
+        "malloc",    "free",    "calloc",      "realloc",      "aligned_alloc",      "posix_memalign",
+        "memalign",  "valloc",  "pvalloc",     "reallocarray", "malloc_usable_size", "mallinfo",
+        "mallinfo2", "mallopt", "malloc_info", "malloc_stats", "malloc_trim"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         Dl_info found = {0};
         void *symbol = dlsym(RTLD_DEFAULT, names[i]);
@@ -84,6 +85,26 @@ static void test_each_function(void)
     expect(paged && (uintptr_t)paged % page == 0 && malloc_usable_size(paged) >= page, "pvalloc");
     free(paged);
     expect(errno == 1234, "errno is kept where all goes well");
+}
+
+static void test_what_is_told(void)
+{
+    const struct mallinfo2 before = mallinfo2();
+    void *some = malloc(5000);
+    const struct mallinfo2 with = mallinfo2();
+    expect(with.uordblks >= before.uordblks + 5000, "mallinfo2 counts what is handed out");
+    expect(with.arena == with.uordblks + with.fordblks, "mallinfo2 adds up");
+    expect(mallinfo().uordblks == (int)with.uordblks, "mallinfo and mallinfo2 agree");
+    free(some);
+    expect(mallinfo2().uordblks == before.uordblks, "mallinfo2 after a free");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    expect(malloc_info(1, file) == EINVAL && malloc_info(0, file) == 0, "malloc_info");
+    fclose(file);
+    expect(strncmp(text, "<malloc version=\"1\">", 20) == 0 && strstr(text, "</malloc>\n"), "malloc_info's document");
+    free(text);
+    expect(malloc_trim(0) == 0 && mallopt(M_MMAP_THRESHOLD, 100000) == 0, "nothing is trimmed or set");
 }
 
 static void test_failures(void)
@@ -182,6 +203,7 @@ int main(void)
     test_symbols();
     if (failures == 0) {
         test_each_function();
+        test_what_is_told();
         test_failures();
         test_threads_and_forks();
         test_signal_handlers();

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.traces.logs import (
+    board,
     bytehound,
     esp_idf,
     heaptrack,
@@ -26,7 +27,7 @@ from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.source import Source
 from heapwright.traces.trace import Trace
 
-_ALL = (text, valgrind, mtrace, heaptrack, malloclab, rmm, kmem, lttng, esp_idf, nuttx, ltrace, bytehound)
+_ALL = (text, board, valgrind, mtrace, heaptrack, malloclab, rmm, kmem, lttng, esp_idf, nuttx, ltrace, bytehound)
 
 FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _ALL}
 """In the order in which a file is compared with them: what is told by more comes before what is told by less."""

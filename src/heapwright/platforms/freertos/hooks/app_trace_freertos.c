@@ -1,0 +1,52 @@
+/* app_trace_freertos.c: records the calls of FreeRTOS's heap, whichever of heap_1.c to heap_5.c, or one's own, that is.
+ *
+ * Linked with -Wl,--wrap=pvPortMalloc,--wrap=pvPortCalloc,--wrap=vPortFree.
+ */
+#define MPU_WRAPPERS_INCLUDED_FROM_API_FILE
+#include "FreeRTOS.h"
+#include "task.h"
+#undef MPU_WRAPPERS_INCLUDED_FROM_API_FILE
+
+#define APP_TRACE_ENTER() const UBaseType_t trace_state = taskENTER_CRITICAL_FROM_ISR()
+#define APP_TRACE_LEAVE() taskEXIT_CRITICAL_FROM_ISR(trace_state)
+
+#ifndef APP_TRACE_TICKS
+#define APP_TRACE_TICKS() ((uint32_t)xTaskGetTickCountFromISR())
+#define APP_TRACE_TICKS_PER_SECOND configTICK_RATE_HZ
+#endif
+
+#if INCLUDE_xTaskGetCurrentTaskHandle == 1 || configUSE_MUTEXES == 1
+#define APP_TRACE_THREAD() ((uint32_t)(uintptr_t)xTaskGetCurrentTaskHandle())
+#else
+#define APP_TRACE_THREAD() 0u
+#endif
+
+#include "app_trace_ring.h"
+
+void *__real_pvPortMalloc(size_t size);
+void *__real_pvPortCalloc(size_t count, size_t size);
+void __real_vPortFree(void *pointer);
+
+void *__wrap_pvPortMalloc(size_t size);
+void *__wrap_pvPortCalloc(size_t count, size_t size);
+void __wrap_vPortFree(void *pointer);
+
+void *__wrap_pvPortMalloc(size_t size)
+{
+    void *pointer = __real_pvPortMalloc(size);
+    app_trace_allocated(pointer, size);
+    return pointer;
+}
+
+void *__wrap_pvPortCalloc(size_t count, size_t size)
+{
+    void *pointer = __real_pvPortCalloc(count, size);
+    app_trace_cleared(pointer, count * size);
+    return pointer;
+}
+
+void __wrap_vPortFree(void *pointer)
+{
+    app_trace_freed(pointer);
+    __real_vPortFree(pointer);
+}

@@ -1,0 +1,101 @@
+/* app_trace_newlib.c: records the calls of newlib's heap, those of the library itself included.
+ *
+ * Linked with -Wl,--wrap=_malloc_r,--wrap=_free_r,--wrap=_realloc_r,--wrap=_calloc_r,--wrap=_memalign_r. Some of them
+ * call others: only the outermost is recorded, and __malloc_lock keeps other threads out meanwhile.
+ */
+#include <malloc.h>
+#include <reent.h>
+
+/* All is called between __malloc_lock and __malloc_unlock, but for app_trace_drain(). */
+#define APP_TRACE_ENTER() __malloc_lock(_REENT)
+#define APP_TRACE_LEAVE() __malloc_unlock(_REENT)
+
+#ifndef APP_TRACE_TICKS
+#define APP_TRACE_TICKS() 0u
+#define APP_TRACE_TICKS_PER_SECOND 0u
+#endif
+#ifndef APP_TRACE_THREAD
+#define APP_TRACE_THREAD() 0u
+#endif
+
+#include "app_trace_ring.h"
+
+void *__real__malloc_r(struct _reent *reent, size_t size);
+void __real__free_r(struct _reent *reent, void *pointer);
+void *__real__realloc_r(struct _reent *reent, void *pointer, size_t size);
+void *__real__calloc_r(struct _reent *reent, size_t count, size_t size);
+void *__real__memalign_r(struct _reent *reent, size_t alignment, size_t size);
+
+void *__wrap__malloc_r(struct _reent *reent, size_t size);
+void __wrap__free_r(struct _reent *reent, void *pointer);
+void *__wrap__realloc_r(struct _reent *reent, void *pointer, size_t size);
+void *__wrap__calloc_r(struct _reent *reent, size_t count, size_t size);
+void *__wrap__memalign_r(struct _reent *reent, size_t alignment, size_t size);
+
+static unsigned inside;
+
+/* Whether this call is the outermost. */
+static int enter(struct _reent *reent)
+{
+    __malloc_lock(reent);
+    return inside++ == 0;
+}
+
+static void leave(struct _reent *reent)
+{
+    inside--;
+    __malloc_unlock(reent);
+}
+
+void *__wrap__malloc_r(struct _reent *reent, size_t size)
+{
+    const int outermost = enter(reent);
+    void *pointer = __real__malloc_r(reent, size);
+    if (outermost) {
+        app_trace_allocated(pointer, size);
+    }
+    leave(reent);
+    return pointer;
+}
+
+void __wrap__free_r(struct _reent *reent, void *pointer)
+{
+    if (enter(reent)) {
+        app_trace_freed(pointer);
+    }
+    __real__free_r(reent, pointer);
+    leave(reent);
+}
+
+void *__wrap__realloc_r(struct _reent *reent, void *pointer, size_t size)
+{
+    const int outermost = enter(reent);
+    void *moved = __real__realloc_r(reent, pointer, size);
+    if (outermost) {
+        app_trace_resized(pointer, moved, size);
+    }
+    leave(reent);
+    return moved;
+}
+
+void *__wrap__calloc_r(struct _reent *reent, size_t count, size_t size)
+{
+    const int outermost = enter(reent);
+    void *pointer = __real__calloc_r(reent, count, size);
+    if (outermost) {
+        app_trace_cleared(pointer, count * size);
+    }
+    leave(reent);
+    return pointer;
+}
+
+void *__wrap__memalign_r(struct _reent *reent, size_t alignment, size_t size)
+{
+    const int outermost = enter(reent);
+    void *pointer = __real__memalign_r(reent, alignment, size);
+    if (outermost) {
+        app_trace_allocated(pointer, size);
+    }
+    leave(reent);
+    return pointer;
+}

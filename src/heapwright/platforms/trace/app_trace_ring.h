@@ -1,0 +1,152 @@
+/* app_trace_ring.h: the ring of app_trace.h; included once, by the platform's file, which defines
+ *
+ * APP_TRACE_ENTER(), APP_TRACE_LEAVE()   around each access: what keeps other threads and interrupts out
+ * APP_TRACE_TICKS()                      a counter of 32 bits, or 0
+ * APP_TRACE_TICKS_PER_SECOND             0 where there is none
+ * APP_TRACE_THREAD()                     32 bits that tell threads apart
+ */
+#include "app_trace.h"
+
+_Static_assert(sizeof(void *) <= 4, "records have room for addresses of 32 bits");
+_Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_RECORDS >= 8,
+               "APP_TRACE_RECORDS must be a power of two, 8 or more");
+
+/* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). */
+enum { TRACE_MALLOC, TRACE_CALLOC, TRACE_OTHER, TRACE_WIDE };
+/* The "size" of a record of TRACE_OTHER. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. */
+enum { TRACE_FREED, TRACE_RESIZING, TRACE_RESIZED, TRACE_THREAD };
+
+enum {
+    TRACE_TICK_BITS = 10,
+    TRACE_SIZE_BITS = 20,
+    TRACE_MOST = 5 /* records of one call of a function here */
+};
+
+struct app_trace_ring app_trace_ring = {0x48577472u, APP_TRACE_RECORDS, APP_TRACE_TICKS_PER_SECOND, 0, 0, 0, 0, 0,
+                                        {{0}}};
+
+static void trace_put(uint32_t word, uint32_t rest)
+{
+    uint32_t *record = app_trace_ring.record[app_trace_ring.end++ % APP_TRACE_RECORDS];
+    record[0] = word;
+    record[1] = rest;
+}
+
+/* Records, with a record before it of what has no room in one: 22 more bits of ticks, 10 of size. */
+static void trace_note(uint32_t word, uint32_t kind, uint32_t size)
+{
+    const uint32_t now = APP_TRACE_TICKS();
+    const uint32_t ticks = now - app_trace_ring.now;
+    const uint32_t more_ticks = ticks >> TRACE_TICK_BITS, more_size = size >> TRACE_SIZE_BITS;
+    app_trace_ring.now = now;
+    if ((more_ticks | more_size) != 0) {
+        trace_put(more_ticks << TRACE_TICK_BITS | (more_size & ((1u << TRACE_TICK_BITS) - 1u)), TRACE_WIDE);
+    }
+    trace_put(word, kind | (ticks & ((1u << TRACE_TICK_BITS) - 1u)) << 2 | size << (32 - TRACE_SIZE_BITS));
+}
+
+/* Whether there is room for one call, and a record of its thread where that is another than before. */
+static int trace_begin(void)
+{
+    if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST) {
+        app_trace_ring.lost++;
+#if APP_TRACE_NEWEST
+        app_trace_ring.begin = app_trace_ring.end + TRACE_MOST - APP_TRACE_RECORDS;
+#else
+        return 0;
+#endif
+    }
+    const uint32_t thread = APP_TRACE_THREAD();
+    if (thread != app_trace_ring.thread) {
+        app_trace_ring.thread = thread;
+        trace_put(thread, TRACE_OTHER | (uint32_t)TRACE_THREAD << (32 - TRACE_SIZE_BITS));
+    }
+    return 1;
+}
+
+static void trace_call(const void *pointer, uint32_t kind, uint32_t size)
+{
+    APP_TRACE_ENTER();
+    if (trace_begin()) {
+        trace_note((uint32_t)(uintptr_t)pointer, kind, size);
+    }
+    APP_TRACE_LEAVE();
+}
+
+void app_trace_allocated(const void *pointer, size_t size)
+{
+    if (pointer != NULL) {
+        trace_call(pointer, TRACE_MALLOC, (uint32_t)size);
+    }
+}
+
+void app_trace_cleared(const void *pointer, size_t size)
+{
+    if (pointer != NULL) {
+        trace_call(pointer, TRACE_CALLOC, (uint32_t)size);
+    }
+}
+
+void app_trace_freed(const void *pointer)
+{
+    if (pointer != NULL) {
+        trace_call(pointer, TRACE_OTHER, TRACE_FREED);
+    }
+}
+
+void app_trace_resizing(const void *from)
+{
+    if (from != NULL) {
+        trace_call(from, TRACE_OTHER, TRACE_RESIZING);
+    }
+}
+
+void app_trace_resized(const void *from, const void *pointer, size_t size)
+{
+    if (from == NULL) {
+        app_trace_allocated(pointer, size);
+        return;
+    }
+    APP_TRACE_ENTER();
+    if (trace_begin()) {
+        trace_note((uint32_t)(uintptr_t)from, TRACE_OTHER, TRACE_RESIZED);
+        trace_note((uint32_t)(uintptr_t)pointer, TRACE_MALLOC, (uint32_t)size);
+    }
+    APP_TRACE_LEAVE();
+}
+
+static void trace_line(void (*line)(const char *text), char mark, uint32_t first, uint32_t second)
+{
+    char text[] = "hw#0123456789abcdef\n";
+    text[2] = mark;
+    for (unsigned k = 0; k < 16; k++) {
+        const uint32_t word = k < 8 ? first : second;
+        text[3 + k] = "0123456789abcdef"[word >> (28u - 4u * (k % 8u)) & 15u];
+    }
+    line(text);
+}
+
+/* Takes the oldest record out; 0 where there is none. */
+static int trace_take(uint32_t record[2])
+{
+    int found = 0;
+    APP_TRACE_ENTER();
+    if (app_trace_ring.begin != app_trace_ring.end) {
+        const uint32_t *oldest = app_trace_ring.record[app_trace_ring.begin++ % APP_TRACE_RECORDS];
+        record[0] = oldest[0];
+        record[1] = oldest[1];
+        found = 1;
+    }
+    APP_TRACE_LEAVE();
+    return found;
+}
+
+void app_trace_drain(void (*line)(const char *text))
+{
+    uint32_t record[2];
+    trace_line(line, ':', app_trace_ring.ticks_per_second, app_trace_ring.lost);
+    while (trace_take(record)) {
+        trace_line(line, '#', record[0], record[1]);
+    }
+    trace_line(line, ':', app_trace_ring.ticks_per_second, app_trace_ring.lost);
+}
