@@ -69,7 +69,7 @@ def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
         r"\bboundary tag|\btags?\b": any(pool.boundary_tags for pool in general),
         r"\bnext fit|\bNext fit": any(pool.fit == "next" for pool in general),
         r"\blazy|\bsweep": any(pool.coalesce in ("lazy", "deferred", "sweep") for pool in general) or Compact in kinds,
-        r"\bclass\b|\bclasses\b": Fixed in kinds,
+        r"\bclass\b|\bclasses\b": Fixed in kinds or caches,
         r"\bhandle|\breference": Compact in kinds,
         r"\bgroup|\bpartition": Partition in kinds,
         r"\bthreads?\b|\block\b": recipe.threads != "none",

@@ -57,7 +57,7 @@ MOVING = (
     "hw_handle_pointer",
     "hw_handle_usable_size",
 )
-WITH_CACHES = tuple(name for name in ALLOCATING if name != "hw_usable_size")
+WITH_CACHES = (*(name for name in ALLOCATING if name != "hw_usable_size"), "hw_check")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 LOOKING = ("hw_owns", "hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
 COUNTING = ("hw_counters", "hw_reset_least_free")
@@ -100,6 +100,14 @@ def align_unchecked(prefix: str) -> str:
     return f"{prefix.upper()}_HEAP_ALIGN_UNCHECKED"
 
 
+def check_prefix(prefix: str) -> None:
+    """Raise ParameterError for a prefix that is no C identifier."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
+        raise ParameterError(
+            f"{prefix!r} cannot begin a C name; valid: letters, digits and _, as in app", parameter="prefix"
+        )
+
+
 def generated_files(
     recipe: Recipe,
     prefix: str = "app",
@@ -125,10 +133,7 @@ def generated_files(
     from heapwright.recipes.policy import policy
     from heapwright.recipes.pools import Compact
 
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
-        raise ParameterError(
-            f"{prefix!r} cannot begin a C name; valid: letters, digits and _, as in app", parameter="prefix"
-        )
+    check_prefix(prefix)
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     checking = CHECKING if recipe.checks != "none" else ()
@@ -140,6 +145,7 @@ def generated_files(
     if recipe.threads == "cached":
         defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
+    least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.kind != "quick"), default=0)
     names = {
         "prefix": prefix,
         "upper": prefix.upper(),
@@ -164,6 +170,9 @@ def generated_files(
         "filled": lib.HW_FILLED,
         "waiting": lib.HW_WAITING,
         "moving": moving,
+        "entries": _entries(parts.interface, prefix),
+        "apart": least_header + recipe.align >= 8,
+        "headed": least_header > 0,
         "hooks": EVENTS,
         "traps": traps,
         "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
@@ -173,6 +182,25 @@ def generated_files(
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c")
     return {f"{prefix}_{suffix}": _template(suffix).render(names) for suffix in suffixes}
+
+
+def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
+    """The functions that an interface declares, and whether they neither hand out nor take back an object."""
+    told = ("init", "malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size")
+    entries: list[dict[str, str | bool]] = []
+    for kind, name, parameters in re.findall(rf"^(\w[\w ]*[ *]){prefix}_(\w+)\(([^)]*)\);", interface, re.MULTILINE):
+        names = re.findall(r"(\w+)(?:,|$)", parameters)
+        entries.append(
+            {
+                "type": kind,
+                "name": f"{prefix}_{name}",
+                "unseen": f"{prefix}_unseen_{name}",
+                "parameters": parameters,
+                "arguments": ", ".join(names),
+                "looks": name not in told,
+            }
+        )
+    return entries
 
 
 def generate(

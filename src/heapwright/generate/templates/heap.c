@@ -97,4 +97,10 @@ static inline void *{{ prefix }}_told(struct {{ prefix }}_heap *heap, void *from
 {% if threads != "none" %}
 {% include "threads.c" %}
 {% endif %}
+{% if not moving %}
+{% include "unwatched.c" %}
+{% endif %}
 {{ functions }}
+{% if not moving %}
+{% include "watched.c" %}
+{% endif %}
