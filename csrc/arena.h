@@ -222,7 +222,7 @@ static inline uint32_t link_mask(const struct hw_links *links, struct hw_heap *h
 /* A node to which a link leads; 0 where it leads out of the arena, which is counted. */
 static inline uint32_t follow(const struct hw_links *links, struct hw_heap *h, uint32_t node)
 {
-    if (links->hardened && node && node > load4(h, links->end_at) - 2u * links->field.bytes) {
+    if (links->hardened && node && node > load4(h, links->end_at) - (links->pairs ? 2u : 1u) * links->field.bytes) {
         count_misuse(links->misused_at, h);
         return 0;
     }

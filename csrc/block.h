@@ -275,6 +275,12 @@ HW_HOT int is_size_within(const struct hw_general *g, uint32_t b, uint32_t size,
     return size >= g->min_block && size <= end - b && (size & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
 }
 
+/* Whether free blocks are looked at before they are handed out. */
+static inline int is_wary(const struct hw_general *g)
+{
+    return g->checks >= HW_CHECKS_NEIGHBOURS;
+}
+
 /* Whether the block with this word, which a list tells to be free, can be one; what cannot be is counted. */
 static inline int is_takeable(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {

@@ -1,5 +1,10 @@
 /* check.h: looking at a heap from outside: the walk, the statistics, and the checker of invariants.
  *
+ * Nothing that the arena says is believed before it was looked at, so that a look at a heap that was damaged comes to
+ * an end, and stays inside the arena: first the boundaries of each pool, then each size and link. Only two things are
+ * taken on trust: without checks where the arena ends, which one word alone tells, and numbers of handles that are with
+ * the caller.
+ *
  * Firmware that calls none of these carries none of their code.
  */
 #ifndef HW_CHECK_H
@@ -7,12 +12,91 @@
 
 #include "heap.h"
 
+/* ---- boundaries ------------------------------------------------------------------------------------------------- */
+
+/* Whether what a pool's control data says of its boundaries can be, in an arena that ends at `end`. */
+
+static inline int general_is_bounded(const struct hw_general *g, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t high = load4(h, g->high_at);
+    const uint32_t limit = load4(h, g->limit_at);
+    if (limit > (g->region ? g->start + g->region : end) || high > limit || top < g->start || top > limit) {
+        return 0;
+    }
+    if (g->end_word && top != g->start) {
+        return limit - top >= g->header && ((top - g->start) & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
+    }
+    return g->top == HW_TOP_LIST || top <= high;
+}
+
+static inline int fixed_is_bounded(const struct hw_fixed *f, struct hw_heap *h, uint32_t end)
+{
+    if (f->grow) {
+        const uint32_t limit = load4(h, f->limit_at);
+        return limit <= end && load4(h, f->high_at) <= limit && ((limit + f->header) & (f->align - 1u)) == 0;
+    }
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (load4(h, f->carved_at + 4u * i) > f->counts[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static inline int buddy_is_bounded(const struct hw_buddy *y, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, y->top_at);
+    const uint32_t high = load4(h, y->high_at);
+    const uint32_t limit = load4(h, y->limit_at);
+    return limit <= (y->region ? y->start + y->region : end) && high <= limit && top >= y->start && top <= high &&
+           ((top - y->start) & (order_size(y, 0) - 1u)) == 0;
+}
+
+static inline int partition_is_bounded(const struct hw_partition *g, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t high = load4(h, g->high_at);
+    if (high < g->start || top > g->most || top > (high - g->start) / g->partition) {
+        return 0;
+    }
+    if (g->grow) {
+        const uint32_t limit = load4(h, g->limit_at);
+        return limit <= end && high <= limit && top <= (end - limit) / g->descriptor;
+    }
+    return high <= g->end;
+}
+
+static inline int compact_is_bounded(const struct hw_compact *c, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, c->top_at);
+    const uint32_t high = load4(h, c->high_at);
+    const uint32_t limit = load4(h, c->limit_at);
+    if (limit > end || high > limit || top < c->start || top > high || ((top - c->start) & (c->align - 1u)) != 0) {
+        return 0;
+    }
+    return !c->in_arena || load4(h, c->handles_at) <= (end - limit) / c->handle;
+}
+
+static inline int pool_is_bounded(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h)
+{
+    const uint32_t end = arena_end(p, h);
+    return end != 0 && HW_ASK(pool, is_bounded, h, end);
+}
+
 /* ---- the walk -------------------------------------------------------------------------------------------------- */
 
-/* Describes the block that begins at `at` in a general pool; 0 behind the last one. */
+/* Whether a piece of `size` bytes fits into `room` bytes, and blocks can lie behind it. */
+static inline int is_piece(const struct hw_general *g, uint32_t size, uint32_t room)
+{
+    return size <= room && (size & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
+}
+
+/* Describes the block that begins at `at` in a general pool; 0 behind the last one, or where none can be. */
 static inline int general_describe(const struct hw_general *g, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
-    if (at >= load4(h, g->top_at)) {
+    const uint32_t top = load4(h, g->top_at);
+    if (at >= top) {
         return 0;
     }
     block->offset = at;
@@ -20,13 +104,16 @@ static inline int general_describe(const struct hw_general *g, struct hw_heap *h
         block->size = load4(h, g->victim_at + 4u) - at;
         block->header = 0;
         block->state = HW_BLOCK_VICTIM;
-        return 1;
+        return is_piece(g, block->size, top - at);
+    }
+    if (top - at < g->min_block) {
+        return 0;
     }
     const uint32_t word = load_word(g, h, at);
     block->size = word_size(g, word);
     block->header = word & HW_USED ? payload_of(g, at) - at : g->header;
     block->state = word & HW_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
-    return block->size != 0;
+    return is_size_within(g, at, block->size, top);
 }
 
 static inline void describe_fixed(const struct hw_fixed *f, uint32_t class_, uint32_t b, struct hw_block *block)
@@ -54,27 +141,32 @@ static inline int fixed_describe_counted(const struct hw_fixed *f, struct hw_hea
     return 0;
 }
 
-/* Describes the block at `at` of classes that grow; 0 behind the last one, or where a header names no class. */
+/* Describes the block at `at` of classes that grow; 0 behind the last one, or where none can be. */
 static inline int fixed_describe_grown(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
-    if (at >= load4(h, f->end_at)) {
+    const uint32_t end = load4(h, f->end_at);
+    if (at >= end || end - at < fixed_stride(f, 0)) {
         return 0;
     }
     const uint32_t class_ = fixed_class_of(f, h, at + f->header);
-    if (class_ >= f->count) {
+    if (class_ >= f->count || fixed_stride(f, class_) > end - at) {
         return 0;
     }
     describe_fixed(f, class_, at, block);
     return 1;
 }
 
-/* Describes the block that begins at `at` in a buddy pool; 0 behind the last one. */
+/* Describes the block that begins at `at` in a buddy pool; 0 behind the last one, or where none can be. */
 static inline int buddy_describe(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
-    if (at >= load4(h, y->top_at)) {
+    const uint32_t top = load4(h, y->top_at);
+    if (at >= top) {
         return 0;
     }
     const uint32_t word = load_order(y, h, at);
+    if (word >> 1 >= y->orders || order_size(y, word >> 1) > top - at) {
+        return 0;
+    }
     block->offset = at;
     block->size = order_size(y, word >> 1);
     block->header = y->header;
@@ -82,15 +174,19 @@ static inline int buddy_describe(const struct hw_buddy *y, struct hw_heap *h, ui
     return 1;
 }
 
-/* Describes the group that begins at `at`, its descriptors not counted; 0 behind the last one. */
+/* Describes the group that begins at `at`, its descriptors not counted; 0 behind the last one, or where none can be. */
 static inline int partition_describe(const struct hw_partition *g, struct hw_heap *h, uint32_t at,
                                      struct hw_block *block)
 {
     const uint32_t i = partition_number(g, at);
-    if (i > load4(h, g->top_at)) {
+    const uint32_t top = load4(h, g->top_at);
+    if (i > top) {
         return 0;
     }
     const uint32_t word = load_number(g, h, count_at(g, partition_table(g, h), i));
+    if (word >> 1 > top + 1u - i) {
+        return 0;
+    }
     block->offset = at;
     block->size = (word >> 1) * g->partition;
     block->header = 0;
@@ -98,16 +194,27 @@ static inline int partition_describe(const struct hw_partition *g, struct hw_hea
     return block->size != 0;
 }
 
+/* Whether a handle with this number can be: what the caller keeps is taken on trust. */
+static inline int is_handle(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+{
+    return !c->in_arena || k <= load4(h, c->handles_at);
+}
+
 /* Describes the block or hole that begins at `at` where blocks have no header. O(blocks). */
-static inline int compact_describe_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t at,
+static inline int compact_describe_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t at, uint32_t top,
                                            struct hw_block *block)
 {
     const uint32_t table = handle_table(c, h);
+    uint32_t left = (top - c->start) / c->align;
     uint32_t k = load4(h, c->head_at);
-    while (k && load_handle(c, h, table, k) < at) {
+    while (k && left != 0 && is_handle(c, h, k) && load_handle(c, h, table, k) < at) {
+        left--;
         k = load_handle_next(c, h, table, k);
     }
-    const uint32_t next = k ? load_handle(c, h, table, k) : load4(h, c->top_at);
+    if (k && (left == 0 || !is_handle(c, h, k))) {
+        return 0;
+    }
+    const uint32_t next = k ? load_handle(c, h, table, k) : top;
     block->offset = at;
     block->header = 0;
     block->state = HW_BLOCK_FREE;
@@ -116,23 +223,33 @@ static inline int compact_describe_chained(const struct hw_compact *c, struct hw
         block->state = HW_BLOCK_USED;
         block->size = load_handle_size(c, h, table, k);
     }
-    return block->size != 0;
+    return block->size != 0 && block->size <= top - at;
 }
 
-/* Describes the block or hole that begins at `at` in a compact pool; 0 behind the last one. */
+/* Whether a block with a header can have `size` bytes, where there are `room`. */
+static inline int is_compact_size(const struct hw_compact *c, uint32_t size, uint32_t room)
+{
+    return size >= c->header && size <= room && (size & (c->align - 1u)) == 0;
+}
+
+/* Describes the block or hole that begins at `at` in a compact pool; 0 behind the last one, or where none can be. */
 static inline int compact_describe(const struct hw_compact *c, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
-    if (at >= load4(h, c->top_at)) {
+    const uint32_t top = load4(h, c->top_at);
+    if (at >= top) {
         return 0;
     }
     if (c->header == 0) {
-        return compact_describe_chained(c, h, at, block);
+        return compact_describe_chained(c, h, at, top, block);
+    }
+    if (top - at < c->header) {
+        return 0;
     }
     block->offset = at;
     block->size = header_size(c, h, at);
     block->header = c->header;
     block->state = header_handle(c, h, at) ? HW_BLOCK_USED : HW_BLOCK_FREE;
-    return block->size != 0;
+    return is_compact_size(c, block->size, top - at);
 }
 
 /* Describe the block at `at`, 0 being the pool's first; return 0 behind the last one. In a fixed pool, and where quick
@@ -169,9 +286,6 @@ static inline int compact_block_at(const struct hw_compact *c, struct hw_heap *h
 
 static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
-    if (pool->kind == HW_QUICK) {
-        return 0;
-    }
     return HW_ASK(pool, block_at, h, at, block);
 }
 
@@ -179,6 +293,18 @@ static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, u
 static inline int has_waiting(const struct hw_policy *p, const struct hw_pool *pool)
 {
     return p->checks == HW_CHECKS_FULL || pool->kind == HW_FIXED || pool->cached;
+}
+
+/* Bytes that the payload of a used block holds. */
+static inline uint32_t block_capacity(const struct hw_pool *pool, struct hw_heap *h, const struct hw_block *block)
+{
+    if (pool->kind == HW_FIXED) {
+        return fixed_capacity(&pool->fixed, h, block->offset + block->header);
+    }
+    if (pool->kind == HW_GENERAL) {
+        return block->size - block->header - pool->general.trailer;
+    }
+    return block->size - block->header - (pool->kind == HW_BUDDY ? pool->buddy.trailer : pool->partition.trailer);
 }
 
 /* What a block is where some that look used wait in a list. O(list). */
@@ -191,10 +317,10 @@ static inline uint32_t block_state(const struct hw_policy *p, const uint32_t own
         if (pool->kind == HW_FIXED && fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at)) {
             return HW_BLOCK_FREE;
         }
-        if (pool->cached && is_cached(p, owner, h, at, pool_capacity(pool, h, at))) {
+        if (pool->cached && is_cached(p, owner, h, at, block_capacity(pool, h, block))) {
             return HW_BLOCK_CACHED;
         }
-        if (p->checks == HW_CHECKS_FULL && is_waiting(p, h, at, pool_capacity(pool, h, at))) {
+        if (p->checks == HW_CHECKS_FULL && is_waiting(p, h, at, block_capacity(pool, h, block))) {
             return HW_BLOCK_CACHED;
         }
     }
@@ -211,7 +337,7 @@ static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap,
                 at = 0;
                 block->pool = i;
             }
-            if (pool_block_at(pool, heap, at, block)) {
+            if (pool->kind != HW_QUICK && pool_is_bounded(p, pool, heap) && pool_block_at(pool, heap, at, block)) {
                 if (has_waiting(p, pool)) {
                     block->state = block_state(p, i, heap, block);
                 }
@@ -244,16 +370,13 @@ static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes
 /* What the largest request that a free block can serve asks for. */
 static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *h, const struct hw_block *block)
 {
-    if (pool->kind == HW_FIXED) {
-        return pool_capacity(pool, h, block->offset + block->header);
-    }
-    if (pool->kind == HW_BUDDY || pool->kind == HW_PARTITION) {
-        return block->size - block->header - (pool->kind == HW_BUDDY ? pool->buddy.trailer : pool->partition.trailer);
-    }
     if (pool->kind == HW_COMPACT) {
         return 0;
     }
-    return payload_within(&pool->general, block->size);
+    if (pool->kind == HW_GENERAL) {
+        return payload_within(&pool->general, block->size);
+    }
+    return block_capacity(pool, h, block);
 }
 
 /* Adds what one request could have to the statistics. */
@@ -264,14 +387,39 @@ static inline void tell_free(struct hw_statistics *told, uint32_t payload)
     }
 }
 
+/* Whether a freed block is one of those that wait. */
+static inline int has_turn(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    for (uint32_t i = 0; i < HW_WAITING; i++) {
+        if (load4(h, p->waiting_at + 4u + 4u * i) == at) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What a block is as far as it can be told without a walk. */
+static inline uint32_t marked_state(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
+                                    const struct hw_block *block)
+{
+    const uint32_t at = block->offset + block->header;
+    if (pool->kind == HW_FIXED && pool->fixed.flags &&
+        fixed_is_free(&pool->fixed, h, fixed_class_of(&pool->fixed, h, at), at)) {
+        return HW_BLOCK_FREE;
+    }
+    if (p->checks == HW_CHECKS_FULL && block->state == HW_BLOCK_USED && has_turn(p, h, at)) {
+        return HW_BLOCK_CACHED;
+    }
+    return block->state;
+}
+
 /* Adds the blocks of one pool to the statistics. */
-static inline void count_blocks(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
+static inline void count_blocks(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
                                 struct hw_statistics *told)
 {
-    const struct hw_pool *pool = &p->pools[owner];
     struct hw_block block = {0, 0, 0, 0, 0};
     while (pool_block_at(pool, h, block.offset + block.size, &block)) {
-        const uint32_t state = has_waiting(p, pool) ? block_state(p, owner, h, &block) : block.state;
+        const uint32_t state = marked_state(p, pool, h, &block);
         if (state == HW_BLOCK_USED) {
             told->used += block.size;
             told->used_blocks++;
@@ -284,18 +432,117 @@ static inline void count_blocks(const struct hw_policy *p, const uint32_t owner,
     }
 }
 
+/* Moves blocks, taken for used ones before, to those that are not. */
+static inline void count_listed(struct hw_statistics *told, uint32_t blocks, uint32_t size)
+{
+    told->used -= blocks * size;
+    told->used_blocks -= blocks;
+    told->unused += blocks * size;
+}
+
+/* Adds the free blocks of a fixed pool whose blocks bear no mark. O(free blocks). */
+static inline void count_fixed_lists(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        const uint32_t most = fixed_blocks(f, h, i);
+        uint32_t blocks = 0;
+        uint32_t node = load_link(&f->links, h, fixed_head(f, i));
+        while (blocks != most && (node & (f->align - 1u)) == 0 && fixed_is_payload(f, h, node)) {
+            blocks++;
+            node = load_link(&f->links, h, node);
+        }
+        count_listed(told, blocks, fixed_stride(f, i));
+        if (blocks != 0) {
+            tell_free(told, f->sizes[i]);
+        }
+    }
+}
+
+/* Bytes of a block whose payload holds so many; of a fixed pool's largest where none does, as on a damaged list. */
+static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
+{
+    if (pool->kind == HW_GENERAL) {
+        return capacity + pool->general.overhead;
+    }
+    if (pool->kind == HW_FIXED) {
+        const uint32_t class_ = fixed_class_for(&pool->fixed, capacity);
+        return fixed_stride(&pool->fixed, class_ < pool->fixed.count ? class_ : pool->fixed.count - 1u);
+    }
+    return pool->kind == HW_BUDDY ? capacity + pool->buddy.header + pool->buddy.trailer
+                                  : capacity + pool->partition.trailer;
+}
+
+/* Tells of one cached block, which was taken for a used one before. */
+static inline void count_cached(const struct hw_policy *p, const uint32_t quick, struct hw_heap *h, uint32_t at,
+                                uint32_t capacity, struct hw_statistics *told)
+{
+    for (uint32_t i = quick; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            count_listed(told, 1, bytes_with(pool, capacity));
+            return;
+        }
+    }
+}
+
+/* Adds what the quick lists of a pool hold. O(cached blocks). */
+static inline void count_quick(const struct hw_policy *p, const uint32_t quick, struct hw_heap *h,
+                               struct hw_statistics *told)
+{
+    const struct hw_quick *q = &p->pools[quick].quick;
+    const uint32_t end = arena_end(p, h);
+    uint32_t left = end / q->block_least;
+    for (uint32_t list = 0; list < q->count; list++) {
+        uint32_t node = load_link(&q->links, h, quick_head(q, list));
+        while (left != 0 && quick_may_list(q, node, p->control, end)) {
+            count_cached(p, quick, h, node, quick_list_capacity(q, list), told);
+            left--;
+            node = load_link(&q->links, h, node);
+        }
+    }
+}
+
 /* What follows adds the rest of a pool to the statistics: what its memory beyond the blocks could serve; and to the
  * peak, which counts all regions and nothing at the arena's end, what differs from that. */
 
+/* Whether `node`, which some link leads to, lies where that of a block can. */
+static inline int is_node_within(const struct hw_general *g, struct hw_heap *h, uint32_t node)
+{
+    const uint32_t b = node - g->node;
+    const uint32_t top = load4(h, g->top_at);
+    return b >= g->start && b < top && top - b >= g->min_block && ((b + g->header) & (g->align - g->pad - 1u)) == 0;
+}
+
+/* Most blocks that lie below the top. */
+static inline uint32_t general_blocks(const struct hw_general *g, struct hw_heap *h)
+{
+    return (load4(h, g->top_at) - g->start) / g->min_block;
+}
+
+/* The free block that ends at the top; 0 where there is none, or not among the first `looks` of the list. */
+static inline uint32_t last_free(const struct hw_general *g, struct hw_heap *h, uint32_t looks)
+{
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t node = load_link(&g->links, h, g->lists_at);
+    for (; looks != 0 && is_node_within(g, h, node); looks--) {
+        const uint32_t b = node - g->node;
+        if (word_size(g, load_word(g, h, b)) == top - b) {
+            return b;
+        }
+        node = load_link(&g->links, h, node);
+    }
+    return 0;
+}
+
 /* Payload of the largest block that a general pool can place above its last one in use. */
-static inline uint32_t general_above(const struct hw_general *g, struct hw_heap *h)
+static inline uint32_t general_above(const struct hw_general *g, struct hw_heap *h, uint32_t looks)
 {
     if (g->top == HW_TOP_LIST) {
         return 0;
     }
     uint32_t from = load4(h, g->top_at);
     if (g->top == HW_TOP_EXTEND) {
-        const uint32_t last = free_below_top(g, h);
+        const uint32_t last = last_free(g, h, looks);
         from = last ? last : from;
     }
     return payload_within(g, load4(h, g->limit_at) - from);
@@ -303,7 +550,7 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
 
 static inline void general_tell(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
 {
-    tell_free(told, general_above(g, h));
+    tell_free(told, general_above(g, h, general_blocks(g, h)));
     if (g->region) {
         told->peak -= g->start + g->region - load4(h, g->high_at);
     }
@@ -423,8 +670,13 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
     told.peak = load4(heap, p->shared_high_at);
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind != HW_QUICK) {
-            count_blocks(p, i, heap, &told);
+        if (pool->kind == HW_QUICK) {
+            count_quick(p, i, heap, &told);
+        } else if (pool_is_bounded(p, pool, heap)) {
+            count_blocks(p, pool, heap, &told);
+            if (pool->kind == HW_FIXED && !pool->fixed.flags) {
+                count_fixed_lists(&pool->fixed, heap, &told);
+            }
             HW_ASK(pool, tell, heap, &told);
         }
         if (pool->kind == HW_COMPACT && told.largest_free > pool->max_size) {
@@ -514,14 +766,6 @@ static inline uint32_t order_of(const struct hw_general *g, uint32_t head)
 static inline int knows_tail(const struct hw_general *g, uint32_t head)
 {
     return has_tails(g) || (g->unsorted && head == g->unsorted_at);
-}
-
-/* Whether `node`, which some link leads to, lies where that of a block can. */
-static inline int is_node_within(const struct hw_general *g, struct hw_heap *h, uint32_t node)
-{
-    const uint32_t b = node - g->node;
-    const uint32_t top = load4(h, g->top_at);
-    return b >= g->start && b < top && top - b >= g->min_block && ((b + g->header) & (g->align - g->pad - 1u)) == 0;
 }
 
 /* Checks one list and adds the number of its blocks to *blocks. */
@@ -701,12 +945,6 @@ static inline int check_lists(const struct hw_general *g, struct hw_heap *h, uin
 static inline int general_check(const struct hw_general *g, struct hw_heap *h)
 {
     const uint32_t top = load4(h, g->top_at);
-    if (top < g->start || load4(h, g->high_at) > load4(h, g->limit_at)) {
-        return HW_BROKEN_BOUNDS;
-    }
-    if (g->top != HW_TOP_LIST && top > load4(h, g->high_at)) {
-        return HW_BROKEN_BOUNDS;
-    }
     uint32_t previous = 0;
     uint32_t free_blocks = 0;
     int victim_seen = 0;
@@ -715,6 +953,9 @@ static inline int general_check(const struct hw_general *g, struct hw_heap *h)
         if (g->victim_up_to && b == load4(h, g->victim_at) && load4(h, g->victim_at + 4u) > b) {
             if (previous && is_mergeable(g, previous)) {
                 return HW_BROKEN_MERGE;
+            }
+            if (!is_piece(g, load4(h, g->victim_at + 4u) - b, top - b)) {
+                return HW_BROKEN_BOUNDS;
             }
             victim_seen = 1;
             previous = 0;
@@ -751,18 +992,17 @@ static inline int general_check(const struct hw_general *g, struct hw_heap *h)
 static inline int quick_check(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
     uint32_t cached = 0;
+    uint32_t left = arena_end(p, h) / q->block_least;
     for (uint32_t list = 0; list < q->count; list++) {
         const uint32_t capacity = quick_list_capacity(q, list);
         uint32_t blocks = 0;
         uint32_t node = load_link(&q->links, h, quick_head(q, list));
         while (node) {
-            if (!heap_has_used(p, h, node) || heap_capacity(p, h, node) != capacity) {
+            if (left == 0 || !heap_has_used(p, h, node) || heap_capacity(p, h, node) != capacity) {
                 return HW_BROKEN_QUICK;
             }
+            left--;
             blocks++;
-            if (blocks > load4(h, p->shared_end_at)) {
-                return HW_BROKEN_QUICK;
-            }
             node = load_link(&q->links, h, node);
         }
         if (q->limit_blocks || q->limit_bytes) {
@@ -790,16 +1030,16 @@ static inline int check_class(const struct hw_fixed *f, struct hw_heap *h, uint3
     if (f->first_fit && f->grow == 0) {
         return 0;
     }
-    uint32_t blocks = 0;
+    uint32_t left = fixed_blocks(f, h, class_);
     uint32_t node = load_link(&f->links, h, fixed_head(f, class_));
     while (node) {
         if ((node & (f->align - 1u)) != 0 || !fixed_is_payload(f, h, node) || fixed_class_of(f, h, node) != class_) {
             return HW_BROKEN_CLASS;
         }
-        blocks++;
-        if (blocks > load4(h, f->end_at)) {
+        if (left == 0) {
             return HW_BROKEN_LIST;
         }
+        left--;
         if (f->first_fit) {
             node = load_link(&f->links, h, fixed_chain_at(f, node));
         } else {
@@ -816,22 +1056,13 @@ static inline int fixed_check(const struct hw_fixed *f, struct hw_heap *h)
         if (broken) {
             return broken;
         }
-        if (f->grow == 0 && load4(h, f->carved_at + 4u * i) > f->counts[i]) {
-            return HW_BROKEN_BOUNDS;
-        }
     }
     if (f->grow) {
-        uint32_t b = load4(h, f->limit_at);
-        const uint32_t end = load4(h, f->end_at);
-        while (b < end) {
-            const uint32_t class_ = fixed_class_of(f, h, b + f->header);
-            if (class_ >= f->count) {
-                return HW_BROKEN_CLASS;
-            }
-            b += fixed_stride(f, class_);
+        struct hw_block block = {load4(h, f->limit_at), 0, 0, 0, 0};
+        while (fixed_describe_grown(f, h, block.offset + block.size, &block)) {
         }
-        if (b != end) {
-            return HW_BROKEN_BOUNDS;
+        if (block.offset + block.size != load4(h, f->end_at)) {
+            return HW_BROKEN_CLASS;
         }
     }
     return 0;
@@ -868,9 +1099,6 @@ static inline int buddy_check(const struct hw_buddy *y, struct hw_heap *h)
     uint32_t free_blocks = 0;
     uint32_t listed = 0;
     uint32_t word = HW_BUDDY_USED;
-    if (top < y->start || top > load4(h, y->high_at) || load4(h, y->high_at) > load4(h, y->limit_at)) {
-        return HW_BROKEN_BOUNDS;
-    }
     uint32_t b = y->start;
     while (b < top) {
         word = load_order(y, h, b);
@@ -952,10 +1180,6 @@ static inline int partition_check(const struct hw_partition *g, struct hw_heap *
 {
     const uint32_t table = partition_table(g, h);
     const uint32_t top = load4(h, g->top_at);
-    const uint32_t high = load4(h, g->high_at);
-    if (top > g->most || partition_address(g, top + 1u) > high || (g->grow && high > load4(h, g->limit_at))) {
-        return HW_BROKEN_BOUNDS;
-    }
     uint32_t word = HW_GROUP_USED;
     uint32_t free_groups = 0;
     uint32_t i = 1;
@@ -1010,12 +1234,15 @@ static inline int check_headers(const struct hw_compact *c, struct hw_heap *h, u
     const uint32_t top = load4(h, c->top_at);
     uint32_t b = c->start;
     while (b < top) {
+        if (top - b < c->header) {
+            return HW_BROKEN_BOUNDS;
+        }
         const uint32_t size = header_size(c, h, b);
         const uint32_t k = header_handle(c, h, b);
-        if (size < c->header || (size & (c->align - 1u)) != 0) {
+        if (!is_compact_size(c, size, top - b)) {
             return HW_BROKEN_SIZE;
         }
-        if (c->in_arena && k > load4(h, c->handles_at)) {
+        if (!is_handle(c, h, k)) {
             return HW_BROKEN_BOUNDS;
         }
         if (k && load_handle(c, h, table, k) != b + c->header) {
@@ -1025,7 +1252,7 @@ static inline int check_headers(const struct hw_compact *c, struct hw_heap *h, u
         *holes += k ? 0 : size;
         b += size;
     }
-    return b == top ? 0 : HW_BROKEN_BOUNDS;
+    return 0;
 }
 
 /* Checks the blocks by their chained handles; tells how many there are, and the bytes between them. */
@@ -1036,7 +1263,7 @@ static inline int check_chain(const struct hw_compact *c, struct hw_heap *h, uin
     uint32_t end = c->start;
     uint32_t k = load4(h, c->head_at);
     while (k) {
-        if (c->in_arena && k > load4(h, c->handles_at)) {
+        if (!is_handle(c, h, k)) {
             return HW_BROKEN_BOUNDS;
         }
         const uint32_t at = load_handle(c, h, table, k);
@@ -1058,13 +1285,9 @@ static inline int check_chain(const struct hw_compact *c, struct hw_heap *h, uin
 
 static inline int compact_check(const struct hw_compact *c, struct hw_heap *h)
 {
-    const uint32_t top = load4(h, c->top_at);
     uint32_t used = 0;
     uint32_t holes = 0;
     int broken;
-    if (top < c->start || top > load4(h, c->high_at) || load4(h, c->high_at) > load4(h, c->limit_at)) {
-        return HW_BROKEN_BOUNDS;
-    }
     if (c->header) {
         broken = check_headers(c, h, &used, &holes);
     } else {
@@ -1092,6 +1315,9 @@ static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind != HW_QUICK && !pool_is_bounded(p, pool, heap)) {
+            return HW_BROKEN_BOUNDS;
+        }
         if (pool->kind != HW_QUICK) {
             const int broken = HW_ASK(pool, check, heap);
             if (broken) {

@@ -32,13 +32,13 @@
 #include "pool_partition.h"
 
 /* Whether the block that ends at b, which a flag or tag says is free, tells of itself what its tag does. */
-static inline int is_free_ahead_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+HW_HOT int is_free_ahead_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     const uint32_t size = size_before(g, h, b);
     if (g->tag_in_header && size == 0) {
         return 1; /* none to merge with */
     }
-    if (size < g->min_block || size > b - g->start) {
+    if (!is_size_within(g, g->start, size, b)) {
         return 0;
     }
     return (load_word(g, h, b - size) | HW_PREV_USED) == size_word(g, size, HW_PREV_USED);

@@ -5,7 +5,7 @@
  *
  * The control data lies at the start of the arena:
  *
- *     0: null node | refused, misused | end of the shared part | counters | pool by pool: lists, bitmaps, boundaries
+ *     0: null node | refused, misused, seal of the arena's end | end of the shared part | counters | pool by pool
  */
 #ifndef HW_HEAP_H
 #define HW_HEAP_H
@@ -152,6 +152,12 @@ static inline void count_refused(const struct hw_policy *p, struct hw_heap *h)
     store4(h, p->refused_at, load4(h, p->refused_at) + 1u);
 }
 
+/* What is stored beside the address of the arena's end, to vouch for it. */
+static inline uint32_t end_seal(uint32_t end)
+{
+    return (end ^ 0x5bd1e995u) * 0x9e3779b1u;
+}
+
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
 {
     uint32_t end = (exceeds(bytes, p->reach) ? p->reach : (uint32_t)bytes) + p->end_header;
@@ -168,6 +174,9 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
     store4(h, p->shared_limit_at, end - p->end_header);
     if (p->grows_down) {
         store4(h, p->shared_end_at, end - p->end_header);
+    }
+    if (p->checks) {
+        store4(h, p->end_seal_at, end_seal(end - p->end_header));
     }
     store4(h, p->shared_high_at, p->fixed_end);
     for (uint32_t i = 0; i < p->pool_count; i++) {
@@ -267,6 +276,21 @@ HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, size_t si
         }
     }
     return NULL;
+}
+
+/* Serves n bytes without growing: the address of the payload, or 0, which is no refusal. */
+HW_COLD uint32_t heap_find(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_admits(pool, pool->max_size, n)) {
+            const uint32_t at = pool->kind == HW_QUICK ? quick_find(&pool->quick, h, n) : pool_find(pool, h, n);
+            if (at) {
+                return at;
+            }
+        }
+    }
+    return 0;
 }
 
 /* A block of `size` bytes or a little more, without growing: for calls that are rare. */
@@ -373,6 +397,16 @@ static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h,
     return 0;
 }
 
+/* Where the arena ends; 0 where the word that tells it was damaged. */
+static inline uint32_t arena_end(const struct hw_policy *p, struct hw_heap *h)
+{
+    const uint32_t end = load4(h, p->shared_end_at);
+    if (p->checks && load4(h, p->end_seal_at) != end_seal(end)) {
+        return 0;
+    }
+    return end;
+}
+
 /* Whether a quick list above the block's pool holds it. O(blocks of that list). */
 static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
                             uint32_t capacity)
@@ -382,7 +416,8 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
         if (pool->kind == HW_QUICK) {
             const struct hw_quick *q = &pool->quick;
             const uint32_t list = quick_list(q, capacity + q->block_header);
-            if (list < q->count && quick_lists(q, h, quick_head(q, list), at, p->control, load4(h, p->shared_end_at))) {
+            if (list < q->count && quick_is_marked(q, h, at) &&
+                quick_lists(q, h, quick_head(q, list), at, p->control, arena_end(p, h))) {
                 return 1;
             }
         }

@@ -106,9 +106,10 @@ HW_API size_t hw_block_bytes(const struct hw_policy *policy, struct hw_heap *hea
 #ifdef HW_SHARED
 /* ---- Caches of threads ---- */
 
-/* Gives back all that the calling thread's cache holds, and the cache. A thread that allocates again gets a new one.
- * The platform's hooks call it where a thread ends; where there is no such hook, a thread calls it last. O(blocks in
- * the cache) releases, a batch of them under the lock at a time. */
+/* Gives back all that the calling thread's cache holds, and the cache; the last one, what the depot holds, too. A
+ * thread that allocates again gets a new one. The platform's hooks call it where a thread ends; where there is no such
+ * hook, a thread calls it last. O(blocks in the cache and the depot) releases, a batch of them under the lock at a
+ * time. */
 HW_API void hw_release_thread(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* For the child of a fork, whose other threads are gone: gives back what their caches hold, and the caches. Needs the
@@ -116,7 +117,8 @@ HW_API void hw_release_thread(const struct hw_policy *policy, struct hw_heap *he
  * caches) releases. */
 HW_API void hw_after_fork(const struct hw_policy *policy, struct hw_heap *heap);
 
-/* Payload bytes that caches of threads hold now; the other functions take them for used. O(threads). */
+/* Payload bytes that the caches of threads and the depot behind them hold now, each block counted as the largest of its
+ * class; the other functions take them for used. O(threads). */
 HW_API size_t hw_cached_bytes(const struct hw_policy *policy, struct hw_heap *heap);
 #endif
 

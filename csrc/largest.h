@@ -14,6 +14,11 @@ static inline uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+static inline uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- general ----------------------------------------------------------------------------------------------------- */
 
 /* The largest block among the first `looks` of the list at `head`, in bytes. */
@@ -21,7 +26,7 @@ static inline uint32_t largest_listed(const struct hw_general *g, struct hw_heap
 {
     uint32_t largest = 0;
     uint32_t node = load_link(&g->links, h, head);
-    for (; node != 0 && looks != 0; looks--) {
+    for (; looks != 0 && is_node_within(g, h, node); looks--) {
         largest = larger(largest, word_size(g, load_word(g, h, node - g->node)));
         node = load_link(&g->links, h, node);
     }
@@ -52,7 +57,7 @@ static inline uint32_t largest_in_tree(const struct hw_general *g, struct hw_hea
 {
     uint32_t largest = 0;
     uint32_t node = load_link(&g->links, h, g->lists_at);
-    for (; node != 0 && looks != 0; looks--) {
+    for (; looks != 0 && is_node_within(g, h, node); looks--) {
         largest = larger(largest, tree_size(g, h, node));
         node = g->fit == HW_FIRST ? 0 : load_link(&g->links, h, tree_after(g, node));
     }
@@ -72,8 +77,9 @@ static inline uint32_t largest_passed(const struct hw_general *g, struct hw_heap
     return largest;
 }
 
-static inline uint32_t general_largest(const struct hw_general *g, struct hw_heap *h, uint32_t looks)
+static inline uint32_t general_largest(const struct hw_general *g, struct hw_heap *h, uint32_t most)
 {
+    const uint32_t looks = smaller(most, general_blocks(g, h));
     uint32_t largest = 0;
     if (g->free_list == HW_IMPLICIT) {
         largest = largest_passed(g, h, looks);
@@ -93,7 +99,7 @@ static inline uint32_t general_largest(const struct hw_general *g, struct hw_hea
     if (g->top == HW_TOP_LIST) {
         return payload_within(g, largest);
     }
-    return larger(payload_within(g, largest), general_above(g, h));
+    return larger(payload_within(g, largest), general_above(g, h, looks));
 }
 
 /* ---- the other kinds --------------------------------------------------------------------------------------------- */
@@ -101,8 +107,9 @@ static inline uint32_t general_largest(const struct hw_general *g, struct hw_hea
 /* Whether one of the first `looks` blocks in the chain of a class is free. */
 static inline int is_any_unchained(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t looks)
 {
+    uint32_t left = smaller(looks, fixed_blocks(f, h, class_));
     uint32_t at = load_link(&f->links, h, fixed_head(f, class_));
-    for (; at != 0 && looks != 0; looks--) {
+    for (; left != 0 && (at & (f->align - 1u)) == 0 && fixed_is_payload(f, h, at); left--) {
         if ((load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0) {
             return 1;
         }
@@ -159,11 +166,14 @@ static inline uint32_t buddy_largest(const struct hw_buddy *y, struct hw_heap *h
 static inline uint32_t partition_largest(const struct hw_partition *g, struct hw_heap *h, uint32_t looks)
 {
     const uint32_t table = partition_table(g, h);
-    const uint32_t filled = g->lists > 1u ? load4(h, g->bitmap_at) : 1u;
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t lists = g->lists == 32u ? UINT32_MAX : ((uint32_t)1 << g->lists) - 1u;
+    const uint32_t filled = g->lists > 1u ? load4(h, g->bitmap_at) & lists : 1u;
     const uint32_t list = filled ? highest_bit(filled) : 0;
     uint32_t largest = 0;
+    uint32_t left = smaller(looks, top);
     uint32_t i = filled ? load4(h, g->head_at + 4u * list) : 0;
-    for (; i != 0 && looks != 0; looks--) {
+    for (; left != 0 && i != 0 && i <= top; left--) {
         largest = larger(largest, load_number(g, h, count_at(g, table, i)) >> 1);
         i = load_number(g, h, next_at(g, table, i));
     }
@@ -182,7 +192,7 @@ static inline size_t hw_largest_free(const struct hw_policy *p, struct hw_heap *
     uint32_t largest = 0;
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind != HW_QUICK) {
+        if (pool->kind != HW_QUICK && pool_is_bounded(p, pool, heap)) {
             const uint32_t most = HW_ASK(pool, largest, heap, looks);
             largest = larger(largest, most);
         }

@@ -71,6 +71,7 @@ struct hw_links {
     struct hw_field field;
     uint32_t shift;      /* a stored link is the address >> shift */
     uint32_t hardened;   /* derived: 1: links are stored masked, and looked at before they are followed */
+    uint32_t pairs;      /* derived: 1: behind a node's link lies another, or a mark */
     uint32_t end_at;     /* derived: address of the arena's end */
     uint32_t misused_at; /* derived: address of the number of wrong pointers and damaged links */
 };
@@ -146,7 +147,7 @@ struct hw_general {
     uint32_t grow_least;      /* least bytes by which the blocks grow */
     uint32_t resize;          /* HW_RESIZE_... */
     uint32_t region;          /* bytes of a region of its own; 0: shares the rest of the arena */
-    uint32_t checks;          /* derived: 1: a block that merges away is marked as free, so that a second free shows */
+    uint32_t checks;          /* HW_CHECKS_...; with any of them a block that merges away is marked as free */
     uint32_t size_raw;        /* derived: the word is size | flags, without shifting */
     uint32_t flag_bits;       /* derived: flags in that word */
     uint32_t size_shift;      /* derived: log2 of the unit in which the word counts */
@@ -175,6 +176,8 @@ struct hw_fixed {
     struct hw_field word;               /* the header word that names the class */
     uint32_t count;                     /* number of classes */
     uint32_t sizes[HW_MAX_CLASSES];     /* payload bytes of each class, ascending */
+    uint32_t doubles;                   /* derived: 1: they are powers of two one after the other, less `lacks` */
+    uint32_t lacks;                     /* derived: bytes by which each falls short of its power of two */
     uint32_t counts[HW_MAX_CLASSES];    /* blocks of each class, where it does not grow */
     uint32_t grow;                      /* 1: classes grow from the end of the arena downwards */
     uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
@@ -294,6 +297,7 @@ struct hw_policy {
     uint32_t end_header;      /* derived: header of the blocks that are taken there */
     uint32_t refused_at;      /* derived: address of the number of refused requests */
     uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
+    uint32_t end_seal_at;     /* derived: address of what vouches for the address of the end */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
     uint32_t spent;           /* derived: bytes of the arena that no block can cover */
     uint32_t waiting_at;      /* derived: address of the turn of the freed blocks that wait, these behind it */
@@ -303,6 +307,8 @@ struct hw_policy {
     uint32_t cache_largest;   /* derived: largest request that is cached */
     uint32_t cache_object;    /* derived: bytes of a cache itself */
     uint32_t caches_at;       /* derived: address of the first cache's address */
+    uint32_t cache_cuts;      /* derived: 1 where a block may be cut into several: one pool, of blocks with headers */
+    uint32_t depot_at;        /* derived: address of the depot's bytes, its lists behind them */
     struct hw_quick cache;    /* derived: the lists of a cache; addresses count from its start */
     struct hw_pool pools[HW_MAX_POOLS];
 };

@@ -13,9 +13,9 @@
  *     release   takes the block back
  *     resize    makes the block hold n bytes without a search: the address of the payload, or 0 where nothing changed
  *
- * harden.h answers is_sound, and check.h adds block_at, tell and check. Two kinds answer less: a quick pool has no
- * blocks of its own, and is only asked to find; the blocks of a compact pool move, so that none has an address to ask
- * about.
+ * harden.h answers is_sound, and check.h adds is_bounded, block_at, tell and check. Two kinds answer less: a quick pool
+ * has no blocks of its own, and is only asked to find; the blocks of a compact pool move, so that none has an address
+ * to ask about.
  */
 #ifndef HW_POOL_H
 #define HW_POOL_H

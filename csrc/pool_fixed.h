@@ -16,6 +16,7 @@
 #ifndef HW_POOL_FIXED_H
 #define HW_POOL_FIXED_H
 
+#include "block.h"
 #include "arena.h"
 
 enum { HW_FIXED_TAKEN = 1 /* in a header that is chained: the block is in use */ };
@@ -24,6 +25,16 @@ enum { HW_FIXED_TAKEN = 1 /* in a header that is chained: the block is in use */
 static inline uint32_t fixed_stride(const struct hw_fixed *f, uint32_t class_)
 {
     return (f->sizes[class_] + f->header + f->trailer + f->align - 1u) & ~(f->align - 1u);
+}
+
+/* The smallest class that holds n bytes, where each is twice as large as the one before but for the same few bytes; the
+ * number of classes where there is none. */
+static inline uint32_t fixed_class_doubled(const struct hw_fixed *f, uint32_t n)
+{
+    const uint32_t least = f->sizes[0] + f->lacks - 1u;
+    const uint32_t less = f->lacks ? n + f->lacks - 1u : n - (n != 0);
+    const uint32_t class_ = highest_bit(less | least) - highest_bit(least);
+    return class_ < f->count ? class_ : f->count;
 }
 
 /* The smallest class that holds n bytes; the number of classes where there is none. O(classes). */
@@ -232,7 +243,7 @@ static inline uint32_t fixed_take(const struct hw_fixed *f, struct hw_heap *h, u
 /* Serves a request of n bytes without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
 {
-    uint32_t class_ = fixed_class_for(f, n);
+    uint32_t class_ = f->doubles ? fixed_class_doubled(f, n) : fixed_class_for(f, n);
     if (class_ == f->count) {
         return 0;
     }
@@ -248,7 +259,7 @@ static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, u
 /* Serves a request by growing its class. */
 static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
 {
-    uint32_t class_ = fixed_class_for(f, n);
+    uint32_t class_ = f->doubles ? fixed_class_doubled(f, n) : fixed_class_for(f, n);
     if (f->grow == 0 || class_ == f->count) {
         return 0;
     }
@@ -287,20 +298,13 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
     store_link(&f->links, h, head, at);
 }
 
-/* Whether the block with this payload is free. */
-static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
+/* Most blocks of a class that there can be. */
+static inline uint32_t fixed_blocks(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
-    if (f->flags && f->grow) {
-        return (load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0;
+    if (f->grow) {
+        return (load4(h, f->end_at) - load4(h, f->limit_at)) / fixed_stride(f, class_);
     }
-    if (f->flags) {
-        return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
-    }
-    uint32_t node = load_link(&f->links, h, fixed_head(f, class_)); /* O(free blocks of the class) */
-    while (node && node != at) {
-        node = load_link(&f->links, h, node);
-    }
-    return node == at;
+    return f->counts[class_];
 }
 
 /* Whether `at` can be the payload of one of the pool's blocks. */
@@ -314,13 +318,31 @@ static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, 
         const uint32_t named = fixed_class_of(f, h, at);
         return named < f->count && f->sizes[named] <= end - at;
     }
-    if (at < f->blocks_at[0] + f->header) {
+    if (at < f->blocks_at[0] + f->header || at >= f->end) {
         return 0;
     }
     const uint32_t class_ = fixed_class_of_address(f, at);
     const uint32_t index = fixed_index_of(f, class_, at);
     return index < load4(h, f->carved_at + 4u * class_) &&
            f->blocks_at[class_] + index * fixed_stride(f, class_) + f->header == at;
+}
+
+/* Whether the block with this payload is free. */
+static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
+{
+    if (f->flags && f->grow) {
+        return (load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0;
+    }
+    if (f->flags) {
+        return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
+    }
+    uint32_t left = fixed_blocks(f, h, class_);
+    uint32_t node = load_link(&f->links, h, fixed_head(f, class_)); /* O(free blocks of the class) */
+    while (node != at && left != 0 && (node & (f->align - 1u)) == 0 && fixed_is_payload(f, h, node)) {
+        left--;
+        node = load_link(&f->links, h, node);
+    }
+    return node == at;
 }
 
 /* Whether `at` is the payload of a block in use. */

@@ -644,7 +644,7 @@ HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct
 /* Hands out what a request needs of a free block. */
 HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
 {
-    if (g->links.hardened && !is_takeable(g, h, found.b, found.word)) {
+    if (is_wary(g) && !is_takeable(g, h, found.b, found.word)) {
         return 0;
     }
     if (g->split) {
@@ -685,7 +685,7 @@ HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32
 static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
                                       uint32_t size)
 {
-    if (g->links.hardened && !is_takeable(g, h, found.b, found.word)) {
+    if (is_wary(g) && !is_takeable(g, h, found.b, found.word)) {
         return 0;
     }
     const uint32_t whole = word_size(g, found.word);
@@ -739,7 +739,7 @@ HW_HOT uint32_t take_first(const struct hw_general *g, struct hw_heap *h, uint32
         return 0;
     }
     const uint32_t b = node - g->node;
-    if (g->links.hardened && !is_takeable(g, h, b, word_in_bin(g, h, b, size))) {
+    if (is_wary(g) && !is_takeable(g, h, b, word_in_bin(g, h, b, size))) {
         return 0;
     }
     list_unlink(g, h, size, head, node);
@@ -764,7 +764,7 @@ HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_
         return take_first(g, h, head + g->list_stride, larger); /* a unit is too little to split */
     }
     struct hw_found close = bins_close(g, h, bin);
-    if (g->links.hardened && close.b && !is_takeable(g, h, close.b, close.word)) {
+    if (is_wary(g) && close.b && !is_takeable(g, h, close.b, close.word)) {
         return 0;
     }
     return close.b ? hand_out(g, h, take(g, h, close, size)) : 0;
@@ -889,7 +889,7 @@ static inline struct hw_found search_unsorted(const struct hw_general *g, struct
         const uint32_t b = node - g->node;
         const uint32_t word = load_word(g, h, b);
         const uint32_t have = word_size(g, word);
-        if (g->links.hardened && !is_takeable(g, h, b, word)) {
+        if (is_wary(g) && !is_takeable(g, h, b, word)) {
             return found;
         }
         const uint32_t next = load_link(&g->links, h, node);
@@ -917,7 +917,7 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
     if (g->bins) {
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
-            if (g->links.hardened && found.b && !is_takeable(g, h, found.b, found.word)) {
+            if (is_wary(g) && found.b && !is_takeable(g, h, found.b, found.word)) {
                 return 0;
             }
             if (found.b) {

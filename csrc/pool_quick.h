@@ -163,18 +163,28 @@ static inline int quick_is_full(const struct hw_quick *q, struct hw_heap *h, uin
     return 0;
 }
 
+/* Whether a link of a list may lead to `node`: a block that is cached can lie there, between `low` and `end`. */
+static inline int quick_may_list(const struct hw_quick *q, uint32_t node, uint32_t low, uint32_t end)
+{
+    return node >= low && node <= end - q->links.field.bytes &&
+           (!q->links.field.natural || (node & (q->links.field.bytes - 1u)) == 0);
+}
+
+/* Whether a block may be cached: no list holds one without its mark. */
+HW_HOT int quick_is_marked(const struct hw_quick *q, struct hw_heap *h, uint32_t at)
+{
+    return !q->marks || load_field(&q->links.field, h, at + q->links.field.bytes) == quick_mark(q, at);
+}
+
 /* Whether the list at `head` holds the block, or links that lead to where no block can be, from `low` up to `end`.
  * O(blocks of the list), and no more than there could be in the arena. */
 static inline int quick_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t head, uint32_t at, uint32_t low,
                               uint32_t end)
 {
-    if (q->marks && load_field(&q->links.field, h, at + q->links.field.bytes) != quick_mark(q, at)) {
-        return 0; /* no list holds a block without its mark */
-    }
     uint32_t most = end / q->block_least;
     uint32_t node = load_link(&q->links, h, head);
     while (node && node != at) {
-        if (node < low || node > end - q->links.field.bytes || most == 0) {
+        if (most == 0 || !quick_may_list(q, node, low, end)) {
             return 1;
         }
         most--;

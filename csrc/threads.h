@@ -4,8 +4,16 @@
  * before the lock: what it frees, it is given again without asking anybody. Lists that are empty are filled, and lists
  * that hold too much are emptied, several blocks at a time.
  *
- *     malloc:   the thread's list of that size -> under the lock: the heap, and blocks for half of the list
- *     free:     the thread's list of that size -> under the lock: half of the list to the heap
+ *     malloc:   the thread's list of that size -> under the lock: a block, and others for half of the list
+ *     free:     the thread's list of that size -> under the lock: half of the list goes back
+ *
+ * Sizes come in classes, eight to an octave, so that few lists serve all requests: a request is given the smallest
+ * block of the next class, or a larger one of that class.
+ *
+ * Between the lists and the heap lies the depot: a list of each class, which a batch of blocks joins and leaves without
+ * a look at its neighbours. It holds at most a share of what the heap has ever covered; what is more goes back to the
+ * heap. What the depot does not have is cut, a batch at one go, from free memory, else taken from there block by block;
+ * only then does the heap grow.
  *
  * A cache is an object of the heap, which its thread's first call takes, so what it costs is part of the arena:
  *
@@ -13,7 +21,7 @@
  *
  * How many blocks a list may hold follows what is asked for: twice as many after each miss and each overflow, as long
  * as all lists together stay within the recipe's bytes. Where they would not, another list, each in its turn, gives up
- * half.
+ * half for a list that missed.
  *
  * Nobody but the thread itself looks at its cache, except in the child of a fork, where that thread is gone. A list is
  * whole at every moment: the head is written last.
@@ -21,7 +29,8 @@
  * The platform is reached through hooks: HW_LOCK() and HW_UNLOCK(); HW_THREAD(), where the calling thread keeps its
  * struct hw_thread; HW_STARTED() of a new heap; HW_THREAD_BEGINS() once a thread has a cache to be given back.
  *
- * Sources: Bonwick and Adams 2001 (magazines); Ghemawat and Menage, TCMalloc (caches of threads, bounded in bytes).
+ * Sources: Bonwick and Adams 2001 (magazines and their depot); Ghemawat and Menage, TCMalloc (classes, caches of
+ * threads that are bounded in bytes and start slowly, batches).
  */
 #ifndef HW_THREADS_H
 #define HW_THREADS_H
@@ -46,63 +55,74 @@ struct hw_thread {
  */
 enum { HW_CACHE_NEXT = 0, HW_CACHE_GRANTED = 4, HW_CACHE_TURN = 8, HW_CACHE_LISTS = 12 };
 
-/* Most blocks that are taken or given back at a time; most that a list may hold; how many lists are looked at for one
- * that can shrink. */
-enum { HW_CACHE_BATCH = 32, HW_CACHE_MOST = 256, HW_CACHE_LOOKS = 16 };
+/* Classes to an octave, as a power of two; most blocks that are taken or given back at a time; most that a list may
+ * hold; how many lists are looked at for one that can shrink; bytes that are cut at one go; which share of the heap the
+ * depot may hold. */
+enum {
+    HW_CACHE_FINE = 3,
+    HW_CACHE_BATCH = 32,
+    HW_CACHE_MOST = 256,
+    HW_CACHE_LOOKS = 16,
+    HW_CACHE_CUT = 4096,
+    HW_DEPOT_SHARE = 8
+};
 
-/* ---- the lists of a thread ----------------------------------------------------------------------------------------
+/* Blocks on their way out of the depot or the heap: one for a request, whose payload lies at `at`, and others for a
+ * list, each of which leads on to the next. */
+struct hw_batch {
+    uint32_t at; /* 0: there is none, and no others */
+    uint32_t first;
+    uint32_t blocks; /* how many from `first` on */
+};
+
+/* ---- classes of size -----------------------------------------------------------------------------------------------
  */
 
-/* The list that serves n bytes, at most the largest that are cached. */
+/* The class of so many units: one for each number up to 2^(FINE + 1), then 2^FINE to an octave. */
+HW_HOT uint32_t cache_class(uint32_t units)
+{
+    const uint32_t coarse = highest_bit(units | (uint32_t)1 << HW_CACHE_FINE) - HW_CACHE_FINE;
+    return (coarse << HW_CACHE_FINE) + (units >> coarse);
+}
+
+/* The list that keeps blocks of this size. */
 HW_HOT uint32_t cache_list(const struct hw_quick *q, uint32_t block)
 {
     if (q->block_doubles) {
         return highest_bit(block) - highest_bit(q->block_least);
     }
-    return (block - q->block_least) >> q->block_unit_shift;
+    return cache_class(block >> q->block_unit_shift) - cache_class(q->block_least >> q->block_unit_shift);
 }
 
-HW_HOT uint32_t cache_head(uint32_t cache, uint32_t list)
+/* The list that serves n bytes, at most the largest that are cached: all its blocks are large enough. */
+HW_HOT uint32_t cache_list_for(const struct hw_quick *q, uint32_t n)
 {
-    return cache + HW_CACHE_LISTS + 8u * list;
-}
-
-/* Where the numbers of the list at `head` lie. */
-HW_HOT uint32_t cache_numbers(uint32_t head)
-{
-    return head + 4u;
-}
-
-/* Takes the first block off the list at `head`: the address of its payload; 0 where the list is empty. */
-HW_HOT uint32_t cache_pop(struct hw_heap *h, uint32_t head)
-{
-    const uint32_t at = load4(h, head);
-    if (at) {
-        store4(h, head, load4(h, at));
-        store4(h, cache_numbers(head), load4(h, cache_numbers(head)) - 1u);
+    const uint32_t block = quick_block(q, n);
+    if (q->block_doubles) {
+        return cache_list(q, block);
     }
-    return at;
+    const uint32_t less = (block >> q->block_unit_shift) - 1u;
+    return cache_class(less) + 1u - cache_class(q->block_least >> q->block_unit_shift);
 }
 
-/* Puts a block on the list at `head`; 0 where the list holds as many as it may. */
-HW_HOT int cache_push(struct hw_heap *h, uint32_t head, uint32_t at)
+/* The smallest block that a list keeps: what it is filled with. */
+static inline uint32_t cache_block(const struct hw_quick *q, uint32_t list)
 {
-    const uint32_t numbers = load4(h, cache_numbers(head));
-    if ((numbers & 0xffffu) >= numbers >> 16) {
-        return 0;
+    if (q->block_doubles) {
+        return q->block_least << list;
     }
-    store4(h, at, load4(h, head));
-    store4_last(h, head, at);
-    store4(h, cache_numbers(head), numbers + 1u);
-    return 1;
+    const uint32_t class = list + cache_class(q->block_least >> q->block_unit_shift);
+    const uint32_t coarse = class < (uint32_t)2 << HW_CACHE_FINE ? 0 : (class >> HW_CACHE_FINE) - 1u;
+    return (class - (coarse << HW_CACHE_FINE)) << coarse << q->block_unit_shift;
 }
 
-/* Keeps a block in its list; 0 where it has none or that is full. */
-HW_HOT int cache_keep(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t at)
+/* Payload bytes of the largest block that a list keeps. */
+static inline uint32_t cache_capacity(const struct hw_quick *q, uint32_t list)
 {
-    const struct hw_quick *q = &p->cache;
-    const uint32_t list = quick_list(q, heap_capacity(p, h, at) + q->block_header);
-    return list < q->count && cache_push(h, cache_head(cache, list), at);
+    if (q->block_doubles || list + 1u == q->count) {
+        return cache_block(q, list) - q->block_header;
+    }
+    return cache_block(q, list + 1u) - ((uint32_t)1 << q->block_unit_shift) - q->block_header;
 }
 
 /* Whether a request has a list. */
@@ -111,44 +131,192 @@ HW_HOT int is_cached_size(const struct hw_policy *p, size_t size)
     return size <= p->cache_largest;
 }
 
-/* Whether a list holds as many blocks as any may. */
-static inline int is_widest(struct hw_heap *h, uint32_t head)
+/* The list of a used block; the number of lists where it has none. */
+HW_HOT uint32_t cache_list_of(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
-    return load4(h, cache_numbers(head)) >> 16 >= HW_CACHE_MOST;
+    const uint32_t block = heap_capacity(p, h, at) + p->cache.block_header;
+    return quick_holds(&p->cache, block) ? cache_list(&p->cache, block) : p->cache.count;
+}
+
+/* ---- the lists of a thread ----------------------------------------------------------------------------------------
+ */
+
+HW_HOT uint32_t cache_head(uint32_t cache, uint32_t list)
+{
+    return cache + HW_CACHE_LISTS + 8u * list;
+}
+
+/* Where the numbers of the list at `head` lie: how many blocks it may hold, in the upper half, and how many more, in
+ * the lower. */
+HW_HOT uint32_t cache_numbers(uint32_t head)
+{
+    return head + 4u;
+}
+
+static inline uint32_t cache_most(struct hw_heap *h, uint32_t head)
+{
+    return load4(h, cache_numbers(head)) >> 16;
+}
+
+static inline uint32_t cache_held(struct hw_heap *h, uint32_t head)
+{
+    const uint32_t numbers = load4(h, cache_numbers(head));
+    return (numbers >> 16) - (numbers & 0xffffu);
+}
+
+/* Lets the list at `head` hold `most` blocks, of which it has `held`. */
+static inline void cache_set(struct hw_heap *h, uint32_t head, uint32_t most, uint32_t held)
+{
+    store4(h, cache_numbers(head), most << 16 | (most - held));
+}
+
+/* Takes the first block off the list at `head`: the address of its payload; 0 where the list is empty. */
+HW_HOT uint32_t cache_pop(struct hw_heap *h, uint32_t head)
+{
+    const uint32_t at = load4(h, head);
+    if (at) {
+        store4(h, head, load4(h, at));
+        store4(h, cache_numbers(head), load4(h, cache_numbers(head)) + 1u);
+    }
+    return at;
+}
+
+/* Puts a block on the list at `head`; 0 where the list holds as many as it may. */
+HW_HOT int cache_push(struct hw_heap *h, uint32_t head, uint32_t at)
+{
+    const uint32_t numbers = load4(h, cache_numbers(head));
+    if ((numbers & 0xffffu) == 0) {
+        return 0;
+    }
+    store4(h, at, load4(h, head));
+    store4_last(h, head, at);
+    store4(h, cache_numbers(head), numbers - 1u);
+    return 1;
+}
+
+/* Keeps a block in its list; 0 where it has none or that is full. */
+HW_HOT int cache_keep(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t at)
+{
+    const uint32_t block = heap_capacity(p, h, at) + p->cache.block_header;
+    return quick_holds(&p->cache, block) && cache_push(h, cache_head(cache, cache_list(&p->cache, block)), at);
 }
 
 /* Lets a list hold twice as many blocks, where all lists together stay within their bytes; 0 where they do not. */
 static inline int cache_widen(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t list)
 {
-    const uint32_t numbers = cache_numbers(cache_head(cache, list));
-    const uint32_t most = load4(h, numbers) >> 16;
+    const uint32_t head = cache_head(cache, list);
+    const uint32_t most = cache_most(h, head);
     const uint32_t more = most ? most : 1u;
-    const uint32_t granted = load4(h, cache + HW_CACHE_GRANTED) + more * quick_list_capacity(&p->cache, list);
-    if (granted > p->cache_bytes) {
+    const uint32_t granted = load4(h, cache + HW_CACHE_GRANTED) + more * cache_capacity(&p->cache, list);
+    if (granted > p->cache_bytes || most >= HW_CACHE_MOST) {
         return 0;
     }
-    store4(h, numbers, load4(h, numbers) + (more << 16));
+    cache_set(h, head, most + more, cache_held(h, head));
     store4(h, cache + HW_CACHE_GRANTED, granted);
+    return 1;
+}
+
+/* ---- the depot, under the lock -------------------------------------------------------------------------------------
+ */
+
+HW_HOT uint32_t depot_head(const struct hw_policy *p, uint32_t list)
+{
+    return p->depot_at + 4u + 4u * list;
+}
+
+/* Adds to what the depot holds, which 2^32 less `bytes` takes off. */
+static inline void depot_account(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
+{
+    store4(h, p->depot_at, load4(h, p->depot_at) + bytes);
+}
+
+/* Whether so many bytes more leave the depot within its share of what the heap has ever covered. */
+static inline int depot_has_room(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
+{
+    return load4(h, p->depot_at) + bytes <= (load4(h, p->shared_high_at) - p->control) / HW_DEPOT_SHARE;
+}
+
+/* Gives the first `blocks` blocks of the list at `head` to the depot; to the heap where that would be too much. */
+static inline void depot_give(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t head,
+                              uint32_t blocks)
+{
+    const uint32_t bytes = blocks * cache_capacity(&p->cache, list);
+    uint32_t at = load4(h, head);
+    if (depot_has_room(p, h, bytes)) {
+        uint32_t last = at;
+        for (uint32_t passed = 1; passed < blocks; passed++) {
+            last = load4(h, last);
+        }
+        store4(h, head, load4(h, last));
+        store4(h, last, load4(h, depot_head(p, list)));
+        store4(h, depot_head(p, list), at);
+        depot_account(p, h, bytes);
+        return;
+    }
+    for (; blocks; blocks--) {
+        const uint32_t next = load4(h, at);
+        heap_free(p, h, at);
+        at = next;
+    }
+    store4(h, head, at);
+}
+
+/* Takes a block out of the depot, and up to `most` with it. */
+static inline struct hw_batch depot_take(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t most)
+{
+    struct hw_batch got = {0, 0, 0};
+    got.at = load4(h, depot_head(p, list));
+    if (got.at == 0) {
+        return got;
+    }
+    uint32_t last = got.at;
+    uint32_t next = load4(h, last);
+    got.first = most ? next : 0;
+    while (got.blocks < most && next) {
+        last = next;
+        next = load4(h, last);
+        got.blocks++;
+    }
+    store4(h, last, 0);
+    store4(h, depot_head(p, list), next);
+    depot_account(p, h, ~got.blocks * cache_capacity(&p->cache, list));
+    return got;
+}
+
+/* Gives blocks of the depot back to the heap, at most a batch; 0 where it has none. */
+HW_COLD int depot_yield(const struct hw_policy *p, struct hw_heap *h)
+{
+    uint32_t list = 0;
+    if (load4(h, p->depot_at) == 0) {
+        return 0;
+    }
+    while (load4(h, depot_head(p, list)) == 0) {
+        list++;
+    }
+    struct hw_batch got = depot_take(p, h, list, HW_CACHE_BATCH - 1u);
+    heap_free(p, h, got.at);
+    while (got.first) {
+        const uint32_t next = load4(h, got.first);
+        heap_free(p, h, got.first);
+        got.first = next;
+    }
     return 1;
 }
 
 /* ---- under the lock -----------------------------------------------------------------------------------------------
  */
 
-/* Gives blocks of the list at `head` back to the heap until it holds at most `kept`, but at most a batch. */
-static inline void cache_give_back(const struct hw_policy *p, struct hw_heap *h, uint32_t head, uint32_t kept)
+/* Gives back blocks of a list until it holds at most `kept`, but at most a batch. */
+static inline void cache_give_back(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t list,
+                                   uint32_t kept)
 {
-    const uint32_t numbers = load4(h, cache_numbers(head));
-    uint32_t at = load4(h, head);
-    uint32_t blocks = 0;
-    while (blocks < HW_CACHE_BATCH && (numbers & 0xffffu) > kept + blocks) {
-        const uint32_t next = load4(h, at);
-        heap_free(p, h, at);
-        at = next;
-        blocks++;
+    const uint32_t head = cache_head(cache, list);
+    const uint32_t held = cache_held(h, head);
+    if (held > kept) {
+        const uint32_t blocks = held - kept < HW_CACHE_BATCH ? held - kept : HW_CACHE_BATCH;
+        depot_give(p, h, list, head, blocks);
+        cache_set(h, head, cache_most(h, head), held - blocks);
     }
-    store4(h, head, at);
-    store4(h, cache_numbers(head), numbers - blocks);
 }
 
 /* Lets another list hold half as many blocks as before: the next one that holds no more than a batch above that. */
@@ -158,27 +326,26 @@ static inline void cache_shrink_one(const struct hw_policy *p, struct hw_heap *h
     uint32_t most = 0;
     for (uint32_t looks = 0; looks < HW_CACHE_LOOKS && most == 0; looks++) {
         list = list + 1u < p->cache.count ? list + 1u : 0;
-        most = load4(h, cache_numbers(cache_head(cache, list))) >> 16;
+        most = cache_most(h, cache_head(cache, list));
     }
     store4(h, cache + HW_CACHE_TURN, list);
     const uint32_t head = cache_head(cache, list);
-    const uint32_t half = most / 2u;
-    cache_give_back(p, h, head, half);
-    const uint32_t numbers = load4(h, cache_numbers(head));
-    const uint32_t left = (numbers & 0xffffu) > half ? numbers & 0xffffu : half;
-    store4(h, cache_numbers(head), numbers - ((most - left) << 16));
+    cache_give_back(p, h, cache, list, most / 2u);
+    const uint32_t held = cache_held(h, head);
+    const uint32_t left = held > most / 2u ? held : most / 2u;
+    cache_set(h, head, left, held);
     store4(h, cache + HW_CACHE_GRANTED,
-           load4(h, cache + HW_CACHE_GRANTED) - (most - left) * quick_list_capacity(&p->cache, list));
+           load4(h, cache + HW_CACHE_GRANTED) - (most - left) * cache_capacity(&p->cache, list));
 }
 
 /* Lets a list hold more, if need be at the cost of another; 0 where it cannot. */
 static inline int cache_grow_list(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t list)
 {
-    if (is_widest(h, cache_head(cache, list))) {
-        return 0;
-    }
     if (cache_widen(p, h, cache, list)) {
         return 1;
+    }
+    if (cache_most(h, cache_head(cache, list)) >= HW_CACHE_MOST) {
+        return 0;
     }
     cache_shrink_one(p, h, cache);
     return cache_widen(p, h, cache, list);
@@ -195,7 +362,7 @@ HW_COLD uint32_t cache_empty(const struct hw_policy *p, struct hw_heap *h, uint3
             store4(h, head, load4(h, at));
             heap_free(p, h, at);
         } else {
-            store4(h, cache_numbers(head), load4(h, cache_numbers(head)) & ~(uint32_t)0xffffu);
+            cache_set(h, head, cache_most(h, head), 0);
             list++;
         }
     }
@@ -229,66 +396,132 @@ HW_COLD int cache_open(const struct hw_policy *p, struct hw_heap *h, struct hw_t
     return 1;
 }
 
-/* After a miss: lets the list of requests for n bytes hold more, and fills half of it. What the heap refuses meanwhile
- * does not count. */
-HW_COLD void cache_fill(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t n)
+/* Serves n bytes, growing only where `grows`: the address of the payload, or 0. */
+static inline uint32_t serve(const struct hw_policy *p, struct hw_heap *h, uint32_t n, int grows)
 {
-    const uint32_t list = cache_list(&p->cache, quick_block(&p->cache, n));
-    const uint32_t head = cache_head(cache, list);
-    const uint32_t refused = load4(h, p->refused_at);
-    (void)cache_grow_list(p, h, cache, list);
-    const uint32_t numbers = load4(h, cache_numbers(head));
-    const uint32_t half = numbers >> 17;
-    const uint32_t most = half < HW_CACHE_BATCH ? half : HW_CACHE_BATCH;
-    uint32_t first = load4(h, head);
-    uint32_t blocks = 0;
-    while (blocks < most) {
-        const void *memory = hw_malloc(p, h, n);
-        const uint32_t at = memory ? address_of(p, h, memory) : 0;
+    if (!grows) {
+        return heap_find(p, h, n);
+    }
+    const void *memory = malloc_uncounted(p, h, n);
+    return memory ? address_of(p, h, memory) : 0;
+}
+
+/* One block of the heap cut into several: the last one may be larger by what was too little for a block. */
+static inline struct hw_batch cut_batch(const struct hw_policy *p, struct hw_heap *h, uint32_t size, uint32_t most,
+                                        int grows)
+{
+    const struct hw_general *g = &p->pools[p->pool_count - 1u].general;
+    struct hw_batch got = {0, 0, 0};
+    got.at = serve(p, h, (most + 1u) * size - p->cache.block_header, grows);
+    if (got.at == 0) {
+        return got;
+    }
+    uint32_t b = block_of(g, h, got.at);
+    uint32_t word = load_word(g, h, b);
+    uint32_t left = word_size(g, word);
+    got.first = got.at;
+    while (got.blocks < most) {
+        got.blocks++;
+        store_word(g, h, b, size_word(g, size, word_flags(g, word)));
+        store4(h, payload_of(g, b), got.blocks < most ? payload_of(g, b + size) : 0);
+        b += size;
+        left -= size;
+        write_used(g, h, b, left, HW_PREV_USED);
+        clear_tag(g, h, b);
+        note_block_made(h, g->overhead);
+        word = load_word(g, h, b);
+    }
+    got.at = payload_of(g, b);
+    return got;
+}
+
+/* One block of the heap after the other. */
+static inline struct hw_batch single_blocks(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t most,
+                                            int grows)
+{
+    const uint32_t n = cache_block(&p->cache, list) - p->cache.block_header;
+    struct hw_batch got = {0, 0, 0};
+    got.at = serve(p, h, n, grows);
+    while (got.at && got.blocks < most) {
+        const uint32_t at = serve(p, h, n, grows);
         if (at == 0) {
             break;
         }
-        if (quick_list(&p->cache, heap_capacity(p, h, at) + p->cache.block_header) != list) {
+        if (cache_list_of(p, h, at) != list) {
             heap_free(p, h, at); /* larger than it had to be: the rest was too small for a block */
             break;
         }
-        store4(h, at, first);
-        first = at;
-        blocks++;
+        store4(h, at, got.first);
+        got.first = at;
+        got.blocks++;
     }
-    store4(h, p->refused_at, refused);
-    store4_last(h, head, first);
-    store4(h, cache_numbers(head), numbers + blocks);
+    return got;
 }
 
-/* After a free that found its list full: lets it hold more, else gives half of it back. */
-static inline void cache_relieve(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t list)
+/* A block of a list's size out of the heap, and up to `most` with it. */
+static inline struct hw_batch heap_take(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t most,
+                                        int grows)
 {
-    const uint32_t head = cache_head(cache, list);
-    if (!cache_grow_list(p, h, cache, list)) {
-        cache_give_back(p, h, head, load4(h, cache_numbers(head)) >> 17);
-    }
-}
-
-/* After a refusal: whether the thread's cache had something to give back. The refusal, which raised the number of them
- * beyond `refused`, is forgotten then. */
-static inline int cache_yields(const struct hw_policy *p, struct hw_heap *h, struct hw_thread *t, uint32_t refused)
-{
-    uint32_t batches = 0;
-    if (t->heap != h) {
-        return 0;
-    }
-    for (uint32_t list = 0; list < p->cache.count; list++) {
-        const uint32_t head = cache_head(t->cache, list);
-        while (load4(h, head)) {
-            cache_give_back(p, h, head, 0);
-            batches++;
+    const uint32_t size = cache_block(&p->cache, list);
+    const uint32_t fit = HW_CACHE_CUT / size;
+    if (p->cache_cuts && most && fit) {
+        const struct hw_batch got = cut_batch(p, h, size, most < fit ? most : fit, grows);
+        if (got.at) {
+            return got;
         }
     }
-    if (batches > 0) {
+    return single_blocks(p, h, list, most, grows);
+}
+
+/* After a miss: lets the list of requests for n bytes hold more, and fills half of it. Returns one more block's
+ * payload, for the request; 0 where there is none. What the heap refuses meanwhile does not count. */
+HW_COLD uint32_t cache_fill(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t n)
+{
+    const uint32_t list = cache_list_for(&p->cache, n);
+    const uint32_t head = cache_head(cache, list);
+    (void)cache_grow_list(p, h, cache, list);
+    const uint32_t most = cache_most(h, head);
+    const uint32_t half = most / 2u < HW_CACHE_BATCH ? most / 2u : HW_CACHE_BATCH - 1u;
+    struct hw_batch got = depot_take(p, h, list, half);
+    for (int grows = 0; got.at == 0 && grows < 2; grows++) {
+        got = heap_take(p, h, list, half, grows);
+    }
+    store4_last(h, head, got.first);
+    cache_set(h, head, most, got.blocks);
+    return got.at;
+}
+
+/* After a free that found its list full: lets it hold more, at the cost of another only where it may hold next to
+ * nothing; else gives half of it back. */
+static inline void cache_relieve(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t list)
+{
+    const uint32_t most = cache_most(h, cache_head(cache, list));
+    const int grown = most < 2u ? cache_grow_list(p, h, cache, list) : cache_widen(p, h, cache, list);
+    if (!grown) {
+        cache_give_back(p, h, cache, list, most / 2u);
+    }
+}
+
+/* After a refusal: whether the thread's cache or the depot had something to give back. The refusal, which raised the
+ * number of them beyond `refused`, is forgotten then. */
+static inline int cache_yields(const struct hw_policy *p, struct hw_heap *h, struct hw_thread *t, uint32_t refused)
+{
+    int yielded = 0;
+    if (t->heap == h) {
+        for (uint32_t list = 0; list < p->cache.count; list++) {
+            while (cache_held(h, cache_head(t->cache, list))) {
+                cache_give_back(p, h, t->cache, list, 0);
+                yielded = 1;
+            }
+        }
+    }
+    while (depot_yield(p, h)) {
+        yielded = 1;
+    }
+    if (yielded) {
         store4(h, p->refused_at, refused);
     }
-    return batches > 0;
+    return yielded;
 }
 
 /* Takes a cache out of the heap's list of caches, and gives it back. O(threads). */
@@ -302,22 +535,84 @@ static inline void cache_close(const struct hw_policy *p, struct hw_heap *h, uin
     heap_free(p, h, cache);
 }
 
+/* ---- checking ------------------------------------------------------------------------------------------------------
+ */
+
+/* The number of blocks in a list, no more than `most`; UINT32_MAX where one is no used block of the list's class. */
+static inline uint32_t count_list(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t head,
+                                  uint32_t most)
+{
+    uint32_t blocks = 0;
+    uint32_t at = load4(h, head);
+    while (at && blocks < most) {
+        if (!heap_has_used(p, h, at) || cache_list_of(p, h, at) != list) {
+            return UINT32_MAX;
+        }
+        blocks++;
+        at = load4(h, at);
+    }
+    return at ? UINT32_MAX : blocks;
+}
+
+static inline int check_depot(const struct hw_policy *p, struct hw_heap *h)
+{
+    const uint32_t told = load4(h, p->depot_at);
+    uint32_t bytes = 0;
+    if (told && !depot_has_room(p, h, 0)) {
+        return HW_BROKEN_QUICK;
+    }
+    for (uint32_t list = 0; list < p->cache.count; list++) {
+        const uint32_t capacity = cache_capacity(&p->cache, list);
+        const uint32_t blocks = count_list(p, h, list, depot_head(p, list), told / capacity);
+        if (blocks == UINT32_MAX) {
+            return HW_BROKEN_QUICK;
+        }
+        bytes += blocks * capacity;
+    }
+    return bytes == told ? 0 : HW_BROKEN_QUICK;
+}
+
+static inline int check_cache(const struct hw_policy *p, struct hw_heap *h, uint32_t cache)
+{
+    uint32_t granted = 0;
+    for (uint32_t list = 0; list < p->cache.count; list++) {
+        const uint32_t head = cache_head(cache, list);
+        if (count_list(p, h, list, head, cache_most(h, head)) != cache_held(h, head)) {
+            return HW_BROKEN_QUICK;
+        }
+        granted += cache_most(h, head) * cache_capacity(&p->cache, list);
+    }
+    return granted == load4(h, cache + HW_CACHE_GRANTED) && granted <= p->cache_bytes ? 0 : HW_BROKEN_QUICK;
+}
+
+/* Checks the depot and the calling thread's cache, too: nobody may look at another's. Needs the lock. */
+static inline int caches_check(const struct hw_policy *p, struct hw_heap *h, const struct hw_thread *t)
+{
+    const int broken = check_depot(p, h);
+    return broken || t->heap != h ? broken : check_cache(p, h, t->cache);
+}
+
 /* ---- public entry points with caches, see heapwright.h --------------------------------------------------------------
  */
 
 HW_COLD void *malloc_beyond_cache(const struct hw_policy *p, struct hw_heap *heap, struct hw_thread *t, size_t size)
 {
+    uint32_t at = 0;
     void *memory = NULL;
     int begins = 0;
     const uintptr_t key = HW_LOCK(heap);
     const uint32_t refused = load4(heap, p->refused_at);
-    do {
-        memory = hw_malloc(p, heap, size);
-    } while (memory == NULL && cache_yields(p, heap, t, refused));
-    if (memory && is_cached_size(p, size)) {
-        begins = cache_open(p, heap, t);
-        if (t->heap == heap) {
-            cache_fill(p, heap, t->cache, (uint32_t)request_for(p, size));
+    if (t->heap == heap && is_cached_size(p, size)) {
+        at = cache_fill(p, heap, t->cache, (uint32_t)request_for(p, size));
+    }
+    if (at) {
+        memory = arena_pointer(heap, at);
+    } else {
+        do {
+            memory = hw_malloc(p, heap, size);
+        } while (memory == NULL && cache_yields(p, heap, t, refused));
+        if (memory && is_cached_size(p, size)) {
+            begins = cache_open(p, heap, t);
         }
     }
     HW_UNLOCK(heap, key);
@@ -331,9 +626,8 @@ static inline void *hw_cached_malloc(const struct hw_policy *p, struct hw_heap *
 {
     struct hw_thread *t = HW_THREAD(heap);
     if (t->heap == heap && is_cached_size(p, size)) {
-        const struct hw_quick *q = &p->cache;
-        const uint32_t block = quick_block(q, (uint32_t)request_for(p, size));
-        const uint32_t at = cache_pop(heap, cache_head(t->cache, cache_list(q, block)));
+        const uint32_t list = cache_list_for(&p->cache, (uint32_t)request_for(p, size));
+        const uint32_t at = cache_pop(heap, cache_head(t->cache, list));
         if (at) {
             return HW_TOLD(heap, arena_pointer(heap, at), size);
         }
@@ -353,26 +647,24 @@ static inline void *hw_cached_calloc(const struct hw_policy *p, struct hw_heap *
     return memory;
 }
 
-/* Keeps a block for which there is a list, in which it found no place; 0 where it has to go to the heap. Needs the lock
- * to be held. */
-static inline int cache_keep_yet(const struct hw_policy *p, struct hw_heap *heap, struct hw_thread *t, uint32_t at)
-{
-    const uint32_t list = quick_list(&p->cache, heap_capacity(p, heap, at) + p->cache.block_header);
-    if (list >= p->cache.count || t->heap != heap) {
-        return 0;
-    }
-    cache_relieve(p, heap, t->cache, list);
-    return cache_push(heap, cache_head(t->cache, list), at);
-}
-
 HW_COLD void free_beyond_cache(const struct hw_policy *p, struct hw_heap *heap, struct hw_thread *t, void *pointer)
 {
+    int begins = 0;
+    int kept = 0;
     if (pointer == NULL) {
         return;
     }
     const uintptr_t key = HW_LOCK(heap);
-    const int begins = cache_open(p, heap, t);
-    if (!cache_keep_yet(p, heap, t, address_of(p, heap, pointer))) {
+    const uint32_t at = address_of(p, heap, pointer);
+    const uint32_t list = cache_list_of(p, heap, at);
+    if (list < p->cache.count) {
+        begins = cache_open(p, heap, t);
+        if (t->heap == heap) {
+            cache_relieve(p, heap, t->cache, list);
+            kept = cache_push(heap, cache_head(t->cache, list), at);
+        }
+    }
+    if (!kept) {
         hw_free(p, heap, pointer);
     }
     HW_UNLOCK(heap, key);
@@ -414,12 +706,11 @@ static inline void hw_cached_free(const struct hw_policy *p, struct hw_heap *hea
     free_beyond_cache(p, heap, t, pointer);
 }
 
-/* Whether an object has just the block that a request for `size` bytes would get. */
+/* Whether an object has a block of the list that serves a request for `size` bytes, and so one that is large enough. */
 static inline int fits_as_it_is(const struct hw_policy *p, struct hw_heap *heap, const void *pointer, size_t size)
 {
-    const struct hw_quick *q = &p->cache;
-    return quick_block(q, (uint32_t)request_for(p, size)) ==
-           heap_capacity(p, heap, address_of(p, heap, pointer)) + q->block_header;
+    return cache_list_for(&p->cache, (uint32_t)request_for(p, size)) ==
+           cache_list_of(p, heap, address_of(p, heap, pointer));
 }
 
 static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
@@ -459,6 +750,16 @@ static inline void *hw_cached_aligned_alloc(const struct hw_policy *p, struct hw
     return HW_TOLD(heap, memory, size);
 }
 
+static inline int hw_cached_check(const struct hw_policy *p, struct hw_heap *heap)
+{
+    const struct hw_thread *t = HW_THREAD(heap);
+    const uintptr_t key = HW_LOCK(heap);
+    const int broken = hw_check(p, heap);
+    const int lists = broken ? broken : caches_check(p, heap, t);
+    HW_UNLOCK(heap, key);
+    return lists;
+}
+
 #ifdef HW_SHARED
 static inline struct hw_heap *hw_cached_init(const struct hw_policy *p, void *arena, size_t bytes)
 {
@@ -489,6 +790,12 @@ static inline void hw_release_thread(const struct hw_policy *p, struct hw_heap *
         }
         HW_UNLOCK(heap, key);
     }
+    int more = 1;
+    while (more) { /* the last one takes the depot along */
+        const uintptr_t key = HW_LOCK(heap);
+        more = load4(heap, p->caches_at) == 0 && depot_yield(p, heap);
+        HW_UNLOCK(heap, key);
+    }
 }
 
 static inline void hw_after_fork(const struct hw_policy *p, struct hw_heap *heap)
@@ -506,17 +813,18 @@ static inline void hw_after_fork(const struct hw_policy *p, struct hw_heap *heap
         }
         cache = next;
     }
+    while (load4(heap, p->caches_at) == 0 && depot_yield(p, heap)) {
+    }
     HW_UNLOCK(heap, key);
 }
 
 static inline size_t hw_cached_bytes(const struct hw_policy *p, struct hw_heap *heap)
 {
-    size_t sum = 0;
     const uintptr_t key = HW_LOCK(heap);
+    size_t sum = load4(heap, p->depot_at);
     for (uint32_t cache = load4(heap, p->caches_at); cache != 0; cache = load4(heap, cache + HW_CACHE_NEXT)) {
         for (uint32_t list = 0; list < p->cache.count; list++) {
-            const uint32_t blocks = load4(heap, cache_numbers(cache_head(cache, list))) & 0xffffu;
-            sum += (size_t)blocks * quick_list_capacity(&p->cache, list);
+            sum += (size_t)cache_held(heap, cache_head(cache, list)) * cache_capacity(&p->cache, list);
         }
     }
     HW_UNLOCK(heap, key);

@@ -7,6 +7,7 @@
 
 /* As hw_replay(), for an ordinary policy. */
 int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                       int check, const struct hw_watch *watch, uint32_t *timeline, struct hw_metrics *metrics);
+                       int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
+                       struct hw_metrics *metrics);
 
 #endif

@@ -91,7 +91,7 @@ int hw_is_ordinary(const struct hw_policy *it)
 }}
 
 int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                       int check, const struct hw_watch *watch, uint32_t *timeline,
+                       int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
                        struct hw_metrics *metrics)
 {{
     struct hw_policy two = *policy;

@@ -457,7 +457,7 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
     }
     if (r->check == HW_CHECK_INVARIANTS) {
         const uint64_t reads = r->heap.reads;
-        const int broken = hw_check(r->policy, &r->heap);
+        const int broken = has_caches(r) ? hw_cached_check(r->policy, &r->heap) : hw_check(r->policy, &r->heap);
         if (broken) {
             note_broken(r, i, broken);
         }
@@ -612,6 +612,22 @@ static int is_given_up(struct replay *r, const struct accounts *a, uint64_t call
     return !watch->go_on(watch->watcher, &so_far);
 }
 
+/* Takes the moment after the call i, in a stretch of a timeline, if it has the fewest or the most bytes so far. */
+static void note_moment(const struct replay *r, const struct hw_timeline *timeline, uint64_t stretch, uint64_t i)
+{
+    const struct hw_moment now = {i, (uint32_t)r->requested, (uint32_t)(r->capacity + r->headers),
+                                  r->heap.covered_bytes, 0};
+    struct hw_moment *few = &timeline->moments[2u * stretch];
+    struct hw_moment *many = few + 1;
+    const int begins = i == (stretch ? timeline->ends[stretch - 1u] : 0);
+    if (begins || now.requested < few->requested) {
+        *few = now;
+    }
+    if (begins || now.requested > many->requested) {
+        *many = now;
+    }
+}
+
 /* Memory that a replay needs besides the heap's; 0 where there is none. */
 static int accounts_open(struct accounts *a, const struct hw_calls *calls)
 {
@@ -675,7 +691,8 @@ static HW_ALWAYS_INLINE void look_ahead(const struct replay *r, uint64_t i)
 
 /* See hw_replay(). */
 static int replay_all(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                      int check, const struct hw_watch *watch, uint32_t *timeline, struct hw_metrics *metrics)
+                      int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
+                      struct hw_metrics *metrics)
 {
     struct replay r;
     const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
@@ -688,6 +705,7 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         replay_free_memory(&r);
         return HW_NO_MEMORY;
     }
+    uint64_t stretch = 0;
     uint64_t asked = watch ? watch->every : UINT64_MAX;
     const uint64_t ahead = calls->slots < FEW_OBJECTS || calls->count < OBJECT_AHEAD ? 0 : calls->count - OBJECT_AHEAD;
     for (uint64_t i = 0; i < calls->count; i++) {
@@ -697,9 +715,8 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
         account_time(a, &r, i);
         if (timeline) {
-            timeline[3u * i] = (uint32_t)r.requested;
-            timeline[3u * i + 1u] = (uint32_t)(r.capacity + r.headers);
-            timeline[3u * i + 2u] = r.heap.covered_bytes;
+            stretch += i == timeline->ends[stretch];
+            note_moment(&r, timeline, stretch, i);
         }
         if (i + 1u == asked && asked < calls->count) {
             asked += watch->every;

@@ -99,13 +99,25 @@ static uint32_t list_order(const struct hw_general *g, uint32_t list)
     return g->bins && !is_linear_bin(g, list) ? g->large_order : g->order;
 }
 
+static int sorts_by_size(const struct hw_general *g)
+{
+    return g->order == HW_SIZE || g->large_order == HW_SIZE;
+}
+
 /* Whether what is merged at times is merged by merge_recent(): it knows where the order of a list wants what was freed
  * since, and leaves the words of all other blocks as they are. */
 static int merges_recent(const struct hw_general *g)
 {
-    const int by_size = g->order == HW_SIZE || g->large_order == HW_SIZE;
     return g->coalesce == HW_DEFERRED && !g->boundary_tags && g->free_list != HW_TREE &&
-           (g->free_list == HW_IMPLICIT || (!by_size && !g->unsorted && g->search_from != HW_FROM_TRIED));
+           (g->free_list == HW_IMPLICIT || (!sorts_by_size(g) && !g->unsorted && g->search_from != HW_FROM_TRIED));
+}
+
+enum { FEW_BINS = 32 }; /* as powers of two have: their lists grow long */
+
+/* Whether all free blocks are filed anew at times, into lists that bins keep short. */
+static int files_into_short_lists(const struct hw_general *g)
+{
+    return g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g) && !(sorts_by_size(g) && g->bins <= FEW_BINS);
 }
 
 static int walks_blocks(const struct hw_general *g)
@@ -194,8 +206,8 @@ static int fill_starts(struct shadow_pool *s, const struct hw_general *g, struct
 /* Indexes a general pool in an arena of `bytes` bytes; 0 without memory. */
 static int shadow_general(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t bytes)
 {
-    if (g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g)) {
-        return 1; /* filing all blocks anew costs the index more than it saves in lists that bins keep short */
+    if (files_into_short_lists(g)) {
+        return 1; /* that costs the index more than it saves */
     }
     if (walks_blocks(g)) {
         if (!chunks_open(&s->all, bytes, g->min_block)) {

@@ -3,16 +3,19 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+import heapwright as hw
 from heapwright.errors import HeapwrightError
 from heapwright.host.attack import OUTCOMES, attack
 from heapwright.zoo import catalogue as zoo
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 RUNS = 40
+MATRIX = Path(__file__).with_name("attack_matrix.txt")
 FAULTS = [
     *("double_free", "foreign_free", "interior_free", "changed_header", "underflow"),
     *("overflow_1", "overflow_4", "overflow_16", "use_after_free", "wild_write", "metadata_write"),
@@ -51,6 +54,22 @@ def test_levels_notice_more_and_more_and_a_seed_gives_the_same_counts() -> None:
     assert attack(heap, checks=["neighbours"], runs=RUNS, seed=4) != [neighbours]
 
 
+def test_counts_are_those_of_the_matrix(tmp_path: Path) -> None:
+    """Four recipes, three levels, eleven faults of twelve runs: a check that changes shows in the table."""
+    told = tmp_path / MATRIX.name
+    with told.open("w", encoding="utf-8") as file:
+        print(_row("heap", "checks", "fault", OUTCOMES), file=file)
+        for heap in ("tlsf", "lea-2.7.2", "first-fit-fast-free", "binary-buddy"):
+            for level in attack(zoo.load(heap), checks=["frees", "neighbours", "full"], runs=12):
+                for fault, counts in level["faults"].items():
+                    print(_row(heap, level["checks"], fault, [counts[one] for one in OUTCOMES]), file=file)
+    assert told.read_text() == MATRIX.read_text(), f"where that is meant, {told} is the new table"
+
+
+def _row(heap: str, checks: str, fault: str, counts: Sequence[object]) -> str:
+    return f"{heap:<20} {checks:<10} {fault:<14}" + "".join(f"{count:>10}" for count in counts)
+
+
 def test_the_command_prints_the_levels_asked_for() -> None:
     command = [HEAPWRIGHT, "attack", "tlsf", "--checks", "frees", "--runs", "3"]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
@@ -59,6 +78,64 @@ def test_the_command_prints_the_levels_asked_for() -> None:
     assert level["faults"]["double_free"]["at_once"] == 3
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "double_free" in shown and "100.0%" in shown
+
+
+WATCHFUL = """
+#include <stdint.h>
+#include <stdlib.h>
+static unsigned char *next, *end;
+static void init(void *memory, size_t bytes) { next = memory; end = next + bytes; }
+static void *take(size_t size)
+{
+    size = (size + 15u) / 8u * 8u;
+    if (size > (size_t)(end - next)) return 0;
+    *(uint64_t *)next = 0xfeed;
+    next += size;
+    return next - size + 8;
+}
+static void give(void *pointer)
+{
+    uint64_t *mark = (uint64_t *)pointer - 1;
+    if (*mark != 0xfeed) abort();
+    *mark = 0;
+}
+"""
+
+
+def test_a_foreign_heap_stands_beside_and_has_noticed_where_it_stops_the_program(tmp_path: Path) -> None:
+    (tmp_path / "watchful.c").write_text(WATCHFUL)
+    (tmp_path / "watchful.toml").write_text(
+        'style = "arena"\nsources = ["watchful.c"]\nalign = 8\nword_size = 64\n'
+        'init = "init"\nmalloc = "take"\nfree = "give"\n'
+    )
+    heap = str(tmp_path / "watchful.c")
+    ours, theirs = hw.attack("tlsf", checks=["frees"], runs=RUNS, beside=[heap])
+    assert (ours["heap"], theirs["heap"], theirs["checks"]) == ("tlsf", heap, None)
+    assert list(theirs["faults"]) == FAULTS[:-1]
+    for fault in ("double_free", "foreign_free", "interior_free"):
+        assert theirs["faults"][fault]["at_once"] == RUNS
+    assert theirs["faults"]["underflow"]["crashed"] == 0
+    assert theirs["faults"]["overflow_1"]["silent"] == 0
+    noticed = sum(counts["at_once"] + counts["later"] for counts in theirs["faults"].values())
+    assert theirs["signals"] == {"SIGABRT": noticed}
+
+
+def test_glibc_and_a_missing_library_as_comparison() -> None:
+    _, glibc = hw.attack("tlsf", checks=["none"], runs=10, beside=["lib:glibc"])
+    assert glibc["faults"]["double_free"]["at_once"] == 10
+    assert set(glibc["signals"]) <= {"SIGABRT", "SIGSEGV", "SIGBUS", "SIGALRM"}
+    with pytest.raises(HeapwrightError, match="no such library"):
+        hw.attack("tlsf", checks=["none"], runs=1, beside=["lib:nothing"])
+
+
+def test_the_picture_says_its_numbers_in_words(tmp_path: Path) -> None:
+    for name in ("faults.svg", "faults.html"):
+        found = hw.attack("tlsf", checks=["frees", "full"], runs=4, output=tmp_path / name)
+        drawn = (tmp_path / name).read_text()
+        assert [drawn.count(f">tlsf, {level['checks']}</text>") for level in found] == [1, 1]
+        assert "tlsf, full: double free 100.0% at once, 0.0% later" in drawn
+    with pytest.raises(HeapwrightError, match=r"a picture ends in .svg or .html"):
+        hw.attack("tlsf", output=tmp_path / "faults.txt")
 
 
 def test_a_heap_that_cannot_have_a_level_is_tried_at_the_others() -> None:

@@ -169,6 +169,30 @@ def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
     assert all(seen >= 0.9 * bits for seen, bits in zip(found, damaged, strict=True)), counts
 
 
+def test_looks_at_wrecked_heaps_come_back_and_stay_inside(tmp_path: Path) -> None:
+    """Checks, statistics, the largest free block and walks, of heaps whose arena was damaged anywhere, under a limit of
+    accesses; more of them with HEAPWRIGHT_FUZZ."""
+    flags = ["-std=gnu11", "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover=all", "-DHW_EXPLORE"]
+    program = compile_c(tmp_path / "wreck", "wreck.c", flags=flags)
+    recipes = random_recipes(100, 11)
+    for name in zoo.names():
+        recipe = zoo.load(name)
+        levels = ("none", "frees", "neighbours", "full") if recipe.pools[0].kind != "compact" else ("none", "frees")
+        recipes += [recipe.model_copy(update={"checks": level}) for level in levels]
+    rng = random.Random(11)
+    sizes = [(arena_bytes(recipe, rng) + 2015) // 16 * 16 for recipe in recipes]
+    heaps = write_heaps(tmp_path / "heaps", zip(sizes, recipes, strict=True))
+    done = subprocess.run([program, heaps, "11", str(10 * EFFORT)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = re.fullmatch(r"damaged (\d+) noticed (\d+) accesses ([\d.]+) microseconds \d+\n", done.stdout)
+    assert found, done.stdout
+    print(done.stdout)
+    damaged, noticed = int(found[1]), int(found[2])
+    assert damaged >= 2000 * EFFORT
+    assert 0.5 * damaged < noticed < damaged, "most damage is noticed, and some hits payloads alone"
+    assert float(found[3]) < 50, "accesses of one look for each byte of the arena"
+
+
 def test_every_value_of_every_key_is_fuzzed() -> None:
     recipes = [recipe for chunk in range(CHUNKS) for recipe in random_recipes(HEAPS, chunk)]
     found = values_of(recipes)

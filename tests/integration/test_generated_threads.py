@@ -51,7 +51,7 @@ def test_threads_make_no_races(name: str, threads: str, tmp_path: Path) -> None:
 
 
 def test_a_cache_that_is_always_full_makes_no_races(tmp_path: Path) -> None:
-    run(built(recipe("victim-bins", "cached", cache_bytes=1100), tmp_path, *RACES), "stress")
+    run(built(recipe("victim-bins", "cached", cache_up_to=512, cache_bytes=1100), tmp_path, *RACES), "stress")
 
 
 @pytest.mark.parametrize("threads", ["lock", "cached"])

@@ -446,3 +446,15 @@ def test_recipes_of_these_pools_that_differ_are_distinct() -> None:
     found += [recipe({**BUDDY, **keys}) for keys in buddies] + [recipe({**PARTITION, **keys}) for keys in groups]
     assert len({one.hash for one in found}) == len(found)
     assert len({one.summary() for one in found}) == len(found)
+
+
+@pytest.mark.parametrize("sizes", [[8, 16, 32, 64], [4, 12, 28, 60], [8, 16, 32, 72]])
+def test_a_request_is_served_by_the_smallest_class_that_holds_it(sizes: list[int]) -> None:
+    recipe = Recipe.from_dict({"align": 4, "pool": [{"kind": "fixed", "sizes": sizes, "counts": "grow", "header": 4}]})
+    for size in range(sizes[-1] + 1):
+        trace = Trace.from_columns(op=[0], id=[0], size=[size])
+        served = replay(trace, recipe)
+        assert served["failed"] == 0
+        assert served["allocated_peak_bytes"] == next(held for held in sizes if held >= size), size
+    beyond = replay(Trace.from_columns(op=[0], id=[0], size=[sizes[-1] + 1]), recipe)
+    assert beyond["failed"] == 1

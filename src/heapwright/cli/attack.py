@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from heapwright.cli.options import repair_option, seed_option
+from heapwright.cli.options import repair_option, seed_option, word_size_option
 from heapwright.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from heapwright.foreign.adapter import WordSize
 
 LEVELS = ("none", "frees", "neighbours", "full")
 
@@ -19,21 +23,51 @@ LEVELS = ("none", "frees", "neighbours", "full")
 @click.option(
     "--runs", type=click.IntRange(min=1), default=200, show_default=True, metavar="N", help="Runs of each fault."
 )
+@click.option(
+    "--beside",
+    metavar="HEAP",
+    multiple=True,
+    help="A heap to set beside it: also lib:NAME, PATH.so, PATH.c or ADAPTER=PATH; repeat the flag for more.",
+)
+@word_size_option
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Picture to draw: FILE.svg or FILE.html."
+)
 @seed_option
 @repair_option
 @json_option
 def command(
-    heap: str, trace: Path | None, checks: tuple[str, ...], runs: int, seed: int, repair: bool, as_json: bool
+    heap: str,
+    trace: Path | None,
+    checks: tuple[str, ...],
+    runs: int,
+    beside: tuple[str, ...],
+    word_size: WordSize | None,
+    output: Path | None,
+    seed: int,
+    repair: bool,
+    as_json: bool,
 ) -> None:
     """Commit eleven faults on a heap, and count which it notices, and when.
 
     HEAP is a zoo NAME, a RECIPE.toml or STUDY:ID; its own level of checks does not matter, as all are tried unless
     --checks names some. Each run replays the calls of the trace, or a random program, on the generated C in a process
-    of its own, and commits one fault at a random call.
+    of its own, and commits one fault at a random call. A foreign heap, set beside it with --beside, has noticed a
+    fault where it stops the program.
     """
     from heapwright import api
 
-    found = api.attack(heap, trace, checks=checks or None, runs=runs, seed=seed, repair=repair)
+    found = api.attack(
+        heap,
+        trace,
+        checks=checks or None,
+        runs=runs,
+        seed=seed,
+        repair=repair,
+        beside=beside,
+        word_size=word_size,
+        output=output,
+    )
     if as_json:
         print_json(found)
         return
@@ -45,4 +79,6 @@ def command(
             [name, *(f"{count / told['runs']:.1%}" for key, count in told.items() if key != "runs")]
             for name, told in level["faults"].items()
         ]
-        print_table(f"{level['heap']}, checks of {level['checks']}", headings, [rows], left=("fault",))
+        ended = ", ".join(f"{name} {times:,}" for name, times in level.get("signals", {}).items())
+        title = f"checks of {level['checks']}" if level["checks"] else f"runs ended by {ended or 'no signal'}"
+        print_table(f"{level['heap']}, {title}", headings, [rows], left=("fault",))

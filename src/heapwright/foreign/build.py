@@ -20,10 +20,10 @@ FLAGS = ("-std=gnu11", "-O2", "-w", "-fno-pie", "-no-pie", "-fno-builtin-malloc"
 DRIVER = Path(__file__).with_name("driver.c")
 
 
-def build(program: Path, arguments: Sequence[str], word_size: WordSize) -> None:
-    """Compile and link a heap's program. Raises ForeignHeapError with the compiler's first complaint."""
+def build(program: Path, arguments: Sequence[str], word_size: WordSize, driver: Path = DRIVER) -> None:
+    """Compile and link a heap's program around a driver. Raises ForeignHeapError with the first complaint."""
     compiler = _compiler(word_size)
-    _compile(compiler, [str(_driver(compiler)), *arguments, "-o", str(program)], program.parent)
+    _compile(compiler, [str(_driver(compiler, driver)), *arguments, "-o", str(program)], program.parent)
 
 
 def library_arguments(library: str, adapter: Adapter, word_size: WordSize) -> list[str]:
@@ -64,10 +64,10 @@ def _checked_compiler(compiler: str, word_size: WordSize) -> tuple[str, ...]:
 
 
 @cache
-def _driver(compiler: tuple[str, ...]) -> Path:
-    """The compiled driver, which knows what calls there are but not what they do."""
-    driver = _shared_folder() / f"driver{compiler[-1]}.o"
-    _compile(compiler, ["-c", str(DRIVER), "-o", str(driver)], _shared_folder())
+def _driver(compiler: tuple[str, ...], source: Path) -> Path:
+    """A compiled driver, which knows what calls there are but not what they do."""
+    driver = _shared_folder() / f"{source.stem}{compiler[-1]}.o"
+    _compile(compiler, ["-c", f"-I{DRIVER.parent}", str(source), "-o", str(driver)], _shared_folder())
     return driver
 
 

@@ -25,8 +25,9 @@ from heapwright.errors import ForeignHeapError
 from heapwright.files.temporary import folder_for
 from heapwright.files.tools import run_tool
 from heapwright.foreign.adapter import Adapter, WordSize
-from heapwright.foreign.build import build, library_arguments
+from heapwright.foreign.build import DRIVER, build, library_arguments
 from heapwright.foreign.source import defines, heap_source
+from heapwright.host.attack import DRIVER as ATTACK
 from heapwright.host.calls import STDIN, calls_file
 from heapwright.host.timing import Bench, Program
 from heapwright.replay.metrics import METRICS, Value
@@ -136,15 +137,23 @@ class ForeignHeap:
 
         Raises ForeignHeapError where it cannot be built.
         """
+        return self._program(arena, DRIVER)
+
+    def attack_program(self, arena: int | None = None) -> Path:
+        """The same around the driver that commits faults, `host/attack.c`."""
+        return self._program(arena, ATTACK)
+
+    def _program(self, arena: int | None, driver: Path) -> Path:
         macros = tuple(f"-D{name}={value}" for name, value in defines(self.adapter, arena).items())
-        if macros not in self._programs:
+        key = (str(driver), *macros)
+        if key not in self._programs:
             try:
-                self._programs[macros] = self._build(macros)
+                self._programs[key] = self._build(macros, driver)
             except ForeignHeapError as error:
                 raise ForeignHeapError(f"{self.label}: {error}", parameter=error.parameter) from None
-        return self._programs[macros]
+        return self._programs[key]
 
-    def _build(self, macros: Sequence[str]) -> Path:
+    def _build(self, macros: Sequence[str], driver: Path) -> Path:
         folder, headers = self._folder, self._folder / "headers"
         for name, text in self.adapter.headers.items():
             path = headers / name
@@ -163,7 +172,7 @@ class ForeignHeap:
             *(library_arguments(self.library, self.adapter, self.word_size) if self.library else ()),
         ]
         program = folder / f"heap-{len(self._programs)}"
-        build(program, arguments, self.word_size)
+        build(program, arguments, self.word_size, driver)
         return program
 
     def _front_arguments(self, headers: Path) -> list[str]:

@@ -2,13 +2,19 @@
  *
  *     attack CALLS ARENA_BYTES RUNS SEED
  *
+ * The heap is what attacked_heap.h declares: generated code, or ../foreign/attacked_heap.h before somebody else's.
+ *
  * CALLS is a record a call, of three uint32: operation in the upper 2 bits of the first, over the object's slot; size;
  * alignment. Every run is a process of its own, which replays the calls on generated code of prefix `attacked`, commits
  * the fault at a random call on a random live object, goes on, and frees everything in the end. Each object is filled
  * with a pattern of its own, which shows when somebody else writes there. A line for each kind of fault: its name,
- * runs, and how many were noticed at once, noticed later, harmless, silent, and crashed.
+ * runs, and how many were noticed at once, noticed later, harmless, silent, and crashed; then each signal that ended a
+ * run, and how many it ended. A heap that stops the program has noticed. Nothing here lies in memory of malloc, which
+ * may be what is attacked.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +25,20 @@
 
 #include "attacked_heap.h"
 
+#ifndef ATTACKED_RESIZE
+#define ATTACKED_RESIZE(heap, object, had, size) attacked_realloc(heap, object, size)
+#endif
+
 #ifdef CHECKED
 #define MISUSED(heap) attacked_misused(heap)
 #else
 #define MISUSED(heap) ((void)(heap), 0u)
 #endif
 
-enum { SECONDS = 2, MOST_OVERFLOW = 16 };
+enum { SECONDS = 2, MOST_OVERFLOW = 16, OWN_STATUS = 64, SIGNALS = 65 };
 
-/* What came of a run; a process that ends otherwise crashed, or hung until its alarm. */
+/* What came of a run: the process's status, less OWN_STATUS. One that ends otherwise was stopped by its heap, crashed,
+ * or hung until its alarm. */
 enum { AT_ONCE, LATER, HARMLESS, SILENT, CRASHED, OUTCOMES };
 
 enum fault {
@@ -73,6 +84,18 @@ static uint32_t refused;
 static int broken;             /* some object does not hold what was written there */
 static unsigned char *damaged; /* the object beside which the fault wrote; NULL: none */
 
+/* What the process of a run leaves to the one that waits for it. */
+static struct {
+    int at_once; /* the call under way is the first that could notice the fault */
+    uint32_t refused;
+    int fails; /* a run without a fault came to a bad end */
+} *told;
+
+static void end(int outcome)
+{
+    _exit(OWN_STATUS + outcome);
+}
+
 static uint32_t random_below(uint32_t bound)
 {
     state = state * 1664525u + 1013904223u;
@@ -105,12 +128,13 @@ static void look_at(const struct object *o, uint32_t bytes)
     }
 }
 
-/* Ends the run where the heap has noticed something: `at_once` says whether this call was the first that could. */
-static void see(int at_once)
+/* Ends the run where the heap has noticed something in the call that told->at_once speaks of. */
+static void see(void)
 {
     if (MISUSED(heap) != 0) {
-        _exit(at_once ? AT_ONCE : LATER);
+        end(told->at_once ? AT_ONCE : LATER);
     }
+    told->at_once = 0;
 }
 
 static void release(struct object *o)
@@ -118,15 +142,17 @@ static void release(struct object *o)
     unsigned char *const at = o->at;
     look_at(o, o->size);
     o->at = NULL;
+    told->at_once = at == damaged;
     attacked_free(heap, at);
-    see(at == damaged);
+    see();
 }
 
 static void resize(struct object *o, uint32_t size, uint32_t number)
 {
     unsigned char *const had = o->at;
-    unsigned char *const at = attacked_realloc(heap, had, size);
-    see(had == damaged);
+    told->at_once = had == damaged;
+    unsigned char *const at = ATTACKED_RESIZE(heap, had, o->size, size);
+    see();
     refused += at == NULL;
     if (at) {
         o->at = at;
@@ -144,7 +170,7 @@ static void play(uint32_t i)
     const uint32_t op = c->op_and_slot >> 30;
     if (op < 2u) {
         o->at = c->align ? attacked_aligned_alloc(heap, c->align, c->size) : attacked_malloc(heap, c->size);
-        see(0);
+        see();
         o->size = c->size;
         o->number = i;
         refused += o->at == NULL;
@@ -175,8 +201,9 @@ static struct object *some_object(uint32_t least)
 
 static void free_wrongly(void *pointer)
 {
+    told->at_once = 1;
     attacked_free(heap, pointer);
-    see(1);
+    see();
 }
 
 static void free_interior(const struct object *o)
@@ -200,6 +227,7 @@ static void write_beside(struct object *o, int offset, uint32_t bytes)
     scribble(o->at + offset, bytes);
 }
 
+#ifdef ATTACKED_BLOCK_FREE
 /* Whether the word at `offset` is the heap's: control data, a header, or a free block's links or tag. */
 static int is_metadata(uint32_t offset)
 {
@@ -229,6 +257,20 @@ static unsigned char *some_word(int of_metadata)
     }
     return arena + offset;
 }
+#else
+/* Any word that is mapped between the lowest and the highest byte that objects had. */
+static unsigned char *some_word(int of_metadata)
+{
+    (void)of_metadata;
+    const size_t words = (attacked_highest - attacked_lowest) / 4u;
+    for (;;) {
+        const uintptr_t at = (attacked_lowest & ~(uintptr_t)3) + (size_t)random_below((uint32_t)words) * 4u;
+        if (msync((void *)(at & ~(uintptr_t)4095), 4096, MS_ASYNC) == 0) {
+            return (unsigned char *)at;
+        }
+    }
+}
+#endif
 
 /* Commits a fault; 0 where no object is there to commit it on. */
 static int commit(enum fault fault)
@@ -264,11 +306,10 @@ static int commit(enum fault fault)
 }
 
 /* Replays all calls, with a fault behind one of them, or with none (FAULTS). */
-static int run(enum fault fault, uint32_t clean_refused)
+static int run(enum fault fault)
 {
     const uint32_t when = random_below(count);
     int done = fault == FAULTS;
-    heap = attacked_init(arena, arena_bytes);
     for (uint32_t i = 0; i < count; i++) {
         play(i);
         if (!done && i >= when) {
@@ -280,49 +321,94 @@ static int run(enum fault fault, uint32_t clean_refused)
             release(&objects[i]);
         }
     }
-    if (fault == FAULTS) {
-        return 0;
-    }
-    return broken || refused != clean_refused || attacked_check(heap) != 0 ? SILENT : HARMLESS;
+    return broken || attacked_check(heap) != 0 || refused != told->refused ? SILENT : HARMLESS;
 }
 
-static int outcome_of(enum fault fault, uint32_t seed, uint32_t clean_refused)
+/* The status of a process that replays once. */
+static int status_of(enum fault fault, uint32_t seed)
 {
     int status = 0;
+    told->at_once = 0;
     const pid_t child = fork();
     if (child == 0) {
+        const int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, STDERR_FILENO);
         alarm(SECONDS);
         state = seed;
-        _exit(run(fault, clean_refused));
+        heap = attacked_init(arena, arena_bytes);
+        const int outcome = run(fault);
+        if (fault == FAULTS) {
+            told->refused = refused;
+            told->fails = broken || attacked_check(heap) != 0;
+        }
+        end(outcome);
     }
     if (child < 0 || waitpid(child, &status, 0) != child) {
         perror("attack");
         exit(1);
     }
-    return WIFEXITED(status) && WEXITSTATUS(status) < CRASHED ? WEXITSTATUS(status) : CRASHED;
+    return status;
+}
+
+static int is_stop(int number)
+{
+    return number == SIGABRT || number == SIGTRAP || number == SIGILL;
+}
+
+static int outcome_of(int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) >= OWN_STATUS && WEXITSTATUS(status) < OWN_STATUS + CRASHED) {
+        return WEXITSTATUS(status) - OWN_STATUS;
+    }
+    const int stopped = WIFEXITED(status) || is_stop(WTERMSIG(status));
+    return !stopped ? CRASHED : told->at_once ? AT_ONCE : LATER;
+}
+
+static void *pages(size_t bytes)
+{
+    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED) {
+        perror("attack");
+        exit(1);
+    }
+    return found;
 }
 
 static void read_calls(const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+    const int file = open(path, O_RDONLY);
+    const off_t bytes = file < 0 ? -1 : lseek(file, 0, SEEK_END);
+    if (bytes < 0 || (calls = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, file, 0)) == MAP_FAILED) {
         perror(path);
         exit(1);
     }
-    count = (uint32_t)((size_t)ftell(file) / sizeof *calls);
-    rewind(file);
-    struct call *read = malloc(count * sizeof *read);
-    if (read == NULL || fread(read, sizeof *read, count, file) != count) {
-        perror(path);
-        exit(1);
-    }
-    fclose(file);
-    calls = read;
+    count = (uint32_t)((size_t)bytes / sizeof *calls);
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t slot = read[i].op_and_slot & 0x3fffffffu;
+        const uint32_t slot = calls[i].op_and_slot & 0x3fffffffu;
         slots = slot >= slots ? slot + 1u : slots;
     }
-    objects = calloc(slots, sizeof *objects);
+    objects = mmap(NULL, slots * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void attack_with(enum fault fault, uint32_t runs, uint32_t seed)
+{
+    uint32_t outcomes[OUTCOMES] = {0}, signals[SIGNALS] = {0};
+    for (uint32_t i = 0; i < runs; i++) {
+        const int status = status_of(fault, (seed * FAULTS + (uint32_t)fault) * 1000003u + i * 2654435761u);
+        outcomes[outcome_of(status)]++;
+        signals[WIFSIGNALED(status) ? WTERMSIG(status) : 0]++;
+    }
+    printf("%s %u", NAMES[fault], runs);
+    for (int i = 0; i < OUTCOMES; i++) {
+        printf(" %u", outcomes[i]);
+    }
+    for (int i = 1; i < SIGNALS; i++) {
+        if (signals[i]) {
+            printf(" %d %u", i, signals[i]);
+        }
+    }
+    printf("\n");
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -332,34 +418,30 @@ int main(int argc, char **argv)
         return 2;
     }
     read_calls(argv[1]);
+    told = pages(sizeof *told);
     arena_bytes = strtoul(argv[2], NULL, 10);
-    const size_t mapped = (arena_bytes + 65535u) & ~(size_t)65535u;
+    const size_t mapped = (arena_bytes + 65536u) & ~(size_t)65535u;
     arena = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (objects == NULL || arena == MAP_FAILED || attacked_init(arena, arena_bytes) == NULL) {
+    if (objects == MAP_FAILED || arena == MAP_FAILED) {
+        perror("attack");
+        return 1;
+    }
+    const int status = status_of(FAULTS, 1);
+    if (outcome_of(status) != HARMLESS && outcome_of(status) != SILENT) {
         fprintf(stderr, "no heap in an arena of %s bytes\n", argv[2]);
         return 1;
     }
-    state = 1;
-    (void)run(FAULTS, 0);
-    const uint32_t clean_refused = refused;
-    refused = 0;
-    if (broken || attacked_check(heap) != 0) {
+    if (told->fails) {
         fprintf(stderr, "the heap fails without a fault\n");
         return 1;
     }
-    const uint32_t runs = (uint32_t)strtoul(argv[3], NULL, 10);
-    const uint32_t seed = (uint32_t)strtoul(argv[4], NULL, 10);
     for (enum fault fault = 0; fault < FAULTS; fault++) {
-        uint32_t outcomes[OUTCOMES] = {0};
-        for (uint32_t i = 0; i < runs; i++) {
-            outcomes[outcome_of(fault, (seed * FAULTS + (uint32_t)fault) * 1000003u + i * 2654435761u,
-                                clean_refused)]++;
+#ifndef ATTACKED_BLOCK_FREE
+        if (fault == METADATA_WRITE) {
+            continue; /* nobody tells where somebody else's heap keeps it */
         }
-        printf("%s %u", NAMES[fault], runs);
-        for (int i = 0; i < OUTCOMES; i++) {
-            printf(" %u", outcomes[i]);
-        }
-        printf("\n");
+#endif
+        attack_with(fault, (uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10));
     }
     return 0;
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from heapwright.host.timing import find_compiler
 from heapwright.recipes.recipe import CHECKS, ContradictionError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
+
+DRIVER = Path(__file__).with_name("attack.c")
 
 OUTCOMES = ("at_once", "later", "harmless", "silent", "crashed")
 """What may come of a fault, in the order in which the driver counts."""
@@ -59,11 +60,11 @@ def attack(
     for level in checks or ():
         if level not in CHECKS:
             raise ParameterError(f"{level!r} is no level of checks; valid: {', '.join(CHECKS)}", parameter="checks")
-    records = _random_program(seed) if trace is None else trace.calls.records()[:MOST_CALLS]
+    records = program(trace, seed)
     compiler = find_compiler("an attack")
     found = []
     with temporary_folder("attack") as folder:
-        records.astype(np.uint32).tofile(folder / "calls")
+        records.tofile(folder / "calls")
         for checked in _levels(recipe, checks):
             faults = _run(compiler, folder, checked, _arena(checked, records), runs, seed)
             found.append({"heap": recipe.name or recipe.hash, "checks": checked.checks, "faults": faults})
@@ -95,20 +96,26 @@ def _run(compiler: str, folder: Path, recipe: Recipe, arena: int, runs: int, see
     flags = ["-std=c11", "-O1", "-w", f"-D{align_unchecked('attacked')}", f"-I{into}"]
     flags += [f"-DATTACKED_SECRET(heap)=((void)(heap), UINT32_C({SECRET}))"] if recipe.checks == "full" else []
     flags += ["-DCHECKED"] if recipe.checks != "none" else []
-    driver = [str(_driver()), str(into / "attacked_heap.c")]
-    _told([compiler, *flags, "-o", str(into / "attack"), *driver], "the attack does not compile")
+    sources = [str(DRIVER), str(into / "attacked_heap.c")]
+    _told([compiler, *flags, "-o", str(into / "attack"), *sources], "the attack does not compile")
     told = _told([str(into / "attack"), str(folder / "calls"), str(arena), str(runs), str(seed)], "the attack failed")
-    lines = [line.split() for line in told.splitlines()]
-    return {
-        name: {"runs": int(runs_of), **dict(zip(OUTCOMES, map(int, counts), strict=True))}
-        for name, runs_of, *counts in lines
-    }
+    return {name: counts for name, counts, _ in outcomes(told)}
 
 
-def _driver() -> Path:
-    from pathlib import Path
+def program(trace: Trace | None, seed: int) -> NDArray[np.uint32]:
+    """The calls around a fault, as the driver reads them."""
+    records = _random_program(seed) if trace is None else trace.calls.records()[:MOST_CALLS]
+    return records.astype(np.uint32)
 
-    return Path(__file__).with_name("attack.c")
+
+def outcomes(told: str) -> Iterator[tuple[str, dict[str, int], dict[int, int]]]:
+    """What the driver printed: for each fault its name, what came of its runs, and how many each signal ended."""
+    for line in told.splitlines():
+        name, runs, *numbers = line.split()
+        counts = [int(number) for number in numbers]
+        signals = counts[len(OUTCOMES) :]
+        told_of = {"runs": int(runs), **dict(zip(OUTCOMES, counts, strict=False))}
+        yield name, told_of, dict(zip(signals[::2], signals[1::2], strict=True))
 
 
 def _told(command: list[str], problem: str) -> str:
@@ -123,8 +130,12 @@ def _arena(recipe: Recipe, records: NDArray[np.uint32]) -> int:
     from heapwright.recipes.policy import policy
 
     values = policy(recipe)
-    room = 4 * int(records[:, 1].astype(np.int64).sum()) + 65536
-    return int(min(values["fixed_end"] + min(room, 1 << 24), values["reach"]))
+    return int(min(values["fixed_end"] + ample(records), values["reach"]))
+
+
+def ample(records: NDArray[np.uint32]) -> int:
+    """Bytes with room for the calls, however they fragment them."""
+    return min(4 * int(records[:, 1].astype(np.int64).sum()) + 65536, 1 << 24)
 
 
 def _random_program(seed: int) -> NDArray[np.uint32]:

@@ -1,0 +1,106 @@
+"""The picture of an attack: what came of each fault at each level of checks, as bars."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.writing import write_text
+from heapwright.report.figure import CONFIG, Row, inline, words
+
+SHADES = {"at_once": "#0072B2", "later": "#b5d8ee", "harmless": "#f3f5f6", "silent": "#E69F00", "crashed": "#101820"}
+"""Of each outcome, from the best to the worst; their lightness of 46, 84, 96, 70 and 8 tells them apart in grey."""
+WIDTH, STEP = 190, 17
+SUFFIXES = (".svg", ".html")
+
+
+def write_picture(found: Sequence[Row], output: Path) -> None:
+    """Draw what `heapwright attack --json` prints as a file that ends in .svg or .html.
+
+    Raises ParameterError for any other name, HeapwrightError where the file cannot be written or drawn.
+    """
+    check_suffix(output)
+    drawing = _svg(found)
+    if output.suffix == ".html":
+        drawing = (
+            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{html.escape(_title(found))}</title>\n'
+            f"<body>{drawing}</body></html>\n"
+        )
+    write_text(output, drawing)
+
+
+def check_suffix(output: Path) -> None:
+    """Raise ParameterError for a name under which nothing can be drawn."""
+    if output.suffix not in SUFFIXES:
+        raise ParameterError(f"{output}: a picture ends in {' or '.join(SUFFIXES)}", parameter="output")
+
+
+def _svg(found: Sequence[Row]) -> str:
+    import vl_convert
+
+    try:
+        drawing: str = vl_convert.vegalite_to_svg(json.dumps(_spec(found)))
+    except ValueError as error:
+        raise HeapwrightError(f"the attack cannot be drawn: {error}") from error
+    # Vega leaves out a description of pictures that have several panels.
+    return drawing.replace("<svg ", f'<svg role="img" aria-label="{html.escape(_description(found))}" ', 1)
+
+
+def _spec(found: Sequence[Row]) -> dict[str, Any]:
+    rows = [
+        {
+            "panel": _panel(level),
+            "fault": words(fault),
+            "outcome": words(outcome),
+            "order": place,
+            "share": counts[outcome] / counts["runs"],
+        }
+        for level in found
+        for fault, counts in level["faults"].items()
+        for place, outcome in enumerate(SHADES)
+    ]
+    panels = list(dict.fromkeys(map(_panel, found)))
+    outcomes = [words(outcome) for outcome in SHADES]
+    colour = alt.Color("outcome:N", scale=alt.Scale(domain=outcomes, range=list(SHADES.values())), title=None)
+    chart = (
+        inline(rows)
+        .mark_bar(stroke="white", strokeWidth=0.6, height={"band": 0.82})
+        .encode(
+            x=alt.X("share:Q", title="share of runs", axis=alt.Axis(format="%", values=[0, 0.5, 1])),
+            y=alt.Y("fault:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=120)),
+            color=colour,
+            order=alt.Order("order:Q"),
+        )
+        .properties(width=WIDTH, height=alt.Step(STEP))
+        .facet(facet=alt.Facet("panel:N", sort=panels, title=None, header=alt.Header(labelFontSize=12)), columns=4)
+    )
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    return {**spec, "config": CONFIG, "title": _title(found)}
+
+
+def _panel(level: Row) -> str:
+    return f"{level['heap']}, {level['checks']}" if level["checks"] else str(level["heap"])
+
+
+def _title(found: Sequence[Row]) -> str:
+    runs = max((counts["runs"] for level in found for counts in level["faults"].values()), default=0)
+    return f"What came of {runs:,} runs of each fault"
+
+
+def _description(found: Sequence[Row]) -> str:
+    """The numbers in words, for those who do not see the picture."""
+    panels = []
+    for level in found:
+        faults = [f"{words(fault)} {_shares(counts)}" for fault, counts in level["faults"].items()]
+        panels.append(f"{_panel(level)}: {'; '.join(faults)}.")
+    return " ".join([f"{_title(found)}.", *panels])
+
+
+def _shares(counts: Row) -> str:
+    return ", ".join(f"{counts[one] / counts['runs']:.1%} {words(one)}" for one in SHADES)
