@@ -29,7 +29,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.replay.replay import replay
 from heapwright.report import raster, write_report
-from heapwright.report.figure import Figure, inline, quantity
+from heapwright.report.figure import Figure, inline
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, place
 from heapwright.report.trade_off import close_up
 from heapwright.traces.trace import Trace
@@ -197,7 +197,8 @@ def test_page_begins_with_the_answer(made: Made) -> None:
     most = max(need.bytes or 0 for need in needs.values())
     text = made.page.read_text(encoding="utf-8")
     assert (
-        f"Reserve {quantity(most)} for {pick.label}: that served the recording, 6 perturbed copies and 1 trace" in text
+        f"Ship {pick.label}: reserve {most:,} bytes, which served the recording, 6 perturbed copies "
+        "(3 at 4 times the load) and 1 held-out trace." in text
     )
     assert text.index('class="answer"') < text.index('id="answer"') < text.index('id="trade-offs"')
     (rows,) = packed(made.page)["figures"]["arena"]["datasets"].values()

@@ -19,7 +19,8 @@ from heapwright.files.version import __version__
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
 COMMANDS = {
     "record": "Record the heap calls of an unmodified program.",
-    "import": "Turn a packet capture into a Parquet table.",
+    "import": "Turn a log of heap calls, or a packet capture, into a Parquet file.",
+    "hooks": "Write C that makes a board tell its heap calls.",
     "trace": "Look at a trace, cut it, or make perturbed copies of it.",
     "profile": "Characterise what a trace or a packet table asks of memory.",
     "workload": "Make a trace of what a network application asks of its heap.",

@@ -24,8 +24,6 @@ from heapwright.cli.progress import showing
 if TYPE_CHECKING:
     from heapwright.explore.search import Strategy
 
-SHOWN_MEMBERS = 16
-
 
 @click.command(epilog=OBJECTIVES)
 @traces_argument
@@ -159,12 +157,14 @@ def command(
         note_partial(study)
         by_load = picks_by_load(study, read)
         if not as_json:
-            from heapwright.cli.tables import print_by_load, print_front
+            from heapwright.cli.tables import print_by_load, print_front, print_sentences
+            from heapwright.explore.decision import decide
 
-            print_front(study, study.objectives, most=SHOWN_MEMBERS)
+            print_front(study, study.objectives)
             print_by_load(by_load)
-            told = f"{done.evaluations:,} replays in {done.seconds:,.1f} s"
-            click.echo(f"{told}. All of the front: heapwright pareto {done.study}")
+            click.echo(f"{done.evaluations:,} replays in {done.seconds:,.1f} s")
+            if done.front:
+                print_sentences([decide(study).evidence()])
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
     print_json({**dataclasses.asdict(done), "study": str(done.study), "seconds": round(done.seconds, 3), **loads})

@@ -26,18 +26,26 @@ from heapwright.files.names import printable
     help="Look only at recipes with such a metric, as in 'footprint_bytes <= 131072'. Repeat the flag for more.",
 )
 @objectives_option("those it was explored for")
+@click.option("--against", metavar="HEAP", help="What you have today: an id or zoo name of the study.")
+@click.option("--all", "everything", is_flag=True, help="Show all of the front and of the zoo.")
+@click.option("--toml", "as_toml", is_flag=True, help="With --pick: print the recipe alone, a file for any command.")
 @json_option
 def command(
     study_path: Path,
     pick: Literal["balanced", "smallest", "fastest"] | None,
     where: tuple[str, ...],
     objectives: str | None,
+    against: str | None,
+    everything: bool,
+    as_toml: bool,
     as_json: bool,
 ) -> None:
-    """Print the Pareto-optimal recipes of a study, the zoo beside them.
+    """Print what a study says to ship, and its Pareto-optimal recipes beside what everybody knows.
 
     --objectives ranks the study anew by any metrics. With --pick the recipe is printed as TOML after its metrics.
     """
+    if as_toml and (pick is None or as_json):
+        raise click.UsageError("--toml prints one recipe; give --pick, and not --json")
     from heapwright.explore.study import Study
     from heapwright.replay.metrics import parse_objectives
 
@@ -49,6 +57,8 @@ def command(
             note(f"{printable(chosen[0].label)} does not hold elsewhere, and nothing better does: {why}")
         if as_json:
             print_json(study.describe(chosen))
+        elif as_toml:
+            click.echo(study.recipe(chosen[0].id).to_toml(), nl=False)
         elif pick:
             from heapwright.cli.tables import print_metrics
 
@@ -57,6 +67,9 @@ def command(
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
-            from heapwright.cli.tables import print_front
+            from heapwright.cli.tables import print_front, print_sentences
+            from heapwright.explore.decision import decide
 
-            print_front(study, keys, where=where)
+            print_front(study, keys, where, against=against, everything=everything)
+            if chosen:
+                print_sentences([decide(study, objectives=keys, where=where).evidence()])

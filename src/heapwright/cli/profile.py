@@ -41,10 +41,13 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    if "packets" in result:
-        _show_packets(console, result)
-    else:
-        _show_trace(console, result)
+    with console.capture() as captured:
+        if "packets" in result:
+            _show_packets(console, result)
+        else:
+            _show_trace(console, result)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def _show_packets(console: Console, result: dict[str, Any]) -> None:
@@ -157,7 +160,7 @@ def _show_order(console: Console, order: dict[str, Any]) -> None:
     if order["score"] is None:
         console.print("order of frees: no free had a choice")
         return
-    console.print(f"order of frees: {order['score']:.2f} (1 like a stack, 0 like a queue, 0.5 without order);", end=" ")
+    console.print(f"order of frees: {order['score']:.2f} (1 like a stack, 0 like a queue, 0.5 without order)")
     console.print(f"the youngest goes in {order['youngest_share']:.1%}, the oldest in {order['oldest_share']:.1%}")
 
 

@@ -20,6 +20,7 @@ from heapwright.cli.output import json_option, note_partial, print_json
     help="The page to write.",
 )
 @click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap. Repeat the flag for more.")
+@click.option("--against", metavar="HEAP", help="What you have today: an id or zoo name of the study.")
 @click.option(
     "--plots",
     metavar="DIR",
@@ -29,7 +30,13 @@ from heapwright.cli.output import json_option, note_partial, print_json
 @click.option("--no-plots", is_flag=True, help="Write the page alone.")
 @json_option
 def command(
-    source: Path, output: Path, heaps: tuple[str, ...], plots: Path | None, no_plots: bool, as_json: bool
+    source: Path,
+    output: Path,
+    heaps: tuple[str, ...],
+    against: str | None,
+    plots: Path | None,
+    no_plots: bool,
+    as_json: bool,
 ) -> None:
     """Write one HTML page that shows a study or a trace.
 
@@ -44,7 +51,7 @@ def command(
     from heapwright import api
 
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
-    page, *drawn = api.report(source, output, heaps=heaps, plots=folder)
+    page, *drawn = api.report(source, output, heaps=heaps, against=against, plots=folder)
     if study := api.study_in(source):
         note_partial(study)
     if as_json:

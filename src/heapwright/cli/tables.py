@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     from heapwright.replay.metrics import Value
 
 _UNBOUNDED = 10_000
-_REMARKS_BESIDE = 140
+_GAP = 2
+"""Blanks between columns."""
+_LEAST_WRAPPED = 40
+"""A last column of text is wrapped to no less."""
+SHOWN_MEMBERS = 16
+"""About so many of a front are shown where nobody asks for all."""
+_WORST_CALLS = ("accesses_malloc_max", "accesses_free_max")
 _ALWAYS = ("footprint_bytes", "fragmentation", "accesses", "accesses_malloc_max", "accesses_free_max", "failed")
 _HEADINGS = {
     "footprint_bytes": "footprint",
@@ -33,38 +40,89 @@ _PERCENT = ("fragmentation", "fragmentation_with_headers")
 
 
 def print_table(
-    title: str, headings: Sequence[str], sections: Sequence[Sequence[Sequence[str]]], left: Sequence[str] = ()
+    title: str,
+    headings: Sequence[str],
+    sections: Sequence[Sequence[Sequence[str]]],
+    left: Sequence[str] = (),
+    strong: Collection[str] = (),
 ) -> None:
     """Print rows in sections under headings; columns named in ``left`` are aligned to the left.
 
-    Only the last column wraps. Where even that is not enough, lines run over the terminal's edge: no number is cut.
+    The leading columns in ``left``, or the first, tell rows apart. On a terminal too narrow for all others these are
+    printed one part below the other, each beside those that tell apart. Only a last column in ``left`` wraps. Rows that
+    begin with a cell in ``strong`` stand out. Elsewhere a row is a line, however long, without trailing blanks.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
-    for heading in headings:
-        justify: Literal["left", "right"] = "left" if heading in left else "right"
-        table.add_column(Text(_lines(heading)), justify=justify, no_wrap=heading != headings[-1])
-    for section in sections:
-        for row in section:
-            table.add_row(*(Text(printable(cell)) for cell in row))
-        table.add_section()
     console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _UNBOUNDED)
-    console.print(Text(_lines(title), style="bold"), soft_wrap=True)
-    console.width = max(console.width, console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum)
-    console.print(table)
+    if title:
+        console.print(Text(_lines(title), style="bold"), soft_wrap=not sys.stdout.isatty())
+    keys = range(_telling(headings, left))
+    widths = _widths(headings, [row for rows in sections for row in rows])
+    least = [
+        min(width, _LEAST_WRAPPED) if heading in left else width
+        for heading, width in zip(headings, widths, strict=True)
+    ]
+    for columns in _parts(len(keys), [*widths[: len(keys)], *least[len(keys) :]], console.width):
+        table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+        for at in columns:
+            justify: Literal["left", "right"] = "left" if headings[at] in left else "right"
+            wraps = at not in keys and headings[at] in left
+            table.add_column(
+                Text(_lines(headings[at])), justify=justify, no_wrap=not wraps, min_width=None if wraps else widths[at]
+            )
+        for section in sections:
+            for row in section:
+                style = "bold" if row[0] in strong else ""
+                table.add_row(*(Text(printable(row[at])) for at in columns), style=style)
+            table.add_section()
+        needed = console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum
+        with console.capture() as captured:
+            console.print(table, width=max(console.width, needed))
+        for line in captured.get().rstrip().split("\n"):
+            click.echo(line.rstrip())
+        click.echo()
+
+
+def _telling(headings: Sequence[str], left: Sequence[str]) -> int:
+    """How many leading columns tell rows apart: at least one, and never all."""
+    count = next((at for at, heading in enumerate(headings) if heading not in left), len(headings))
+    return min(max(count, 1), len(headings) - 1)
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    from rich.cells import cell_len
+
+    columns = zip(headings, *rows, strict=True)
+    return [max(cell_len(printable(line)) for cell in column for line in cell.split("\n")) for column in columns]
+
+
+def _parts(keys: int, widths: Sequence[int], width: int) -> list[list[int]]:
+    """The columns of each part of a table, the first `keys` in each, that is to be no wider than `width`."""
+    room = width - sum(one + _GAP for one in widths[:keys])
+    parts: list[list[int]] = []
+    used = room + 1
+    for at in range(keys, len(widths)):
+        if used + widths[at] > room:
+            parts.append([*range(keys)])
+            used = 0
+        parts[-1].append(at)
+        used += widths[at] + _GAP
+    return parts
+
+
+def print_sentences(sentences: Sequence[str]) -> None:
+    """Print a line for each sentence; on a terminal words that would run over its edge go to the next line."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNBOUNDED
+    for sentence in sentences:
+        click.echo(textwrap.fill(printable(sentence), width, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
-
-
-def _narrow() -> bool:
-    """Whether stdout is a terminal too narrow for remarks beside numbers."""
-    return sys.stdout.isatty() and shutil.get_terminal_size().columns < _REMARKS_BESIDE
 
 
 def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
@@ -89,21 +147,37 @@ def number(key: str, value: Value) -> str:
     return f"{value:.4g}"
 
 
-def print_front(study: Study, objectives: Sequence[str], most: int | None = None, where: Sequence[str] = ()) -> None:
-    """Print the front, or about ``most`` members of it, the picks, and the zoo with how far each is from the front.
+def print_front(
+    study: Study,
+    objectives: Sequence[str],
+    where: Sequence[str] = (),
+    *,
+    against: str | None = None,
+    everything: bool = False,
+) -> None:
+    """Print what to ship, the front with the picks, and rivals from the zoo.
 
-    On copies, and on traces held out, the worst ratio to the best there is shown. Zoo allocators at an alignment of
-    their own come last, for comparison.
+    On copies, and on traces held out, the worst ratio to the best there is shown. With ``everything`` all members of
+    the front and all of the zoo are shown, with how far each is from the front, and more metrics. Zoo allocators at an
+    alignment of their own come last, for comparison.
     """
+    from heapwright.explore.decision import decide
+    from heapwright.explore.search import RIVALS
     from heapwright.replay.metrics import TARGET_METRICS
 
     front = study.front(objectives, where)
+    if front:
+        print_sentences(decide(study, "balanced", objectives, where, against).sentences())
+        click.echo()
     picks = _picks(study, objectives, where) if front else {}
     standings = study.zoo_standings(objectives)
+    beside = {*RIVALS, against, study.resolve(against) if against else None}
+    shown = [one for one in standings if everything or {one.candidate.label, one.candidate.id} & beside]
     robustness = study.robustness(objectives)
-    shown = _thinned(front, most, {*picks, *(standing.dominated_by for standing in standings)})
-    beside = [study.candidate(id) for id in picks if id not in {one.id for one in front}]
-    keys = [*objectives, *(key for key in _ALWAYS if key not in objectives)]
+    always = {*picks, *(standing.dominated_by for standing in shown)}
+    members = _thinned(front, None if everything else SHOWN_MEMBERS, always)
+    others = [study.candidate(id) for id in picks if id not in {one.id for one in front}]
+    keys = [*objectives, *(key for key in (_ALWAYS if everything else _WORST_CALLS) if key not in objectives)]
     apart = [(role, key) for role in study.elsewhere for key in objectives if key not in TARGET_METRICS]
 
     def row(candidate: Candidate, remark: str) -> list[str]:
@@ -116,16 +190,24 @@ def print_front(study: Study, objectives: Sequence[str], most: int | None = None
         summary = study.recipe(one.id).summary(study.align)
         return row(one, _remark(picks.get(one.id, []), summary, robustness.why_not(one.id)))
 
-    zoo = [row(one.candidate, _standing(one)) for one in standings if one.ranked]
-    unranked = [row(one.candidate, _standing(one)) for one in standings if not one.ranked]
+    zoo = [row(one.candidate, _standing(one)) for one in shown if one.ranked]
+    unranked = [row(one.candidate, _standing(one)) for one in shown if not one.ranked]
     traces = printable(", ".join(trace.name for trace in study.traces()))
-    size = f"{len(front):,} members" + (f", {len(shown)} shown" if len(shown) < len(front) else "")
-    title = f"Front ({size}){', picks near it' if beside else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
+    size = f"{len(front):,} members" + (f", {len(members)} shown" if len(members) < len(front) else "")
+    title = f"Front ({size}){', picks near it' if others else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
     headings = ["heap", *map(_heading, keys), *(f"{_WORST[role]}\n{_heading(key)}" for role, key in apart)]
-    sections = [[member(one) for one in shown], [member(one) for one in beside], zoo, unranked]
+    sections = [[member(one) for one in members], [member(one) for one in others], zoo, unranked]
     last = "recipe; zoo: against the front" if zoo else "recipe"
-    told = f"{title}alignment {study.align} on {traces}\n"
-    _print_with_remarks(told, [*headings, last], [rows for rows in sections if rows])
+    print_table(
+        f"{title}alignment {study.align} on {traces}\n",
+        [*headings, last],
+        [rows for rows in sections if rows],
+        left=(headings[0], last),
+        strong={study.candidate(id).label for id in picks},
+    )
+    hidden = len(front) - len(members) + len(standings) - len(shown)
+    if hidden:
+        click.echo(f"{hidden:,} more of the front and the zoo: heapwright pareto {printable(str(study.path))} --all")
 
 
 def print_by_load(found: Sequence[AtLoad]) -> None:
@@ -145,18 +227,6 @@ def print_by_load(found: Sequence[AtLoad]) -> None:
     ]
     click.echo()
     print_table("Balanced picks along the load, each for its trace alone, in bytes", headings, [rows], left=("pick",))
-
-
-def _print_with_remarks(title: str, headings: list[str], sections: list[list[list[str]]]) -> None:
-    """Print a table whose last column holds remarks; below it, where the terminal is too narrow."""
-    if not _narrow():
-        print_table(title, headings, sections, left=(headings[0], headings[-1]))
-        return
-    print_table(title, headings[:-1], [[row[:-1] for row in rows] for rows in sections], left=headings[:1])
-    for rows in sections:
-        click.echo()
-        for row in rows:
-            click.echo(printable(f"{row[0]}: {row[-1]}"))
 
 
 def _heading(key: str) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from heapwright.cli.tables import print_table
-from heapwright.files.names import printable
+from heapwright.cli.tables import print_sentences, print_table
 
 _HEADINGS = (
     "heap",
@@ -39,11 +38,8 @@ def print_measured(found: Sequence[dict[str, Any]]) -> None:
     where = f"{first['cpu']}, {first['compiler']} -{first['level']}, {first['backend']}"
     sections = [[_row(one, kind, index == 0) for index, kind in enumerate(one["calls"])] for one in found]
     print_table(f"Instructions a call on {where}", _HEADINGS, sections, left=_HEADINGS[:3])
-    for note in dict.fromkeys(one["note"] for one in found if one["note"]):
-        click.echo(printable(note))
-    for one in found:
-        if one["prediction"] is not None:
-            click.echo(printable(_prediction(one)))
+    print_sentences(list(dict.fromkeys(one["note"] for one in found if one["note"])))
+    print_sentences([_prediction(one) for one in found if one["prediction"] is not None])
 
 
 def _row(one: dict[str, Any], kind: str, first: bool) -> list[str]:

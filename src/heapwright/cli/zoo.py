@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     """List the named allocators, or print the recipe of one: TOML with its source and the choices it made.
 
+    STUDY:ID prints that of a study.
+
     The output is a recipe file: redirect it, change it, and give it to any command that takes a heap.
     """
     from heapwright import api
@@ -32,9 +34,14 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     if from_profile is not None:
         _print_derived(name, from_profile, as_json)
         return
-    recipes = [api.zoo(name)] if name else api.zoo()
+    from heapwright.heaps import resolve_recipe
+
+    of_study = name is not None and ":" in name
+    recipes = [resolve_recipe(name) if of_study else api.zoo(name)] if name else api.zoo()
     if as_json:
         print_json([_data(recipe) for recipe in recipes])
+    elif of_study:
+        click.echo(recipes[0].to_toml(), nl=False)
     elif name:
         click.echo(api.zoo_text(name), nl=False)
     else:

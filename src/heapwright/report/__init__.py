@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.kinds import kind_of
 from heapwright.files.writing import check_writable, filling, write_text
 
@@ -20,12 +20,14 @@ def write_report(
     output: str | os.PathLike[str],
     heaps: Sequence[str] = (),
     plots: str | os.PathLike[str] | None = None,
+    against: str | None = None,
 ) -> list[Path]:
     """Write the page of the study or trace `source` to the file `output`, and its plots into the folder `plots`.
 
     `heaps`: the heaps whose timeline and heap map are drawn, named as on the command line (for a study also by an id
     of it); by default a study's balanced pick and the best of the zoo, and the zoo's victim-bins for a trace.
-    `plots`: None for no files besides the page.
+    `plots`: None for no files besides the page. `against`: the heap of a study that the reader has today, by its id or
+    its name in the zoo.
 
     Returns the files written, the page first: all of them, or none where one fails. Raises HeapwrightError where
     `source` is neither, a heap has no such name, or a file cannot be written; OSError where `source` cannot be read.
@@ -36,7 +38,7 @@ def write_report(
     if not output.parent.is_dir():
         raise HeapwrightError(f"{output}: there is no folder {output.parent} to write the page to")
     check_writable(output)
-    content = _content(source, heaps)
+    content = _content(source, heaps, against)
     if plots is None:
         write_text(output, render(content))
         return [output]
@@ -46,18 +48,20 @@ def write_report(
     return [output, *written]
 
 
-def _content(source: Path, heaps: Sequence[str]) -> Content:
+def _content(source: Path, heaps: Sequence[str], against: str | None) -> Content:
     kind = kind_of(source)
     if kind == "study":
         from heapwright.explore.study import Study
         from heapwright.report.study_content import study_content
 
         with Study.open(source) as study:
-            return study_content(study, heaps)
+            return study_content(study, heaps, against)
     if kind == "trace":
         from heapwright.report.trace_content import trace_content
         from heapwright.traces.trace import Trace
 
+        if against is not None:
+            raise ParameterError("a trace alone ranks nothing; give a study", parameter="against")
         return trace_content(Trace.read(source), heaps)
     raise HeapwrightError(
         f"{source}: neither a study nor a trace; heapwright explore makes one, heapwright record the other"

@@ -1,4 +1,4 @@
-"""What a page of a study says first: how much memory to reserve, for which heap, and how sure that is."""
+"""How sure the answer that a page of a study begins with is: what an arena of each size serves."""
 
 from __future__ import annotations
 
@@ -9,32 +9,9 @@ import altair as alt
 from heapwright.explore.results import Candidate
 from heapwright.explore.search import RIVALS
 from heapwright.explore.study import Need, Study
-from heapwright.report.figure import BLUE, CLOUD, SI, VERMILLION, Figure, inline, quantity
+from heapwright.report.figure import BLUE, CLOUD, SI, VERMILLION, Figure, inline
 
 _COLOURS = (BLUE, VERMILLION, CLOUD)
-
-
-def answer(study: Study, pick: Candidate) -> str:
-    """The answer in words: the arena that served the heap on every trace of the study, and which these are."""
-    needs = study.needs(pick.id)
-    served_by = [need.bytes for need in needs if need.bytes is not None]
-    if not served_by:
-        return f"No arena serves {pick.label} whole: it refuses requests on every trace."
-    refused = len(needs) - len(served_by)
-    held_out = [need for need in needs if need.role == "held out"]
-    copies = sum(need.role == "copy" for need in needs)
-    apart = [f"{copies} perturbed copies"] * bool(copies) + [_counted(len(held_out), "trace held out")] * bool(held_out)
-    served = f"served the recording{' and ' if len(apart) == 1 else ', ' if apart else ' alone'}{' and '.join(apart)}"
-    told = f"Reserve {quantity(max(served_by))} for {pick.label}: that {served}."
-    if refused:
-        told = f"{told} On {refused} of them it refused requests."
-    here = max(need.bytes or 0 for need in needs if need.role == "explored")
-    return f"{told} The recording itself needs {quantity(here)}." if apart else told
-
-
-def _counted(count: int, what: str) -> str:
-    noun, _, rest = what.partition(" ")
-    return f"{count} {noun}{'s' if count > 1 else ''} {rest}"
 
 
 def served_by_arena(study: Study, pick: Candidate) -> Figure | None:

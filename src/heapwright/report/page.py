@@ -73,6 +73,7 @@ class Content:
     facts: Sequence[Fact]
     traces: Sequence[TraceSection]
     answer: str = ""
+    beside: Sequence[str] = ()
     arena: Figure | None = None
     trade_offs: Sequence[Figure] = ()
     front: Table | None = None

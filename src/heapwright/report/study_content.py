@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright.explore import pareto
+from heapwright.explore.decision import Decision, decide
 from heapwright.explore.results import Candidate, Standing
 from heapwright.explore.robustness import AMONG, Worst
 from heapwright.explore.study import Study, TraceInfo
@@ -19,7 +20,7 @@ from heapwright.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.report import trade_off
-from heapwright.report.answer import answer, served_by_arena
+from heapwright.report.answer import served_by_arena
 from heapwright.report.figure import Figure, quantity, words
 from heapwright.report.growth import growth
 from heapwright.report.page import Content, Fact, Table, TraceSection
@@ -44,13 +45,15 @@ WORTH_TELLING = 1.0005
 """From this ratio on, four digits show that one value is larger."""
 
 
-def study_content(study: Study, heaps: Sequence[str]) -> Content:
+def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Content:
     """The page of a study.
 
     `heaps`: recipes to draw (ids of the study, zoo names, or as on the command line); by default the balanced pick
-    and the zoo's best. Raises HeapwrightError where no recipe of the study serves every request.
+    and the zoo's best. `against`: the heap of the study that the reader has today. Raises HeapwrightError where no
+    recipe of the study serves every request.
     """
-    front, balanced, standings = study.front(), study.pick("balanced"), study.zoo_standings()
+    decision = decide(study, against=against)
+    front, balanced, standings = study.front(), decision.pick, study.zoo_standings()
     rival = _best_of_zoo(standings, front, study.objectives)
     drawn = heaps or [balanced.id, *([rival.id] if rival and rival.id != balanced.id else [])]
     named = [_named_heap(study, heap, balanced.id) for heap in drawn]
@@ -67,12 +70,13 @@ def study_content(study: Study, heaps: Sequence[str]) -> Content:
         f"{_listed(list(map(words, study.objectives)))}. "
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
-            *(_fact(key, balanced, standings) for key in study.objectives),
+            *_facts(decision),
             Fact("Recipes tried", study.tried, refused),
             Fact("On the front", f"{len(front):,}", f"beside {ranked} allocators of the zoo" if ranked else ""),
         ],
         traces=[_section(study, info, named) for info in infos],
-        answer=answer(study, balanced),
+        answer=decision.evidence(),
+        beside=decision.beside(),
         arena=served_by_arena(study, balanced),
         trade_offs=[*_trade_offs(study, recipes, admitted), *growth(study)],
         front=_front(study, front, balanced.id),
@@ -99,20 +103,17 @@ def _admitted(study: Study) -> npt.NDArray[np.intp]:
     return np.flatnonzero(study.combined.eligible(study.objectives))
 
 
-def _fact(key: str, balanced: Candidate, standings: Sequence[Standing]) -> Fact:
-    """What the balanced pick costs in one objective, against the zoo allocator that is best in it."""
-    value = balanced.metrics[key]
-    title = f"{words(key).capitalize()}, balanced pick"
-    ranked = [one.candidate for one in standings if one.on_front or one.dominated_by]
-    known = [(float(other), one) for one in ranked if (other := one.metrics[key]) is not None]
-    if value is None or not known:
-        return Fact(title, _cell(key, value, short=True))
-    pick = min if METRICS[key].direction == "min" else max
-    other, best = pick(known, key=lambda pair: pair[0])
-    if best.id == balanced.id:
-        return Fact(title, _cell(key, value, short=True), f"it is the zoo's {best.label}")
-    change = f"{value / other - 1:+.1%} ".replace("-", "\u2212") if other else ""
-    return Fact(title, _cell(key, value, short=True), f"{change}against {best.label}, the zoo's best in this")
+def _facts(decision: Decision) -> list[Fact]:
+    """The decision in figures."""
+    told, reserve = decision.pick.metrics, decision.reserve_bytes
+    found = [Fact("Reserve, bytes", "-" if reserve is None else f"{reserve:,}", f"for {decision.pick.label}")]
+    if (pair := told["instructions_pair_mean"]) is not None:
+        most = told["instructions_pair_max"]
+        found.append(Fact("Instructions, malloc and free", f"{pair:,.1f}", f"at most {most:,.0f}" if most else ""))
+    if (code := told["code_bytes"]) is not None:
+        found.append(Fact("Code, bytes", f"{code:,}"))
+    worst = max(told["accesses_malloc_max"] or 0, told["accesses_free_max"] or 0)
+    return [*found, Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", f"at most {worst:,}")]
 
 
 def _best_of_zoo(
