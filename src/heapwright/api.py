@@ -56,6 +56,7 @@ from heapwright.traces.copies import copies as _copies
 from heapwright.traces.cut import cut as _cut
 from heapwright.traces.record import Recording
 from heapwright.traces.record import record as _record
+from heapwright.traces.recorded import Recorded
 from heapwright.traces.trace import Trace as Trace
 from heapwright.traffic.packets import PacketTable as PacketTable
 from heapwright.zoo import catalogue
@@ -161,6 +162,21 @@ def import_log(path: PathLike, *, format: str | None = None) -> Trace:
     from heapwright.traces.logs import import_log as of_file
 
     return of_file(path, format)
+
+
+@_one_line
+def import_recording(folder: PathLike, output: PathLike) -> list[Recorded]:
+    """Write the traces of what the recorder left in a folder, as `record` would have; the folder is left as it is.
+
+    That is what a killed `record` leaves (``.heapwright-*.recording``), or the folder that HEAPWRIGHT_RECORD_DIR named
+    for a program that was started with the recorder preloaded. Raises HeapwrightError where it holds no recording.
+    """
+    from heapwright.traces.recorded import convert
+
+    files = convert(Path(folder), Path(output), consume=False)
+    if not files:
+        raise HeapwrightError(f"{folder}: holds no recording; give the folder that a killed `record` left")
+    return files
 
 
 @_one_line
@@ -900,6 +916,22 @@ def platforms(name: str | None = None) -> Platform | list[Platform]:
 
 
 @_one_line
+def hooks(platform: str, output: PathLike, *, prefix: str = "app") -> list[Path]:
+    """Write the C that records the calls of the heap that a platform has now, for `import_log`.
+
+    Args:
+        platform: one of `platforms()` that has `hooks`.
+        output: the folder; what to do with the files stands in its PREFIX_trace_README.md.
+        prefix: what every name in the C begins with.
+
+    Raises HeapwrightError for a platform that has none.
+    """
+    from heapwright.platforms.files import write_hooks
+
+    return write_hooks(platforms(platform), Path(output), prefix)
+
+
+@_one_line
 def generate(
     heap: AnyHeap,
     output: PathLike,
@@ -1021,6 +1053,9 @@ def attack(
     runs: int = 200,
     seed: int = 0,
     repair: bool = False,
+    beside: Sequence[str] = (),
+    word_size: WordSize | None = None,
+    output: str | os.PathLike[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Commit eleven faults on a heap, each many times in processes of their own, and count which it notices, and when.
 
@@ -1031,16 +1066,34 @@ def attack(
         runs: of each fault at each level.
         seed: of the faults, and of the random program; the same seed gives the same counts.
         repair: drop the invalid calls of a trace that is read.
+        beside: heaps to compare it with: names of recipes, and foreign heaps as `replay` takes them.
+        word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
+        output: a picture to draw, a file that ends in .svg or .html; None for none.
 
     Returns a dictionary for each level: `heap`, `checks` and `faults`, for each fault by its name `runs` and what came
-    of them, `at_once`, `later`, `harmless`, `silent` and `crashed` (docs/hardening.md).
+    of them, `at_once`, `later`, `harmless`, `silent` and `crashed` (docs/hardening.md). A foreign
+    heap has one, whose `checks` is None, and `signals`, by name how many runs each ended.
 
     Raises HeapwrightError for a heap whose objects move, a level that is none, or a missing C compiler.
     """
+    from heapwright.foreign.attack import attack as commit_on_foreign
+    from heapwright.heaps import RecipeHeap, resolve
     from heapwright.host.attack import attack as commit
+    from heapwright.report.attack_picture import check_suffix, write_picture
 
+    if output is not None:
+        check_suffix(Path(output))
     read = trace if trace is None or isinstance(trace, Trace) else read_trace(trace, repair=repair)
-    return commit(_recipe(heap), read, checks=checks, runs=runs, seed=seed)
+    others = [resolve(name, word_size) for name in beside]
+    found = commit(_recipe(heap), read, checks=checks, runs=runs, seed=seed)
+    for other in others:
+        if isinstance(other, RecipeHeap):
+            found += commit(other.recipe, read, checks=checks, runs=runs, seed=seed)
+        else:
+            found.append(commit_on_foreign(other, read, runs=runs, seed=seed))
+    if output is not None:
+        write_picture(found, Path(output))
+    return found
 
 
 @_one_line
@@ -1124,7 +1177,12 @@ def measure_front(
 
 @_one_line
 def report(
-    source: _Study | AnyTrace, output: PathLike, *, heaps: str | Sequence[str] = (), plots: PathLike | None = None
+    source: _Study | AnyTrace,
+    output: PathLike,
+    *,
+    heaps: str | Sequence[str] = (),
+    against: str | None = None,
+    plots: PathLike | None = None,
 ) -> list[Path]:
     """Write one HTML page that shows a study or a trace.
 
@@ -1132,6 +1190,7 @@ def report(
         source: the study or trace: a path, or the object (which must have come from a file).
         output: the page.
         heaps: names of the heaps that are drawn over time; for a study ids of it, too.
+        against: the heap of a study that the reader has today, by id or zoo name.
         plots: a folder for every plot as PNG and SVG; None writes none.
 
     Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
@@ -1141,7 +1200,7 @@ def report(
     path = source.path if isinstance(source, _Study | Trace) else source
     if path is None:
         raise HeapwrightError("report: the trace came from no file; write it first")
-    return write_report(path, output, _listed(heaps) if isinstance(heaps, str) else heaps, plots)
+    return write_report(path, output, _listed(heaps) if isinstance(heaps, str) else heaps, plots, against)
 
 
 @_one_line

@@ -66,6 +66,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "pareto s.duckdb": (True, ["id", "recipe", "metrics", "traces"]),
     "pareto s.duckdb --pick balanced": (True, ["id", "recipe", "metrics", "traces"]),
     "generate tlsf -o heap": (False, ["files"]),
+    "hooks freertos -o trace": (False, ["files"]),
     "platforms": (True, ["name", "title", "align", "lock", "writes"]),
     "study sql s.duckdb SELECT/**/42/**/AS/**/found": (True, ["found"]),
     "study export s.duckdb -o results.csv": (False, ["path", "rows"]),

@@ -245,9 +245,11 @@ def test_what_a_budget_leaves_is_exact(
 ) -> None:
     monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
     study = tmp_path / "study.duckdb"
-    for seconds in (0.2, 3.0):
+    for seconds in (0.2, 3.0, 15.0, 60.0):
         found = explored(study, dask=cluster.address, complete=False, budget=seconds, copies=0)
         assert set(rows(study)) <= set(rows(undisturbed))
+        if found.front():  # the busier the machine, the longer it takes
+            break
     assert found.front()
     explored(study, dask=cluster.address)
     assert rows(study) == rows(undisturbed)

@@ -117,13 +117,32 @@ def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run) -> None:
     done = run(*EXPLORE, "--held-out", "second.parquet")
     assert done.returncode == 0
     assert "held out" in done.stdout
-    zoo_rows = [line for line in done.stdout.splitlines() if line.split() and line.split()[0] in NAMES | BESIDE]
+    everything = run("pareto", "s.duckdb", "--all").stdout
+    assert "heapwright pareto s.duckdb --all" not in everything
+    zoo_rows = [line for line in everything.splitlines() if line.split() and line.split()[0] in NAMES | BESIDE]
     last_of_each = {line.split()[0]: line for line in zoo_rows}
     assert set(last_of_each) == NAMES | BESIDE
     places = ("on the front", "dominated by", "equal to", "not ranked: refused")
     assert all(any(place in last_of_each[name] for place in places) for name in NAMES)
     assert all("not ranked: at its own alignment" in last_of_each[name] for name in BESIDE)
-    assert run("pareto", "s.duckdb").stdout.splitlines()[2:] == done.stdout.splitlines()[2:-1]
+    shown = run("pareto", "s.duckdb").stdout
+    named = {line.split()[0] for line in shown.splitlines() if line.split()} & (NAMES | BESIDE)
+    assert {"tlsf", "newlib-nano"} <= named and len(named) < len(NAMES) / 2
+    assert "more of the front and the zoo: heapwright pareto s.duckdb --all" in shown
+    assert [line for line in done.stdout.splitlines() if " replays in " not in line] == shown.splitlines()
+
+
+def test_the_answer_comes_first_and_last(run: Run, files: Path) -> None:
+    done = run(*EXPLORE, "--held-out", "second.parquet")
+    with Study.open(files / "s.duckdb") as study:
+        served = max(need.bytes or 0 for need in study.needs(study.pick("balanced").id))
+    first, *_, last = done.stdout.splitlines()
+    assert first == last
+    assert f": reserve {served:,} bytes, which served the recording and 1 held-out trace. " in first
+    assert " For the recording alone it needs " in first
+    told = run("pareto", "s.duckdb", "--against", "newlib-nano").stdout
+    assert "\nnewlib-nano, what you have now, takes " in told
+    assert "none-such" in failure(run("pareto", "s.duckdb", "--against", "none-such"))
 
 
 def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
@@ -219,6 +238,10 @@ def test_pick_prints_a_recipe_that_can_be_kept(run: Run, files: Path) -> None:
     kept.write_text(printed[printed.index("# s.duckdb:") :])
     (one,) = json.loads(run("pareto", "s.duckdb", "--pick", "balanced", "--json").stdout)
     assert Recipe.load(kept).hash == one["id"]
+    for words in (["pareto", "s.duckdb", "--pick", "balanced", "--toml"], ["zoo", f"s.duckdb:{one['id']}"]):
+        kept.write_text(run(*words).stdout)
+        assert Recipe.load(kept).hash == one["id"], words
+    assert run("pareto", "s.duckdb", "--toml").returncode == 2
 
 
 def test_wrong_flags_exit_2(run: Run) -> None:

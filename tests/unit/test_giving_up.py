@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from traces_random import churning, plain_trace
 
-from heapwright.explore import effort, halving, running, search, trying
+from heapwright.explore import effort, halving, pareto, running, search, trying
 from heapwright.explore.crew import Threads
 from heapwright.explore.halving import by_promise
 from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.pareto import ratios
+from heapwright.explore.picks import NEAR
 from heapwright.explore.rivals import Bar
 from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration, explore
@@ -134,6 +135,25 @@ def test_a_tolerance_saves_replays(space: Space, tmp_path: Path) -> None:
         for share in (0, 0.1)
     ]
     assert given_up[0] < given_up[1]
+
+
+def test_one_recipe_of_each_design_near_the_front_is_finished(space: Space, whole: Path, tmp_path: Path) -> None:
+    """What is tried elsewhere is taken from these, however many like them come on no front."""
+    explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0.01, jobs=1)
+    with Study.open(whole) as study:
+        every = study.combined
+        points = every.points(DEFAULT_OBJECTIVES)
+        front = points[every.front_rows(DEFAULT_OBJECTIVES)]
+        near = pareto.distances(points, front) <= np.log(NEAR)
+        near &= every.eligible(DEFAULT_OBJECTIVES)
+    drawn = search._choose(list(search._candidates(space).values()), "exhaustive", None, 0)
+    spread = {one.id for one in effort._spread([one for one in drawn if not one.zoo_name])}
+    with Study.open(tmp_path / "study") as study:
+        finished = set(study.combined.ids)
+    asked = {id for id, is_near in zip(every.ids, near, strict=True) if is_near and id in spread}
+    assert asked <= finished
+    assert len(asked) > 20
+    assert len(spread & finished) < len(spread) - 10
 
 
 def test_what_was_given_up_is_nowhere_taken_for_a_result(space: Space, tmp_path: Path) -> None:

@@ -303,7 +303,7 @@ def test_the_command_refuses_other_formats(tmp_path: Path) -> None:
         heapwright, ["import", str(tmp_path / "a.pcap"), "--format", "dhat", "-o", str(tmp_path / "out")]
     )
     assert result.exit_code == 2
-    assert "'--format': 'dhat' is not one of 'text', 'valgrind', " in result.stderr
+    assert "'--format': 'dhat' is not one of 'text', 'board', 'valgrind', " in result.stderr
     with pytest.raises(HeapwrightError, match="format: 'mtrace' is no format of packets; valid: capture, tsh, csv, "):
         import_packets(tmp_path / "a.pcap", "mtrace")
     assert not (tmp_path / "out").exists()

@@ -112,6 +112,22 @@ def test_classes_that_grow() -> None:
     assert found["fixed_end"] == 128
 
 
+@pytest.mark.parametrize(
+    ("sizes", "lacks"),
+    [
+        ([8, 16, 32], 0),
+        ([4, 12, 28], 4),
+        ([16, 48, 64], None),
+        ([24, 48, 96], None),
+        ([64], None),
+        ([8, 12], None),
+    ],
+)
+def test_classes_that_double_are_found_by_the_highest_bit(sizes: list[int], lacks: int | None) -> None:
+    pool = heap(fixed(sizes=sizes, counts=[2] * len(sizes)))["pools"][0]["fixed"]
+    assert (pool["doubles"], pool["lacks"]) == ((0, 0) if lacks is None else (1, lacks))
+
+
 def test_classes_with_counts_lie_one_behind_the_other() -> None:
     """3 blocks for up to 12 bytes and 2 for 20, each with 2 bytes of header, and every payload a multiple of 4."""
     pool = fixed(sizes=[10, 20], counts=[3, 2], header=2)
@@ -191,7 +207,7 @@ def test_only_what_a_policy_needs_has_a_place_in_the_control_data() -> None:
     plain = heap(general(free_list="single", boundary_tags=False))
     assert plain["control"] == 5 * 4, "refused, limit, high, top, list"
     assert heap(general(free_list="double", boundary_tags=False))["control"] == 5 * 4 + 8
-    assert heap(general(free_list="single", boundary_tags=False), checks="frees")["control"] == 6 * 4
+    assert heap(general(free_list="single", boundary_tags=False), checks="frees")["control"] == 7 * 4
     assert heap(general(free_list="implicit", boundary_tags=False))["control"] == 4 * 4
     assert heap(general(free_list="single", boundary_tags=False, fit="next"))["control"] == 6 * 4
     assert heap(general(free_list="single", boundary_tags=False, order="fifo"))["control"] == 6 * 4

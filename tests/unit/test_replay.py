@@ -356,7 +356,7 @@ def test_peaks_survive_thinning() -> None:
     for number in range(5000):
         calls += [(MALLOC, f"o{number}", 9000 if number == 3210 else 50), (FREE, f"o{number}", 0)]
     found = timeline(trace_of(*calls), SIMPLE, points=40)
-    assert len(found["event"]) == 2 * 20 + 1, "both extremes of every stretch, and the last call"
+    assert len(found["event"]) == 2 * 19 + 2, "both extremes of every stretch, the first call and the last"
     assert found["event"][0] == 0 and found["event"][-1] == 9999
     assert found["requested"].max() == 9000
     assert found["requested"].min() == 0

@@ -57,4 +57,4 @@ class Seen:
             return False
         if last.top not in ("last", "bump") or last.min_size or last.max_size is not None:
             return False
-        return {recipe.geometry.capacity(size, (last,)) for size in self.sizes} <= set(quick.sizes)
+        return all(recipe.geometry.capacity(size, (last,)) in quick.sizes for size in self.sizes)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from heapwright.explore.halving import by_promise
-from heapwright.explore.picks import design
+from heapwright.explore.picks import NEAR, design
 from heapwright.explore.running import Meter, Runner, Trials
 from heapwright.explore.trying import Candidate, Patience
 
@@ -17,6 +17,9 @@ COMPLETE_SECONDS = 60.0
 
 TOLERANCE = 0.01
 """How much more than the front of all recipes one needs at most where that would take longer, as a share."""
+
+_SURELY = 3
+"""Where the zoo alone tells that all recipes take so many times as long as that, they do take longer."""
 
 _ROUNDS = 4
 """So often what was given up is looked at again; after that it is finished."""
@@ -59,23 +62,27 @@ class Exploring:
             meter.expect(left)
             self.runner.run(left, self.trials, meter)
             return
-        until = inf if effort.until is None else effort.until
-        first = [one for one in left if one.zoo_name]
+        meter.until = inf if effort.until is None else effort.until
         tolerance = before if effort.tolerance is None else effort.tolerance
-        if before is None:
-            first = _spread(left)
-        meter.until = until
-        meter.expect(first)
-        self.runner.run(first, self.trials, meter, Patience(self.runner.interrupt, until=until))
-        rest = [one for one in left if self._is_left(one)]
-        quick = tolerance is None and meter.seconds_of(rest) <= min(COMPLETE_SECONDS, until - time.perf_counter())
-        if quick or not self.trials.objectives:
-            meter.expect(rest)
-            self.runner.run(rest, self.trials, meter, Patience(self.runner.interrupt, until=until))
+        rest = self._finish([one for one in left if one.zoo_name], left, meter)
+        if tolerance is None and self._is_quick(rest, meter, _SURELY * COMPLETE_SECONDS):
+            rest = self._finish(_spread(rest), rest, meter)
+        if not self.trials.objectives or (tolerance is None and self._is_quick(rest, meter, COMPLETE_SECONDS)):
+            self._finish(rest, rest, meter)
             return
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
         settled = self._compete(chosen, rest, meter)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
+
+    def _finish(self, some: Sequence[Candidate], left: Sequence[Candidate], meter: Meter) -> list[Candidate]:
+        """Finish some of what is left while there is time; what is left then."""
+        meter.expect(some)
+        self.runner.run(some, self.trials, meter, Patience(self.runner.interrupt, until=meter.until))
+        return [one for one in left if self._is_left(one)]
+
+    def _is_quick(self, candidates: Sequence[Candidate], meter: Meter, seconds: float) -> bool:
+        """Whether all are finished in so many seconds, and before the end of the time, as those tried so far tell."""
+        return meter.seconds_of(candidates) <= min(seconds, meter.until - time.perf_counter())
 
     def _meter(self, chosen: Sequence[Candidate]) -> Meter:
         meter = Meter(self.runner.progress, "explored", len(chosen), len(self.trials.traces), self.runner.crew)
@@ -93,10 +100,14 @@ class Exploring:
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
         patience = Patience(self.runner.interrupt, rivals, until=meter.until)
+        spread = _spread([one for one in rest if not self._is_settled(one)])
+        meter.expect(spread)
+        self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))
+        tried = {one.id for one in spread}
         for one in rest:
-            if self._is_settled(one):
+            if self._is_settled(one) and one.id not in tried:
                 meter.finished += self._replays_left(one)
-        rest = [one for one in rest if not self._is_settled(one)]
+        rest = [one for one in rest if self._is_left(one) and not self._is_settled(one)]
         if meter.until < inf and meter.seconds_of(rest) > meter.until - time.perf_counter():
             rest = by_promise(self.runner, self.trials, rest, meter, patience)
         else:
@@ -118,7 +129,5 @@ class Exploring:
 
 
 def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The zoo, and one recipe of each design; a recipe of the zoo does not stand for its design."""
-    zoo = [one for one in candidates if one.zoo_name]
-    others = {design(one.recipe): one for one in reversed(candidates) if not one.zoo_name}
-    return [*zoo, *others.values()]
+    """One recipe of each design."""
+    return list({design(one.recipe): one for one in reversed(candidates)}.values())

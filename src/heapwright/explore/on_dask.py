@@ -21,6 +21,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from math import ceil, inf
@@ -71,7 +72,7 @@ def cluster(address: str, jobs: int) -> Iterator[OnDask]:
         try:
             if address == LOCAL:
                 with _deaf_children():
-                    local = hired(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
+                    local = hired(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0")
                 opened.callback(local.close)
             client = connect(local if address == LOCAL else address, timeout=_CONNECT_SECONDS, set_as_default=False)
             opened.callback(client.close)
@@ -196,10 +197,31 @@ class OnDask:
     def _results(self, futures: Sequence[Any]) -> list[bytes | Exception]:
         """What batches that are done came to: one question for all of them where nothing went wrong."""
         try:
-            told: list[bytes | Exception] = self._client.gather(futures)
+            told: list[bytes | Exception] = self._awaited(self._client.gather(futures, asynchronous=True))
             return told
+        except HeapwrightError:
+            raise
         except Exception:  # asked one by one, each has its own
-            return [_result(future) for future in futures]
+            return [self._result(future) for future in futures]
+
+    def _result(self, future: Any) -> bytes | Exception:
+        try:
+            told: bytes = self._awaited(self._client.gather(future, asynchronous=True))
+            return told
+        except HeapwrightError:
+            raise
+        except Exception as error:
+            return error
+
+    def _awaited(self, asked: Any) -> Any:
+        """What the cluster answers. What was done may have died with its worker, and nobody is left to do it again."""
+        answer = asyncio.run_coroutine_threadsafe(asked, self._client.loop.asyncio_loop)
+        try:
+            while not wait([answer], timeout=_LOOK_SECONDS).done:
+                self._look()
+            return answer.result()
+        finally:
+            answer.cancel()
 
     def _is_connected(self) -> bool:
         return bool(self._client.status == "running")
@@ -268,14 +290,6 @@ def _ready(done: queue.SimpleQueue[Any]) -> list[Any]:
         while True:
             ready.append(done.get_nowait())
     return ready
-
-
-def _result(future: Any) -> bytes | Exception:
-    try:
-        told: bytes = future.result()
-        return told
-    except Exception as error:
-        return error
 
 
 def _outcomes(

@@ -114,6 +114,11 @@ class Bar:
             at_least &= (self.front < point).any(axis=1)
         return bool(at_least.any())
 
+    def is_far(self, least: Floats, times: float) -> bool:
+        """Whether whatever needs at least this much is farther than so many times from each recipe of the front."""
+        point = pareto.ratios(least, self.best).max(axis=1)
+        return bool((point > times * self.front).any(axis=1).all())
+
     def leaves_best(self, known: Known, at: int | None = None) -> bool:
         """Whether a recipe cannot be so good on a trace, or on any, that it changes how others stand on the front.
 

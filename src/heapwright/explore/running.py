@@ -23,7 +23,7 @@ from heapwright.explore.study import Partial, Result, Study
 from heapwright.explore.trying import Candidate, Found, Patience, Task, Trier
 from heapwright.replay.engine import SoFar
 
-_BATCH_RESULTS = 500
+_BATCH_RESULTS = 10_000
 _BATCH_SECONDS = 2.0
 _NOT_BEGUN = SoFar(*[0] * len(fields(SoFar)))
 _RECENT = 16

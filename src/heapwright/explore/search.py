@@ -111,8 +111,9 @@ def explore(
         complete: finish every recipe, whatever the time.
         tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
             times as much as it must in every objective; 0 for the same front as if all were finished. The zoo, and one
-            recipe of every design, are always finished. Without `complete` and `tolerance` every recipe is finished
-            where that takes about `effort.COMPLETE_SECONDS`, and `effort.TOLERANCE` is taken where it takes longer.
+            recipe of every design that comes near the front, are always finished. Without `complete` and `tolerance`
+            every recipe is finished where that takes about `effort.COMPLETE_SECONDS`, and `effort.TOLERANCE` is taken
+            where it takes longer.
         budget: seconds that the exploration may take. Where that is too short, the recipes that promise most are
             finished, told by how they do on pieces of the traces.
         earlier: recipes near which a search begins, beside the zoo.

@@ -623,7 +623,7 @@ class Study:
         ``objectives`` may be any metrics; default are the study's. ``where``: conditions that a recipe has to meet to
         be looked at, such as "accesses_malloc_max <= 40". Raises `HeapwrightError` for an unknown metric.
         """
-        keys, within = self._objectives(objectives), self._within(where)
+        keys, within = self._objectives(objectives), self.within(where)
         return [self.combined.candidate(int(row)) for row in self.combined.front_rows(keys, within)]
 
     def pick(
@@ -635,7 +635,7 @@ class Study:
         (`Robustness.why_not`); of the front where none does. ``objectives`` and ``where`` as for `front`. Raises
         `HeapwrightError` where the front is empty.
         """
-        keys, within = self._objectives(objectives), self._within(where)
+        keys, within = self._objectives(objectives), self.within(where)
         rows = self.combined.front_rows(keys, within)
         if not len(rows):
             raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
@@ -645,7 +645,7 @@ class Study:
         needs = {key: robustness.needs(key, candidates) for key in compared}
         return self.combined.candidate(candidates[choose(how, needs)])
 
-    def _within(self, where: str | Sequence[str]) -> Bools:
+    def within(self, where: str | Sequence[str]) -> Bools:
         """Mask of the recipes that meet all conditions."""
         mask = np.ones(len(self.combined.ids), dtype=np.bool_)
         for text in [where] if isinstance(where, str) else where:

@@ -48,13 +48,15 @@ class Flag(Protocol):
 class Patience:
     """What a replay is given up for: rivals that beat it, the end of a piece of its trace, the end of the time.
 
-    ``pieces`` are the calls of each trace that make a piece of it, ``until`` is a time of `time.perf_counter`.
+    ``pieces`` are the calls of each trace that make a piece of it, ``until`` is a time of `time.perf_counter`. Rivals
+    do not beat what may still come as near to the front as ``spared`` times what some recipe there needs.
     """
 
     interrupt: Flag
     rivals: Rivals | None = None
     pieces: Sequence[int] | None = None
     until: float = inf
+    spared: float | None = None
 
     @property
     def ends(self) -> bool:
@@ -80,7 +82,7 @@ class Patience:
 
     def _is_beaten(self, known: Known, at: int) -> bool:
         bar = self.rivals.bar if self.rivals else None
-        if bar is None:
+        if bar is None or (self.spared is not None and not bar.is_far(known.least, self.spared)):
             return False
         return bool(known.refused.any() or bar.beats(known.least)) and bar.leaves_best(known, at)
 

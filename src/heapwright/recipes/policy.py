@@ -2,7 +2,7 @@
 
 The control data is laid out here, once, for replay and for generated code alike:
 
-    null node | refused, misused | end of the shared part, its high-water mark | counters | pool by pool
+    null node | refused, misused, seal of the end | end of the shared part, its high-water mark | counters | pools
 
 All numbers are bytes or addresses (offsets from the arena's base) unless the field says otherwise; `csrc/policy.h`
 documents each field.
@@ -10,6 +10,7 @@ documents each field.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -86,6 +87,9 @@ THREADS = {"none": lib.HW_THREADS_NONE, "lock": lib.HW_THREADS_LOCK, "cached": l
 CACHE_NUMBERS = 3
 """Words ahead of the lists in a thread's cache, as `csrc/threads.h` has them."""
 
+CACHE_FINE = 3
+"""Classes of a cache to an octave, as a power of two, as `csrc/threads.h` has them."""
+
 
 class BeyondReachError(HeapwrightError):
     """Control data and regions of a recipe are larger than the arena that its links and headers address."""
@@ -114,6 +118,35 @@ def _log2(value: int) -> int:
     return value.bit_length() - 1
 
 
+def cache_class(units: int) -> int:
+    """The class of blocks of so many units in a thread's cache."""
+    coarse = _log2(units | 1 << CACHE_FINE) - CACHE_FINE
+    return (coarse << CACHE_FINE) + (units >> coarse)
+
+
+def cache_units(of: int) -> int:
+    """Units of the smallest block of a class."""
+    coarse = max((of >> CACHE_FINE) - 1, 0)
+    return of - (coarse << CACHE_FINE) << coarse
+
+
+def _has_pairs(pool: Pool, values: dict[str, Any]) -> bool:
+    """Whether a node of the pool's lists is a link and one more, or a mark, behind it."""
+    if isinstance(pool, Quick):
+        return bool(values["marks"])
+    return isinstance(pool, Buddy) or (isinstance(pool, General) and pool.free_list in ("double", "tree"))
+
+
+def _doubling(sizes: Sequence[int]) -> dict[str, int]:
+    """Whether sizes are powers of two one after the other, from 2 on, but for the bytes that each lacks."""
+    lacks = sizes[1] - 2 * sizes[0] if len(sizes) > 1 else -1
+    least = sizes[0] + lacks
+    doubles = lacks >= 0 and least > 1 and least & (least - 1) == 0
+    if not doubles or any(size + lacks != least << place for place, size in enumerate(sizes)):
+        return {"doubles": 0, "lacks": 0}
+    return {"doubles": 1, "lacks": lacks}
+
+
 def _serves_empty(pool: dict[str, Any]) -> bool:
     """Whether a pool's arithmetic takes 0 bytes for what it takes 1 byte for."""
     if pool["kind"] == KINDS["quick"]:
@@ -140,6 +173,7 @@ class _Layout:
         heap = {
             "refused_at": self._take(4, 4),
             "misused_at": self._take(4, 4) if recipe.checks != "none" else 0,
+            "end_seal_at": self._take(4, 4) if recipe.checks != "none" else 0,
             "waiting_at": self._take(4 + 4 * lib.HW_WAITING, 4) if self.full else 0,
             "shared_limit_at": self._take(4, 4),
             "shared_high_at": self._take(4, 4),
@@ -150,6 +184,9 @@ class _Layout:
         last = max(index for index, pool in enumerate(pools) if not isinstance(pool, Quick))
         self.cached = recipe.threads == "cached"
         heap["caches_at"] = self._take(4, 4) if self.cached else 0
+        if self.cached:
+            self.cache = self._cache_lists()
+            self.depot_at = self._take(4 + 4 * self.cache["count"], 4)
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         self._take(max(0, recipe.control_bytes - self.cursor), 1)
         control = self._regions(laid_out)
@@ -177,7 +214,7 @@ class _Layout:
         }
         for pool, values in zip(pools, laid_out, strict=True):
             if "links" in values[pool.kind]:
-                values[pool.kind]["links"] |= self._hardened(self.values)
+                values[pool.kind]["links"] |= self._hardened(self.values, _has_pairs(pool, values[pool.kind]))
         if self.cursor > self.values["reach"]:
             raise BeyondReachError(
                 f"{recipe.name or recipe.summary()}: control data and regions take {self.cursor} bytes, its links and "
@@ -196,11 +233,16 @@ class _Layout:
             "shift": _log2(self.align) if width == 2 else 0,
         }
 
-    def _hardened(self, heap: dict[str, Any]) -> dict[str, int]:
+    def _hardened(self, heap: dict[str, Any], pairs: bool) -> dict[str, int]:
         """What links are held to."""
         if not self.full:
-            return {"hardened": 0, "end_at": 0, "misused_at": 0}
-        return {"hardened": 1, "end_at": heap["shared_end_at"], "misused_at": heap["misused_at"]}
+            return {"hardened": 0, "pairs": 0, "end_at": 0, "misused_at": heap["misused_at"]}
+        return {
+            "hardened": 1,
+            "pairs": int(pairs),
+            "end_at": heap["shared_end_at"],
+            "misused_at": heap["misused_at"],
+        }
 
     def _ends_on_words(self, pool: Pool) -> bool:
         """Whether all payloads of a pool end at multiples of 4."""
@@ -265,17 +307,39 @@ class _Layout:
 
     def _threads(self) -> dict[str, Any]:
         """What the caches of threads need: lists as a quick pool above all others would have them."""
-        unused = {"cache_bytes": 0, "cache_largest": 0, "cache_object": 0, "cache": {}}
+        unused = {"cache_bytes": 0, "cache_largest": 0, "cache_object": 0, "cache_cuts": 0, "depot_at": 0, "cache": {}}
         if not self.cached:
             return {"threads": THREADS[self.recipe.threads], **unused}
-        lists = self._lists(Quick(up_to=self.recipe.cache_up_to), self.recipe.pools)
         return {
             "threads": THREADS[self.recipe.threads],
             "cache_bytes": self.recipe.cache_bytes,
-            "cache_largest": lists["up_to"] - lists["block_header"],
-            "cache_object": 4 * CACHE_NUMBERS + 8 * lists["count"],
-            "cache": lists,
+            "cache_largest": self.cache["up_to"] - self.cache["block_header"],
+            "cache_object": 4 * CACHE_NUMBERS + 8 * self.cache["count"],
+            "cache_cuts": int(self._is_cut()),
+            "depot_at": self.depot_at,
+            "cache": self.cache,
         }
+
+    def _cache_lists(self) -> dict[str, Any]:
+        """Lists as a quick pool above all others would have them, but of classes of sizes."""
+        lists = self._lists(Quick(up_to=self.recipe.cache_up_to), self.recipe.pools)
+        if lists["block_doubles"]:
+            return lists
+        shift = lists["block_unit_shift"]
+        first, last = cache_class(lists["block_least"] >> shift), cache_class((lists["up_to"] >> shift) - 1) + 1
+        return lists | {"count": last - first + 1, "up_to": cache_units(last) << shift}
+
+    def _is_cut(self) -> bool:
+        """Whether one block of the heap may become several: all come from one pool, whose blocks lie back to back."""
+        owners = [pool for pool in self.recipe.pools if not isinstance(pool, Quick)]
+        pool = owners[0]
+        return (
+            len(owners) == 1
+            and isinstance(pool, General)
+            and pool.split != "never"
+            and pool.round_to != "power-of-two"
+            and not self.geometry.padding(pool)
+        )
 
     # ---- quick
 
@@ -404,7 +468,7 @@ class _Layout:
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,
             "region": pool.region,
-            "checks": int(recipe.checks != "none"),
+            "checks": CHECKS[recipe.checks],
             "size_raw": int(raw),
             "flag_bits": flag_bits,
             "size_shift": _log2(pool.unit),
@@ -482,6 +546,7 @@ class _Layout:
             "word": self._word(pool.header),
             "count": count,
             "sizes": list(pool.sizes),
+            **_doubling(pool.sizes),
             "counts": counts,
             "grow": int(grow),
             "page": pool.page,

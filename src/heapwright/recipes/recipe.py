@@ -75,10 +75,10 @@ class Recipe(Table):
         default="none", description="a lock around each call, or one behind quick lists of each thread"
     )
     cache_up_to: int = Field(
-        default=512, ge=1, le=MAX_UP_TO, description="largest request that has a list in each thread's cache, bytes"
+        default=2048, ge=1, le=MAX_UP_TO, description="largest request that has a list in each thread's cache, bytes"
     )
     cache_bytes: int = Field(
-        default=32768, ge=1, le=1 << 24, description="most payload bytes that a thread's cache holds"
+        default=65536, ge=1, le=1 << 24, description="most payload bytes that a thread's cache holds"
     )
     pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
         validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +33,9 @@ HEAP_MAP_STATES = tuple(_STATES[number] for number in range(len(_STATES)))
 BLOCK_TYPE = np.dtype([("column", "u4"), ("offset", "u4"), ("size", "u4"), ("state", "u4")])
 
 
+MOMENT_TYPE = np.dtype([("call", "u8"), ("requested", "u4"), ("allocated", "u4"), ("covered", "u4"), ("unused", "u4")])
+
+
 def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDArray[np.int64]]:
     """Bytes over time, thinned to about `points` calls so that peaks survive.
 
@@ -44,41 +46,30 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     struct = policy_struct(recipe)
     calls = trace.calls
     size = arena_bytes_of(struct, None)
-    rows = np.empty((len(trace), 3), np.uint32)
+    ends = _ends(len(trace), points)
+    moments = np.empty((len(ends), 2), MOMENT_TYPE)
+    asked = ffi.new("struct hw_timeline *")
+    asked.ends, asked.moments = pointer("uint64_t", ends), pointer("struct hw_moment", moments)
     found = ffi.new("struct hw_metrics *")
-    code = lib.hw_replay(
-        struct,
-        calls.struct,
-        memory_of(struct, calls, size),
-        size,
-        lib.HW_CHECK_NOTHING,
-        ffi.NULL,
-        pointer("uint32_t", rows) if len(trace) else ffi.NULL,
-        found,
-    )
+    memory = memory_of(struct, calls, size)
+    code = lib.hw_replay(struct, calls.struct, memory, size, lib.HW_CHECK_NOTHING, ffi.NULL, asked, found)
     explain(code, recipe, struct, size)
-    event = _thinned(rows[:, 0], points)
-    picked = rows[event].astype(np.int64)
+    picked = np.unique(moments)
     return {
-        "event": event,
-        "ts_us": trace.ts_us[event].astype(np.int64),
-        "requested": picked[:, 0],
-        "allocated": picked[:, 1],
-        "footprint": picked[:, 2] + control_bytes(struct),
+        "event": picked["call"].astype(np.int64),
+        "ts_us": trace.ts_us[picked["call"]].astype(np.int64),
+        "requested": picked["requested"].astype(np.int64),
+        "allocated": picked["allocated"].astype(np.int64),
+        "footprint": picked["covered"].astype(np.int64) + control_bytes(struct),
     }
 
 
-def _thinned(values: NDArray[np.uint32], points: int) -> NDArray[np.int64]:
-    """Indices of the smallest and the largest value in each of points / 2 stretches, ascending."""
-    count = len(values)
+def _ends(count: int, points: int) -> NDArray[np.uint64]:
+    """Where the stretches end of which a timeline shows the smallest and the largest, the first and last call alone."""
     if count <= points:
-        return np.arange(count, dtype=np.int64)
-    edges = np.linspace(0, count, points // 2 + 1).astype(np.int64)
-    picked = {0, count - 1}
-    for start, end in pairwise(edges):
-        stretch = values[start:end]
-        picked |= {int(start + stretch.argmin()), int(start + stretch.argmax())}
-    return np.array(sorted(picked), np.int64)
+        return np.arange(1, count + 1, dtype=np.uint64)
+    inner = np.linspace(1, count - 1, max(points // 2, 2)).astype(np.uint64)
+    return np.unique(np.append(inner, np.uint64(count)))
 
 
 def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]:
