@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from heapwright.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.explore.by_load import AtLoad
@@ -1031,17 +1031,19 @@ def prove(
     calls: int = 3,
     arena: int | None = None,
     largest: int = 32,
+    method: Literal["cbmc", "enumeration"] | None = None,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
-    """Prove with CBMC what holds after any few calls of the heap that is generated; see `heapwright.prove.prove.prove`.
+    """Prove what holds after any few calls of the heap that is generated; see `heapwright.prove.prove.prove`.
 
     `arena` and `largest` are bytes: of the arena (None: the heap's own data and 96 more) and of the largest request.
-    `progress` is told the name of each harness. Raises HeapwrightError without CBMC, with how to get it, and for a
-    heap that is no recipe or moves its objects.
+    `method` is "cbmc", "enumeration", which needs a C compiler with AddressSanitizer, or None: the latter for bins and
+    buddies. `progress` is told the name of each harness. Raises HeapwrightError without the tool, with how
+    to get it, and for a heap that is no recipe or moves its objects.
     """
     from heapwright.prove.prove import prove as run
 
-    return run(_recipe(heap), _label(heap), calls=calls, arena=arena, largest=largest, progress=progress)
+    return run(_recipe(heap), _label(heap), calls=calls, arena=arena, largest=largest, method=method, progress=progress)
 
 
 @_one_line

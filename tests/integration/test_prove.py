@@ -1,11 +1,11 @@
-"""The model checker proves generated heaps, and finds the faults that are put into them."""
+"""The model checker and enumeration prove generated heaps, and find the faults that are put into them."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from c_programs import absent
@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.generate.emit import generated_files
-from heapwright.prove.prove import check_files, harness_text
+from heapwright.prove.prove import METHODS, check_files, harness_text, programs_of
 
 FIRST_FIT = "first-fit-fast-free"
 ARENA, LARGEST = 80, 24
@@ -33,30 +33,92 @@ FAULTS = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def cbmc() -> None:
     if shutil.which("cbmc") is None:
         absent("cbmc", ".ci/cbmc installs it")
 
 
+def proof_of(heap: str, *flags: str) -> dict[str, Any]:
+    (told,) = json.loads(CliRunner().invoke(heapwright, ["prove", heap, *flags, "--json"]).stdout)
+    return dict(told)
+
+
+@pytest.mark.usefixtures("cbmc")
 def test_first_fit_is_proved() -> None:
-    bounds = ["--calls", "2", "--arena", "64", "--largest", "12"]
-    done = CliRunner().invoke(heapwright, ["prove", FIRST_FIT, *bounds, "--json"])
-    (told,) = json.loads(done.stdout)
-    assert list(told)[:4] == ["heap", "calls", "arena_bytes", "largest_request_bytes"]
+    told = proof_of(FIRST_FIT, "--calls", "2", "--arena", "64", "--largest", "12")
+    assert list(told)[:6] == ["heap", "calls", "arena_bytes", "largest_request_bytes", "method", "tool"]
+    assert (told["method"], told["tool"].split()[0]) == ("cbmc", "CBMC")
     assert [one["name"] for one in told["harnesses"]] == ["calls", "calloc", "realloc", "aligned_alloc"]
     assert told["failed"] == 0, told
     assert told["properties"] > 100
 
 
+@pytest.mark.parametrize("heap", ["tlsf", "binary-buddy", "lea-2.7.2"])
+def test_bins_and_buddies_are_proved_by_running_every_program(heap: str) -> None:
+    told = proof_of(heap)
+    assert (told["calls"], told["largest_request_bytes"], told["method"]) == (3, 32, "enumeration")
+    assert told["failed"] == 0, told
+    assert told["harnesses"][0]["programs"] > 500_000
+
+
+def test_no_program_is_left_out() -> None:
+    """One of 17 sizes or none, then a free of one of the live objects or none, three times; all of them fit."""
+    told = proof_of("tlsf", "--largest", "16")
+    assert told["harnesses"][0]["programs"] == programs(17, 3)
+
+
+def programs(sizes: int, steps: int, live: int = 0) -> int:
+    """The number of programs of so many steps, with so many live objects before."""
+    if steps == 0:
+        return 1
+    found = programs(sizes, steps - 1, live) + live * (programs(sizes, steps - 1, live - 1) if live else 0)
+    return found + sizes * (programs(sizes, steps - 1, live + 1) + (live + 1) * programs(sizes, steps - 1, live))
+
+
+def test_misuse_within_the_bounds_leaves_a_checked_heap_valid(tmp_path: Path) -> None:
+    checked = hw.zoo("tlsf").model_copy(update={"checks": "frees", "name": "checked"})
+    path = tmp_path / "checked.toml"
+    path.write_text(checked.to_toml(), encoding="utf-8")
+    told = proof_of(str(path), "--calls", "2", "--largest", "20")
+    assert told["failed"] == 0, told
+    assert told["harnesses"][-1]["name"] == "misuse"
+    assert told["harnesses"][-1]["programs"] > 100_000
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_found_and_told_as_calls(fault: str, tmp_path: Path) -> None:
+def test_a_fault_is_found_and_told_as_calls(
+    fault: str, method: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if method == "cbmc":
+        request.getfixturevalue("cbmc")
     right, wrong, name = FAULTS[fault]
     recipe = hw.zoo(FIRST_FIT)
     files = generated_files(recipe)
     assert right in files["app_heap.c"]
     files["app_heap.c"] = files["app_heap.c"].replace(right, wrong)
-    files["harness.c"] = harness_text(recipe, name, 3, ARENA, LARGEST)
-    found = check_files(files, tmp_path, name, "", 5, time.monotonic())
+    files["harness.c"] = harness_text(recipe, name, method, 3, ARENA, LARGEST)
+    found = check_files(files, tmp_path, name, method, "", 5)
     assert found.failures
     assert any("malloc" in call for calls in found.failures.values() for call in calls)
+
+
+def test_a_call_that_never_ends_is_found(tmp_path: Path) -> None:
+    recipe = hw.zoo(FIRST_FIT)
+    files = generated_files(recipe)
+    head, begin, rest = files["app_heap.c"].partition("void app_free(struct app_heap *heap, void *pointer)\n{\n")
+    assert begin
+    files["app_heap.c"] = f"{head}{begin}    for (volatile int i = 0; i < 1;) {{\n    }}\n{rest}"
+    files["harness.c"] = harness_text(recipe, "calls", "enumeration", 2, ARENA, LARGEST).replace(
+        "PATIENCE_S = 20", "PATIENCE_S = 1"
+    )
+    found = check_files(files, tmp_path, "calls", "enumeration", "", 4)
+    assert found.failures == {"unwinding: a call does not end": ["malloc 0 -> #2", "free #2"]}
+
+
+def test_bounds_that_would_take_days_are_refused_with_the_number_of_programs() -> None:
+    assert programs_of("calls", 2, 96, 12) == 14 * 2 * 14 * 3
+    assert programs_of("misuse", 2, 96, 12) == 14 * 2 * 14 * 3 * 96
+    with pytest.raises(hw.HeapwrightError, match=r"up to 7,785,814,256,640 programs to run"):
+        hw.prove("tlsf", calls=6)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.prove.cbmc import told_calls
-from heapwright.prove.prove import _in_words, harness_text, narrow
+from heapwright.prove.prove import METHODS, _in_words, harness_text, method_for, narrow
 from heapwright.recipes.policy import policy
 
 
@@ -43,16 +43,30 @@ def test_lists_that_the_arena_has_no_blocks_for_are_left_out() -> None:
 
 def test_a_harness_states_its_bounds_and_has_what_it_calls() -> None:
     recipe = hw.zoo("first-fit-fast-free")
-    calls = harness_text(recipe, "calls", 3, 112, 32)
+    calls = harness_text(recipe, "calls", "cbmc", 3, 112, 32)
     assert "an arena of 112 bytes; any 3 mallocs, a free of any object after each; requests up to 32 bytes" in calls
     assert "app_realloc" not in calls
-    realloc = harness_text(recipe, "realloc", 3, 112, 32)
+    realloc = harness_text(recipe, "realloc", "cbmc", 3, 112, 32)
     assert "any 2 mallocs, a free of any object after each, then realloc" in realloc
     assert "app_realloc" in realloc
 
 
 def test_without_the_model_checker_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    done = CliRunner().invoke(heapwright, ["prove", "tlsf"])
+    done = CliRunner().invoke(heapwright, ["prove", "first-fit-fast-free"])
     assert isinstance(done.exception, hw.HeapwrightError)
     assert "apt-get install cbmc" in str(done.exception)
+
+
+def test_without_a_compiler_one_line_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(hw.HeapwrightError, match="cc: no such C compiler, and a proof by enumeration needs one"):
+        hw.prove("tlsf")
+
+
+def test_bins_and_buddies_are_enumerated_and_others_are_for_the_model_checker() -> None:
+    found = {name: method_for(hw.zoo(name)) for name in ("first-fit-fast-free", "drr-proposed", "tlsf", "binary-buddy")}
+    assert list(found.values()) == ["cbmc", "cbmc", "enumeration", "enumeration"]
+    with pytest.raises(hw.HeapwrightError, match="'z3' is no method; valid: " + ", ".join(METHODS)):
+        hw.prove("tlsf", method="z3")  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -27,16 +27,25 @@ if TYPE_CHECKING:
 @click.option(
     "--largest", type=click.IntRange(min=1), default=32, show_default=True, metavar="BYTES", help="Largest request."
 )
+@click.option(
+    "--method",
+    type=click.Choice(["cbmc", "enumeration"]),
+    help="CBMC follows all sizes at once; enumeration runs each program. Default: enumeration for bins and buddies.",
+)
 @json_option
-def command(heap: str, calls: int, arena: int | None, largest: int, as_json: bool) -> None:
-    """Prove what holds after any few calls of the heap that is generated, in a small arena; needs CBMC.
+def command(
+    heap: str, calls: int, arena: int | None, largest: int, method: Literal["cbmc", "enumeration"] | None, as_json: bool
+) -> None:
+    """Prove what holds after any few calls of the heap that is generated, in a small arena.
 
     Checked are alignment, overlap, bounds and the checker's invariants, and that no access leaves the arena. What fails
     is told with the calls that show it. docs/proofs.md says what a proof means.
     """
     from heapwright import api
 
-    proof = api.prove(heap, calls=calls, arena=arena, largest=largest, progress=lambda name: note(f"{name} ..."))
+    proof = api.prove(
+        heap, calls=calls, arena=arena, largest=largest, method=method, progress=lambda name: note(f"{name} ...")
+    )
     if as_json:
         print_json([proof.as_json()])
         return
@@ -46,7 +55,8 @@ def command(heap: str, calls: int, arena: int | None, largest: int, as_json: boo
 def _tell(proof: Proof) -> None:
     """Print a line for each harness, and the calls that show what fails."""
     for one in proof.harnesses:
-        told = f"{one.properties} properties, {len(one.failures)} failed, {one.seconds:.0f} s"
+        programs = "" if one.programs is None else f"{one.programs:,} programs, "
+        told = f"{programs}{one.properties} properties, {len(one.failures)} failed, {one.seconds:.0f} s"
         click.echo(printable(f"{proof.heap} {one.name}: {told} ({one.bounds})"))
         for what, calls in one.failures.items():
             click.echo(printable(f"  FAILED {what}: {'; '.join(calls) or 'no call'}"))

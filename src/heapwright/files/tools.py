@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from heapwright.errors import HeapwrightError
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -41,6 +44,14 @@ def run_tool(
     finally:
         _running.discard(process)
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def find_compiler(what: str) -> str:
+    """The C compiler: CC, or cc on the path. Raises HeapwrightError where there is none for `what` needs it."""
+    compiler = os.environ.get("CC") or "cc"
+    if shutil.which(compiler) is None:
+        raise HeapwrightError(f"{compiler}: no such C compiler, and {what} needs one: install gcc or clang, or set CC")
+    return compiler
 
 
 def kill_tools() -> None:

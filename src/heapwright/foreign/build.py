@@ -10,9 +10,8 @@ from pathlib import Path
 
 from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.files.temporary import folder_for
-from heapwright.files.tools import run_tool
+from heapwright.files.tools import find_compiler, run_tool
 from heapwright.foreign.adapter import Adapter, WordSize
-from heapwright.host.timing import find_compiler
 
 FLAGS = ("-std=gnu11", "-O2", "-w", "-fno-pie", "-no-pie", "-fno-builtin-malloc", "-fno-builtin-calloc")
 """Without the last two the compiler may turn a heap's own calloc into a call of itself."""

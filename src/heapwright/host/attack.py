@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.temporary import temporary_folder
-from heapwright.files.tools import run_tool
-from heapwright.host.timing import find_compiler
+from heapwright.files.tools import find_compiler, run_tool
 from heapwright.recipes.recipe import CHECKS, ContradictionError
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import shutil
 import statistics
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.files.temporary import temporary_folder
-from heapwright.files.tools import run_tool
+from heapwright.files.tools import find_compiler, run_tool
 from heapwright.host.calls import STDIN, calls_file
 
 if TYPE_CHECKING:
@@ -57,14 +56,6 @@ class Program:
 def has_ticks() -> bool:
     """Whether this machine has the time-stamp counter that `Bench.ticks` reads: whether it is an x86."""
     return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
-
-
-def find_compiler(what: str) -> str:
-    """The C compiler: CC, or cc on the path. Raises HeapwrightError where there is none for `what` needs it."""
-    compiler = os.environ.get("CC") or "cc"
-    if shutil.which(compiler) is None:
-        raise HeapwrightError(f"{compiler}: no such C compiler, and {what} needs one: install gcc or clang, or set CC")
-    return compiler
 
 
 class ProgramError(HeapwrightError):

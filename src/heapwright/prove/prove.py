@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heapwright.errors import HeapwrightError
+from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.temporary import temporary_folder
+from heapwright.files.tools import find_compiler
 from heapwright.generate.emit import align_unchecked, generated_files
 from heapwright.prove.cbmc import cbmc_path, cbmc_version, told_calls, verify
+from heapwright.prove.enumeration import MOST_PROGRAMS, compiler_version, run_all
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 
@@ -27,6 +30,9 @@ ROOM = 96
 LARGEST = 32
 """The largest request, in bytes, where none is asked for."""
 
+METHODS = ("cbmc", "enumeration")
+"""Who proves: the model checker, for all sizes at once, or a run of each program that the bounds allow."""
+
 _WORDS = ("nothing", "malloc", "free", "calloc", "realloc", "aligned_alloc", "free byte")
 
 
@@ -39,7 +45,8 @@ class Harness:
         bounds: what it may do, in words; the proof says nothing beyond.
         properties: how many were checked.
         failures: what does not hold, with the calls that show it.
-        unwinding: how often each loop was unwound; that it ends by then was proved, too.
+        unwinding: how often the model checker unwound each loop; that it ends by then was proved, too.
+        programs: how many were run; None where the model checker followed them.
         seconds: how long it took.
     """
 
@@ -48,18 +55,20 @@ class Harness:
     properties: int
     failures: Mapping[str, list[str]]
     unwinding: Mapping[str, int]
+    programs: int | None
     seconds: float
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proved of a heap, harness by harness, and by which version of CBMC."""
+    """What was proved of a heap, harness by harness, by which method, and by which version of its tool."""
 
     heap: str
     calls: int
     arena: int
     largest: int
-    cbmc: str
+    method: str
+    tool: str
     harnesses: list[Harness]
 
     @property
@@ -84,7 +93,8 @@ class Proof:
             "calls": self.calls,
             "arena_bytes": self.arena,
             "largest_request_bytes": self.largest,
-            "cbmc": self.cbmc,
+            "method": self.method,
+            "tool": self.tool,
             "properties": self.properties,
             "failed": self.failed,
             "seconds": self.seconds,
@@ -99,6 +109,7 @@ def prove(
     calls: int = 3,
     arena: int | None = None,
     largest: int = LARGEST,
+    method: str | None = None,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
     """Check the heap that is generated for a recipe.
@@ -109,11 +120,14 @@ def prove(
         calls: how many allocations precede the check, with a free of any object after each, or none.
         arena: its bytes; None for the control data and 96 more.
         largest: the largest request in bytes.
+        method: of METHODS; None for the one that `method_for` names.
         progress: told the name of each harness before it runs.
 
-    Raises HeapwrightError without CBMC, for an arena that is too small, and for heaps that move their objects.
+    Raises HeapwrightError without the tool of the method, for an arena that is too small, for bounds that allow more
+    programs than can be run, and for heaps that move their objects.
     """
-    cbmc_path()
+    method = method or method_for(recipe)
+    tool = _tool(method)
     if any(pool.kind == "compact" for pool in recipe.pools):
         raise HeapwrightError(f"{label}: moves its objects; prove takes heaps that leave them where they are")
     narrowed = narrow(recipe, arena or ROOM)
@@ -124,11 +138,43 @@ def prove(
     size = arena or -(-least // 16) * 16 + ROOM
     names = ["calls", "calloc", "realloc", *(["aligned_alloc"] if _has_headers(recipe) else [])]
     names += ["misuse"] if values["checks"] else []
+    most = max(programs_of(name, calls, size, largest) for name in names)
+    if method == "enumeration" and most > MOST_PROGRAMS:
+        raise HeapwrightError(
+            f"{label}: up to {most:,} programs to run, at most {MOST_PROGRAMS:,} are; give fewer calls or a"
+            " smaller largest request"
+        )
     harnesses = []
     for name in names:
         progress(name)
-        harnesses.append(_check(narrowed, name, calls, size, largest))
-    return Proof(label, calls, size, largest, cbmc_version(), harnesses)
+        harnesses.append(_check(narrowed, name, method, calls, size, largest))
+    return Proof(label, calls, size, largest, method, tool, harnesses)
+
+
+def method_for(recipe: Recipe) -> str:
+    """CBMC, but for bins and buddies: it would hold each of their lists open at each call, and ends without memory."""
+    return "enumeration" if any(_bounded(pool) for pool in recipe.pools) else "cbmc"
+
+
+def _tool(method: str) -> str:
+    """Name and version of what proves. Raises HeapwrightError where it is missing."""
+    if method not in METHODS:
+        raise ParameterError(f"{method!r} is no method; valid: {', '.join(METHODS)}", parameter="method")
+    if method == "enumeration":
+        return compiler_version(find_compiler("a proof by enumeration"))
+    cbmc_path()
+    return f"CBMC {cbmc_version()}"
+
+
+def programs_of(name: str, calls: int, arena: int, largest: int) -> int:
+    """At most how many programs a harness allows.
+
+    Each step allocates one of `largest` + 1 sizes or nothing, and frees one of the objects so far or nothing.
+    """
+    steps = _steps(name, calls)
+    found = math.prod((largest + 2) * (step + 2) for step in range(steps))
+    last = {"calloc": largest + 1, "realloc": steps * (largest + 1), "aligned_alloc": 6 * (largest + 1)}
+    return found * (arena if name == "misuse" else last.get(name, 1))
 
 
 def narrow(recipe: Recipe, room: int) -> Recipe:
@@ -136,7 +182,7 @@ def narrow(recipe: Recipe, room: int) -> Recipe:
     if not any(_bounded(pool) for pool in recipe.pools):
         return recipe
     for most in (1 << bits for bits in range(room.bit_length(), 31)):
-        pools = [pool.model_copy(update={"max_block": most}) if _bounded(pool) else pool for pool in recipe.pools]
+        pools = tuple(pool.model_copy(update={"max_block": most}) if _bounded(pool) else pool for pool in recipe.pools)
         found = recipe.model_copy(update={"pools": pools, "control_bytes": 0})
         try:
             values = policy(found)
@@ -151,9 +197,11 @@ def _bounded(pool: Pool) -> bool:
     return "max_block" in type(pool).model_fields and getattr(pool, "bins", "") != "none"
 
 
-def harness_text(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> str:
+def harness_text(recipe: Recipe, name: str, method: str, calls: int, arena: int, largest: int) -> str:
     """The program for one harness, beside which app_heap.c has to lie."""
     return _template().render(
+        by=method,
+        second_content=not _needs_zeros(recipe, name),
         prefix="app",
         upper="APP",
         unchecked=align_unchecked("app"),
@@ -175,6 +223,11 @@ def _steps(name: str, calls: int) -> int:
     return calls if name in ("calls", "misuse") else calls - 1
 
 
+def _needs_zeros(recipe: Recipe, name: str) -> bool:
+    """Whether what a program wrote may look like a header to a check that looks at one word alone."""
+    return name == "misuse" and recipe.checks == "frees"
+
+
 def _bounds(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> str:
     steps = _steps(name, calls)
     last = {
@@ -184,32 +237,44 @@ def _bounds(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> 
     called = f"any {steps} mallocs, a free of any object after each{last}"
     blocks = [most for pool in recipe.pools if (most := getattr(pool, "max_block", 0))]
     within = f", lists for blocks up to {max(blocks)} bytes" if blocks else ""
-    return f"an arena of {arena} bytes{within}; {called}; requests up to {largest} bytes"
+    zeros = ", of zeros, in which objects hold zeros" if _needs_zeros(recipe, name) else ""
+    return f"an arena of {arena} bytes{zeros}{within}; {called}; requests up to {largest} bytes"
 
 
-def _check(recipe: Recipe, name: str, calls: int, arena: int, largest: int) -> Harness:
-    began = time.monotonic()
+def _check(recipe: Recipe, name: str, method: str, calls: int, arena: int, largest: int) -> Harness:
+    harness = harness_text(recipe, name, method, calls, arena, largest)
     with temporary_folder("prove") as folder:
         return check_files(
-            generated_files(recipe) | {"harness.c": harness_text(recipe, name, calls, arena, largest)},
+            generated_files(recipe) | {"harness.c": harness},
             folder,
             name,
+            method,
             _bounds(recipe, name, calls, arena, largest),
             calls + 2,
-            began,
         )
 
 
 def check_files(
-    files: Mapping[str, str], folder: Path, name: str, bounds: str, iterations: int, began: float
+    files: Mapping[str, str], folder: Path, name: str, method: str, bounds: str, iterations: int
 ) -> Harness:
     """Write a heap and its harness into `folder` and check them there."""
+    began = time.monotonic()
     for file, text in files.items():
         (folder / file).write_text(text, encoding="utf-8")
+    if method == "enumeration":
+        run = run_all(folder / "harness.c")
+        return Harness(name, bounds, run.properties, _all_in_words(run.failed), {}, run.programs, _seconds(began))
     verdict = verify(folder / "harness.c", iterations)
-    failures = {what: [_in_words(call) for call in told_calls(trace)] for what, trace in verdict.failed.items()}
-    seconds = round(time.monotonic() - began, 1)
-    return Harness(name, bounds, verdict.properties, failures, verdict.unwinding, seconds)
+    failures = _all_in_words({what: told_calls(trace) for what, trace in verdict.failed.items()})
+    return Harness(name, bounds, verdict.properties, failures, verdict.unwinding, None, _seconds(began))
+
+
+def _seconds(began: float) -> float:
+    return round(time.monotonic() - began, 1)
+
+
+def _all_in_words(failed: Mapping[str, Sequence[Mapping[str, int]]]) -> dict[str, list[str]]:
+    return {what: [_in_words(call) for call in calls] for what, calls in failed.items()}
 
 
 def _in_words(call: Mapping[str, int]) -> str:

@@ -195,8 +195,8 @@ class Evidence:
             "## Proofs",
             "",
             *_prose(
-                f"CBMC {self.proof.cbmc} checked the generated text; docs/proofs.md says what that means. Nothing is "
-                "proved beyond the bounds."
+                f"{self.proof.tool} checked the generated text, by {_METHODS[self.proof.method]}; docs/proofs.md "
+                "says what that means. Nothing is proved beyond the bounds."
             ),
             "",
             *_table(("harness", "bounds", "properties", "failed"), rows),
@@ -208,6 +208,8 @@ class Evidence:
         names = (f"Heapwright {__version__}", f"Python {platform.python_version()}", *used)
         return ["## Made with", "", *_prose(f"{', '.join(names)}.")]
 
+
+_METHODS = {"cbmc": "model checking", "enumeration": "running every program within the bounds, with its sanitizers"}
 
 _MEASURED = ("instructions_mean", "instructions_max", "stack_bytes_max")
 

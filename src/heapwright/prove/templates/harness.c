@@ -1,7 +1,15 @@
-/* What a bounded model checker is to prove of {{ prefix }}_heap.c, which it reads as it is.
+/* What is to be proved of {{ prefix }}_heap.c, which is read as it is.
  *
  * Bounds: {{ bounds }}.
  */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+{% include by + ".h" %}
+
+/* The heap itself has to stay in the arena: marks that a sanitizer gets of what is handed out would mix with that. */
+#define {{ upper }}_UNWATCHED
 #define {{ unchecked }}
 {% if threads != "none" %}
 #define {{ upper }}_LOCK(heap) ((void)(heap), (uintptr_t)0)
@@ -13,9 +21,6 @@ enum { ARENA = {{ arena }}, STEPS = {{ steps }}, OBJECTS = {{ calls }}, LARGEST 
 
 enum call { NOTHING, MALLOC, FREE, CALLOC, REALLOC, ALIGNED_ALLOC, FREE_WRONG };
 
-unsigned nondet_number(void);
-unsigned char nondet_byte(void);
-
 static _Alignas({{ upper }}_ARENA_ALIGNMENT) unsigned char arena[ARENA];
 
 static struct {
@@ -23,37 +28,42 @@ static struct {
     unsigned at; /* offset from the start of the arena */
     unsigned size;
 } objects[OBJECTS];
+{% if by == "enumeration" %}
 
-/* The counterexample's calls, as the model checker's trace tells them. */
-static void told(unsigned call, unsigned object, unsigned size, unsigned alignment)
+static void prepare(unsigned char content)
 {
-    (void)call, (void)object, (void)size, (void)alignment;
+    memset(arena, content, ARENA);
+    memset(objects, 0, sizeof objects);
 }
 
-static unsigned any_up_to(unsigned most)
+/* No call has changed what the program wrote into the object i. */
+static void check_content(const struct {{ prefix }}_heap *heap, unsigned i)
 {
-    const unsigned number = nondet_number();
-    __CPROVER_assume(number <= most);
-    return number;
+    const unsigned char *bytes = arena + objects[i].at;
+    const size_t usable = {{ prefix }}_usable_size(heap, bytes);
+    for (size_t k = 0; k < usable; k++) {
+        prove(bytes[k] == fill, "content: an object keeps its bytes");
+    }
 }
+{% endif %}
 
 static unsigned any_live_object(void)
 {
     const unsigned i = any_up_to(OBJECTS - 1);
-    __CPROVER_assume(objects[i].is_live);
+    assume(objects[i].is_live);
     return i;
 }
 
-/* The object i is where the heap has put it now, and the program writes the last byte that it may use. */
+/* The object i is where the heap has put it now, and the program writes to it. */
 static void place(struct {{ prefix }}_heap *heap, unsigned i, unsigned char *pointer, unsigned size)
 {
     const unsigned alignment = {{ upper }}_ALIGNMENT;
     const size_t usable = {{ prefix }}_usable_size(heap, pointer);
     const size_t at = (size_t)(pointer - arena);
-    __CPROVER_assert((at & (alignment - 1u)) == 0, "alignment: an object is aligned");
-    __CPROVER_assert(at < ARENA && ARENA - at >= size, "bounds: an object lies in the arena");
-    __CPROVER_assert(usable >= size && usable <= ARENA - at, "capacity: an object is as large as was asked for");
-    pointer[usable - 1u] = nondet_byte();
+    prove((at & (alignment - 1u)) == 0, "alignment: an object is aligned");
+    prove(at < ARENA && ARENA - at >= size, "bounds: an object lies in the arena");
+    prove(usable >= size && usable <= ARENA - at, "capacity: an object is as large as was asked for");
+    write_object(pointer, usable);
     objects[i].is_live = 1;
     objects[i].at = (unsigned)at;
     objects[i].size = size;
@@ -72,6 +82,9 @@ static void allocate(struct {{ prefix }}_heap *heap, unsigned i)
 static void release(struct {{ prefix }}_heap *heap, unsigned i)
 {
     told(FREE, i, 0, 0);
+{% if by == "enumeration" %}
+    check_content(heap, i);
+{% endif %}
     objects[i].is_live = 0;
     {{ prefix }}_free(heap, arena + objects[i].at);
 }
@@ -94,8 +107,14 @@ static void last_call(struct {{ prefix }}_heap *heap)
     told(CALLOC, OBJECTS - 1, size, 0);
     unsigned char *pointer = {{ prefix }}_calloc(heap, 1, size);
     if (pointer != NULL) {
+{% if by == "cbmc" %}
         const unsigned i = any_up_to(LARGEST);
-        __CPROVER_assert(i >= size || pointer[i] == 0, "calloc: every byte is zero");
+        prove(i >= size || pointer[i] == 0, "calloc: every byte is zero");
+{% else %}
+        for (unsigned i = 0; i < size; i++) {
+            prove(pointer[i] == 0, "calloc: every byte is zero");
+        }
+{% endif %}
         place(heap, OBJECTS - 1, pointer, size);
     }
 }
@@ -105,14 +124,24 @@ static void last_call(struct {{ prefix }}_heap *heap)
 {
     const unsigned i = any_live_object();
     const unsigned size = any_up_to(LARGEST);
+    const unsigned old = objects[i].size;
+{% if by == "cbmc" %}
     const unsigned kept = any_up_to(LARGEST);
-    __CPROVER_assume(kept < objects[i].size);
-    const unsigned char byte = arena[objects[i].at + kept];
+    const unsigned char byte = kept < old ? arena[objects[i].at + kept] : 0;
+{% else %}
+    check_content(heap, i);
+{% endif %}
     told(REALLOC, i, size, 0);
     unsigned char *pointer = {{ prefix }}_realloc(heap, arena + objects[i].at, size);
-    __CPROVER_assert(pointer != NULL || size > objects[i].size, "realloc: to make an object smaller never fails");
+    prove(pointer != NULL || size > old, "realloc: to make an object smaller never fails");
     if (pointer != NULL) {
-        __CPROVER_assert(kept >= size || pointer[kept] == byte, "realloc: an object keeps its bytes");
+{% if by == "cbmc" %}
+        prove(kept >= size || kept >= old || pointer[kept] == byte, "realloc: an object keeps its bytes");
+{% else %}
+        for (unsigned k = 0; k < size && k < old; k++) {
+            prove(pointer[k] == fill, "realloc: an object keeps its bytes");
+        }
+{% endif %}
         place(heap, i, pointer, size);
     }
 }
@@ -125,7 +154,7 @@ static void last_call(struct {{ prefix }}_heap *heap)
     told(ALIGNED_ALLOC, OBJECTS - 1, size, alignment);
     unsigned char *pointer = {{ prefix }}_aligned_alloc(heap, alignment, size);
     if (pointer != NULL) {
-        __CPROVER_assert(((size_t)pointer & (alignment - 1u)) == 0, "alignment: the address is as was asked for");
+        prove(((size_t)pointer & (alignment - 1u)) == 0, "alignment: the address is as was asked for");
         place(heap, OBJECTS - 1, pointer, size);
     }
 }
@@ -136,7 +165,7 @@ static void last_call(struct {{ prefix }}_heap *heap)
 {
     const unsigned at = any_up_to(ARENA - 1);
     for (unsigned i = 0; i < OBJECTS; i++) {
-        __CPROVER_assume(!objects[i].is_live || objects[i].at != at);
+        assume(!objects[i].is_live || objects[i].at != at);
     }
     told(FREE_WRONG, 0, at, 0);
     {{ prefix }}_free(heap, arena + at);
@@ -145,15 +174,15 @@ static void last_call(struct {{ prefix }}_heap *heap)
 
 static void check_apart(unsigned i, unsigned k)
 {
-    __CPROVER_assert(!objects[i].is_live || !objects[k].is_live || objects[i].at + objects[i].size <= objects[k].at ||
+    prove(!objects[i].is_live || !objects[k].is_live || objects[i].at + objects[i].size <= objects[k].at ||
                          objects[k].at + objects[k].size <= objects[i].at,
                      "overlap: no two objects share a byte");
 }
 
-int main(void)
+static void any_program(void)
 {
     struct {{ prefix }}_heap *heap = {{ prefix }}_init(arena, ARENA);
-    __CPROVER_assert(heap != NULL, "init: the arena is accepted");
+    prove(heap != NULL, "init: the arena is accepted");
     for (unsigned step = 0; step < STEPS; step++) {
         any_calls(heap, step);
     }
@@ -161,10 +190,19 @@ int main(void)
     last_call(heap);
 {% endif %}
     for (unsigned i = 0; i < OBJECTS; i++) {
+{% if by == "enumeration" %}
+        if (objects[i].is_live) {
+            check_content(heap, i);
+        }
+{% endif %}
         for (unsigned k = 0; k < i; k++) {
             check_apart(i, k);
         }
     }
-    __CPROVER_assert({{ prefix }}_check(heap) == 0, "invariants: the checker finds nothing");
-    return 0;
+    prove({{ prefix }}_check(heap) == 0, "invariants: the checker finds nothing");
+}
+
+int main(void)
+{
+    return every(any_program);
 }
