@@ -1,26 +1,31 @@
-/* The raw file a recorded process leaves behind, read by src/heapwright/traces/record.py.
+/* The raw file a recorded process leaves behind, read by src/heapwright/traces/raw.py.
  *
  *     0                     header
- *     RAW_RECORDS_AT        records, 32 bytes each, in the order in which their places were reserved
+ *     RAW_RECORDS_AT        records, 16 bytes each, in runs
  *
- * The file is sparse, and far longer than what was written: the header says where the records end. They are mapped a
- * chunk at a time, so the last are of kind RAW_EMPTY; a process that was killed may leave one such record a thread in
- * the middle too. All numbers are in the byte order of the machine. */
+ * A run belongs to one thread, which alone fills it, from its begin on. It starts with a record RAW_RUN and one
+ * RAW_CLOCK; runs stand in the order in which they were reserved, their lengths are multiples of RAW_LEAST_RUN, and
+ * what a thread did not fill is empty. The order of events of several threads is that of their ticks.
+ *
+ * The file is sparse, and far longer than what was written: the header says where the records end. All numbers are in
+ * the byte order of the machine. */
 #ifndef HEAPWRIGHT_RAW_FORMAT_H
 #define HEAPWRIGHT_RAW_FORMAT_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RAW_MAGIC "HWRAW02"
+#define RAW_MAGIC "HWRAW03"
 
 /* Multiples of 64 KiB, the largest page in use on Linux: a mapping must start on a page. */
 #define RAW_RECORDS_AT 65536u
 #define RAW_FIRST_CHUNK_BYTES 65536u
 #define RAW_CHUNK_BYTES 1048576u
+#define RAW_LEAST_RUN 16u
 
+/* The lowest three bits of `what`: every allocator aligns to 8 bytes, so the rest of it is the pointer. */
 enum raw_kind {
-    RAW_EMPTY,
+    RAW_EMPTY, /* or a note, where any other bit of `what` is set */
     RAW_MALLOC,
     RAW_CALLOC,
     RAW_FREE,
@@ -30,30 +35,36 @@ enum raw_kind {
     RAW_REALLOC_FREED   /* pointer: the old block, freed because the new size was 0 */
 };
 
-struct raw_record {
-    uint64_t time_ns; /* CLOCK_MONOTONIC */
-    uint64_t pointer;
-    uint64_t size;               /* bytes requested, 0 for RAW_FREE */
-    uint32_t thread;             /* from 0 in order of first call */
-    uint16_t cost_ns;            /* mean processor time of the empty ones before it; 0 where there are none */
-    uint8_t align_log2;          /* of the alignment asked for; 0 where none was */
-    _Atomic(unsigned char) kind; /* written last: a record whose writer was killed stays RAW_EMPTY */
+/* The lowest eight bits of `what`, where its lowest three are 0. The number above them is called n here. */
+enum raw_note {
+    RAW_RUN = 8,    /* a run of thread n begins; threads count from 0 in order of their first run */
+    RAW_CLOCK = 16, /* n: nanoseconds since `started_ns`; more: ticks then, in full */
+    RAW_ALIGN = 24, /* the next record is of a call that asked for an alignment of 2^n bytes */
+    RAW_COST = 32   /* n: mean processor time, in nanoseconds, of RAW_MEASURED empty records that were just written */
 };
 
-/* Before the record at RAW_FIRST_SAMPLE and every RAW_SAMPLE on, RAW_MEASURED empty ones are written and timed. A prime
- * keeps the sample out of step with pages and a program's loops; the first record pays for making the file. */
-#define RAW_SAMPLE 4099u
-#define RAW_FIRST_SAMPLE 30u
+struct raw_record {
+    _Atomic(uint64_t) what; /* written last: a record whose writer was killed stays empty */
+    uint64_t more; /* of a call: the lowest 32 bits of its ticks, above 32 of its size, which is at most RAW_HUGE */
+};
+
+#define RAW_HUGE 4294967295u /* bytes; stands for all larger requests, too */
 #define RAW_MEASURED 64u
+
+/* More ticks than this from one call of a thread to its next, and a RAW_CLOCK stands between. */
+#define RAW_LONGEST_GAP 1073741824u
 
 struct raw_header {
     char magic[8];
     uint32_t pointer_bytes;
     uint32_t record_bytes;
     uint32_t pid;
-    int32_t stopped; /* errno of what ended the recording early (a full disk), else 0 */
-    uint64_t started_ns;
-    uint64_t inherited;             /* records of `forked_from` that come before the first here */
+    int32_t stopped;     /* errno of what ended the recording early (a full disk), else 0 */
+    uint64_t started_ns; /* CLOCK_MONOTONIC */
+    uint64_t started_ticks;
+    uint64_t forked_ticks; /* when this process was forked; what `forked_from` recorded until then it inherited */
+    uint64_t noted_ns;     /* nanoseconds since the start and ticks, as of the last growth or the end */
+    uint64_t noted_ticks;
     _Atomic(uint64_t) end;          /* of the part of the file that was mapped for records */
     _Atomic(uint64_t) growing_ns;   /* processor time spent making the file longer */
     _Atomic(uint64_t) processor_ns; /* processor time of the process, as of the last growth or its end */
@@ -63,8 +74,8 @@ struct raw_header {
     char program[512];              /* path of the executable */
 };
 
-_Static_assert(sizeof(struct raw_record) == 32, "read by numpy with this layout");
-_Static_assert(sizeof(struct raw_header) == 1136, "read by numpy with this layout");
+_Static_assert(sizeof(struct raw_record) == 16, "read by numpy with this layout");
+_Static_assert(sizeof(struct raw_header) == 1160, "read by numpy with this layout");
 _Static_assert(sizeof(struct raw_header) <= RAW_RECORDS_AT, "header and records do not overlap");
 
 #endif

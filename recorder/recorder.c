@@ -1,10 +1,10 @@
 /* Heapwright's recorder: preloaded into an unmodified program, it writes down every heap call.
  *
- * Three rules make the file a valid history of the heap, whatever the threads do:
- *   - a call takes its place in the file with one atomic addition, so places are in one order for all threads;
- *   - a free takes its place before the block is released, an allocation after the block was obtained; so the place
- *     of a free always comes before the place of the call that hands the same address out again;
- *   - a realloc does both: it takes one place before (the old block is in nobody's hands from here on) and one after.
+ * Each thread writes to a run of records that is its own, so threads do not disturb each other; what orders the events
+ * of all are their ticks (see there). Two rules make the file a valid history of the heap, whatever the threads do:
+ *   - a free takes its ticks before the block is released, an allocation after the block was obtained; so the ticks
+ *     of a free always come before those of the call that hands the same address out again;
+ *   - a realloc does both: it writes one record before (the old block is in nobody's hands from here on) and one after.
  *
  * The file is a shared mapping: what was recorded is in the kernel's hands at once and outlives SIGKILL and exec.
  * The recorder never calls malloc, keeps no file descriptor open (programs close descriptors they do not know), grows
@@ -27,11 +27,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
+#define FAST static inline __attribute__((always_inline))
+#define SLOW static __attribute__((noinline, cold))
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define DIRECTORY_VARIABLE "HEAPWRIGHT_RECORD_DIR"
 
 /* ------------------------------------------------- the real allocator ------------------------------------------ */
@@ -60,11 +64,8 @@ static void look_up(void *function, const char *const name)
 
 /* False while the real functions are being looked up. dlsym itself may ask for memory, so nobody may wait here: who
  * comes meanwhile, this thread or another, is served from the bootstrap buffer. */
-static bool resolved(void)
+SLOW bool resolve(void)
 {
-    if (atomic_load_explicit(&resolution, memory_order_acquire) == RESOLVED) {
-        return true;
-    }
     int expected = UNRESOLVED;
     if (!atomic_compare_exchange_strong(&resolution, &expected, RESOLVING)) {
         return expected == RESOLVED;
@@ -80,6 +81,11 @@ static bool resolved(void)
     look_up(&real.pvalloc, "pvalloc");
     atomic_store_explicit(&resolution, RESOLVED, memory_order_release);
     return true;
+}
+
+FAST bool resolved(void)
+{
+    return LIKELY(atomic_load_explicit(&resolution, memory_order_acquire) == RESOLVED) || resolve();
 }
 
 /* ------------------------------------------------- the bootstrap buffer ---------------------------------------- */
@@ -127,7 +133,7 @@ static void *leave_bootstrap(const void *const old, const size_t size)
 
 #define FIRST_CHUNK_RECORDS (RAW_FIRST_CHUNK_BYTES / sizeof(struct raw_record))
 #define CHUNK_RECORDS (RAW_CHUNK_BYTES / sizeof(struct raw_record))
-#define MAX_CHUNKS 131072u /* 4 G records, what the 32-bit ids of a trace can tell apart */
+#define MAX_CHUNKS 65536u /* 4 G records, what the 32-bit ids of a trace can tell apart */
 
 enum { NEW, STARTING, RECORDING, OFF };
 
@@ -150,24 +156,119 @@ static _Atomic(uint32_t) generations; /* survives a fork, so a child's generatio
 static char directory[PATH_MAX - 64]; /* kept here because programs clear their environment */
 
 /* These survive a fork, too: what they are in a child tells what it inherited. */
-static alignas(64) _Atomic(uint64_t) next_place;
-static alignas(64) char image_name[48];
+static uint64_t forking_ticks;
+static char image_name[48];
+
+static _Atomic(uint64_t) next_place; /* of the records that are in no run yet */
 
 /* Of argv[0]: programs that write a title write it there, and set the C library's pointer to a copy. */
 static const char *title;
 
+/* Where a thread's next record goes, and to how many more its run has room, in one word: the address, in units of a
+ * record, above 11 bits that hold FULL and that number. A signal handler may come between any two instructions, and
+ * write records of its own: one instruction takes the place and moves the word on. Places asked for in vain make the
+ * lower part less than FULL, which is large enough for any depth of handlers. */
+#define CURSOR_BITS 11
+#define FULL 1024u
+#define LONGEST_RUN 1024u
+
 /* Initial-exec: the general model allocates a thread's block on first use, with malloc. */
 static _Thread_local struct {
+    _Atomic(uint64_t) cursor;
+    uint64_t latest_ticks;
     uint32_t generation;
     uint32_t number;
+    uint32_t run; /* length of the latest one */
+    uint32_t long_runs;
     bool inside; /* in the real allocator: what it calls under our names is not the program's call */
-} me __attribute__((tls_model("initial-exec")));
+} me __attribute__((tls_model("initial-exec"))) = {.cursor = FULL};
 
 static uint64_t clock_ns(const clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Ticks order the events of all threads. Where the kernel itself trusts the processors' time stamp counters, which
+ * agree among all cores then, they are those; else nanoseconds, raised where two would be equal. */
+static bool by_counter;
+static alignas(64) _Atomic(uint64_t) last_tick;
+
+#if defined __x86_64__ && !defined HEAPWRIGHT_NO_COUNTER
+static bool has_counter(void)
+{
+    int allowed = 0;
+    char clock[4] = "";
+    if (prctl(PR_GET_TSC, &allowed) != 0 || allowed != PR_TSC_ENABLE) {
+        return false;
+    }
+    const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return false;
+    }
+    const bool is_counter = read(file, clock, sizeof clock) == sizeof clock && memcmp(clock, "tsc\n", 4) == 0;
+    (void)close(file);
+    return is_counter;
+}
+
+/* Fenced, the counter is read after all that comes before, such as the loads that brought a block from another thread:
+ * the processor would read it ahead. It stores nothing before it has read it, so no block is released too early. */
+FAST uint64_t counter(const bool fenced)
+{
+    if (fenced) {
+        __asm__ volatile("lfence" ::: "memory");
+    }
+    const uint64_t count = __builtin_ia32_rdtsc();
+    __asm__ volatile("" ::: "memory");
+    return count;
+}
+#else
+static bool has_counter(void)
+{
+    return false;
+}
+
+FAST uint64_t counter(const bool fenced)
+{
+    (void)fenced;
+    return 0;
+}
+#endif
+
+static uint64_t next_tick(void)
+{
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t last = atomic_load_explicit(&last_tick, memory_order_relaxed);
+    uint64_t tick = 0;
+    do {
+        tick = now > last ? now : last + 1;
+    } while (
+        !atomic_compare_exchange_weak_explicit(&last_tick, &last, tick, memory_order_relaxed, memory_order_relaxed));
+    return tick;
+}
+
+FAST uint64_t ticks(const bool fenced)
+{
+    return by_counter ? counter(fenced) : next_tick();
+}
+
+/* Both clocks at once, as nearly as may be: the thread can be interrupted between them. */
+static uint64_t read_clocks(uint64_t *const ns)
+{
+    uint64_t before = 0;
+    uint64_t after = 0;
+    for (int i = 0; i < 5 && (i == 0 || after - before > 1000); i++) {
+        before = ticks(true);
+        *ns = clock_ns(CLOCK_MONOTONIC);
+        after = ticks(true);
+    }
+    return after;
+}
+
+static void note_fork(void)
+{
+    forking_ticks = ticks(true);
 }
 
 static void forget_in_child(void)
@@ -199,7 +300,7 @@ static struct state *map_state(void)
 
 /* Reserve disk blocks for a part of the file and map it. Without the reservation the kernel would report a full
  * disk as SIGBUS: the program would die of being recorded. */
-static void *map_part(const int file, const uint64_t at, const size_t bytes, const int flags)
+static void *map_part(const int file, const uint64_t at, const size_t bytes)
 {
     int failed = EINTR;
     while (failed == EINTR) {
@@ -209,7 +310,7 @@ static void *map_part(const int file, const uint64_t at, const size_t bytes, con
         errno = failed;
         return NULL;
     }
-    void *const part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, (off_t)at);
+    void *const part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)at);
     return part == MAP_FAILED ? NULL : part;
 }
 
@@ -247,10 +348,13 @@ static void *map_further(struct state *const state, const uint64_t at, const siz
     if (file < 0) {
         return map_without_path(state->header, at, bytes);
     }
-    void *const part = map_part(file, at, bytes, MAP_POPULATE);
+    void *const part = map_part(file, at, bytes);
     const int error = errno;
     (void)close(file);
     errno = error;
+    if (part != NULL) {
+        (void)madvise(part, bytes, MADV_POPULATE_WRITE); /* at once, which takes less than page after page */
+    }
     return part;
 }
 
@@ -296,13 +400,13 @@ static void copy_text(char *const to, const size_t size, const char *const from)
     }
 }
 
-static void write_header(struct raw_header *const header, const char *const forked_from, const uint64_t inherited)
+static void write_header(struct raw_header *const header, const char *const forked_from)
 {
     header->pointer_bytes = (uint32_t)sizeof(void *);
     header->record_bytes = (uint32_t)sizeof(struct raw_record);
     header->pid = (uint32_t)getpid();
-    header->started_ns = clock_ns(CLOCK_MONOTONIC);
-    header->inherited = inherited;
+    header->forked_ticks = forking_ticks > me.latest_ticks ? forking_ticks : me.latest_ticks;
+    header->started_ticks = read_clocks(&header->started_ns);
     copy_text(header->forked_from, sizeof header->forked_from, forked_from);
     copy_text(header->called, sizeof header->called, title);
     copy_text(header->title, sizeof header->title, title);
@@ -315,13 +419,13 @@ static bool open_recording(struct state *const state)
     const char *const wanted = directory[0] == '\0' ? getenv(DIRECTORY_VARIABLE) : NULL;
     if (wanted != NULL && strlen(wanted) < sizeof directory) {
         memcpy(directory, wanted, strlen(wanted) + 1);
+        by_counter = has_counter();
     }
     if (directory[0] == '\0') {
         return false;
     }
     char forked_from[sizeof image_name];
     memcpy(forked_from, image_name, sizeof forked_from);
-    const uint64_t inherited = atomic_exchange(&next_place, 0);
     if (title == NULL) {
         title = program_invocation_name;
     }
@@ -331,16 +435,18 @@ static bool open_recording(struct state *const state)
         return false;
     }
     state->extent = stretch(file);
-    struct raw_header *const header = state->extent < sizeof *header ? NULL : map_part(file, 0, sizeof *header, 0);
+    struct raw_header *const header = state->extent < sizeof *header ? NULL : map_part(file, 0, sizeof *header);
     (void)close(file);
     if (header == NULL) {
         (void)unlink(state->path);
         image_name[0] = '\0';
         return false;
     }
-    write_header(header, forked_from, inherited);
+    write_header(header, forked_from);
     state->header = header;
     state->generation = atomic_fetch_add(&generations, 1) + 1;
+    atomic_store(&next_place, 0);
+    atomic_store(&me.cursor, FULL);
     return true;
 }
 
@@ -371,7 +477,7 @@ static void calm_end(const struct calm *const calm)
 }
 
 /* The state of this process if it records, else NULL. Runs on the first call after start, fork or exec. */
-static struct state *start(void)
+SLOW struct state *start(void)
 {
     if (environ == NULL) {
         return NULL; /* the dynamic linker allocates before the C library is ready to open files */
@@ -390,12 +496,12 @@ static struct state *start(void)
     return expected == RECORDING ? state : NULL;
 }
 
-static struct state *recording(void)
+FAST struct state *recording(void)
 {
     struct state *const state = atomic_load_explicit(&the_state, memory_order_acquire);
     if (state != NULL) {
         const int status = atomic_load_explicit(&state->status, memory_order_acquire);
-        if (status == RECORDING) {
+        if (LIKELY(status == RECORDING)) {
             return state;
         }
         if (status != NEW) {
@@ -412,9 +518,15 @@ static uint64_t chunk_at(const uint64_t chunk)
 
 static void note_progress(struct raw_header *const header)
 {
+    uint64_t now = 0;
+    header->noted_ticks = read_clocks(&now);
+    header->noted_ns = now - header->started_ns;
     atomic_store_explicit(&header->processor_ns, clock_ns(CLOCK_PROCESS_CPUTIME_ID), memory_order_relaxed);
     copy_text(header->title, sizeof header->title, title);
 }
+
+/* In memory; of older ones the pages that a slow thread still writes to come back by themselves. */
+#define CHUNKS_KEPT 8u
 
 static struct raw_record *map_chunk(struct state *const state, const uint64_t chunk)
 {
@@ -423,6 +535,10 @@ static struct raw_record *map_chunk(struct state *const state, const uint64_t ch
     const size_t bytes = chunk == 0 ? RAW_FIRST_CHUNK_BYTES : RAW_CHUNK_BYTES;
     struct raw_record *const part = map_further(state, at, bytes);
     struct raw_header *const header = state->header;
+    if (part != NULL && chunk > CHUNKS_KEPT) { /* full, and safe in the file: off the program's books */
+        struct raw_record *const full = atomic_load(&state->chunks[chunk - CHUNKS_KEPT]);
+        (void)(full != NULL && madvise(full, RAW_CHUNK_BYTES, MADV_DONTNEED));
+    }
     if (part == NULL) {
         header->stopped = errno;
         atomic_store(&state->status, OFF);
@@ -456,6 +572,8 @@ static struct raw_record *place(struct state *const state, const uint64_t index)
     const uint64_t beyond = index - FIRST_CHUNK_RECORDS;
     const uint64_t chunk = in_first ? 0 : 1 + beyond / CHUNK_RECORDS;
     if (chunk >= MAX_CHUNKS) {
+        state->header->stopped = EFBIG;
+        atomic_store(&state->status, OFF);
         return NULL;
     }
     struct raw_record *base = atomic_load_explicit(&state->chunks[chunk], memory_order_acquire);
@@ -465,72 +583,177 @@ static struct raw_record *place(struct state *const state, const uint64_t index)
     return base + (in_first ? index : beyond % CHUNK_RECORDS);
 }
 
-static bool is_sampled(const uint64_t index)
+/* ------------------------------------------------- runs of records -------------------------------------------- */
+
+/* Adds to the thread's cursor in one instruction: whole for its signal handlers, which is all that it must be. */
+FAST uint64_t advance(const uint64_t by)
 {
-    return index % RAW_SAMPLE == RAW_FIRST_SAMPLE;
+#ifdef __x86_64__
+    uint64_t before = by;
+    __asm__ volatile("xaddq %0, %1" : "+r"(before), "+m"(*(uint64_t *)&me.cursor) : : "memory", "cc");
+    return before;
+#else
+    return atomic_fetch_add_explicit(&me.cursor, by, memory_order_relaxed);
+#endif
 }
 
-/* Relaxed is enough for the reservation: the allocator's own synchronisation orders the release of a block before
- * its next allocation, and additions to one variable follow that order. */
-static struct raw_record *write_record(struct state *const state, const struct raw_record *const what)
+/* So many adjacent records of the thread's run, or NULL where it has no room for them. */
+FAST struct raw_record *claim(const unsigned count)
 {
-    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    struct raw_record *const record = place(state, atomic_fetch_add_explicit(&next_place, 1, memory_order_relaxed));
-    if (record == NULL) {
+    const uint64_t cursor = advance(count * ((UINT64_C(1) << CURSOR_BITS) - 1));
+    if ((cursor & ((1u << CURSOR_BITS) - 1)) < FULL + count) {
         return NULL;
     }
-    record->time_ns = now;
-    record->pointer = what->pointer;
-    record->size = what->size;
-    record->thread = what->thread;
-    record->align_log2 = what->align_log2;
-    atomic_store_explicit(&record->kind, what->kind, memory_order_release);
-    return record;
+    return (struct raw_record *)(uintptr_t)((cursor >> CURSOR_BITS) * sizeof(struct raw_record));
+}
+
+FAST void write_record(struct raw_record *const at, const uint64_t what, const uint64_t more)
+{
+    at->more = more;
+    atomic_store_explicit(&at->what, what, memory_order_release);
+}
+
+static void write_clock(const struct state *const state, struct raw_record *const at)
+{
+    uint64_t now = 0;
+    me.latest_ticks = read_clocks(&now);
+    write_record(at, (now - state->header->started_ns) << 8 | RAW_CLOCK, me.latest_ticks);
+}
+
+/* Threads that make a few calls are many: their first run is short. The first thread's is not. */
+static uint32_t next_length(void)
+{
+    if (me.run == 0) {
+        return me.number == 0 ? LONGEST_RUN : RAW_LEAST_RUN;
+    }
+    return me.run < LONGEST_RUN / 4 ? me.run * 4 : LONGEST_RUN;
+}
+
+/* The place of a new run; it is as long as wanted or ends where its chunk does. */
+static uint64_t reserve(uint32_t *const length)
+{
+    const uint32_t wanted = *length;
+    uint64_t at = atomic_load(&next_place);
+    do {
+        const uint64_t beyond = at - FIRST_CHUNK_RECORDS;
+        const uint64_t room =
+            at < FIRST_CHUNK_RECORDS ? FIRST_CHUNK_RECORDS - at : CHUNK_RECORDS - beyond % CHUNK_RECORDS;
+        *length = room < wanted ? (uint32_t)room : wanted;
+    } while (!atomic_compare_exchange_weak(&next_place, &at, at + *length));
+    return at;
+}
+
+static unsigned log2_up(const size_t align)
+{
+    return align <= 1 ? 0
+                      : (unsigned)(sizeof(unsigned long long) * CHAR_BIT) -
+                            (unsigned)__builtin_clzll((unsigned long long)align - 1);
+}
+
+/* The length of the run that the thread has now; 0 where it can have none. */
+static uint32_t begin_run(struct state *const state)
+{
+    if (me.generation != state->generation) {
+        me.generation = state->generation;
+        me.number = atomic_fetch_add(&state->threads, 1);
+        me.run = 0;
+        me.long_runs = 0;
+    }
+    uint32_t length = me.run = next_length();
+    struct raw_record *const base = place(state, reserve(&length));
+    if (base == NULL) {
+        return 0;
+    }
+    write_clock(state, base + 1);
+    write_record(base, (uint64_t)me.number << 8 | RAW_RUN, 0);
+    const uint64_t address = (uintptr_t)(base + 2) / sizeof *base;
+    atomic_store_explicit(&me.cursor, address << CURSOR_BITS | (FULL + length - 2), memory_order_relaxed);
+    return length;
+}
+
+FAST void write_call(struct raw_record *const at, const uint64_t what, const size_t size, const uint64_t now)
+{
+    me.latest_ticks = now;
+    write_record(at, what, now << 32 | (size < RAW_HUGE ? size : RAW_HUGE));
 }
 
 /* The thread's own clock is a call of the kernel, which takes longer than many records: so empty ones are written, as
- * the real ones are, until its error does not count. What the clock takes by itself is taken off; what growing the file
- * takes is told apart. */
-static uint16_t measured_cost(struct state *const state)
+ * the real ones are, until its error does not count. What the clock takes by itself is taken off. */
+static uint64_t measured_cost(const bool several)
 {
-    const struct raw_record empty = {.kind = RAW_EMPTY};
-    const uint64_t growing = atomic_load(&state->header->growing_ns);
     const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (unsigned i = 0; i < RAW_MEASURED; i++) {
-        (void)write_record(state, &empty);
+        const uint64_t now = ticks(several);
+        struct raw_record *const at = claim(1);
+        if (at != NULL) {
+            write_call(at, RAW_EMPTY, 0, now);
+        }
     }
     const uint64_t middle = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const uint64_t clock = clock_ns(CLOCK_THREAD_CPUTIME_ID) - middle;
-    if (atomic_load(&state->header->growing_ns) != growing) {
-        return 0;
-    }
-    const uint64_t cost = middle - begin > clock ? (middle - begin - clock) / RAW_MEASURED : 0;
-    return (uint16_t)(cost < UINT16_MAX ? cost : UINT16_MAX);
+    return middle - begin > clock ? (middle - begin - clock) / RAW_MEASURED : 0;
 }
 
-static void record(const enum raw_kind kind, const void *const pointer, const size_t size, const unsigned align_log2)
+/* The cost is measured in every so many long runs of a thread: twice in its first, once to have all in the cache. */
+#define RUNS_A_SAMPLE 4u
+
+static void sample_cost(const struct state *const state, const uint32_t length)
+{
+    const bool several = atomic_load_explicit(&state->threads, memory_order_relaxed) > 1;
+    if (length != LONGEST_RUN || me.long_runs++ % RUNS_A_SAMPLE != 0) {
+        return;
+    }
+    if (me.long_runs == 1) {
+        (void)measured_cost(several);
+    }
+    const uint64_t cost = measured_cost(several);
+    struct raw_record *const at = claim(1);
+    if (at != NULL) {
+        write_record(at, cost << 8 | RAW_COST, 0);
+    }
+}
+
+/* Records after a clock, or in a new run, which begins with one. */
+SLOW struct raw_record *claim_slowly(struct state *const state, const unsigned count)
+{
+    const struct calm calm = calm_begin();
+    struct raw_record *at = claim(1 + count);
+    if (at != NULL) {
+        write_clock(state, at);
+        at++;
+    } else {
+        const uint32_t length = begin_run(state);
+        if (length != 0) {
+            sample_cost(state, length);
+            at = claim(count);
+        }
+    }
+    calm_end(&calm);
+    return at;
+}
+
+FAST void record(const enum raw_kind kind, const void *const pointer, const size_t size, const size_t align)
 {
     struct state *const state = recording();
     if (state == NULL) {
         return;
     }
-    if (me.generation != state->generation) {
-        me.generation = state->generation;
-        me.number = atomic_fetch_add(&state->threads, 1);
+    const unsigned count = align == 0 ? 1 : 2;
+    const bool fenced = atomic_load_explicit(&state->threads, memory_order_relaxed) > 1;
+    uint64_t now = ticks(fenced);
+    struct raw_record *at = LIKELY(now - me.latest_ticks <= RAW_LONGEST_GAP) ? claim(count) : NULL;
+    if (!LIKELY(at != NULL)) {
+        at = claim_slowly(state, count);
+        if (at == NULL) {
+            return;
+        }
+        now = ticks(true);
     }
-    const struct raw_record what = {
-        .pointer = (uintptr_t)pointer,
-        .size = size,
-        .thread = me.number,
-        .align_log2 = (uint8_t)align_log2,
-        .kind = (unsigned char)kind,
-    };
-    const bool sampled = is_sampled(atomic_load_explicit(&next_place, memory_order_relaxed));
-    const uint16_t cost = sampled ? measured_cost(state) : 0;
-    struct raw_record *const written = write_record(state, &what);
-    if (sampled && written != NULL) {
-        written->cost_ns = cost;
+    if (align != 0) {
+        write_record(at, (uint64_t)log2_up(align) << 8 | RAW_ALIGN, 0);
+        at++;
     }
+    write_call(at, ((uint64_t)(uintptr_t)pointer & ~UINT64_C(7)) | (uint64_t)kind, size, now);
 }
 
 /* A file even for a program that never allocates: it tells "no calls" from "the recorder was not loaded". */
@@ -538,6 +761,7 @@ __attribute__((constructor)) static void load(void)
 {
     (void)resolved();
     (void)recording();
+    (void)pthread_atfork(note_fork, NULL, NULL);
 }
 
 __attribute__((destructor)) static void unload(void)
@@ -550,23 +774,16 @@ __attribute__((destructor)) static void unload(void)
 
 /* ------------------------------------------------- the calls --------------------------------------------------- */
 
-static unsigned log2_up(const size_t align)
-{
-    return align <= 1 ? 0
-                      : (unsigned)(sizeof(unsigned long long) * CHAR_BIT) -
-                            (unsigned)__builtin_clzll((unsigned long long)align - 1);
-}
-
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void *allocated(void *const pointer, const enum raw_kind kind, const size_t size, const size_t align)
+FAST void *allocated(void *const pointer, const enum raw_kind kind, const size_t size, const size_t align)
 {
     me.inside = false;
     if (pointer != NULL) {
-        record(kind, pointer, size, log2_up(align));
+        record(kind, pointer, size, align);
     }
     return pointer;
 }

@@ -159,9 +159,10 @@ class _Lib:
     RAW_RECORDS_AT: Final[int]
     RAW_FIRST_CHUNK_BYTES: Final[int]
     RAW_CHUNK_BYTES: Final[int]
-    RAW_SAMPLE: Final[int]
-    RAW_FIRST_SAMPLE: Final[int]
+    RAW_LEAST_RUN: Final[int]
+    RAW_HUGE: Final[int]
     RAW_MEASURED: Final[int]
+    RAW_LONGEST_GAP: Final[int]
     RAW_EMPTY: Final[int]
     RAW_MALLOC: Final[int]
     RAW_CALLOC: Final[int]
@@ -170,6 +171,10 @@ class _Lib:
     RAW_REALLOC_END: Final[int]
     RAW_REALLOC_FAILED: Final[int]
     RAW_REALLOC_FREED: Final[int]
+    RAW_RUN: Final[int]
+    RAW_CLOCK: Final[int]
+    RAW_ALIGN: Final[int]
+    RAW_COST: Final[int]
 
 ffi: _FFI
 lib: _Lib

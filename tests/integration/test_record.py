@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import heapwright._native
 from heapwright import import_recording
 from heapwright.errors import HeapwrightError
 from heapwright.traces.record import Recorded, Recording, record
@@ -312,6 +313,140 @@ def test_a_role_that_a_server_gives_itself_names_its_trace(compiled: Compile, tm
         f"app.{name}-srv-worker-2.parquet",
         f"app.{name}-srv-worker.parquet",
     ]
+
+
+BUMP = """
+static char arena[1 << 26] __attribute__((aligned(16)));
+static _Atomic size_t used;
+void *malloc(size_t size) { return arena + atomic_fetch_add(&used, (size + 15) & ~(size_t)15); }
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *old, size_t size) { void *new = malloc(size); if (old) memcpy(new, old, size); return new; }
+void free(void *block) {}
+---
+"""
+
+
+def test_signal_handlers_that_allocate_take_nothing_from_the_thread_they_interrupt(
+    compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compiled("""
+        #include <sys/time.h>
+        static volatile int handled;
+        static void handle(int number) { for (int i = 0; i < 30; i++) malloc(20); handled++; }
+        ---
+        struct itimerval often = {{0, 50}, {0, 50}};
+        signal(SIGALRM, handle);
+        setitimer(ITIMER_REAL, &often, NULL);
+        malloc(424242);
+        while (handled < 500) malloc(10);
+        for (int i = 0; i < 100000; i++) malloc(11);
+        setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    """)
+    monkeypatch.setenv("LD_PRELOAD", compiled(BUMP, "-shared", "-fPIC"))  # glibc's is not safe in signal handlers
+    file, trace = only(record([program], tmp_path / "app.parquet"))
+    assert file.notes == ()
+    assert trace.size.tolist().count(11) == 100000
+    assert trace.size.tolist().count(20) > 500
+
+
+def test_threads_that_make_a_call_and_end_take_little_room(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("""
+        static void *one(void *unused) { free(malloc(33)); return NULL; }
+        ---
+        for (int i = 0; i < 3000; i++) {
+            pthread_t thread;
+            if (pthread_create(&thread, NULL, one, NULL)) return 1;
+            pthread_join(thread, NULL);
+        }
+    """)
+    file, trace = only(record([program], tmp_path / "app.parquet"))
+    assert file.notes == ()
+    assert (file.threads, trace.size.tolist().count(33)) == (3001, 3000)
+
+
+def test_what_other_threads_allocated_is_inherited(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("""
+        static void *allocate(void *blocks) {
+            for (int i = 0; i < 1000; i++) ((void **)blocks)[i] = malloc(55);
+            return NULL;
+        }
+        ---
+        void *blocks[1000];
+        pthread_t thread;
+        pthread_create(&thread, NULL, allocate, blocks);
+        pthread_join(thread, NULL);
+        if (fork() == 0) {
+            for (int i = 0; i < 1000; i++) free(blocks[i]);
+            malloc(66);
+            _exit(0);
+        }
+        wait(NULL);
+    """)
+    parent, child = record([program], tmp_path / "app.parquet").files
+    assert (parent.notes, len(child.notes)) == ((), 1)
+    assert Trace.read(child.path).size.tolist().count(55) == 1000
+    assert Trace.read(child.path).op.tolist().count(FREE) == 1000
+
+
+def recorded_by(library: Path, program: str, folder: Path) -> Trace:
+    folder.mkdir()
+    environment = os.environ | {"LD_PRELOAD": str(library), "HEAPWRIGHT_RECORD_DIR": str(folder)}
+    subprocess.run([program], env=environment, check=True, timeout=60)
+    (file,) = import_recording(folder, folder / "app.parquet")
+    assert file.notes == ()
+    return Trace.read(file.path)
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The recorder as it was installed, and one for processors whose counters do not agree."""
+    without = tmp_path_factory.mktemp("recorder") / "recorder.so"
+    flags = ["-O2", "-fPIC", "-shared", "-ftls-model=initial-exec", "-fvisibility=hidden", "-DHEAPWRIGHT_NO_COUNTER"]
+    subprocess.run([shutil.which("cc") or pytest.skip("no C compiler"), *flags, RECORDER, "-o", without], check=True)
+    return {"counters": Path(heapwright._native.__file__).with_name("recorder.so"), "no counters": without}
+
+
+@pytest.mark.parametrize("clock", ["counters", "no counters"])
+def test_times_and_order_hold_where_threads_wait(
+    clock: str, libraries: dict[str, Path], compiled: Compile, tmp_path: Path
+) -> None:
+    program = compiled("""
+        static _Atomic(void *) last;
+        static _Atomic int step;
+        static void *slow(void *unused) {
+            malloc(71);
+            step = 1;
+            while (step < 2) usleep(1000);
+            free(last);
+            malloc(72);
+            return NULL;
+        }
+        ---
+        pthread_t thread;
+        pthread_create(&thread, NULL, slow, NULL);
+        while (step < 1) usleep(1000);
+        usleep(700000);
+        for (int i = 0; i < 300000; i++) free(malloc(10));
+        last = malloc(9999);
+        step = 2;
+        pthread_join(thread, NULL);
+    """)
+    trace = recorded_by(libraries[clock], program, tmp_path / "raw")
+    sizes = trace.size.tolist()
+    at = {size: sizes.index(size) for size in (71, 10, 9999, 72)}
+    assert list(at.values()) == sorted(at.values())
+    assert trace.op[at[9999] : at[72]].tolist() == [MALLOC, FREE]
+    assert 690_000 < trace.ts_us[at[10]] - trace.ts_us[at[71]] < 5_000_000
+    assert trace.ts_us[-1] < 60_000_000
+
+
+@pytest.mark.parametrize("clock", ["counters", "no counters"])
+def test_eight_threads_that_pass_blocks_around(
+    clock: str, libraries: dict[str, Path], compiled: Compile, tmp_path: Path
+) -> None:
+    eight = HAMMER.replace("[4]", "[8]").replace("< 4", "< 8")
+    program = compiled(eight + "for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);", "-DROUNDS=20000")
+    assert len(recorded_by(libraries[clock], program, tmp_path / "raw")) > 8 * 20000 * 2
 
 
 def test_errno_is_left_alone(compiled: Compile, tmp_path: Path) -> None:

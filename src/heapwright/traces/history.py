@@ -21,12 +21,11 @@ RECORD = np.dtype(
         ("pointer", "u8"),
         ("size", "u8"),
         ("thread", "u4"),
-        ("cost_ns", "u2"),
         ("align_log2", "u1"),
         ("kind", "u1"),
     ]
 )
-"""A record of ``recorder/raw_format.h``."""
+"""A record of the recorder, with its kinds (``recorder/raw_format.h``)."""
 
 _EMPTY, _MALLOC, _CALLOC, _FREE = lib.RAW_EMPTY, lib.RAW_MALLOC, lib.RAW_CALLOC, lib.RAW_FREE
 _BEGIN, _END = lib.RAW_REALLOC_BEGIN, lib.RAW_REALLOC_END

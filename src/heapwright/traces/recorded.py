@@ -13,34 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
 from heapwright.files.names import shortened
 from heapwright.files.version import __version__
-from heapwright.traces.history import RECORD, Columns, History, allocations
+from heapwright.traces.history import RECORD, Columns, History
+from heapwright.traces.raw import RawFile, Window
 from heapwright.traces.trace import FORMAT_VERSION
 
-_MAGIC = b"HWRAW02"
-_HEADER = np.dtype(
-    [
-        ("magic", "S8"),
-        ("pointer_bytes", "u4"),
-        ("record_bytes", "u4"),
-        ("pid", "u4"),
-        ("stopped", "i4"),
-        ("started_ns", "u8"),
-        ("inherited", "u8"),
-        ("end", "u8"),
-        ("growing_ns", "u8"),
-        ("processor_ns", "u8"),
-        ("forked_from", "S48"),
-        ("called", "S256"),
-        ("title", "S256"),
-        ("program", "S512"),
-    ]
-)
-_WINDOW = 1 << 18
 _PART = 1 << 20
 
 
@@ -82,7 +62,7 @@ def convert(folder: Path, output: Path, *, consume: bool) -> list[Recorded]:
 
     `consume` removes each raw file as soon as it is not needed any more: on a full disk that makes the room.
     """
-    images = sorted(_images(folder), key=lambda image: (-image.allocations, image.path.name))
+    images = sorted(_images(folder), key=lambda image: (-image.raw.allocations, image.path.name))
     names = _names(images)
     paths = {
         image.path: output.with_name(shortened(output.stem, ending=f".{name}{output.suffix}"))
@@ -92,7 +72,7 @@ def convert(folder: Path, output: Path, *, consume: bool) -> list[Recorded]:
         paths[images[0].path] = output
     inherited: dict[Path, NDArray[Any]] = {}
     results: dict[Path, Recorded] = {}
-    for image in sorted(images, key=lambda image: int(image.header["started_ns"])):
+    for image in sorted(images, key=lambda image: image.raw.number("started_ns")):
         children = [child for child in images if child.forked_from == image.path.name]
         results[image.path] = _convert(image, paths[image.path], children, inherited)
         if consume:
@@ -102,34 +82,27 @@ def convert(folder: Path, output: Path, *, consume: bool) -> list[Recorded]:
 
 @dataclass(frozen=True)
 class _Image:
-    path: Path
-    header: Any
-    allocations: int
+    raw: RawFile
 
     @property
-    def pid(self) -> int:
-        return int(self.header["pid"])
-
-    @property
-    def places(self) -> int:
-        """Records that the file has room for."""
-        return _places(self.path, self.header)
+    def path(self) -> Path:
+        return self.raw.path
 
     @property
     def forked_from(self) -> str:
-        return _text(self.header["forked_from"])
+        return self.raw.text("forked_from")
 
     @property
     def program(self) -> str:
         """What it was called as: the name of a link tells more than that of the file behind it."""
-        called = Path(_text(self.header["called"]).partition(" ")[0].rstrip(":")).name.lstrip("-")
-        return called or Path(_text(self.header["program"])).name or "program"
+        called = Path(self.raw.text("called").partition(" ")[0].rstrip(":")).name.lstrip("-")
+        return called or Path(self.raw.text("program")).name or "program"
 
     @property
     def name(self) -> str:
         """The program and its role."""
-        title = _text(self.header["title"])
-        if title != _text(self.header["called"]) or ": " in title:
+        title = self.raw.text("title")
+        if title != self.raw.text("called") or ": " in title:
             words = re.findall(r"[A-Za-z0-9_.+][A-Za-z0-9_.+-]*", title)
             role = [word for word in words[:6] if word != self.program]
             if role:
@@ -137,34 +110,12 @@ class _Image:
         return f"{self.program}-child" if self.forked_from else self.program
 
 
-def _text(value: bytes) -> str:
-    return os.fsdecode(bytes(value).partition(b"\0")[0]).strip()
-
-
-def _places(path: Path, header: Any) -> int:
-    end = min(int(header["end"]), path.stat().st_size)
-    return max(0, end - lib.RAW_RECORDS_AT) // RECORD.itemsize
-
-
 def _images(folder: Path) -> Iterator[_Image]:
     """Give the process images that allocated anything."""
     for path in folder.glob("*.raw"):
-        headers = np.fromfile(path, _HEADER, count=1)
-        if not len(headers) or headers[0]["magic"] != _MAGIC or headers[0]["record_bytes"] != RECORD.itemsize:
-            continue
-        places = _places(path, headers[0])
-        given = sum(allocations(window["kind"]) for window in _windows(path, places))
-        if given:
-            yield _Image(path, headers[0], given)
-
-
-def _windows(path: Path, stop: int, start: int = 0) -> Iterator[NDArray[Any]]:
-    """Give the records at the places from start to stop, the empty ones left out."""
-    with path.open("rb") as file:
-        file.seek(lib.RAW_RECORDS_AT + start * RECORD.itemsize)
-        for at in range(start, stop, _WINDOW):
-            records = np.fromfile(file, RECORD, count=min(_WINDOW, stop - at))
-            yield records[records["kind"] != lib.RAW_EMPTY]
+        raw = RawFile.open(path)
+        if raw is not None and raw.allocations:
+            yield _Image(raw)
 
 
 def _names(images: list[_Image]) -> list[str]:
@@ -184,33 +135,28 @@ def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[
         table = _Table(Path(folder))
         first = inherited.pop(image.path, np.zeros(0, RECORD))
         if len(first):
-            first["time_ns"], first["thread"], first["cost_ns"] = image.header["started_ns"], 0, 0
+            first["time_ns"], first["thread"] = image.raw.number("started_ns"), 0
             table.add(history.feed(first))
-        at = 0
-        for child in sorted(children, key=lambda child: int(child.header["inherited"])):
-            fork = min(int(child.header["inherited"]), image.places)
-            _feed(history, sample, table, image, at, fork)
-            inherited[child.path] = history.live()
-            at = fork
-        _feed(history, sample, table, image, at, image.places)
-        recording_ns = sample.mean_ns * sample.records + float(image.header["growing_ns"])
+        for records in _up_to_forks(image, children, history, inherited, sample):
+            table.add(history.feed(records))
+        recording_ns = sample.mean_ns * sample.records + image.raw.number("growing_ns")
         metadata = {
             "format_version": FORMAT_VERSION,
             "program": image.program,
-            "pointer_bytes": str(int(image.header["pointer_bytes"])),
+            "pointer_bytes": str(image.raw.number("pointer_bytes")),
             "recorder": f"heapwright {__version__}",
             "recording_ns_per_call": f"{recording_ns / max(1, history.calls - len(first)):.1f}",
         }
         if len(first):
             metadata["inherited"] = str(len(first))
         table.write(path, metadata)
-    stopped = int(image.header["stopped"])
+    stopped = image.raw.number("stopped")
     ended = [f"recording ended early: {os.strerror(stopped)}"] if stopped else []
     begun = f"begins with {len(first):,} blocks ({int(first['size'].sum()):,} B) inherited at the fork"
     return Recorded(
         path=path,
-        pid=image.pid,
-        program=_text(image.header["program"]),
+        pid=image.raw.number("pid"),
+        program=image.raw.text("program"),
         name=image.name,
         events=history.calls,
         inherited=len(first),
@@ -218,15 +164,28 @@ def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[
         requested_peak_bytes=history.peak_bytes,
         live_objects_peak=history.peak_objects,
         recording_ns=recording_ns,
-        processor_seconds=int(image.header["processor_ns"]) / 1e9,
+        processor_seconds=image.raw.number("processor_ns") / 1e9,
         notes=(*([begun] if len(first) else []), *history.notes, *ended),
     )
 
 
-def _feed(history: History, sample: _Sample, table: _Table, image: _Image, start: int, stop: int) -> None:
-    for records in _windows(image.path, stop, start):
-        sample.add(records)
-        table.add(history.feed(records))
+def _up_to_forks(
+    image: _Image, children: list[_Image], history: History, inherited: dict[Path, NDArray[Any]], sample: _Sample
+) -> Iterator[NDArray[Any]]:
+    """Give the records of an image in windows that end where a child was forked; leave there what it begins with."""
+    waiting = sorted(children, key=lambda child: child.raw.number("forked_ticks"))
+    for window in image.raw.windows():
+        sample.add(window)
+        at = 0
+        while waiting and len(window.ticks) and waiting[0].raw.number("forked_ticks") < window.ticks[-1]:
+            child = waiting.pop(0)
+            fork = int(np.searchsorted(window.ticks, np.uint64(child.raw.number("forked_ticks")), side="right"))
+            yield window.records[at:fork]
+            inherited[child.path] = history.live()
+            at = fork
+        yield window.records[at:]
+    for child in waiting:
+        inherited[child.path] = history.live()
 
 
 class _Sample:
@@ -234,16 +193,16 @@ class _Sample:
 
     def __init__(self) -> None:
         self.records = 0
-        self._costs: list[NDArray[np.uint16]] = []
+        self._costs: list[NDArray[np.uint64]] = []
 
-    def add(self, records: NDArray[Any]) -> None:
-        self.records += len(records)
-        self._costs.append(records["cost_ns"][records["cost_ns"] > 0])
+    def add(self, window: Window) -> None:
+        self.records += len(window.records)
+        self._costs.append(window.costs)
 
     @property
     def mean_ns(self) -> float:
         """Mean cost; the slowest 1 % count as the 99th percentile, for an interrupt may fall on them."""
-        costs = np.concatenate([np.zeros(0, np.uint16), *self._costs])
+        costs = np.concatenate([np.zeros(0, np.uint64), *self._costs])
         return float(np.minimum(costs, np.percentile(costs, 99)).mean()) if len(costs) else 0.0
 
 
