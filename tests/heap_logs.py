@@ -118,6 +118,141 @@ address: 0x40002000
 """
 
 
+PERF = """ 7/7     [000]  10.000001000:         heapwright:malloc: (7f01) size=24
+ 7/7     [000]  10.000002000: heapwright:malloc__return: (7f01 <- 5501) pointer=0x5000
+ 7/7     [000]  10.000003000:        heapwright:realloc: (7f02) pointer=0x5000 size=48
+ 7/8     [001]  10.000004000:         heapwright:malloc: (7f01) size=16
+ 7/8     [001]  10.000005000: heapwright:malloc__return: (7f01 <- 5502) pointer=0x5000
+ 7/7     [000]  10.000006000: heapwright:realloc__return: (7f02 <- 5503) pointer=0x6000
+ 7/7     [000]  10.000007000:        heapwright:realloc: (7f02) pointer=0x0 size=77
+ 7/7     [000]  10.000008000:         heapwright:malloc: (7f01) size=77
+ 7/7     [000]  10.000009000: heapwright:malloc__return: (7f01 <- 7f03) pointer=0x7000
+ 7/7     [000]  10.000010000: heapwright:realloc__return: (7f02 <- 5504) pointer=0x7000
+ 7/7     [000]  10.000011000:  heapwright:aligned_alloc: (7f04) align=64 size=128
+ 7/7     [000]  10.000012000:       heapwright:memalign: (7f04) align=64 size=128
+ 7/7     [000]  10.000013000: heapwright:aligned_alloc__return: (7f04 <- 5505) pointer=0x8000
+ 7/7     [000]  10.000014000: heapwright:memalign__return: (7f04 <- 5505) pointer=0x8000
+ 7/7     [000]  10.000015000:         heapwright:calloc: (7f05) count=3 size=7
+ 7/7     [000]  10.000016000: heapwright:calloc__return: (7f05 <- 5506) pointer=0x9000
+ 7/8     [001]  10.000017000:           heapwright:free: (7f06) pointer=0x6000
+ 7/7     [000]  10.000018000:           heapwright:free: (7f06) pointer=0x5000
+ 9/9     [000]  10.000019000:           heapwright:free: (7f06) pointer=0x5000
+ 7/7     [000]  10.000020000: PERF_RECORD_LOST lost 12
+"""
+
+BPFTRACE = """Attaching 15 probes...
+heapwright bpftrace
+1000 7 7 + 5000 24
+2000 7 7 < 5000
+4000 7 7 > 6000 48
+3000 7 8 + 5000 16
+5000 7 7 ^ 8000 128 64
+6000 7 7 * 9000 21
+7000 7 8 - 6000
+8000 7 7 - 5000
+9000 9 9 + 5000 3
+Lost 12 events
+"""
+
+
+def sysview_number(value: int) -> bytes:
+    """ENCODE_U32 of SEGGER_SYSVIEW.c."""
+    encoded = b""
+    while value > 0x7F:
+        encoded += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return encoded + bytes([value])
+
+
+def sysview_text(text: str) -> bytes:
+    """_EncodeStr of SEGGER_SYSVIEW.c."""
+    return bytes([len(text)]) + text.encode()
+
+
+def sysview_packet(number: int, *data: int | bytes, ticks: int = 10, bit: int = 0) -> bytes:
+    """_SendPacket of SEGGER_SYSVIEW.c; `bit` is what a second core of ESP-IDF sets in the id."""
+    payload = b"".join(sysview_number(one) if isinstance(one, int) else one for one in data)
+    length = sysview_number(len(payload)) if number >= 24 else b""
+    return sysview_number(number | bit) + length + payload + sysview_number(ticks)
+
+
+SYSVIEW_HEADER = b";\n; Version     SEGGER SystemViewer V2.42\n; Author      Espressif Inc\n;\n"
+SYSVIEW_START = (
+    bytes(10)
+    + sysview_packet(10, ticks=0)
+    + sysview_packet(24, 1_000_000, 1_000_000, 0x20000000, 2, ticks=0)
+    + sysview_packet(14, sysview_text("N=App,O=FreeRTOS"))
+    + sysview_packet(9, 0x40, 3, sysview_text("main"))
+    + sysview_packet(21, 0x40, 0x20001000, 512, 0)
+)
+SYSVIEW = (
+    SYSVIEW_HEADER
+    + SYSVIEW_START
+    + sysview_packet(31, 2, 0x100, 0x200, 0x1000, 8)
+    + sysview_packet(4, 0x40)
+    + sysview_packet(31, 3, 0x100, 0x240, 24 >> 2)
+    + sysview_packet(2, 15, ticks=100)
+    + sysview_packet(31, 4, 0x100, 0x280, 100 >> 2, 77, ticks=200)
+    + sysview_packet(3)
+    + sysview_packet(512, b"any")
+    + sysview_packet(1, 5)
+    + sysview_packet(31, 5, 0x100, 0x240)
+    + sysview_packet(31, 5, 0x100, 0x280)
+    + sysview_packet(11)
+)
+SYSVIEW_OF_ESP = (
+    SYSVIEW_HEADER.replace(b"Inc\n", b"Inc\n; ESP_Extension\n")
+    + bytes(10)
+    + sysview_packet(10, ticks=0)
+    + sysview_packet(24, 40_000_000, 160_000_000, 0x3F400000, 0, ticks=0)
+    + sysview_packet(22, 0, 512, sysview_text("M=ESP32 SystemView Heap Tracing Module"))
+    + sysview_packet(4, 0x1000, ticks=400)
+    + sysview_packet(4, 0x2000, ticks=400, bit=1 << 6)
+    + sysview_packet(512, 0x3FFB1000, 24, 0x400D1000, 0x400D2000, ticks=4000)
+    + sysview_packet(512, 0x3FFB2000, 101, 0x400D1100, 0, ticks=4000, bit=1 << 13)
+    + sysview_packet(513, 0x3FFB1000, 0x400D3000, 0, ticks=4000)
+)
+
+
+def tracealyzer(
+    events: list[tuple[int, int, tuple[int, ...]]],
+    *,
+    version: int = 10,
+    kernel: int = 0x1AA1,
+    order: str = "<",
+    clock: tuple[int, int, int] = (1, 1_000_000, 0),
+    cores: int = 1,
+    first: int = 1,
+) -> bytes:
+    """A stream of TraceRecorder: events are (number, time stamp, parameters); the clock is (type, Hz, period)."""
+    kind, frequency, period = clock
+    of_platform = struct.pack(f"{order}8sHBB", b"FreeRTOS", 0, 0, 1)
+    if version >= 13:
+        of_platform = struct.pack(f"{order}HBB8s", 0, 2, 1, b"FreeRTOS")
+        frequency, period = period, frequency
+    stream = struct.pack(f"{order}IHHIII", 0x50534600, version, kernel, 0, cores, 0) + of_platform
+    stream += struct.pack(f"{order}7I", kind, frequency, period, 0, 1000, 0, 0)
+    stream += struct.pack(f"{order}III", 2, 28, 3)
+    for address, name in ((0x20000040, b"main"), (0x20000080, b"net")):
+        stream += struct.pack(f"{order}IIIII28s", address, 1, 2, 3, 0, name)
+    for count, (number, stamp, parameters) in enumerate(events, first):
+        code = number | len(parameters) << 12
+        stream += struct.pack(f"{order}HHI{len(parameters)}I", code, count & 0xFFFF, stamp, *parameters)
+    return stream
+
+
+TRACEALYZER_EVENTS: list[tuple[int, int, tuple[int, ...]]] = [
+    (0x01, 0xFFFFFF00, (0x20000040,)),
+    (0x38, 0xFFFFFF00, (0x20001000, 32)),
+    (0x37, 0xFFFFFF10, (0x20000080, 3)),
+    (0x38, 0x00000100, (0x20002000, 104)),
+    (0xE9, 0x00000110, (0, 5000)),
+    (0x90, 0x00000120, (1, 2, 3, 4)),
+    (0x39, 0x00000200, (0x20001000, 32)),
+    (0x39, 0x00000300, (0x20002000, 104)),
+]
+
+
 def bytehound(*records: tuple[int, int, int, int]) -> bytes:
     return b"".join(struct.pack("=4Q", *record) for record in records)
 
@@ -175,7 +310,11 @@ LOGS: dict[str, str | bytes] = {
     "rmm": RMM,
     "kmem": KMEM,
     "lttng": LTTNG,
+    "perf": PERF,
+    "bpftrace": BPFTRACE,
     "esp-idf": ESP_IDF,
     "nuttx": NUTTX,
+    "sysview": SYSVIEW,
+    "tracealyzer": tracealyzer(TRACEALYZER_EVENTS),
     "bytehound": bytehound((1, 0, 10, 24), (1, 1, 20, 100), (3, 0, 30, 48), (2, 1, 40, 0), (4, 0, 41, 0)),
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from heapwright.api import (
         attack,
+        convert_log,
         copies,
         cut,
         explore,
@@ -54,6 +55,7 @@ __all__ = [
     "HeapwrightError",
     "__version__",
     "attack",
+    "convert_log",
     "copies",
     "cut",
     "explore",

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from heapwright.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
     from heapwright.prove.prove import Proof
+    from heapwright.traces.logs import Imported
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 AnyTrace: TypeAlias = "Trace | PathLike"
@@ -162,6 +163,18 @@ def import_log(path: PathLike, *, format: str | None = None) -> Trace:
     from heapwright.traces.logs import import_log as of_file
 
     return of_file(path, format)
+
+
+@_one_line
+def convert_log(path: PathLike, output: PathLike, *, format: str | None = None) -> Imported:
+    """Write the trace of a log of heap calls, as `import_log` reads it, in memory that does not grow with its calls.
+
+    Returns what `heapwright.traces.logs.Imported` tells. Raises HeapwrightError as `import_log`, and where `output`
+    cannot be written.
+    """
+    from heapwright.traces.logs import convert_log as of_file
+
+    return of_file(path, output, format)
 
 
 @_one_line
@@ -917,18 +930,19 @@ def platforms(name: str | None = None) -> Platform | list[Platform]:
 
 @_one_line
 def hooks(platform: str, output: PathLike, *, prefix: str = "app") -> list[Path]:
-    """Write the C that records the calls of the heap that a platform has now, for `import_log`.
+    """Write what records the calls of the heap that a platform or a program has now, for `import_log`.
 
     Args:
-        platform: one of `platforms()` that has `hooks`.
+        platform: one of `platforms()` that has `hooks`, which are C; or "bpftrace" or "perf", which are scripts that
+            record any program on Linux.
         output: the folder; what to do with the files stands in its PREFIX_trace_README.md.
-        prefix: what every name in the C begins with.
+        prefix: what every name in the files begins with.
 
     Raises HeapwrightError for a platform that has none.
     """
     from heapwright.platforms.files import write_hooks
 
-    return write_hooks(platforms(platform), Path(output), prefix)
+    return write_hooks(platform, Path(output), prefix)
 
 
 @_one_line

@@ -46,6 +46,43 @@ MTRACED = """
 __attribute__((constructor)) static void begin(void) { mtrace(); }
 """
 
+THREADED = """
+#include <pthread.h>
+#include <stdlib.h>
+static void *_Atomic shared[8];
+static void *work(void *given)
+{
+    for (int i = 0; i < 3000; i++) {
+        void *mine = malloc((size_t)((i * 31 + *(int *)given) % 700 + 1));
+        if (i % 5 == 0) {
+            mine = realloc(mine, (size_t)(i % 1000 + 1));
+        }
+        free(__atomic_exchange_n(&shared[i % 8], mine, __ATOMIC_ACQ_REL));
+    }
+    return given;
+}
+int main(void)
+{
+    static pthread_t threads[4];
+    static int numbers[4] = {1, 2, 3, 4};
+    void *aligned = NULL;
+    if (posix_memalign(&aligned, 256, 300) != 0) {
+        return 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_create(&threads[i], NULL, work, &numbers[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < 8; i++) {
+        free(shared[i]);
+    }
+    free(aligned);
+    return 0;
+}
+"""
+
 PLUS_PLUS = """
 #include <map>
 #include <string>
@@ -66,11 +103,17 @@ int main()
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the programs."""
     folder = tmp_path_factory.mktemp("logs")
-    for name, text in (("program.c", PROGRAM), ("mtraced.c", MTRACED), ("plus.cc", PLUS_PLUS)):
+    for name, text in (
+        ("program.c", PROGRAM),
+        ("mtraced.c", MTRACED),
+        ("plus.cc", PLUS_PLUS),
+        ("threaded.c", THREADED),
+    ):
         (folder / name).write_text(text)
     run(folder, "cc", "-O0", "-g", "-fno-builtin", "-o", "program", "program.c")
     run(folder, "cc", "-O0", "-g", "-fno-builtin", "-o", "mtraced", "program.c", "mtraced.c")
     run(folder, "c++", "-O0", "-o", "plus", "plus.cc")
+    run(folder, "cc", "-O0", "-fno-builtin", "-pthread", "-o", "threaded", "threaded.c")
     return folder
 
 
@@ -191,3 +234,84 @@ def test_lttng(folder: Path, recorded: Callable[[str], Trace]) -> None:
     assert ours - asked(trace) == Counter({128: 1})  # the aligned one
     assert (asked(trace) - ours).total() < 100
     assert trace.ts_us[-1] > 0
+
+
+@pytest.fixture(scope="module")
+def own_library(folder: Path) -> Path:
+    """A copy of the C library: probes on it stop no other process of this machine."""
+    found = subprocess.run(["ldd", folder / "program"], capture_output=True, text=True, check=True).stdout
+    (library,) = (line.split()[2] for line in found.splitlines() if "libc.so" in line)
+    return Path(shutil.copy(library, folder / "libc.so.6"))
+
+
+def traced(tool: str, folder: Path, library: Path, program: str) -> Trace:
+    """What the script of `heapwright hooks` records of a program."""
+    hw.hooks(tool, folder / tool)
+    log = folder / f"{program}.{tool}"
+    started = ["env", f"LD_LIBRARY_PATH={folder}", folder / program]
+    command = ["sh", folder / tool / f"app_trace_{tool}.sh", log, *started]
+    more = {"LIBC": str(library)}
+    done = subprocess.run(command, env=os.environ | more, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return hw.import_log(log)
+
+
+def runs(*command: str) -> bool:
+    return bool(shutil.which(command[0])) and subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("tool", ["bpftrace", "perf"])
+def test_scripts_say_what_they_need(tool: str, tmp_path: Path) -> None:
+    hw.hooks(tool, tmp_path)
+    script = tmp_path / f"app_trace_{tool}.sh"
+    told = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (2, f"usage: {script} LOG PROGRAM [ARGUMENT]...\n")
+    told = subprocess.run(
+        ["sh", script, tmp_path / "log", "true"],
+        env=os.environ | {"LIBC": "none"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stderr.partition(";")[0]) == (1, f"{script}: no C library found for true")
+
+
+CACHES = "frees of blocks allocated before the log, left out: "
+"""What glibc frees of its own when a thread ends looks like that."""
+
+
+def without_calloc(trace: Trace) -> Counter[int]:
+    """Sizes asked for, but for the calls of pthread_create, whose sizes depend on how many libraries there are."""
+    return Counter(trace.size[(trace.op != FREE) & (trace.op != CALLOC)].tolist())
+
+
+@pytest.mark.skipif(
+    not shutil.which("perf") or not os.access("/sys/kernel/tracing/uprobe_events", os.W_OK),
+    reason="perf is not installed, or may put no probes on programs",
+)
+@pytest.mark.parametrize("program", ["program", "threaded"])
+def test_perf(folder: Path, own_library: Path, recorded: Callable[[str], Trace], program: str) -> None:
+    trace = traced("perf", folder, own_library, program)
+    assert (trace.metadata["recorder"], trace.ts_us[-1] > 0) == ("perf", True)
+    if program == "program":
+        assert trace.repairs == ()
+        agrees(trace, recorded(program))
+    else:
+        of_posix_memalign = Counter({300: 1})
+        assert without_calloc(trace) + of_posix_memalign == without_calloc(recorded(program))
+        assert [repair.startswith(CACHES) for repair in trace.repairs] == [True]
+        assert len(set(trace.tid)) == 5
+
+
+@pytest.mark.skipif(not runs("bpftrace", "-e", "BEGIN { exit(); }"), reason="bpftrace does not run here")
+@pytest.mark.parametrize("program", ["program", "threaded"])
+def test_bpftrace(folder: Path, own_library: Path, recorded: Callable[[str], Trace], program: str) -> None:
+    trace = traced("bpftrace", folder, own_library, program)
+    assert (trace.metadata["recorder"], trace.ts_us[-1] > 0, trace.notes) == ("bpftrace", True, ())
+    if program == "program":
+        assert trace.repairs == ()
+        agrees(trace, recorded(program))
+    else:
+        assert without_calloc(trace) == without_calloc(recorded(program))
+        assert [repair.startswith(CACHES) for repair in trace.repairs] == [True]
+        assert (len(set(trace.tid)), trace.align.max()) == (5, 256)

@@ -8,11 +8,36 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from heap_logs import INTERPRETED, LOGS, LTTNG, MTRACE, VALGRIND, board_dump, board_lines
+from heap_logs import (
+    INTERPRETED,
+    LOGS,
+    LTTNG,
+    MTRACE,
+    SYSVIEW,
+    SYSVIEW_HEADER,
+    SYSVIEW_OF_ESP,
+    SYSVIEW_START,
+    TRACEALYZER_EVENTS,
+    VALGRIND,
+    board_dump,
+    board_lines,
+    sysview_packet,
+)
+from heap_logs import tracealyzer as stream_of
 
 import heapwright as hw
 from heapwright.errors import HeapwrightError
-from heapwright.traces.logs import FORMATS, import_log, log_format
+from heapwright.traces import parts
+from heapwright.traces.logs import (
+    FORMATS,
+    bpftrace,
+    convert_log,
+    history,
+    import_log,
+    log_format,
+    sysview,
+    tracealyzer,
+)
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -67,7 +92,28 @@ EXPECTED = {
     "kmem": [(MALLOC, 0, 640), (MALLOC, 1, 232), (FREE, 0, 0), (FREE, 1, 0)],
     "lttng": [(MALLOC, 0, 24), (CALLOC, 1, 15), (REALLOC, 0, 48), (MALLOC, 2, 128), (FREE, 0, 0)],
     "esp-idf": [(MALLOC, 0, 24), (FREE, 0, 0), (MALLOC, 1, 48), (MALLOC, 2, 16), (FREE, 2, 0)],
+    "perf": [
+        (MALLOC, 0, 24),
+        (MALLOC, 1, 16),
+        (REALLOC, 0, 48),
+        (MALLOC, 2, 77),
+        (MALLOC, 3, 128),
+        (CALLOC, 4, 21),
+        (FREE, 0, 0),
+        (FREE, 1, 0),
+    ],
+    "bpftrace": [
+        (MALLOC, 0, 24),
+        (MALLOC, 1, 16),
+        (REALLOC, 0, 48),
+        (MALLOC, 2, 128),
+        (CALLOC, 3, 21),
+        (FREE, 0, 0),
+        (FREE, 1, 0),
+    ],
     "nuttx": [(MALLOC, 0, 24), (FREE, 0, 0)],
+    "sysview": [(MALLOC, 0, 24), (MALLOC, 1, 100), (FREE, 0, 0), (FREE, 1, 0)],
+    "tracealyzer": [(MALLOC, 0, 32), (MALLOC, 1, 104), (FREE, 0, 0), (FREE, 1, 0)],
     "bytehound": [(MALLOC, 0, 24), (MALLOC, 1, 100), (REALLOC, 0, 48), (FREE, 1, 0)],
 }
 
@@ -93,7 +139,11 @@ def test_the_format_is_found_and_the_calls_are_those_of_the_log(name: str, tmp_p
         ("rmm", [0, 200]),
         ("kmem", [0, 50, 100, 150]),
         ("lttng", [0, 1, 2, 3, 4]),
+        ("perf", [0, 3, 4, 8, 11, 14, 15, 16]),
+        ("bpftrace", [0, 2, 3, 4, 5, 6, 7]),
         ("nuttx", [0, 1000]),
+        ("sysview", [0, 300, 340, 350]),
+        ("tracealyzer", [0, 512, 768, 1024]),
         ("bytehound", [0, 10, 20, 30]),
         ("valgrind", [-1] * 8),
     ],
@@ -110,6 +160,10 @@ def test_times_are_microseconds_since_the_first_call(name: str, times: list[int]
         ("ltrace", [0, 0, 1, 0, 0, 0, 0]),
         ("rmm", [0, 1]),
         ("lttng", [0, 1, 0, 0, 0]),
+        ("perf", [0, 1, 0, 0, 0, 0, 1, 0]),
+        ("bpftrace", [0, 1, 0, 0, 0, 1, 0]),
+        ("sysview", [0, 1, 0, 0]),
+        ("tracealyzer", [0, 1, 1, 1]),
     ],
 )
 def test_threads_are_numbered_in_order_of_appearance(name: str, threads: list[int], tmp_path: Path) -> None:
@@ -183,7 +237,7 @@ def test_a_realloc_that_fails_changes_nothing_and_one_to_nothing_frees(tmp_path:
     assert calls(trace) == [(MALLOC, 0, 8), (REALLOC, 0, 24), (FREE, 0, 0)]
 
 
-@pytest.mark.parametrize("name", sorted(LOGS.keys() - {"bytehound"}))
+@pytest.mark.parametrize("name", sorted(LOGS.keys() - {"bytehound", "sysview", "tracealyzer"}))
 def test_a_last_line_that_is_cut_is_left_out(name: str, tmp_path: Path) -> None:
     log = LOGS[name]
     text = log if isinstance(log, bytes) else log.encode()
@@ -193,7 +247,7 @@ def test_a_last_line_that_is_cut_is_left_out(name: str, tmp_path: Path) -> None:
             found = calls(imported(tmp_path, text[:-cut], name))
         except HeapwrightError:
             continue
-        if name != "esp-idf":  # which frees at the end
+        if name not in ("esp-idf", "bpftrace"):  # the first frees at the end, the second is put in order
             assert found == whole[: len(found)]
 
 
@@ -210,18 +264,78 @@ def test_compressed_logs_are_read_and_of_damaged_ones_what_is_sound(compress: ty
     assert calls(part) == [(MALLOC, number - 1, number * number % 977) for number in range(1, len(part) + 1)]
 
 
+SNAPSHOT = bytes.fromhex("0102030471727374f1f2f3f4")
+
+
 @pytest.mark.parametrize(
-    ("text", "name"),
+    ("text", "words"),
     [
-        ('{"dhatFileVersion":2,"mode":"heap"}', "DHAT"),
-        ("desc: (none)\ncmd: ./app\ntime_unit: i\n", "massif"),
-        ("heap_v2/524288\n  t*: 1: 2 [0: 0]\n", "jemalloc's heap profile"),
-        ("memray\0\0\0", "memray"),
+        ('{"dhatFileVersion":2,"mode":"heap"}', "DHAT sums calls up"),
+        ("desc: (none)\ncmd: ./app\ntime_unit: i\n", "massif sums calls up"),
+        ("desc: heaptrack\ncmd: ./app\ntime_unit: s\n", "massif sums calls up"),
+        (
+            'reading file "heaptrack.app.zst" - please wait, this might take some time...\n',
+            "heaptrack_print sums calls",
+        ),
+        ("heap_v2/524288\n  t*: 1: 2 [0: 0]\n", "jemalloc's heap profile sums calls up"),
+        ("heap profile:      1:     64 [     1:     64] @ heapprofile\n", "gperftools' heap profile sums calls up"),
+        (b"\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04", "pprof's profile sums calls up"),
+        ("📏 Total allocations:\n\t10\n", "memray's report sums calls up"),
+        ('{\n  "total_num_allocations": 10,', "memray's report sums calls up"),
+        ("memray\0\0\0", "memray's file is read by the same version of memray alone"),
+        ('{ "run": { "exe": "app" } }', "MALT sums calls up"),
+        ("==7== Memcheck, a memory error detector\n==7== HEAP SUMMARY:\n", "run Valgrind with --trace-malloc=yes"),
+        (SNAPSHOT, "Tracealyzer's snapshot keeps the last events alone"),
     ],
 )
-def test_logs_that_sum_calls_up_are_refused_by_name(text: str, name: str, tmp_path: Path) -> None:
-    with pytest.raises(HeapwrightError, match=f"{name} sums calls up"):
-        imported(tmp_path, text)
+def test_what_is_no_log_of_single_calls_is_refused_with_the_reason(
+    text: str | bytes, words: str, tmp_path: Path
+) -> None:
+    for packed in (False, True):
+        data = text.encode() if isinstance(text, str) else text
+        with pytest.raises(HeapwrightError, match=words):
+            imported(tmp_path, gzip.compress(data) if packed else data)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_that_is_written_in_parts_is_as_in_memory(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = imported(tmp_path, LOGS[name])
+    monkeypatch.setattr(history, "_WINDOW", 2)
+    monkeypatch.setattr(parts, "_PART", 4)
+    again = imported(tmp_path, LOGS[name])
+    told = convert_log(tmp_path / "app.log", tmp_path / "app.parquet")
+    written = Trace.read(tmp_path / "app.parquet")
+    for trace in (again, written):
+        for column in ("ts_us", "tid", "op", "id", "size", "align"):
+            assert getattr(trace, column).tolist() == getattr(whole, column).tolist(), column
+        assert [trace.sites[site] for site in trace.site] == [whole.sites[site] for site in whole.site]
+        assert trace.metadata == whole.metadata
+    assert list(tmp_path.glob(".heapwright*")) == []
+    assert told.repairs == whole.repairs
+    assert (told.calls, told.format) == (len(whole), name)
+    assert (told.requested_peak_bytes, told.live_objects_peak) == (whole.peak_live_bytes, whole.peak_live_objects)
+
+
+def test_sites_that_come_late_are_kept_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_WINDOW", 1)
+    monkeypatch.setattr(parts, "_PART", 1)
+    (tmp_path / "a").write_text("= Start\n+ 0x10 0x1\n+ 0x20 0x2\n@ ./app:[0x1] + 0x30 0x3\n= End\n")
+    convert_log(tmp_path / "a", tmp_path / "a.parquet")
+    trace = Trace.read(tmp_path / "a.parquet")
+    assert [trace.sites[site] for site in trace.site] == ["", "", "./app:[0x1]"]
+
+
+def test_calls_that_are_too_large_are_left_out_with_what_follows_of_them(tmp_path: Path) -> None:
+    huge = 1 << 31
+    log = f"hw+ 16 {huge}\nhw+ 32 {huge + 1}\nhw= 16 48 {huge + 1}\nhw= 32 64 {huge + 1}\nhw- 48\nhw- 64\nhw- 64\n"
+    trace = imported(tmp_path, log)
+    assert calls(trace) == [(MALLOC, 0, huge), (FREE, 0, 0)]
+    assert trace.repairs == (
+        "frees of blocks allocated before the log, left out: 1",
+        "calls for more than 2^31 bytes, left out: 3",
+    )
 
 
 def test_other_files_are_no_logs(tmp_path: Path) -> None:
@@ -233,3 +347,136 @@ def test_other_files_are_no_logs(tmp_path: Path) -> None:
         import_log(tmp_path / "a", "mtrace")
     with pytest.raises(HeapwrightError, match="'dhat' is no format of logs"):
         import_log(tmp_path / "a", "dhat")
+    with pytest.raises(HeapwrightError, match="is a folder"):
+        convert_log(tmp_path / "a", tmp_path, "mtrace")
+
+
+def perf_line(time: int, event: str, arguments: str, thread: str = "7/7") -> str:
+    return f" {thread} [000] {time}.000000000: heapwright:{event}: ({arguments}\n"
+
+
+def test_returns_that_perf_lost_cost_their_calls_alone(tmp_path: Path) -> None:
+    log = (
+        perf_line(1, "malloc", "7f) size=1")  # its return is lost
+        + perf_line(2, "malloc", "7f) size=2")
+        + perf_line(3, "malloc__return", "7f <- 55) pointer=0x20")
+        + perf_line(4, "realloc", "7f) pointer=0x20 size=3")  # and its
+        + perf_line(5, "malloc", "7f) size=4")  # looks like one of realloc's own
+        + perf_line(6, "malloc__return", "7f <- 55) pointer=0x40")
+        + perf_line(7, "free", "7f) pointer=0x20")  # and so does this
+        + perf_line(8, "malloc", "7f) size=5")
+        + perf_line(9, "malloc__return", "7f <- 55) pointer=0x50")
+        + perf_line(10, "calloc__return", "7f <- 55) pointer=0x60")  # its begin is lost
+    )
+    trace = imported(tmp_path, log)
+    assert calls(trace) == [(MALLOC, 0, 2), (MALLOC, 1, 5)]
+    assert trace.repairs == ("lines or records that make no sense, left out: 3",)
+
+
+def test_perf_and_bpftrace_tell_processes_apart_and_what_was_lost(tmp_path: Path) -> None:
+    perf, bpftrace = imported(tmp_path, LOGS["perf"]), imported(tmp_path, LOGS["bpftrace"])
+    assert perf.metadata["caveats"].splitlines()[1:] == [
+        "12 events were lost while they were recorded; give perf record more room (-m)"
+    ]
+    assert bpftrace.metadata["caveats"].splitlines() == [
+        "1 smaller process of the log left out",
+        "bpftrace lost 12 events; give it more room (BPFTRACE_PERF_RB_PAGES)",
+    ]
+    assert perf.align.max() == 64 and bpftrace.align.max() == 64
+
+
+def test_perf_script_with_names_and_microseconds_is_read_too(tmp_path: Path) -> None:
+    log = (
+        "       my app 2   812 [003]  9.000001: probe_libc:malloc: (7f2e1cfe3930) size=0x18\n"
+        "       my app 2   812 [003]  9.000003: probe_libc:malloc__return: (7f2e1cfe3930 <- 555e5372419b) arg1=0x5000\n"
+        "       my app 2   813 [003]  9.000008: probe_libc:free_1: (7f2e1cfe3ef0) pointer=0x5000\n"
+    )
+    trace = imported(tmp_path, log)
+    assert calls(trace) == [(MALLOC, 0, 24), (FREE, 0, 0)]
+    assert (trace.ts_us.tolist(), trace.tid.tolist()) == ([0, 5], [0, 1])
+
+
+def test_lines_of_bpftrace_that_come_too_late_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bpftrace, "_WINDOW", 2)
+    late = imported(tmp_path, "1 7 7 + 10 8\n2 7 7 - 10\n4 7 7 - 30\n5 7 7 - 50\n3 7 7 + 30 8\n1 7 7 + 50 8\n")
+    assert calls(late) == [(MALLOC, 0, 8), (FREE, 0, 0), (MALLOC, 1, 8), (MALLOC, 2, 8), (FREE, 1, 0), (FREE, 2, 0)]
+    assert late.metadata["caveats"] == "1 events came too late to be put in order; `sort -n` the log first"
+
+
+def test_a_recording_of_systemview_is_read_from_its_first_mark_and_behind_damage_from_the_next(tmp_path: Path) -> None:
+    assert calls(imported(tmp_path, SYSVIEW[len(SYSVIEW_HEADER) :])) == EXPECTED["sysview"]
+    overwritten = b"\x83\x84" + SYSVIEW[len(SYSVIEW_HEADER) :]
+    assert calls(imported(tmp_path, overwritten, "sysview")) == EXPECTED["sysview"]
+    again = SYSVIEW_START + sysview_packet(31, 3, 0x100, 0x300, 1)
+    trace = imported(tmp_path, SYSVIEW + b"\xff" * 9 + again)
+    assert calls(trace) == [*EXPECTED["sysview"], (MALLOC, 2, 4)]
+    assert trace.repairs == ("lines or records that make no sense, left out: 1",)
+    assert trace.metadata["caveats"].splitlines() == [
+        "5 packets were lost on the board, whose buffer was full",
+        "sizes are what the heap tells, by SystemView's manual those of blocks",
+        "sizes are told in units of 4 bytes, rounded down",
+    ]
+
+
+@pytest.mark.parametrize("block", [1, 7, 64])
+def test_packets_of_systemview_and_events_of_tracealyzer_may_lie_across_blocks(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sysview, "_BLOCK", block)
+    monkeypatch.setattr(tracealyzer, "_BLOCK", block)
+    for name in ("sysview", "tracealyzer"):
+        assert calls(imported(tmp_path, LOGS[name])) == EXPECTED[name]
+
+
+def test_esp_idf_tells_its_heap_to_systemview_by_a_module_of_its_own(tmp_path: Path) -> None:
+    trace = imported(tmp_path, SYSVIEW_OF_ESP)
+    assert calls(trace) == [(MALLOC, 0, 24), (MALLOC, 1, 101), (FREE, 0, 0)]
+    assert (trace.ts_us.tolist(), trace.tid.tolist()) == ([0, 100, 200], [0, 1, 0])
+    assert [trace.sites[site] for site in trace.site] == ["0x400d1000", "0x400d1100", "0x400d3000"]
+    assert trace.metadata["caveats"] == "realloc is told as a free and a malloc"
+
+
+@pytest.mark.parametrize("version", [10, 12, 13, 14])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_streams_of_tracealyzer_are_read_in_every_version_and_order_of_bytes(
+    version: int, order: str, tmp_path: Path
+) -> None:
+    trace = imported(tmp_path, stream_of(TRACEALYZER_EVENTS, version=version, order=order))
+    assert calls(trace) == EXPECTED["tracealyzer"]
+    assert trace.ts_us.tolist() == [0, 512, 768, 1024]
+
+
+@pytest.mark.parametrize(
+    ("clock", "stamps", "times"),
+    [
+        ((2, 1_000_000, 0), [0x10, 0xFFFFFFF0], [0, 32]),
+        ((3, 1_000_000, 1000), [0xFF000001, 0x00000002], [0, 1001]),
+        ((4, 1_000_000, 1000), [0xFF000001, 0x000003E7], [0, 2]),
+        ((1, 0, 0), [1, 2], [-1, -1]),
+    ],
+)
+def test_clocks_of_tracealyzer_count_as_they_say(
+    clock: tuple[int, int, int], stamps: list[int], times: list[int], tmp_path: Path
+) -> None:
+    events = [(0x38, stamp, (0x1000 + number * 64, 8)) for number, stamp in enumerate(stamps)]
+    assert imported(tmp_path, stream_of(events, clock=clock)).ts_us.tolist() == times
+
+
+def test_streams_of_tracealyzer_tell_what_is_missing_and_of_what_kind_they_are(tmp_path: Path) -> None:
+    cores = [(0x37, 1, (0x40,)), (0x38, 2, (0x1000, 8)), (0x37, 3, (0x80,)), (0x39, 4, (0x1000, 8))]
+    stream = stream_of(cores, cores=2, first=0xFFE)  # the counts of the second core are 0 and 1
+    trace = imported(tmp_path, stream)
+    assert (calls(trace), trace.tid.tolist()) == ([(MALLOC, 0, 8), (FREE, 0, 0)], [0, 1])
+    assert "missing" not in trace.metadata["caveats"]
+    whole = stream_of(TRACEALYZER_EVENTS)
+    gap = whole[:-32] + whole[-16:]
+    assert imported(tmp_path, gap).metadata["caveats"].splitlines()[1] == "1 events are missing in the stream"
+    assert imported(tmp_path, whole[:-3]).repairs[0].endswith("its last event has no end")
+    for refused, words in (
+        (stream_of(TRACEALYZER_EVENTS, version=7), "version 7 of Tracealyzer's stream"),
+        (stream_of(TRACEALYZER_EVENTS, kernel=0x9AA9), "another kernel than FreeRTOS"),
+        (whole[:60] + b"\xff" * 8 + whole[68:], "its table of names is damaged"),
+        (whole[:50], "no call that its format has"),
+    ):
+        with pytest.raises(HeapwrightError, match=words):
+            imported(tmp_path, refused)

@@ -70,6 +70,20 @@ def test_hooks_are_written_with_a_page_that_names_them_and_every_function_that_i
     assert wrapped == set(re.findall(r"__wrap_(\w+)\(", code)) == set(re.findall(r"__real_(\w+)\(", code))
 
 
+@pytest.mark.parametrize("name", ["bpftrace", "perf"])
+def test_scripts_that_record_programs_on_linux_are_written_with_a_page_that_names_them(
+    name: str, tmp_path: Path
+) -> None:
+    written = hw.hooks(name, tmp_path, prefix="net")
+    texts = {path.name: path.read_text() for path in written}
+    page = texts.pop("net_trace_README.md")
+    assert f"net_trace_{name}.sh" in texts
+    assert all(file in page for file in texts)
+    assert re.findall(r"(?<![A-Za-z0-9])(?:app|APP)_\w*", page + "".join(texts.values())) == []
+    with pytest.raises(HeapwrightError, match="bpftrac: no such platform, nor tracer of Linux; did you mean bpftrace"):
+        hw.hooks("bpftrac", tmp_path)
+
+
 def test_a_platform_without_hooks_says_which_have_some(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match="sqlite: no hooks record its heap; they do for esp-idf, freertos"):
         hw.hooks("sqlite", tmp_path)

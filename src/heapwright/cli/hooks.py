@@ -1,4 +1,4 @@
-"""`heapwright hooks`: the C that makes a board tell its heap calls."""
+"""`heapwright hooks`: what makes a board, or a program on Linux, tell its heap calls."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from heapwright.cli.output import json_option, print_json
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder to write to."
 )
-@click.option("--prefix", default="app", show_default=True, help="What every name in the C begins with.")
+@click.option("--prefix", default="app", show_default=True, help="What every name in the files begins with.")
 @json_option
 def command(platform: str, output: Path, prefix: str, as_json: bool) -> None:
-    """Write C that records the heap calls of firmware, whatever heap it has now, in a ring of RAM.
+    """Write what records heap calls, of whatever heap there is now; `heapwright import` makes a trace of the record.
 
-    A debugger dumps the ring, or the firmware prints it as lines; `heapwright import` makes a trace of either. PLATFORM
-    is one that `heapwright platforms` lists.
+    PLATFORM is one that `heapwright platforms` lists: then it is C that keeps the calls of firmware in a ring of RAM,
+    which a debugger dumps or the firmware prints as lines. Or it is bpftrace or perf: then it is a script that records
+    any program on Linux.
     """
     from heapwright import api
 

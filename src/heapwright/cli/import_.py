@@ -21,8 +21,12 @@ LOGS = (
     "rmm",
     "kmem",
     "lttng",
+    "perf",
+    "bpftrace",
     "esp-idf",
     "nuttx",
+    "sysview",
+    "tracealyzer",
     "ltrace",
     "bytehound",
 )
@@ -52,9 +56,10 @@ LOGS = (
 def command(file: Path, format_name: str | None, count: int | None, seed: int, output: Path, as_json: bool) -> None:
     """Turn FILE into a trace or a packet table.
 
-    A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, Linux, ESP-IDF, NuttX and
-    others write it, or of lines that any program can print (docs/logs.md); gzip, xz and zstd are undone. Where FILE is
-    a folder, it is one that a killed `heapwright record` left.
+    A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, perf, bpftrace, SystemView,
+    Tracealyzer and others write it (`heapwright hooks bpftrace` and `hooks perf` give the scripts), or of lines that
+    any program can print (docs/logs.md); gzip, xz and zstd are undone. Where FILE is a folder, it is one that a killed
+    `heapwright record` left.
 
     A packet table is made of a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or
     a profile, as `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say
@@ -84,17 +89,14 @@ def _import_recording(folder: Path, output: Path, as_json: bool) -> None:
 def _import_log(file: Path, format_name: str | None, output: Path, as_json: bool) -> None:
     from heapwright import api
 
-    trace = api.import_log(file, format=format_name)
-    trace.write(output)
-    caveats = trace.metadata.get("caveats", "").splitlines()
-    for told in (*trace.repairs, *caveats):
+    imported = api.convert_log(file, output, format=format_name)
+    for told in (*imported.repairs, *imported.caveats):
         note(f"{file}: {told}")
     if as_json:
-        left_out = list(trace.repairs)
-        print_json({"path": str(output), "calls": len(trace), "caveats": caveats, "repairs": left_out})
+        print_json(dataclasses.asdict(imported) | {"path": str(output)})
         return
-    peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
-    click.echo(f"{output}: {len(trace):,} calls of a {trace.metadata['recorder']} log, {peak}")
+    peak = f"peak {imported.requested_peak_bytes:,} B in {imported.live_objects_peak:,} objects"
+    click.echo(f"{output}: {imported.calls:,} calls of a {imported.format} log, {peak}")
 
 
 def _import_packets(

@@ -44,13 +44,16 @@ def attached(path: Path, *, read_only: bool, threads: int | None = None) -> Conn
     return duckdb.connect(name, read_only=read_only, config={**_NO_EXTENSIONS, **_LOCKED, **options})
 
 
-def reaching(*paths: Path, databases: Mapping[str, Path] | None = None) -> Connection:
+def reaching(*paths: Path, databases: Mapping[str, Path] | None = None, threads: int | None = None) -> Connection:
     """A database in memory that reads and writes the files at `paths`, and reads `databases` by these names.
+
+    `threads` is how many it works with, None as many as the machine has; one keeps rows in order without holding them.
 
     Raises HeapwrightError as `attached`, Error where one is no database.
     """
     allowed = ", ".join(f"{literal(path)}, {pattern(path)}" for path in paths)  # a pattern is checked, then its finds
-    connection = duckdb.connect(config=dict(_NO_EXTENSIONS))
+    options = {} if threads is None else {"threads": str(threads)}
+    connection = duckdb.connect(config={**_NO_EXTENSIONS, **options})
     for name, path in (databases or {}).items():
         connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
     connection.execute(f"SET allowed_paths = [{allowed}]")

@@ -37,12 +37,15 @@ def write(path: Path, rows: Mapping[str, Any], metadata: Mapping[str, str]) -> N
 
 
 def join(parts: Sequence[Path], path: Path, metadata: Mapping[str, str], without: Sequence[str] = ()) -> None:
-    """Write the rows of some Parquet files one after the other, as `write` does, without the columns named."""
+    """Write the rows of some Parquet files one after the other, as `write` does, without the columns named.
+
+    A column that is missing in some of them is null there.
+    """
     check_writable(path)
     files = ", ".join(map(database.pattern, parts))
     columns = f"* EXCLUDE ({', '.join(without)})" if without else "*"
-    with replacing(path) as temporary, database.reaching(temporary, *parts) as connection:
-        rows = f"SELECT {columns} FROM read_parquet([{files}], hive_partitioning = false)"
+    with replacing(path) as temporary, database.reaching(temporary, *parts, threads=1) as connection:
+        rows = f"SELECT {columns} FROM read_parquet([{files}], hive_partitioning = false, union_by_name = true)"
         _copy(connection, rows, path, temporary, metadata)
 
 

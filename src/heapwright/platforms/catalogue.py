@@ -25,6 +25,7 @@ _PAGE = "app_README.md"
 _HOOKS = "hooks"
 _HOOKS_PAGE = "app_trace_README.md"
 _TRACE = _FOLDER / "trace"
+_TRACERS = _FOLDER / "tracers"
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,35 @@ def platform(name: str) -> Platform:
     if found := platforms().get(name):
         return found
     raise HeapwrightError(f"{name}: no such platform; {did_you_mean(name, platforms())}", parameter="platform")
+
+
+@cache
+def tracers() -> dict[str, dict[str, str]]:
+    """What records the heap calls of a program on Linux from without, by the name of the tool that does.
+
+    Each is files by their names, for the prefix `app`: the page of what to do first.
+    """
+    found = {}
+    for folder in sorted(_TRACERS.iterdir()):
+        paths = sorted(folder.iterdir(), key=lambda path: (path.name != _HOOKS_PAGE, path.name))
+        found[folder.name] = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    return found
+
+
+def hooks(name: str) -> dict[str, str]:
+    """The files that record heap calls, of a platform's heap or by one of `tracers`; their names for the prefix `app`.
+
+    Raises HeapwrightError for an unknown name, and for a platform that has none.
+    """
+    if name in tracers():
+        return tracers()[name]
+    if name not in platforms():
+        known = did_you_mean(name, [*platforms(), *tracers()])
+        raise HeapwrightError(f"{name}: no such platform, nor tracer of Linux; {known}", parameter="platform")
+    if found := platforms()[name].hooks:
+        return found
+    having = ", ".join([one for one, platform in platforms().items() if platform.hooks] + list(tracers()))
+    raise HeapwrightError(f"{name}: no hooks record its heap; they do for {having}", parameter="platform")
 
 
 def _read(path: Path) -> Platform:

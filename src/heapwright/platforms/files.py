@@ -1,4 +1,4 @@
-"""Writes what goes into a platform, a heap with its glue, and what makes it tell its heap calls: hooks."""
+"""Writes what goes into a platform, a heap with its glue, and what makes heap calls be told: hooks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.errors import HeapwrightError
 from heapwright.generate.emit import check_prefix, generated_files, write_files
-from heapwright.platforms.catalogue import platforms
+from heapwright.platforms.catalogue import hooks
 
 if TYPE_CHECKING:
     from heapwright.platforms.catalogue import Platform
@@ -22,17 +21,14 @@ def platform_files(platform: Platform, prefix: str) -> dict[str, str]:
     return {_prefixed(name, prefix): _prefixed(platform.text(name), prefix) for name in platform.files}
 
 
-def write_hooks(platform: Platform, directory: Path, prefix: str = "app") -> list[Path]:
-    """Write the C that records the calls of the heap that a platform has now, and the page of what to do with it.
+def write_hooks(name: str, directory: Path, prefix: str = "app") -> list[Path]:
+    """Write what records heap calls, of a platform or by a tracer of Linux, and the page of what to do with it.
 
-    Raises HeapwrightError for a platform that has no hooks.
+    Raises HeapwrightError for a name that has no hooks.
     """
-    if not platform.hooks:
-        having = ", ".join(name for name, one in platforms().items() if one.hooks)
-        raise HeapwrightError(f"{platform.name}: no hooks record its heap; they do for {having}", parameter="platform")
+    files = hooks(name)
     check_prefix(prefix)
-    texts = {_prefixed(name, prefix): _prefixed(text, prefix) for name, text in platform.hooks.items()}
-    return write_files(texts, directory)
+    return write_files({_prefixed(file, prefix): _prefixed(text, prefix) for file, text in files.items()}, directory)
 
 
 def generate_for(

@@ -13,15 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
-from heapwright.files import parquet
 from heapwright.files.names import shortened
 from heapwright.files.version import __version__
-from heapwright.traces.history import RECORD, Columns, History
+from heapwright.traces.history import RECORD, History
+from heapwright.traces.parts import Parts
 from heapwright.traces.raw import RawFile, Window
 from heapwright.traces.trace import FORMAT_VERSION
-
-_PART = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[
     """Write the trace of one image; leave in `inherited` what its children begin with."""
     history, sample = History(), _Sample()
     with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=path.parent) as folder:
-        table = _Table(Path(folder))
+        table = Parts(Path(folder))
         first = inherited.pop(image.path, np.zeros(0, RECORD))
         if len(first):
             first["time_ns"], first["thread"] = image.raw.number("started_ns"), 0
@@ -204,45 +201,3 @@ class _Sample:
         """Mean cost; the slowest 1 % count as the 99th percentile, for an interrupt may fall on them."""
         costs = np.concatenate([np.zeros(0, np.uint64), *self._costs])
         return float(np.minimum(costs, np.percentile(costs, 99)).mean()) if len(costs) else 0.0
-
-
-class _Table:
-    """A trace that is written as it comes: in memory while it is small, else in parts on the disk."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._held: list[Columns] = []
-        self._held_rows = 0
-        self._parts: list[Path] = []
-        self._aligned = False
-
-    def add(self, columns: Columns) -> None:
-        if not len(columns["op"]):
-            return
-        self._held.append(columns)
-        self._held_rows += len(columns["op"])
-        self._aligned = self._aligned or bool(columns["align"].any())
-        if self._held_rows >= _PART:
-            part = self._folder / f"{len(self._parts)}.parquet"
-            parquet.write(part, self._taken(), {})
-            self._parts.append(part)
-
-    def write(self, path: Path, metadata: dict[str, str]) -> None:
-        if not self._parts and not self._held:
-            raise HeapwrightError(f"{path}: no calls; a trace has at least one row")
-        if not self._parts:
-            rows = self._taken()
-            if not self._aligned:
-                del rows["align"]
-            parquet.write(path, rows, metadata)
-            return
-        if self._held:
-            part = self._folder / f"{len(self._parts)}.parquet"
-            parquet.write(part, self._taken(), {})
-            self._parts.append(part)
-        parquet.join(self._parts, path, metadata, without=() if self._aligned else ("align",))
-
-    def _taken(self) -> Columns:
-        taken = {key: np.concatenate([columns[key] for columns in self._held]) for key in self._held[0]}
-        self._held, self._held_rows = [], 0
-        return taken

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files import parquet
 from heapwright.traces.logs import (
     board,
+    bpftrace,
     bytehound,
     esp_idf,
     heaptrack,
@@ -19,32 +22,92 @@ from heapwright.traces.logs import (
     malloclab,
     mtrace,
     nuttx,
+    perf,
     rmm,
+    sysview,
     text,
+    tracealyzer,
     valgrind,
 )
 from heapwright.traces.logs.formats import Format
+from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
-from heapwright.traces.trace import Trace
+from heapwright.traces.trace import FORMAT_VERSION, Trace
 
-_ALL = (text, board, valgrind, mtrace, heaptrack, malloclab, rmm, kmem, lttng, esp_idf, nuttx, ltrace, bytehound)
+_ALL = (
+    text,
+    board,
+    valgrind,
+    mtrace,
+    heaptrack,
+    malloclab,
+    rmm,
+    kmem,
+    lttng,
+    perf,
+    bpftrace,
+    esp_idf,
+    nuttx,
+    sysview,
+    tracealyzer,
+    ltrace,
+    bytehound,
+)
 
 FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _ALL}
 """In the order in which a file is compared with them: what is told by more comes before what is told by less."""
 
 _START = 1 << 16
 
-_AGGREGATED = {
-    "DHAT": re.compile(rb'\s*\{\s*"dhatFileVersion"'),
-    "massif": re.compile(rb"desc: .*\ncmd: .*\ntime_unit: "),
-    "jemalloc's heap profile": re.compile(rb"heap_v2/"),
-    "memray": re.compile(rb"memray"),
-    "MALT": re.compile(rb'\s*\{\s*"run"\s*:'),
+_SUMS = "sums calls up, and a trace needs each; record the program, or log its calls"
+
+_REFUSED = {
+    "DHAT": (rb'\s*\{\s*"dhatFileVersion"', _SUMS),
+    "massif": (rb"desc: .*\ncmd: .*\ntime_unit: ", _SUMS),
+    "heaptrack_print": (rb'reading file "[^\n]*" - please wait', f"{_SUMS}; import the file that it reads"),
+    "jemalloc's heap profile": (rb"heap_v2/", _SUMS),
+    "gperftools' heap profile": (rb"heap profile: ", _SUMS),
+    "pprof's profile": (rb"\n\x04\x08[\x01-\x7f]\x10[\x01-\x7f][\n\x12]", _SUMS),
+    "memray's report": (rb'(?:\xf0\x9f\x93\x8f )?Total allocations:|\s*\{\s*"total_num_allocations"', _SUMS),
+    "memray's file": (rb"memray", "is read by the same version of memray alone; record the program"),
+    "MALT": (rb'\s*\{\s*"run"\s*:', _SUMS),
+    "Valgrind's report": (
+        rb"==\d+== (?:Memcheck|Massif|DHAT|Helgrind|DRD)[^\0]*\n==\d+== (?:HEAP SUMMARY|Using Valgrind)",
+        "tells no calls; run Valgrind with --trace-malloc=yes",
+    ),
+    "Tracealyzer's snapshot": (
+        rb"\x01\x02\x03\x04\x71\x72\x73\x74\xf1\xf2\xf3\xf4",
+        "keeps the last events alone, without addresses; record in streaming mode",
+    ),
 }
+"""What is no log of single calls, as it begins, and the reason; after the formats, where both may be meant."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A trace that was written from a log.
+
+    Attributes:
+        path: the Parquet trace.
+        format: one of FORMATS.
+        calls: how many it has.
+        requested_peak_bytes: largest sum of live requested bytes.
+        live_objects_peak: largest number of live objects.
+        caveats: what the log cannot tell.
+        repairs: what was left out or put in.
+    """
+
+    path: Path
+    format: str
+    calls: int
+    requested_peak_bytes: int
+    live_objects_peak: int
+    caveats: tuple[str, ...]
+    repairs: tuple[str, ...]
 
 
 def import_log(path: str | os.PathLike[str], format_name: str | None = None) -> Trace:
-    """Read a log of heap calls.
+    """Read a log of heap calls into memory.
 
     The trace's `repairs` say what was left out or put in, its metadata in "caveats" what the log cannot tell, one a
     line. Addresses become objects as the log goes on, in O(1) a call.
@@ -56,21 +119,62 @@ def import_log(path: str | os.PathLike[str], format_name: str | None = None) -> 
     Raises:
         HeapwrightError: the format is not known, single calls are gone from it, or it has none.
     """
-    path = Path(path)
+    read = _Reading(Path(path), format_name, None)
+    trace = read.history.trace(read.name, read.metadata)
+    return replace(trace, repairs=(*read.repairs, *trace.repairs))
+
+
+def convert_log(
+    path: str | os.PathLike[str], output: str | os.PathLike[str], format_name: str | None = None
+) -> Imported:
+    """Write the trace of a log of heap calls as Parquet, in memory that does not grow with its calls.
+
+    Beside what is alive at once, some 150 bytes an object, that takes about 150 MB. Arguments and errors are those of
+    `import_log`; also HeapwrightError where `output` cannot be written.
+    """
+    output = Path(output)
+    format_of(Path(path), format_name)
+    parquet.check_writable(output)
+    with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=output.parent) as folder:
+        read = _Reading(Path(path), format_name, Path(folder))
+        read.history.write(output, {"format_version": FORMAT_VERSION} | read.metadata)
+    history = read.history
+    return Imported(
+        path=output,
+        format=read.format.name,
+        calls=len(history),
+        requested_peak_bytes=history.peak_bytes,
+        live_objects_peak=history.peak_objects,
+        caveats=read.caveats,
+        repairs=read.repairs,
+    )
+
+
+class _Reading:
+    """A log that was read: its history, and what is to be said of it."""
+
+    def __init__(self, path: Path, format_name: str | None, folder: Path | None) -> None:
+        self.format = format_of(path, format_name)
+        source = Source(path, folder)
+        self.history: History = self.format.read(source)
+        if not len(self.history):
+            raise HeapwrightError(f"{path}: no call that its format has")
+        self.name = path.name.partition(".")[0] or path.name
+        self.caveats = (*self.format.loses, *self.history.caveats)
+        told = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
+        self.metadata = {"recorder": self.format.name} | told
+        cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
+        self.repairs = (*cut, *self.history.notes)
+
+
+def format_of(path: Path, format_name: str | None) -> Format:
+    """The format of that name, or of the log at `path`; raises HeapwrightError where there is none."""
     if format_name is not None and format_name not in FORMATS:
         raise ParameterError(f"{format_name!r} is no format of logs; valid: {', '.join(FORMATS)}", parameter="format")
     found = FORMATS[format_name] if format_name else log_format(path)
     if found is None:
         raise HeapwrightError(f"{path}: no log of heap calls; formats: {', '.join(FORMATS)}", parameter="format")
-    source = Source(path)
-    history = found.read(source)
-    if not len(history):
-        raise HeapwrightError(f"{path}: no call that its format has")
-    caveats = "\n".join((*found.loses, *history.caveats))
-    metadata = {"recorder": found.name} | ({"caveats": caveats} if caveats else {})
-    trace = history.trace(path.name.partition(".")[0] or path.name, metadata)
-    cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
-    return replace(trace, repairs=(*cut, *history.notes, *trace.repairs))
+    return found
 
 
 def log_format(path: str | os.PathLike[str]) -> Format | None:
@@ -80,9 +184,8 @@ def log_format(path: str | os.PathLike[str]) -> Format | None:
     """
     path = Path(path)
     start = Source(path).start(_START)
-    for name, pattern in _AGGREGATED.items():
-        if pattern.match(start):
-            raise HeapwrightError(
-                f"{path}: {name} sums calls up, and a trace needs each; record the program, or log its calls"
-            )
-    return next((one for one in FORMATS.values() if one.matches(start)), None)
+    found = next((one for one in FORMATS.values() if one.matches(start)), None)
+    for name, (pattern, reason) in _REFUSED.items():
+        if found is None and re.match(pattern, start):
+            raise HeapwrightError(f"{path}: {name} {reason}")
+    return found

@@ -29,8 +29,8 @@ _TICK_BITS, _SIZE_BITS = 10, 20
 class _Records:
     """Records become calls, one by one."""
 
-    def __init__(self) -> None:
-        self.history = History()
+    def __init__(self, history: History) -> None:
+        self.history = history
         self.ticks_per_second = self.lost = 0
         self._ticks = self._more_ticks = self._more_size = 0
         self._from: int | None = None
@@ -77,7 +77,7 @@ class _Records:
 
 
 def _read(source: Source) -> History:
-    records = _Records()
+    records = _Records(History(source.folder))
     if (order := _order(source.start(4))) is None:
         _of_lines(source, records)
     else:

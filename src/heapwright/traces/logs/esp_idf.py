@@ -14,7 +14,7 @@ _RECORD = re.compile(
 
 
 def _read(source: Source) -> History:
-    history = History()
+    history = History(source.folder)
     freed: set[int] = set()
     pointer = 0
     for line in source.lines():

@@ -35,15 +35,10 @@ def note_call(history: History, name: str, numbers: Sequence[int], result: int, 
     elif name == "calloc":
         history.allocate(result, numbers[0] * numbers[1], cleared=True)
     elif name in ("memalign", "aligned_alloc"):
-        history.allocate(result, numbers[1], align=_power_of_two(numbers[0]))
+        history.allocate(result, numbers[1], align=numbers[0])
     else:
-        history.allocate(result, numbers[0], align=_power_of_two(align))
+        history.allocate(result, numbers[0], align=align)
     return True
-
-
-def _power_of_two(align: int) -> int:
-    """The alignment, if it is one; C libraries round others up."""
-    return align if align & (align - 1) == 0 else 1 << align.bit_length()
 
 
 _ARGUMENTS = {

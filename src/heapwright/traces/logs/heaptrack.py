@@ -15,14 +15,14 @@ _START = re.compile(rb"v [0-9a-f]+(?: [0-9a-f]+)?\n[xX] ")
 
 
 def _read(source: Source) -> History:
-    history = History()
+    history = History(source.folder)
     history.now_ns = 0
     lines = source.lines()
     for line in lines:
         sign, fields = line[:1], line[2:].split()
         try:
             if sign == b"a":
-                return _interpreted(line, lines)
+                return _interpreted(History(source.folder), line, lines)
             if sign == b"+":
                 size, _, pointer = (int(field, 16) for field in fields)
                 history.allocate(pointer, size)
@@ -36,9 +36,8 @@ def _read(source: Source) -> History:
     return history
 
 
-def _interpreted(first: bytes, lines: Iterator[bytes]) -> History:
+def _interpreted(history: History, first: bytes, lines: Iterator[bytes]) -> History:
     """Interpreted files know the size and place of a call, and no object: the youngest of them is freed first."""
-    history = History()
     history.now_ns = 0
     sizes: list[int] = [int(first[2:].split()[0], 16)]
     live: dict[int, list[int]] = {}

@@ -3,74 +3,104 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright.traces.parts import Columns, Parts
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC
 
-_LARGEST = (1 << 32) - 1
+_WINDOW = 1 << 17
+_LATEST_NS = 1 << 62
+_LEFT_OUT = -1
+"""Who has an address whose object is too large for a trace."""
 
 
 class History:
-    """What a log tells, call by call; O(1) each, and some 17 bytes.
+    """What a log tells, call by call; O(1) each.
+
+    An object that is alive takes some 150 bytes.
 
     Attributes:
         now_ns: time of the calls that follow in nanoseconds, from any origin; -1 where the log has none.
         caveats: what the log cannot tell, in words; readers add to it.
         skipped: lines or records that should have been a call and were none.
+        peak_bytes: largest sum of live requested bytes.
+        peak_objects: largest number of live objects.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        """Keep long traces in parts in `folder`; None keeps all in memory."""
         self.now_ns = -1
         self.caveats: list[str] = []
         self.skipped = 0
+        self.peak_bytes = self.peak_objects = 0
+        self._rows = Parts(folder)
+        self._rows.sites.append("")
+        self._rows_before = 0
         self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
         self._threads, self._sites, self._aligns = _Changes(), _Changes(), _Changes()
-        self._live: dict[int, int] = {}
-        self._born = 0
+        self._live: dict[int, int] = {}  # address: number of the object << 32 | size
+        self._bytes = self._objects = self._born = 0
+        self._first_ns: int | None = None
+        self._latest_ns = 0
         self._thread: object = None
         self._site = ""
         self._thread_numbers: dict[object, int] = {}
         self._site_numbers = {"": 0}
-        self._unknown_frees = self._adopted = self._unseen_frees = 0
+        self._unknown_frees = self._adopted = self._unseen_frees = self._huge = 0
 
     def __len__(self) -> int:
-        return len(self._ops)
+        return self._rows_before + len(self._ops)
 
     def set_thread(self, thread: object) -> None:
         """Say whose the calls that follow are; anything that tells threads apart."""
         if thread != self._thread:
             self._thread = thread
             number = self._thread_numbers.setdefault(thread, len(self._thread_numbers))
-            self._threads.put(len(self), number & 0xFFFF)
+            self._threads.put(len(self._ops), number & 0xFFFF)
 
     def set_site(self, site: str) -> None:
         """Say where in the program the calls that follow are made."""
         if site != self._site:
             self._site = site
-            self._sites.put(len(self), self._site_numbers.setdefault(site, len(self._site_numbers)))
+            number = self._site_numbers.setdefault(site, len(self._site_numbers))
+            if number == len(self._rows.sites):
+                self._rows.sites.append(site)
+            self._sites.put(len(self._ops), number)
 
     def allocate(self, pointer: int, size: int, *, cleared: bool = False, align: int = 0) -> None:
-        """Note a malloc or, `cleared`, a calloc that returned `pointer`, 0 where it failed."""
+        """Note a malloc or, `cleared`, a calloc that returned `pointer`, 0 where it failed.
+
+        `align` is rounded up to a power of two, as C libraries do; 0 where none was asked for.
+        """
         if not pointer:
             return
-        self._given(pointer)
-        self._live[pointer] = self._born
+        live = self._live
+        if pointer in live:
+            self._give_up(pointer)
+        if size > MAX_SIZE:
+            self._huge += 1
+            live[pointer] = _LEFT_OUT
+            return
         if 0 < align <= MAX_SIZE:
-            self._aligns.put(len(self), align)
-            self._aligns.put(len(self) + 1, 0)
-        self._add(CALLOC if cleared else MALLOC, self._born, size)
+            self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
+            self._aligns.put(len(self._ops) + 1, 0)
+        live[pointer] = self._born << 32 | size
+        self._objects += 1
+        if self._objects > self.peak_objects:
+            self.peak_objects = self._objects
+        self._add(CALLOC if cleared else MALLOC, self._born, size, size)
         self._born += 1
 
     def release(self, pointer: int) -> None:
         """Note a free; nothing where `pointer` is 0."""
-        number = self._live.pop(pointer, None)
-        if number is not None:
-            self._add(FREE, number, 0)
+        known = self._live.pop(pointer, None)
+        if known is not None:
+            self._free(known)
         elif pointer:
             self._unknown_frees += 1
 
@@ -82,25 +112,25 @@ class History:
         """Take the address from its object while a realloc runs; returns what `end_resize` needs."""
         return self._live.pop(old, None)
 
-    def end_resize(self, old: int, number: int | None, pointer: int, size: int) -> None:
+    def end_resize(self, old: int, known: int | None, pointer: int, size: int) -> None:
         """Give the object of `begin_resize` its new address; 0 where the realloc failed, or freed it."""
-        if not pointer and number is not None:
-            if size:
-                self._live.setdefault(old, number)
-            else:
-                self._add(FREE, number, 0)
-        elif pointer and number is None:
-            self._adopted += bool(old)
+        if not pointer:
+            if known is not None and size:
+                self._live.setdefault(old, known)
+            elif known is not None:
+                self._free(known)
+        elif known is None or known == _LEFT_OUT:
+            self._adopted += bool(old) and known is None
             self.allocate(pointer, size)
-        elif pointer and number is not None:
-            self._given(pointer)
-            self._live[pointer] = number
-            self._add(REALLOC, number, size)
-
-    def end(self) -> None:
-        """Free what is still alive, for logs that know that it was freed but not when."""
-        for pointer in list(self._live):
-            self.release(pointer)
+        else:
+            if pointer in self._live:
+                self._give_up(pointer)
+            if size > MAX_SIZE:
+                self._huge += 1
+                self._live[pointer] = known
+                return
+            self._live[pointer] = known >> 32 << 32 | size
+            self._add(REALLOC, known >> 32, size, size - (known & 0xFFFFFFFF))
 
     @property
     def notes(self) -> list[str]:
@@ -109,63 +139,97 @@ class History:
             "frees of blocks allocated before the log, left out": self._unknown_frees,
             "blocks allocated before the log, counted from their realloc": self._adopted,
             "frees missing in the log, put where the address was given out again": self._unseen_frees,
+            "calls for more than 2^31 bytes, left out": self._huge,
             "lines or records that make no sense, left out": self.skipped,
         }
         return [f"{words}: {count}" for words, count in counts.items() if count]
 
-    def trace(self, name: str, metadata: Mapping[str, str]) -> Trace:
-        """The trace; raises HeapwrightError where there was no call."""
-        columns: dict[str, Any] = {
-            "op": np.frombuffer(self._ops, np.uint8),
-            "id": np.frombuffer(self._ids, np.uint32),
-            "size": np.frombuffer(self._sizes, np.uint32),
-            "ts_us": self._microseconds(),
-        }
-        if len(self._thread_numbers) > 1:
-            columns["tid"] = self._threads.column(len(self), np.uint16)
-        if len(self._aligns.rows):
-            columns["align"] = self._aligns.column(len(self), np.uint32)
-        if len(self._site_numbers) > 1:
-            columns |= {"site": self._sites.column(len(self), np.uint32), "sites": tuple(self._site_numbers)}
-        return Trace.from_columns(**columns, name=name, metadata=metadata, repair=True)
+    def trace(self, name: str, metadata: dict[str, str]) -> Trace:
+        """The trace, of a history in memory; raises HeapwrightError where there was no call."""
+        self._flush()
+        columns: dict[str, Any] = self._rows.columns()
+        if "site" in columns:
+            columns["sites"] = tuple(self._rows.sites)
+        return Trace.from_columns(**columns, name=name, metadata=metadata)
 
-    def _microseconds(self) -> NDArray[np.int64]:
-        """Times since the first that is known, -1 before it; in place, for a log may be long."""
-        times = np.frombuffer(self._times, np.int64)
-        first = int((times >= 0).argmax())
-        if times[first] >= 0:
-            rest = times[first:]
-            np.maximum.accumulate(rest, out=rest)
-            rest -= rest[0]
-            rest //= 1000
-        return times
+    def write(self, path: Path, metadata: dict[str, str]) -> None:
+        """Write the trace as Parquet; raises HeapwrightError where there was no call."""
+        self._flush()
+        self._rows.write(path, metadata)
 
-    def _given(self, pointer: int) -> None:
-        """An address is given out: if an object still has it, the log lacks that one's free."""
-        number = self._live.pop(pointer, None)
-        if number is not None:
-            self._unseen_frees += 1
-            self._add(FREE, number, 0)
+    def _give_up(self, pointer: int) -> None:
+        """An address is given out that an object still has: the log lacks that one's free."""
+        self._unseen_frees += 1
+        self._free(self._live.pop(pointer))
 
-    def _add(self, op: int, number: int, size: int) -> None:
+    def _free(self, known: int) -> None:
+        if known != _LEFT_OUT:
+            self._objects -= 1
+            self._add(FREE, known >> 32, 0, -(known & 0xFFFFFFFF))
+
+    def _add(self, op: int, number: int, size: int, more: int) -> None:
+        self._bytes += more
+        if self._bytes > self.peak_bytes:
+            self.peak_bytes = self._bytes
         self._ops.append(op)
         self._ids.append(number)
-        self._sizes.append(size if size <= _LARGEST else _LARGEST)
-        self._times.append(self.now_ns)
+        self._sizes.append(size)
+        self._times.append(self.now_ns if self.now_ns < _LATEST_NS else _LATEST_NS)
+        if len(self._ops) == _WINDOW:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Hand the calls of a window on."""
+        rows = len(self._ops)
+        columns: Columns = {
+            "ts_us": self._microseconds(),
+            "tid": self._threads.column(rows, np.uint16),
+            "op": np.array(self._ops, np.uint8),
+            "id": np.array(self._ids, np.uint32),
+            "size": np.array(self._sizes, np.uint32),
+            "align": self._aligns.column(rows, np.uint32),
+        }
+        sites = self._sites.column(rows, np.uint32)
+        if len(self._site_numbers) > 1:
+            columns["site"] = sites
+        del self._ops[:], self._ids[:], self._sizes[:], self._times[:]
+        self._rows_before += rows
+        self._rows.add(columns)
+
+    def _microseconds(self) -> NDArray[np.int64]:
+        """Times since the first that is known, -1 before it; they never decrease."""
+        times = np.array(self._times, np.int64)
+        begin = 0
+        if self._first_ns is None:
+            known = times >= 0
+            if not known.any():
+                return np.full(len(times), -1)
+            begin = int(known.argmax())
+            self._first_ns = self._latest_ns = int(times[begin])
+        rest = times[begin:]
+        np.maximum.accumulate(np.maximum(rest, self._latest_ns), out=rest)
+        self._latest_ns = int(rest[-1]) if len(rest) else self._latest_ns
+        rest -= self._first_ns
+        rest //= 1000
+        return times
 
 
 class _Changes:
-    """A column that seldom changes: from which row on it has which value."""
+    """A column that seldom changes: from which row of a window on it has which value."""
 
     def __init__(self) -> None:
-        self.rows, self.values = array("Q"), array("I")
+        self._rows, self._values = array("Q"), array("I")
+        self._before = 0
 
     def put(self, row: int, value: int) -> None:
-        self.rows.append(row)
-        self.values.append(value)
+        self._rows.append(row)
+        self._values.append(value)
 
     def column(self, rows: int, dtype: type) -> NDArray[Any]:
-        """All rows; 0 before the first change."""
-        begins = np.array([0, *self.rows, rows], np.int64)
-        column: NDArray[Any] = np.repeat(np.array([0, *self.values], dtype), begins[1:] - begins[:-1])
+        """All rows of the window that ends now; the next begins with the last value."""
+        begins = np.array([0, *self._rows, rows], np.int64)
+        values: NDArray[Any] = np.array([self._before, *self._values], dtype)
+        self._before = int(values[-1])
+        del self._rows[:], self._values[:]
+        column: NDArray[Any] = np.repeat(values, begins[1:] - begins[:-1])
         return column

@@ -16,7 +16,7 @@ _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=(?:\()?(\S{1,200}?)(?:\))?(?: |
 
 
 def _read(source: Source) -> History:
-    history = History()
+    history = History(source.folder)
     for line in source.lines():
         found = _EVENT.fullmatch(line)
         if found is None:

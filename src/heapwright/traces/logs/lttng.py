@@ -23,7 +23,7 @@ _ARGUMENTS = {
 
 
 def _read(source: Source) -> History:
-    history = History()
+    history = History(source.folder)
     for line in source.lines():
         found = _EVENT.fullmatch(line)
         if found is None:

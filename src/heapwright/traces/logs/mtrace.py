@@ -12,7 +12,7 @@ _CALL = re.compile(rb"(?:@ (.*?) )?([-+<>!]) (0x[0-9a-f]{1,16}|\(nil\))(?: (0x[0
 
 
 def _read(source: Source) -> History:
-    history = History()
+    history = History(source.folder)
     old: int | None = None
     for line in source.lines():
         found = _CALL.fullmatch(line)

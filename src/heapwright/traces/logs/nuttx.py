@@ -15,7 +15,7 @@ _NOTE = re.compile(
 
 
 def _read(source: Source) -> History:
-    history = History()
+    history = History(source.folder)
     for line in source.lines():
         found = _NOTE.fullmatch(line)
         if found is None:

@@ -16,7 +16,7 @@ _CALL = re.compile(
 
 
 def _read(source: Source) -> History:
-    history = History()
+    history = History(source.folder)
     for line in source.lines():
         found = _CALL.fullmatch(line)
         if found is None:

@@ -22,11 +22,12 @@ class Source:
 
     Attributes:
         path: the file.
+        folder: where a long trace may be kept while it is read; None for in memory.
         cut: once it is read, why it ends too early, in words; None where it does not.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, folder: Path | None = None) -> None:
+        self.path, self.folder = path, folder
         self.cut: str | None = None
 
     def start(self, most: int) -> bytes:

@@ -7,6 +7,7 @@ import re
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.functions import note_call, plain_name
 from heapwright.traces.logs.history import History
+from heapwright.traces.logs.processes import Processes
 from heapwright.traces.logs.source import Source
 
 _CALL = re.compile(rb"--(\d+)-- ([\w ]+)\(([^()]*)\)(?:malloc\(\d+\))?(?: = (0x[0-9A-Fa-f]{1,16}))?")
@@ -16,26 +17,19 @@ _START = re.compile(rb"^--\d+-- (?:malloc|calloc|realloc|free|memalign|_Z[nd]\w+
 
 
 def _read(source: Source) -> History:
-    processes: dict[bytes, History] = {}
+    processes = Processes(source)
     for line in source.lines():
         if (found := _CALL.fullmatch(line)) is None:
             continue
         process, name, arguments, result = found.groups()
-        history = processes.get(process)
-        if history is None:
-            history = processes[process] = History()
+        history = processes.history(process)
         if name == b"malloc" and result and arguments.isdigit() and len(arguments) < 20:
             history.allocate(int(result, 16), int(arguments))
         elif name == b"free" and _ADDRESS.fullmatch(arguments):
             history.release(int(arguments, 16))
         elif plain := plain_name(name.decode()):
             history.skipped += not _note(history, plain, arguments.decode(errors="replace"), int(result or b"0", 16))
-    if not processes:
-        return History()
-    largest = max(processes.values(), key=len)
-    if others := sum(len(one) > 0 for one in processes.values()) - 1:
-        largest.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
-    return largest
+    return processes.largest()
 
 
 def _note(history: History, name: str, arguments: str, result: int) -> bool:

@@ -1,0 +1,30 @@
+"""Logs of several processes: each has its own heap, and a trace is of one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from heapwright.traces.logs.history import History
+from heapwright.traces.logs.source import Source
+
+
+class Processes:
+    """The histories of a log's processes, of which the one with most calls is the log's."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._histories: dict[Hashable, History] = {}
+
+    def history(self, process: Hashable) -> History:
+        """The history of a process; begun where there is none yet."""
+        found = self._histories.get(process)
+        if found is None:
+            found = self._histories[process] = History(self._source.folder)
+        return found
+
+    def largest(self) -> History:
+        """That with most calls, which says how many others were left out."""
+        found = max(self._histories.values(), key=len, default=History())
+        if others := sum(len(one) > 0 for one in self._histories.values()) - (len(found) > 0):
+            found.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
+        return found
