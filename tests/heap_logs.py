@@ -318,3 +318,14 @@ LOGS: dict[str, str | bytes] = {
     "tracealyzer": tracealyzer(TRACEALYZER_EVENTS),
     "bytehound": bytehound((1, 0, 10, 24), (1, 1, 20, 100), (3, 0, 30, 48), (2, 1, 40, 0), (4, 0, 41, 0)),
 }
+
+MORE_LOGS: dict[str, list[str | bytes]] = {
+    "board": [board_dump(), board_dump(">", 12, lost=3)],
+    "heaptrack": [INTERPRETED],
+    "sysview": [SYSVIEW_OF_ESP, SYSVIEW[len(SYSVIEW_HEADER) :]],
+    "tracealyzer": [
+        tracealyzer(TRACEALYZER_EVENTS, version=14, order=">"),
+        tracealyzer(TRACEALYZER_EVENTS, clock=(4, 1_000_000, 1000), cores=2),
+    ],
+}
+"""Further logs of formats that have several forms."""

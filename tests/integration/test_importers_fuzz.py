@@ -1,6 +1,7 @@
 """Every importer on files that were right once: mutated, cut and joined, they are imported or refused in one line.
 
-A run has INPUTS for each kind of file. `HEAPWRIGHT_FUZZ=100` runs a hundred times as many.
+A run has INPUTS for each kind of packets and a quarter of them for each kind of log. `HEAPWRIGHT_FUZZ=400` runs 400
+times as many: 100,000 of each kind of log.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import struct
 from collections.abc import Iterator
@@ -36,7 +38,7 @@ from captures import (
     udp6_packet,
     wifi_data,
 )
-from heap_logs import LOGS
+from heap_logs import LOGS, MORE_LOGS
 
 from heapwright.errors import HeapwrightError
 from heapwright.traces.logs import import_log
@@ -206,24 +208,65 @@ def test_a_mutated_file_is_imported_or_refused(tmp_path: Path, kind: str) -> Non
     assert 0.05 < imported / (INPUTS * EFFORT) < 0.99
 
 
+LOG_SEEDS: dict[str, list[bytes]] = {
+    name: [log if isinstance(log, bytes) else log.encode() for log in (LOGS[name], *MORE_LOGS.get(name, []))]
+    for name in LOGS
+}
+MOST_BYTES = 1 << 29
+"""What an import of a small log may take beside what there is."""
+
+
+def mutate_log(draw: random.Random, seeds: list[bytes]) -> bytes:
+    """A seed that is changed as `mutate` does, and now and then as logs are damaged on their way."""
+    data = mutate(draw, seeds)
+    change = draw.randrange(12)
+    if change == 0:
+        lines = data.splitlines(keepends=True)
+        draw.shuffle(lines)
+        return b"".join(lines)
+    if change == 1:
+        return data.decode("latin-1").encode(draw.choice(["utf-16", "utf-16-be", "utf-8-sig", "cp500"]), "replace")
+    if change == 2:
+        at = draw.randrange(len(data) + 1)
+        run = draw.choice([b"\0", b"9", b"f", b" ", b"(", b"a b ", b"0x", b"1 ", b"[0]", b"\xff"])
+        return data[:at] + run * draw.choice([100, 3000, 40_000]) + data[at:]
+    if change == 3:
+        return data.replace(b"\n", draw.choice([b"\r\n", b"\r", b"", b"\n\n", b"\0\n"]))
+    return data
+
+
+@contextmanager
+def bounded(most: int) -> Iterator[None]:
+    """Let the body raise MemoryError where it takes more address space than so many bytes beside what there is."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 @pytest.mark.parametrize("name", [*LOGS, "any"])
 def test_a_mutated_log_is_imported_or_refused(tmp_path: Path, name: str) -> None:
-    seeds = [log if isinstance(log, bytes) else log.encode() for log in LOGS.values()]
-    seeds = seeds if name == "any" else [seeds[list(LOGS).index(name)]]
+    seeds = LOG_SEEDS.get(name) or [seed for some in LOG_SEEDS.values() for seed in some]
     imported, file, inputs = 0, tmp_path / "file", INPUTS * EFFORT // 4
-    for number in range(inputs):
-        data = mutate(random.Random(f"{name} {number}"), seeds)
-        file.write_bytes(gzip.compress(data, 1)[: -number % 40 or None] if number % 8 == 0 else data)
-        try:
-            with watched(HANGS_AFTER_SECONDS):
-                trace = import_log(file, None if name == "any" else name)
-        except HeapwrightError as error:
-            assert "\n" not in str(error), (number, data)
-            continue
-        except Exception as error:
-            raise AssertionError(f"input {number} of {name}: {data!r}") from error
-        imported += len(trace) > 0
-    assert 0.05 < imported / (inputs) < 0.999
+    with bounded(MOST_BYTES):
+        for number in range(inputs):
+            data = mutate_log(random.Random(f"{name} {number}"), seeds)
+            file.write_bytes(gzip.compress(data, 1)[: -number % 40 or None] if number % 8 == 0 else data)
+            try:
+                with watched(HANGS_AFTER_SECONDS):
+                    trace = import_log(file, None if name == "any" else name)
+            except HeapwrightError as error:
+                assert "\n" not in str(error), (number, data)
+                assert str(error).startswith(str(file))
+                continue
+            except Exception as error:
+                raise AssertionError(f"input {number} of {name}: {data[:2000]!r}") from error
+            assert len(trace) > 0
+            imported += 1
+    assert 0.05 < imported / inputs < 0.999
 
 
 @pytest.mark.parametrize("format_name", [None, *FORMATS])

@@ -28,6 +28,7 @@ _NUMBERS = (0, 1, 1, 0, 1, 0, 1, 2, 1, 2, 0, 0, 1, 2, 0, 1, 1, 0, 0, 1, 0, 4, 2,
 """Numbers in the packets whose length is not told, by id; those of _TEXT end with a text."""
 _TEXT = {9, 14, _MODULE}
 _LARGEST_ID = 1 << 15
+_LARGEST_SHIFT = 16
 _LONGEST = 1 << 14
 """Bytes of a packet; what claims to be longer is none."""
 _BLOCK = 1 << 20
@@ -138,9 +139,10 @@ class _Board:
         elif self._module is not None and number in (self._module, self._module + 1):
             self._esp(packet, _numbers(data))
         elif number == _INIT:
-            self._frequency, _, self._base, self._shift, *_ = (*_numbers(data), 0, 0, 0, 0)
-            if self._shift > 31:
+            frequency, _, base, shift, *_ = (*_numbers(data), 0, 0, 0)
+            if shift > _LARGEST_SHIFT:
                 raise IndexError
+            self._frequency, self._base, self._shift = frequency, base, shift
         elif number == _OVERFLOW:
             self.lost += _numbers(data)[0]
         elif number == _MODULE and _ESP_MODULE in data:

@@ -50,7 +50,8 @@ class _Clock:
         else:
             self._passed += ((stamp >> 24) - (latest >> 24)) & 0xFF
             count = stamp & 0xFFFFFF
-            now = self._passed * self._period + (self._period - count if self._kind == _TICK_DOWN else count)
+            count = max(self._period - count, 0) if self._kind == _TICK_DOWN else count
+            now = self._passed * self._period + count
         return now * 1_000_000_000 // self._frequency if self._frequency else -1
 
 
