@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+from hypothesis import strategies as st
 
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
@@ -30,6 +31,32 @@ def random_trace(rng: random.Random, calls: int, live: int = 200) -> Trace:
             alive.append(number)
     op, id_, size, align_ = zip(*rows, strict=True)
     return Trace.from_columns(op=op, id=id_, size=size, align=align_, name=f"random-{calls}")
+
+
+@st.composite
+def labelled_traces(draw: st.DrawFn) -> Trace:
+    """Random traces with every kind of call, reused ids, threads, sites, phases, and times or none."""
+    rng = random.Random(draw(st.integers(0, 10_000)))
+    plain = random_trace(rng, draw(st.integers(1, 300)), live=draw(st.sampled_from((2, 20, 200))))
+    calls = len(plain)
+    reused = plain.calls.slot
+    times = np.sort([rng.randrange(10**6) for _ in range(calls)]) if draw(st.booleans()) else None
+    phase = np.sort([rng.randrange(3) for _ in range(calls)])
+    site = [rng.randrange(4) for _ in range(calls)]
+    return Trace.from_columns(
+        op=plain.op,
+        id=reused,
+        size=plain.size,
+        align=plain.align,
+        ts_us=times,
+        tid=[rng.randrange(2) for _ in range(calls)],
+        phase=phase,
+        phases=("start", "work", "end"),
+        site=site,
+        sites=("a", "b", "c", "d"),
+        name="app",
+        metadata={"pointer_bytes": "4"},
+    )
 
 
 def _size(rng: random.Random) -> int:

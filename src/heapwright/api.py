@@ -54,9 +54,13 @@ from heapwright.traces.copies import Kind as CopyKind
 from heapwright.traces.copies import affordable
 from heapwright.traces.copies import copies as _copies
 from heapwright.traces.cut import cut as _cut
+from heapwright.traces.merge import merge as _merge
 from heapwright.traces.record import Recording
 from heapwright.traces.record import record as _record
 from heapwright.traces.recorded import Recorded
+from heapwright.traces.scale import POINTER_SHARE
+from heapwright.traces.scale import scale as _scale
+from heapwright.traces.streams import Stream, Written
 from heapwright.traces.trace import Trace as Trace
 from heapwright.traffic.packets import PacketTable as PacketTable
 from heapwright.zoo import catalogue
@@ -72,6 +76,7 @@ if TYPE_CHECKING:
     from heapwright.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
     from heapwright.prove.prove import Proof
+    from heapwright.traces.export import Exported
     from heapwright.traces.logs import Imported
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
@@ -300,17 +305,175 @@ def copies(
     return _copies(_trace(trace, repair), count, kinds=kinds, seed=seed)
 
 
-@_one_line
+@overload
 def cut(
     trace: AnyTrace,
+    output: None = None,
     *,
     first: int | timedelta | None = None,
     last: int | timedelta | None = None,
+    start: int | timedelta | None = None,
+    stop: int | timedelta | None = None,
+    threads: int | Sequence[int] = (),
+    phases: str | Sequence[str] = (),
+    sites: str | Sequence[str] = (),
+    live: bool = False,
     close: bool = True,
     repair: bool = False,
-) -> Trace:
-    """Return the first or last calls of a trace, or those of a time; see `heapwright.traces.cut.cut`."""
-    return _cut(_trace(trace, repair), first=first, last=last, close=close)
+) -> Trace: ...
+@overload
+def cut(
+    trace: AnyTrace,
+    output: PathLike,
+    *,
+    first: int | timedelta | None = None,
+    last: int | timedelta | None = None,
+    start: int | timedelta | None = None,
+    stop: int | timedelta | None = None,
+    threads: int | Sequence[int] = (),
+    phases: str | Sequence[str] = (),
+    sites: str | Sequence[str] = (),
+    live: bool = False,
+    close: bool = True,
+    repair: bool = False,
+) -> Written: ...
+@_one_line
+def cut(
+    trace: AnyTrace,
+    output: PathLike | None = None,
+    *,
+    first: int | timedelta | None = None,
+    last: int | timedelta | None = None,
+    start: int | timedelta | None = None,
+    stop: int | timedelta | None = None,
+    threads: int | Sequence[int] = (),
+    phases: str | Sequence[str] = (),
+    sites: str | Sequence[str] = (),
+    live: bool = False,
+    close: bool = True,
+    repair: bool = False,
+) -> Trace | Written:
+    """Return a part of a trace: a stretch of calls or time, or what some threads, phases or sites allocate.
+
+    See `heapwright.traces.cut.cut`. With `output` the part is written there in bounded memory, whatever its length, and
+    `Written` tells of it.
+    """
+    part = _cut(
+        Stream.of(trace, repair),
+        first=first,
+        last=last,
+        start=start,
+        stop=stop,
+        threads=_listed(threads),
+        phases=_listed(phases),
+        sites=_listed(sites),
+        live=live,
+        close=close,
+    )
+    return part.trace() if output is None else part.write(output)
+
+
+@overload
+def merge(traces: Sequence[AnyTrace], output: None = None, *, repair: bool = False) -> Trace: ...
+@overload
+def merge(traces: Sequence[AnyTrace], output: PathLike, *, repair: bool = False) -> Written: ...
+@_one_line
+def merge(traces: Sequence[AnyTrace], output: PathLike | None = None, *, repair: bool = False) -> Trace | Written:
+    """Make one trace of several, their calls in the order of time; see `heapwright.traces.merge.merge`.
+
+    `output` as in `cut`.
+    """
+    merged = _merge([Stream.of(trace, repair) for trace in traces])
+    return merged.trace() if output is None else merged.write(output)
+
+
+@overload
+def scale(
+    trace: AnyTrace,
+    output: None = None,
+    *,
+    pointer_bytes: int = 4,
+    recorded_pointer_bytes: int | None = None,
+    pointer_share: float = POINTER_SHARE,
+    repair: bool = False,
+) -> Trace: ...
+@overload
+def scale(
+    trace: AnyTrace,
+    output: PathLike,
+    *,
+    pointer_bytes: int = 4,
+    recorded_pointer_bytes: int | None = None,
+    pointer_share: float = POINTER_SHARE,
+    repair: bool = False,
+) -> Written: ...
+@_one_line
+def scale(
+    trace: AnyTrace,
+    output: PathLike | None = None,
+    *,
+    pointer_bytes: int = 4,
+    recorded_pointer_bytes: int | None = None,
+    pointer_share: float = POINTER_SHARE,
+    repair: bool = False,
+) -> Trace | Written:
+    """Estimate what a trace would be with pointers of 4 or 8 bytes; see `heapwright.traces.scale.scale`.
+
+    `output` as in `cut`.
+    """
+    estimate = _scale(
+        Stream.of(trace, repair),
+        pointer_bytes,
+        recorded_pointer_bytes=recorded_pointer_bytes,
+        pointer_share=pointer_share,
+    )
+    return estimate.trace() if output is None else estimate.write(output)
+
+
+@_one_line
+def diff(before: AnyTrace, after: AnyTrace, *, repair: bool = False) -> dict[str, Any]:
+    """Compare what two builds of a program ask of memory: plain values, ready for JSON.
+
+    See `heapwright.traces.diff.diff` for the keys. Memory is bounded, whatever the length of the traces.
+    """
+    from heapwright.traces.diff import diff as of_streams
+
+    return of_streams(Stream.of(before, repair), Stream.of(after, repair))
+
+
+@_one_line
+def export_trace(trace: AnyTrace, output: PathLike, *, format: str, repair: bool = False) -> Exported:
+    """Write a trace for other tools: "minimalloc" (CSV), "malloclab" (.rep) or "c" (an array).
+
+    See `heapwright.traces.export.export` for what each holds. Memory is bounded, whatever the length of the trace.
+    Raises HeapwrightError for another format.
+    """
+    from heapwright.traces.export import export
+
+    return export(Stream.of(trace, repair), Path(output), format)
+
+
+@_one_line
+def trace_facts(trace: AnyTrace, *, repair: bool = False) -> dict[str, Any]:
+    """What is in a trace: calls, threads, peaks, phases, sites, metadata, in bounded memory, ready for JSON.
+
+    Returns `trace` (its name), `events`, `seconds` (None without times), `threads`, `requested_peak_bytes`,
+    `live_objects_peak`, `phases`, `sites`, `metadata` and `repairs` (what reading dropped or changed, in words).
+    """
+    stream = Stream.of(trace, repair)
+    totals = stream.totals()
+    return {
+        "trace": stream.name,
+        "events": totals.events,
+        "seconds": totals.seconds,
+        "threads": totals.threads,
+        "requested_peak_bytes": totals.peak_bytes,
+        "live_objects_peak": totals.peak_objects,
+        "phases": [name for name in stream.phases if name],
+        "sites": [name for name in stream.sites if name],
+        "metadata": stream.metadata,
+        "repairs": list(stream.repairs),
+    }
 
 
 # ---- heaps ---------------------------------------------------------------------------------------------------------

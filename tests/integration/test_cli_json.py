@@ -44,6 +44,10 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "import network.json -o drawn.parquet --count 9": (False, ["path", "packets", "warning"]),
     "trace info a.parquet": (True, FACTS),
     "trace cut a.parquet --first 2 -o cut.parquet": (True, WRITTEN),
+    "trace merge timed.parquet timed.parquet -o merged.parquet": (True, WRITTEN),
+    "trace scale a.parquet --recorded-pointer-bytes 8 -o scaled.parquet": (True, WRITTEN),
+    "trace diff a.parquet timed.parquet": (False, ["traces", "totals", "lifetimes", "sizes", "sites", "caveats"]),
+    "trace export a.parquet --format c -o a.h": (False, ["path", "format", "events", "loses", "caveats"]),
     "trace copies a.parquet --count 2 -o copies": (True, WRITTEN),
     "trace worst a.parquet tlsf --tries 2 -o worst.parquet": (
         False,
@@ -84,6 +88,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trace, packets as a table, a capture and a profile, a space of two recipes and its study."""
     folder = tmp_path_factory.mktemp("json")
     Trace.from_columns(op=[0, 0, 3, 0], id=[1, 2, 1, 3], size=[40, 100, 0, 24]).write(folder / "a.parquet")
+    Trace.from_columns(op=[0], id=[1], size=[40], ts_us=[7]).write(folder / "timed.parquet")
     (folder / "network.pcap").write_bytes(pcap([bytes(60)] * 9))
     table = PacketTable(
         ts_us=np.arange(9) * 1000,

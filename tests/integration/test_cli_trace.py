@@ -1,14 +1,19 @@
 """The installed trace command on real files."""
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from c_programs import compile_c
+from traces_random import random_trace
 
 from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
@@ -61,10 +66,98 @@ def test_a_part_is_cut_and_closed(run: Run, tmp_path: Path) -> None:
     assert json.loads(left.stdout)[0]["events"] == 1
 
 
+def test_a_stretch_with_what_lived_and_an_object_s_thread(run: Run, tmp_path: Path) -> None:
+    run("trace", "cut", "app.parquet", "--start", "2us", "-o", "x")
+    done = run("trace", "cut", "app.parquet", "--start", "3", "--stop", "5", "--live", "-o", "part.parquet", "--json")
+    (told,) = json.loads(done.stdout)
+    assert told["metadata"]["inherited"] == "1"
+    assert Trace.read(tmp_path / "part.parquet").size.tolist() == [100, 120, 40, 0, 0]
+    done = run("trace", "cut", "app.parquet", "--thread", "0", "-o", "part.parquet")
+    assert done.stdout == "part.parquet: 7 calls, peak 160 B in 2 objects\n"
+
+
+def test_two_traces_are_merged_and_compared(run: Run, tmp_path: Path) -> None:
+    Trace.from_columns(op=[0], id=[1], size=[24], ts_us=[1_000_000]).write(tmp_path / "other.parquet")
+    done = run("trace", "merge", "app.parquet", "other.parquet", "-o", "both.parquet")
+    assert done.stdout == "both.parquet: 6 calls, peak 184 B in 3 objects\n"
+    told = run("trace", "diff", "app.parquet", "both.parquet").stdout
+    assert told.startswith("app -> both\n")
+    assert "requested peak, B" in told
+    assert "160    184  +24 (+15.0%)" in told
+    assert "24 B         0      1          0     24     +24\n" in told
+    found = json.loads(run("trace", "diff", "app.parquet", "both.parquet", "--json").stdout)
+    assert found["totals"]["requested_peak_bytes"] == [160, 184]
+    assert found["sizes"][0] == {"size": 24, "requests": [0, 1], "peak_bytes": [0, 24]}
+
+
+def test_an_estimate_says_so_on_stderr_and_in_info(run: Run) -> None:
+    done = run("trace", "scale", "app.parquet", "--recorded-pointer-bytes", "8", "-o", "narrow.parquet")
+    assert done.stdout == "narrow.parquet: 5 calls, peak 132 B in 2 objects\n"
+    assert "heapwright: narrow.parquet: sizes are an estimate" in done.stderr
+    assert "\n  caveat: sizes are an estimate" in run("trace", "info", "narrow.parquet").stdout
+    assert "sizes are an estimate" in run("profile", "narrow.parquet").stderr
+    assert "sizes are an estimate" in run("fit", "narrow.parquet", "--heap", "tlsf").stderr
+
+
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+
+REPLAY = """
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "app.h"
+
+static void *objects[APP_OBJECTS];
+static size_t sizes[APP_OBJECTS];
+
+int main(void)
+{
+    unsigned long long live = 0, peak = 0, aligned = 0;
+    for (size_t i = 0; i < APP_CALLS; i++) {
+        const struct app_call call = app_calls[i];
+        const uint32_t object = APP_OBJECT(call);
+        aligned += APP_ALIGNMENT(call);
+        live -= sizes[object];
+        sizes[object] = APP_OPERATION(call) == 3u ? 0 : call.size;
+        live += sizes[object];
+        switch (APP_OPERATION(call)) {
+        case 0: case 1: if (objects[object]) return 1; objects[object] = malloc(1); break;
+        case 2: objects[object] = realloc(objects[object], 2); break;
+        case 3: free(objects[object]); objects[object] = NULL; break;
+        }
+        peak = live > peak ? live : peak;
+    }
+    printf("%llu %llu %llu\\n", peak, live, aligned);
+    return 0;
+}
+"""
+
+
+def test_the_array_in_c_compiles_without_a_warning_and_makes_the_same_calls(run: Run, tmp_path: Path) -> None:
+    trace = random_trace(random.Random(4), 3000)
+    trace.write(tmp_path / "random.parquet")
+    run("trace", "export", "random.parquet", "--format", "c", "-o", "app.h")
+    (tmp_path / "main.c").write_text(REPLAY, encoding="utf-8")
+    program = compile_c(tmp_path / "main", tmp_path / "main.c", flags=STRICT)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    aligned = int(np.where((trace.op == FREE) | (trace.align == 0), 1, trace.align).astype(np.int64).sum())
+    assert done.stdout.split() == [str(trace.peak_live_bytes), str(trace.live_bytes[-1]), str(aligned)]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("cut", "app.parquet", "-o", "x"), 2, "Give either --first or --last."),
+        (("cut", "app.parquet", "-o", "x"), 2, "Give either --first or --last, --start and --stop, or a --thread"),
+        (("cut", "app.parquet", "-o", "x", "--first", "2", "--stop", "3"), 2, "Give either --first or --last"),
+        (("cut", "app.parquet", "-o", "x", "--start", "5"), 1, "app: it has 5 calls, none of which is in this part"),
+        (("cut", "app.parquet", "-o", "x", "--site", "main"), 1, "main: not among the trace's sites"),
+        (("merge", "app.parquet", "-o", "x"), 2, "Give two traces or more."),
+        (("merge", "app.parquet", "none.parquet", "-o", "x"), 1, "heapwright: none.parquet: no such file"),
+        (("scale", "app.parquet", "-o", "x"), 1, "give their bytes (--recorded-pointer-bytes)"),
+        (("scale", "app.parquet", "-o", "x", "--pointer-bytes", "6"), 2, "'--pointer-bytes': 6; must be 4 or 8"),
+        (("diff", "app.parquet", "app.parquet.none"), 1, "heapwright: app.parquet.none: no such file"),
+        (("export", "app.parquet", "-o", "x", "--format", "csv"), 2, "'csv' is not one of"),
+        (("export", "app.parquet", "-o", ".", "--format", "c"), 1, ".: cannot be written: is a folder"),
         (("cut", "app.parquet", "-o", "x", "--first", "2x"), 2, "2x: give calls, as 5000, or seconds, as 2.5s"),
         (("cut", "app.parquet", "-o", "x", "--first", "0"), 2, "Invalid value for '--first': 0 calls; must be 1"),
         (("copies", "app.parquet", "-o", "x", "--kind", "size"), 2, "'size' is not one of"),

@@ -22,6 +22,7 @@ from heapwright.target.compilers import LEVELS
 from heapwright.target.cpus import CPUS
 from heapwright.target.measure import BACKENDS
 from heapwright.traces.copies import KINDS
+from heapwright.traces.export import FORMATS as EXPORTS
 from heapwright.traces.logs import FORMATS as LOGS
 from heapwright.traffic import FORMATS
 
@@ -112,6 +113,7 @@ def test_choices_are_those_of_the_library() -> None:
     assert choices(pareto.command, "pick") == PICKS
     assert choices(reproduce.command, "what") == (*PAGES, "all")
     assert choices(trace.copies, "kinds") == tuple(KINDS)
+    assert choices(trace.export, "format_name") == tuple(EXPORTS)
     assert choices(trace.worst, "objective") == OBJECTIVES
 
 

@@ -1,16 +1,15 @@
-"""Perturbed copies: what every kind keeps, that they are drawn from the seed alone, and parts of a trace."""
+"""Perturbed copies: what every kind keeps, and that they are drawn from the seed alone."""
 
 from __future__ import annotations
 
 import random
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traces_random import random_trace
+from traces_random import labelled_traces, random_trace
 
 import heapwright as hw
 from heapwright.cli.trace import KINDS as CHOICES
@@ -29,32 +28,6 @@ others = st.one_of(
 )
 sizes = st.builds(Sizes, shares)
 kinds = st.one_of(sizes, others, st.builds(Together, sizes, others))
-
-
-@st.composite
-def traces(draw: st.DrawFn) -> Trace:
-    """Random traces with every kind of call, reused ids, threads, sites, phases, and times or none."""
-    rng = random.Random(draw(st.integers(0, 10_000)))
-    plain = random_trace(rng, draw(st.integers(1, 300)), live=draw(st.sampled_from((2, 20, 200))))
-    calls = len(plain)
-    reused = plain.calls.slot
-    times = np.sort([rng.randrange(10**6) for _ in range(calls)]) if draw(st.booleans()) else None
-    phase = np.sort([rng.randrange(3) for _ in range(calls)])
-    site = [rng.randrange(4) for _ in range(calls)]
-    return Trace.from_columns(
-        op=plain.op,
-        id=reused,
-        size=plain.size,
-        align=plain.align,
-        ts_us=times,
-        tid=[rng.randrange(2) for _ in range(calls)],
-        phase=phase,
-        phases=("start", "work", "end"),
-        site=site,
-        sites=("a", "b", "c", "d"),
-        name="app",
-        metadata={"pointer_bytes": "4"},
-    )
 
 
 def one_copy(trace: Trace, kind: Kind, seed: int = 0) -> Trace:
@@ -76,7 +49,7 @@ def operations(trace: Trace) -> list[tuple[int, ...]]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), kinds, st.integers(0, 99))
+@given(labelled_traces(), kinds, st.integers(0, 99))
 def test_every_copy_is_valid_and_says_what_it_is(trace: Trace, kind: Kind, seed: int) -> None:
     copy = one_copy(trace, kind, seed)
     assert copy.name == f"app~{kind.name}-1"
@@ -89,7 +62,7 @@ def test_every_copy_is_valid_and_says_what_it_is(trace: Trace, kind: Kind, seed:
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), kinds, st.integers(0, 99))
+@given(labelled_traces(), kinds, st.integers(0, 99))
 def test_every_object_lives_as_one_of_the_original(trace: Trace, kind: Kind, seed: int) -> None:
     copy = one_copy(trace, kind, seed)
     if isinstance(kind, Together):
@@ -104,7 +77,7 @@ def test_every_object_lives_as_one_of_the_original(trace: Trace, kind: Kind, see
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), shares, st.integers(0, 99))
+@given(labelled_traces(), shares, st.integers(0, 99))
 def test_sizes_move_class_by_class_within_the_spread(trace: Trace, spread: float, seed: int) -> None:
     copy = one_copy(trace, Sizes(spread), seed)
     assert np.array_equal(copy.op, trace.op)
@@ -119,7 +92,7 @@ def test_sizes_move_class_by_class_within_the_spread(trace: Trace, spread: float
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), shares, others, st.integers(0, 99))
+@given(labelled_traces(), shares, others, st.integers(0, 99))
 def test_other_sizes_go_with_another_change(trace: Trace, spread: float, other: Kind, seed: int) -> None:
     copy = one_copy(trace, Together(Sizes(spread), other), seed)
     assert copy.name == f"app~sizes+{other.name}-1"
@@ -129,7 +102,7 @@ def test_other_sizes_go_with_another_change(trace: Trace, spread: float, other: 
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), shares, st.floats(0.01, 20), st.integers(0, 99))
+@given(labelled_traces(), shares, st.floats(0.01, 20), st.integers(0, 99))
 def test_lifetimes_keep_the_requests_and_delay_frees(trace: Trace, share: float, stretch: float, seed: int) -> None:
     copy = one_copy(trace, Lifetimes(share, stretch), seed)
     for column in ("op", "size", "align", "tid", "site"):
@@ -140,7 +113,7 @@ def test_lifetimes_keep_the_requests_and_delay_frees(trace: Trace, share: float,
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), st.integers(2, 4), shares, st.integers(0, 99))
+@given(labelled_traces(), st.integers(2, 4), shares, st.integers(0, 99))
 def test_load_raises_the_peak_by_its_factor_at_most(trace: Trace, times: int, shift: float, seed: int) -> None:
     copy = one_copy(trace, Load(times, shift), seed)
     assert len(copy) == times * len(trace)
@@ -148,7 +121,7 @@ def test_load_raises_the_peak_by_its_factor_at_most(trace: Trace, times: int, sh
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), shares, st.integers(0, 99))
+@given(labelled_traces(), shares, st.integers(0, 99))
 def test_streams_keep_their_order(trace: Trace, shift: float, seed: int) -> None:
     copy = one_copy(trace, Streams(shift), seed)
 
@@ -166,7 +139,7 @@ def test_streams_keep_their_order(trace: Trace, shift: float, seed: int) -> None
 
 
 @settings(max_examples=25, deadline=None)
-@given(traces(), st.integers(2, 60), st.integers(1, 8), st.integers(0, 99))
+@given(labelled_traces(), st.integers(2, 60), st.integers(1, 8), st.integers(0, 99))
 def test_blocks_keep_what_outlives_them(trace: Trace, blocks: int, reach: int, seed: int) -> None:
     copy = one_copy(trace, Blocks(blocks, reach), seed)
     never = [one for one in lives(trace) if one[-1][0] != FREE]
@@ -247,55 +220,3 @@ def test_copies_of_a_shipped_trace_survive_a_file(tmp_path: Path) -> None:
         assert again.name == copy.name
         assert again.metadata["copy_parameters"] == copy.metadata["copy_parameters"]
         assert again.peak_live_bytes == copy.peak_live_bytes
-
-
-# ---- parts ---------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=25, deadline=None)
-@given(traces(), st.integers(1, 300), st.booleans())
-def test_a_first_part_is_the_trace_up_to_there(trace: Trace, calls: int, close: bool) -> None:
-    part = hw.cut(trace, first=calls, close=close)
-    kept = min(calls, len(trace))
-    assert part.name == "app~first"
-    assert np.array_equal(part.op[:kept], trace.op[:kept])
-    assert np.array_equal(part.size[:kept], trace.size[:kept])
-    assert np.array_equal(part.live_bytes[:kept], trace.live_bytes[:kept])
-    assert len(part) == (kept + int(trace.live_objects[kept - 1]) if close else kept)
-    assert not close or part.live_bytes[-1] == 0
-
-
-def test_a_last_part_leaves_out_objects_born_before() -> None:
-    trace = Trace.from_columns(
-        op=[0, 0, 3, 2, 0, 3], id=[1, 2, 1, 2, 1, 2], size=[8, 16, 0, 32, 24, 0], ts_us=[0, 5, 6, 7, 9, 12], name="app"
-    )
-    part = hw.cut(trace, last=4)
-    assert part.op.tolist() == [0, FREE]
-    assert part.size[0] == 24
-    assert part.ts_us.tolist() == [0, 0]
-    assert part.metadata["cut_calls"] == "2-5"
-    assert len(hw.cut(trace, last=4, close=False)) == 1
-
-
-def test_a_part_may_be_a_time() -> None:
-    trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 8, 0], ts_us=[0, 100, 2_000_000], name="app")
-    assert len(hw.cut(trace, first=timedelta(seconds=1), close=False)) == 2
-    assert len(hw.cut(trace, first=timedelta(seconds=2), close=False)) == 3
-    with pytest.raises(hw.HeapwrightError, match="calls 2 to 2 are all on objects born before"):
-        hw.cut(trace, last=timedelta(seconds=1))
-
-
-@pytest.mark.parametrize(
-    ("length", "says"),
-    [
-        ({}, "give either first or last"),
-        ({"first": 1, "last": 1}, "give either first or last"),
-        ({"first": 0}, "first: 0 calls; must be 1 or more"),
-        ({"last": timedelta(seconds=-1)}, "last: -1 s; must be 0 or more"),
-        ({"last": timedelta(seconds=1)}, "some calls have no time; give a number of calls"),
-    ],
-)
-def test_a_part_that_cannot_be_is_said(length: dict[str, int | timedelta], says: str) -> None:
-    trace = Trace.from_columns(op=[0], id=[1], size=[8], name="app")
-    with pytest.raises(hw.HeapwrightError, match=says):
-        hw.cut(trace, **length)  # type: ignore[arg-type]

@@ -33,8 +33,8 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
     from heapwright import api
 
     result = api.profile(table, repair=repair)
-    for repaired in result.get("repairs", ()):
-        note(f"{table}: {repaired}")
+    for told in (*result.get("repairs", ()), *result.get("caveats", ())):
+        note(f"{table}: {told}")
     if as_json:
         print_json(result)
         return

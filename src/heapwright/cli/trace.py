@@ -1,8 +1,10 @@
-"""`heapwright trace`: look at a trace, cut it, make perturbed copies of it, or find the worst that is like it."""
+"""`heapwright trace`: look at traces, cut, merge, compare, scale and export them, copy them perturbed."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +13,20 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.options import read_traces, repair_option, seed_option, trace_output_option
-from heapwright.cli.output import json_option, print_json, print_written, written
-from heapwright.files.names import printable
+from heapwright.cli.output import json_option, note, print_json, print_written, written
+from heapwright.cli.tables import print_table
+from heapwright.files.names import printable, shortened
 
 if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
+    from heapwright.traces.streams import Written
 
 WORST_FOR = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
+
+FORMATS = ("minimalloc", "malloclab", "c")
+
+SHOWN_CHANGES = 16
+"""Sizes and sites that `diff` prints."""
+LONGEST_SITE = 40
 
 KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
 
@@ -44,7 +53,7 @@ class _Length(click.ParamType[Any]):
 
 @click.group(cls=Group)
 def command() -> None:
-    """Look at a trace, cut it, make perturbed copies of it, or find the worst that is like it."""
+    """Look at traces; cut, merge, compare, scale, export and perturb them; find the worst that is like one."""
 
 
 @command.command()
@@ -53,7 +62,11 @@ def command() -> None:
 @json_option
 def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
     """Print what is in TRACE: calls, threads, peaks, phases, metadata. `heapwright profile` tells more of one."""
-    found = [_facts(trace) for trace in read_traces(paths, repair)]
+    from heapwright import api
+
+    found = [api.trace_facts(path, repair=repair) for path in paths]
+    for facts in found:
+        _note(facts["repairs"])
     if as_json:
         print_json(found)
         return
@@ -64,27 +77,39 @@ def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
         click.echo(printable(head))
         click.echo(f"  peak {facts['requested_peak_bytes']:,} B live, {facts['live_objects_peak']:,} objects")
         for key, value in facts["metadata"].items():
-            click.echo(printable(f"  {key}: {value}"))
-
-
-def _facts(trace: Trace) -> dict[str, Any]:
-    return {
-        "trace": trace.name,
-        "events": len(trace),
-        "seconds": trace.seconds,
-        "threads": len(set(trace.tid.tolist())),
-        "requested_peak_bytes": trace.peak_live_bytes,
-        "live_objects_peak": trace.peak_live_objects,
-        "phases": [name for name in trace.phases if name],
-        "sites": [name for name in trace.sites if name],
-        "metadata": trace.metadata,
-    }
+            for line in value.splitlines():
+                click.echo(printable(f"  {'caveat' if key == 'caveats' else key}: {line}"))
 
 
 @command.command()
 @_trace_argument
 @click.option("--first", type=_Length(), metavar="LENGTH", help="Keep the first LENGTH: calls, as 5000, or 2.5s.")
 @click.option("--last", type=_Length(), metavar="LENGTH", help="Keep the last LENGTH.")
+@click.option("--start", type=_Length(), metavar="PLACE", help="Keep what follows: from this call on, or 2.5s.")
+@click.option("--stop", type=_Length(), metavar="PLACE", help="Keep what is before this call, or 2.5s.")
+@click.option(
+    "--thread",
+    "threads",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    multiple=True,
+    help="Keep objects that thread N allocates. Repeat the flag for more.",
+)
+@click.option(
+    "--phase",
+    "phases",
+    metavar="NAME",
+    multiple=True,
+    help="Keep objects that are allocated in this phase; * stands for any letters. Repeat the flag for more.",
+)
+@click.option(
+    "--site",
+    "sites",
+    metavar="NAME",
+    multiple=True,
+    help="Keep objects that are allocated at this site; * stands for any letters. Repeat the flag for more.",
+)
+@click.option("--live", is_flag=True, help="Begin with what lives where the part begins, rather than leave it out.")
 @click.option("--leave-live", is_flag=True, help="Leave live what is live at the end, rather than free it there.")
 @trace_output_option
 @repair_option
@@ -93,23 +118,205 @@ def cut(
     path: Path,
     first: int | timedelta | None,
     last: int | timedelta | None,
+    start: int | timedelta | None,
+    stop: int | timedelta | None,
+    threads: tuple[int, ...],
+    phases: tuple[str, ...],
+    sites: tuple[str, ...],
+    live: bool,
     leave_live: bool,
     output: Path,
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Write the first or last calls of TRACE, or those of its first or last seconds.
+    """Write a part of TRACE: a stretch of its calls or of its time, or what a thread, phase or site allocates.
 
-    Calls on objects born before the part are left out: it begins with an empty heap.
+    A part begins with an empty heap, and calls on objects born before it are left out; --live puts these first.
     """
     from heapwright import api
 
-    if (first is None) == (last is None):
-        raise click.UsageError("Give either --first or --last.")
-    (trace,) = read_traces([path], repair)
-    part = api.cut(trace, first=first, last=last, close=not leave_live)
-    part.write(output)
-    _tell([(part, output)], as_json)
+    ends = (first is not None) + (last is not None) + (start is not None or stop is not None)
+    if ends > 1 or not (ends or threads or phases or sites):
+        raise click.UsageError("Give either --first or --last, --start and --stop, or a --thread, --phase or --site.")
+    part = api.cut(
+        path,
+        output,
+        first=first,
+        last=last,
+        start=start,
+        stop=stop,
+        threads=threads,
+        phases=phases,
+        sites=sites,
+        live=live,
+        close=not leave_live,
+        repair=repair,
+    )
+    _tell([part], as_json)
+
+
+@command.command()
+@click.argument("paths", metavar="TRACE TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@trace_output_option
+@repair_option
+@json_option
+def merge(paths: tuple[Path, ...], output: Path, repair: bool, as_json: bool) -> None:
+    """Write one trace of several, their calls in the order of time; objects and threads stay apart.
+
+    All begin at time 0, and have to have pointers of one width.
+    """
+    from heapwright import api
+
+    if len(paths) < 2:
+        raise click.UsageError("Give two traces or more.")
+    _tell([api.merge(paths, output, repair=repair)], as_json)
+
+
+@command.command()
+@click.argument("before", metavar="BEFORE", type=click.Path(path_type=Path))
+@click.argument("after", metavar="AFTER", type=click.Path(path_type=Path))
+@repair_option
+@json_option
+def diff(before: Path, after: Path, repair: bool, as_json: bool) -> None:
+    """Compare the traces of two builds of a program: totals, peak, lifetimes, sizes and sites.
+
+    Sizes and sites are in the order of what changed most: bytes at the peak of live bytes, then bytes requested.
+    """
+    from heapwright import api
+
+    found = api.diff(before, after, repair=repair)
+    _note([*found["repairs"], *found["caveats"]])
+    if as_json:
+        print_json(found)
+        return
+    totals = [_changed(_words(key), *pair) for key, pair in found["totals"].items()]
+    lifetimes = [_changed(f"lifetime {key}, calls", *pair) for key, pair in found["lifetimes"].items()]
+    first, second = (printable(name) for name in found["traces"])
+    print_table(f"{first} -> {second}", ["", "before", "after", "change"], [totals, lifetimes], left=("",))
+    for key in ("size", "site"):
+        if found[f"{key}s"]:
+            _print_changes(key, found[f"{key}s"])
+
+
+def _words(key: str) -> str:
+    stem, unit, _ = key.replace("_bytes", "|, B").partition("|, B")
+    return f"{stem.replace('_', ' ')}{unit and ', B'}"
+
+
+def _changed(words: str, before: float | None, after: float | None) -> list[str]:
+    change = "-" if before is None or after is None else _change(before, after)
+    return [words, *("-" if one is None else _number(one) for one in (before, after)), change]
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _change(before: float, after: float) -> str:
+    """The difference, and in per cent where there was something; nothing where they are equal."""
+    if before == after:
+        return ""
+    difference = f"+{_number(after - before)}" if after > before else _number(after - before)
+    return f"{difference} ({(after - before) / before:+.1%})" if before else difference
+
+
+def _print_changes(key: str, rows: list[dict[str, Any]]) -> None:
+    changed = [row for row in rows if row["requests"][0] != row["requests"][1] or len(set(row["peak_bytes"])) > 1]
+    cells = [
+        [
+            f"{row[key]:,} B" if key == "size" else shortened(row[key] or "(not named)", LONGEST_SITE),
+            *map(_number, row["requests"]),
+            *map(_number, row["peak_bytes"]),
+            _change(*row["peak_bytes"]),
+        ]
+        for row in changed[:SHOWN_CHANGES]
+    ]
+    rest = len(changed) - len(cells)
+    unchanged = len(rows) - len(changed)
+    title = f"{len(changed):,} {key}s changed, {unchanged:,} did not" + (f"; the first {len(cells)}" if rest else "")
+    headings = [key, "requests\nbefore", "\nafter", "B at peak\nbefore", "\nafter", "\nchange"]
+    print_table(title, headings, [cells], left=(key,))
+
+
+@command.command()
+@_trace_argument
+@click.option(
+    "--pointer-bytes",
+    type=click.IntRange(4, 8),
+    metavar="4|8",
+    default=4,
+    show_default=True,
+    help="Width of a pointer in the program as it is to be.",
+)
+@click.option(
+    "--recorded-pointer-bytes",
+    type=click.IntRange(4, 8),
+    metavar="4|8",
+    help="Width of a pointer in the program as it was recorded, where TRACE does not say.",
+)
+@click.option(
+    "--pointer-share",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    default=0.5,
+    show_default=True,
+    help="Share of a struct's words that are as wide as pointers; 0 and 1 bound what any share gives.",
+)
+@trace_output_option
+@repair_option
+@json_option
+def scale(
+    path: Path,
+    pointer_bytes: int,
+    recorded_pointer_bytes: int | None,
+    pointer_share: float,
+    output: Path,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Write an estimate of what TRACE would be with pointers of another width.
+
+    The sizes are an estimate, and everything that reads the trace says so. How they are found: docs/traces.md.
+    """
+    from heapwright import api
+
+    estimate = api.scale(
+        path,
+        output,
+        pointer_bytes=pointer_bytes,
+        recorded_pointer_bytes=recorded_pointer_bytes,
+        pointer_share=pointer_share,
+        repair=repair,
+    )
+    _note([f"{output}: {estimate.metadata['caveats'].splitlines()[-1]}"])
+    _tell([estimate], as_json)
+
+
+@command.command()
+@_trace_argument
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    required=True,
+    help="Buffers for an offline planner (CSV), the lines of malloc labs (.rep), or an array in C.",
+)
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="The file to write."
+)
+@repair_option
+@json_option
+def export(path: Path, format_name: str, output: Path, repair: bool, as_json: bool) -> None:
+    """Write TRACE for another tool. What each format loses is said."""
+    from heapwright import api
+
+    done = api.export_trace(path, output, format=format_name, repair=repair)
+    _note([*done.repairs, *(f"{output}: {caveat}" for caveat in done.caveats)])
+    _note([f"{output}: {done.format} cannot hold {', '.join(done.loses)}"] if done.loses else [])
+    if as_json:
+        print_json(dataclasses.asdict(done))
+        return
+    click.echo(printable(f"{output}: {done.events:,} calls for {done.format}"))
 
 
 @command.command()
@@ -149,7 +356,11 @@ def copies(
         for copy in api.copies(trace, count, kinds=kinds or None, seed=seed):
             traces.append((copy, output / f"{copy.name}.parquet"))
             copy.write(traces[-1][1])
-    _tell(traces, as_json)
+    if as_json:
+        print_json([written(trace, path) for trace, path in traces])
+        return
+    for trace, path in traces:
+        print_written(trace, path)
 
 
 @command.command()
@@ -190,9 +401,17 @@ def worst(
     click.echo(printable(f"{found.heap}: {told}"))
 
 
-def _tell(traces: list[tuple[Trace, Path]], as_json: bool) -> None:
+def _tell(parts: Sequence[Written], as_json: bool) -> None:
+    for part in parts:
+        _note(part.repairs)
     if as_json:
-        print_json([written(trace, path) for trace, path in traces])
+        print_json([{key: value for key, value in vars(part).items() if key != "repairs"} for part in parts])
         return
-    for trace, path in traces:
-        print_written(trace, path)
+    for part in parts:
+        peak = f"peak {part.requested_peak_bytes:,} B in {part.live_objects_peak:,} objects"
+        click.echo(printable(f"{part.path}: {part.events:,} calls, {peak}"))
+
+
+def _note(lines: Iterable[str]) -> None:
+    for line in lines:
+        note(line)

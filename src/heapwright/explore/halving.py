@@ -19,6 +19,7 @@ from heapwright.explore.trying import Candidate, Patience
 from heapwright.replay.least import LeastFootprints
 from heapwright.replay.metrics import METRICS
 from heapwright.traces.cut import cut
+from heapwright.traces.streams import Stream
 
 SHARES = (1 / 16, 1 / 4)
 """How much of each trace the pieces have."""
@@ -97,6 +98,6 @@ class Forecast:
 
     def _least_of(self, at: int, calls: int) -> LeastFootprints:
         if (at, calls) not in self._least:
-            piece = cut(self._trials.traces[at], first=calls, close=False)
+            piece = cut(Stream.of(self._trials.traces[at]), first=calls, close=False).trace()
             self._least[at, calls] = LeastFootprints(piece)
         return self._least[at, calls]

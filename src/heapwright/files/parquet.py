@@ -24,6 +24,12 @@ def metadata(connection: database.Connection, path: Path) -> dict[str, str]:
     return {key: value for key, value in decoded.items() if key not in ("ARROW:schema", "pandas")}
 
 
+def rows(connection: database.Connection, path: Path) -> int:
+    """How many rows the file has."""
+    found = connection.execute(f"SELECT num_rows FROM parquet_file_metadata({database.pattern(path)})").fetchone()
+    return int(found[0]) if found else 0
+
+
 def write(path: Path, rows: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
     """Write named columns as Parquet, all of it or nothing: a file already there is replaced only at the end.
 
@@ -44,6 +50,7 @@ def join(parts: Sequence[Path], path: Path, metadata: Mapping[str, str], without
     check_writable(path)
     files = ", ".join(map(database.pattern, parts))
     columns = f"* EXCLUDE ({', '.join(without)})" if without else "*"
+    # One thread holds what it copies, several all that any of them has read: 8 times as much, and no faster.
     with replacing(path) as temporary, database.reaching(temporary, *parts, threads=1) as connection:
         rows = f"SELECT {columns} FROM read_parquet([{files}], hive_partitioning = false, union_by_name = true)"
         _copy(connection, rows, path, temporary, metadata)

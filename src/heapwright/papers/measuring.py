@@ -13,6 +13,7 @@ from heapwright import __version__
 from heapwright.errors import HeapwrightError
 from heapwright.replay.replay import replay
 from heapwright.traces.cut import cut
+from heapwright.traces.streams import Stream
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -72,11 +73,15 @@ def instructions(
     if setting is None:
         return None
     parts = [
-        trace if known <= MOST_ACCESSES else cut(trace, first=int(len(trace) * MOST_ACCESSES / known), close=False)
+        trace if known <= MOST_ACCESSES else _first(trace, int(len(trace) * MOST_ACCESSES / known))
         for trace, known in zip(traces, accesses, strict=True)
     ]
     counted = setting.instructions(recipe, parts)
     return [_whole(recipe, *row) for row in zip(counted, parts, traces, accesses, strict=True)]
+
+
+def _first(trace: Trace, calls: int) -> Trace:
+    return cut(Stream.of(trace), first=calls, close=False).trace()
 
 
 def _whole(recipe: Recipe, counted: int | None, part: Trace, trace: Trace, accesses: float) -> Instructions | None:

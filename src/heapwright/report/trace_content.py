@@ -51,6 +51,7 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
         ],
         traces=[section(trace, described, named, everything=True)],
         origin=[
+            *caveats(trace),
             f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes.",
             "Neighbours are objects born one after the other, both alive; "
             f"they die together when at most {locality['within_frees']} frees lie between.",
@@ -95,6 +96,11 @@ def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
             )
         )
     return found
+
+
+def caveats(trace: Trace) -> list[str]:
+    """What the trace cannot tell, as lines of a page's foot."""
+    return [f"{trace.name}: {caveat}." for caveat in trace.caveats]
 
 
 def slug(text: str) -> str:

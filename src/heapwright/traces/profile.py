@@ -63,7 +63,7 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     - `live`: `{"event", "bytes", "objects"}`, at most `points` samples, the peak of the bytes among them;
     - `lifetimes`: see `lifetimes`; `never_freed`: `{"objects", "bytes", "share"}`, bytes at their last size, share of
       all objects;
-    - `repairs`: what reading the trace dropped or changed, in words;
+    - `caveats`: what the trace cannot tell, in words; `repairs`: what reading it dropped or changed;
     - `locality`: see `locality_of_frees`; `free_order`: see `order_of_frees`.
     """
     operation = trace.op
@@ -92,6 +92,7 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
             "bytes": live.left,
             "share": float(never.mean()) if len(never) else 0.0,
         },
+        "caveats": list(trace.caveats),
         "repairs": list(trace.repairs),
         "locality": locality_of_frees(objects),
         "free_order": order_of_frees(objects),

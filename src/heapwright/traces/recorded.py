@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 from heapwright.files.names import shortened
 from heapwright.files.version import __version__
 from heapwright.traces.history import RECORD, History
-from heapwright.traces.parts import Parts
 from heapwright.traces.raw import RawFile, Window
+from heapwright.traces.tables import writing_to
 from heapwright.traces.trace import FORMAT_VERSION
 
 
@@ -128,8 +127,7 @@ def _names(images: list[_Image]) -> list[str]:
 def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[Path, NDArray[Any]]) -> Recorded:
     """Write the trace of one image; leave in `inherited` what its children begin with."""
     history, sample = History(), _Sample()
-    with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=path.parent) as folder:
-        table = Parts(Path(folder))
+    with writing_to(path) as table:
         first = inherited.pop(image.path, np.zeros(0, RECORD))
         if len(first):
             first["time_ns"], first["thread"] = image.raw.number("started_ns"), 0

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.files import database, parquet
+from heapwright.files import parquet
 from heapwright.traces.calls import Calls, number_objects
+from heapwright.traces.tables import reading
 from heapwright.traces.validation import (
     CALLOC,
     FREE,
@@ -26,13 +27,11 @@ from heapwright.traces.validation import (
     Columns,
     check_labels,
     check_shapes,
+    in_words,
     validated,
 )
 
 FORMAT_VERSION = "1"
-
-_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
-_LABELS = ("phase", "site")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +102,9 @@ class Trace:
                 row is invalid (the message names the first such row, counted from 0).
         """
         path = Path(path)
-        columns, names, metadata = _read_parquet(path)
-        return cls._checked(columns, names, name=path.stem, path=path, metadata=metadata, repair=repair)
+        with reading(path) as table:
+            columns = table.whole()
+        return cls._checked(columns, table.names, name=path.stem, path=path, metadata=table.metadata, repair=repair)
 
     @classmethod
     def from_columns(
@@ -152,9 +152,7 @@ class Trace:
         repair: bool,
     ) -> Trace:
         where = str(path or name)
-        version = metadata.setdefault("format_version", FORMAT_VERSION)
-        if version != FORMAT_VERSION:
-            raise HeapwrightError(f"{where}: trace format version {version}; this Heapwright reads {FORMAT_VERSION}")
+        check_version(metadata, where)
         check_labels(columns, names, where)
         columns, repairs = validated(columns, where, repair)
         if not len(columns["op"]):
@@ -167,7 +165,7 @@ class Trace:
             phases=names["phase"],
             sites=names["site"],
             metadata=metadata,
-            repairs=repairs,
+            repairs=in_words(repairs),
             **columns,
         )
 
@@ -233,12 +231,17 @@ class Trace:
         return self.calls.slots
 
     @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the trace cannot tell, in words: of the log that it was imported from, or that it is an estimate."""
+        return tuple(self.metadata.get("caveats", "").splitlines())
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What to mind when a heap is chosen for the trace.
 
         Alignments, where it was recorded with 8-byte pointers; what the log that it was imported from cannot tell.
         """
-        caveats = tuple(f"{self.name}: {caveat}" for caveat in self.metadata.get("caveats", "").splitlines())
+        caveats = tuple(f"{self.name}: {caveat}" for caveat in self.caveats)
         if self.metadata.get("pointer_bytes") != "8":
             return caveats
         return (
@@ -274,52 +277,8 @@ class Trace:
         return float(known[-1] - known[0]) / 1e6 if len(known) else None
 
 
-# Reading and writing Parquet
-
-
-def _read_parquet(path: Path) -> tuple[Columns, dict[str, tuple[str, ...]], dict[str, str]]:
-    """Read every column Heapwright knows; labels become indices into their names."""
-    if not path.is_file():
-        raise HeapwrightError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
-    with database.reaching(path) as connection:
-        source = parquet.source(path)
-        try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-            _check_types({str(row[0]): str(row[1]) for row in described}, path)
-            present = [key for key in (*REQUIRED, "align") if any(row[0] == key for row in described)]
-            labels = [key for key in _LABELS if any(row[0] == key for row in described)]
-            names = dict.fromkeys(_LABELS, ("",)) | {key: _label_names(connection, path, key) for key in labels}
-            codes = [f"enum_code(coalesce({key}::VARCHAR, '')::{key}_names) AS {key}" for key in labels]
-            columns: Columns = {}
-            for column in present + codes:  # one at a time: DuckDB holds what it reads a second time
-                columns |= connection.execute(f"SELECT {column} FROM {source}").fetchnumpy()
-            metadata = parquet.metadata(connection, path)
-        except database.Error as error:
-            reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
-            raise HeapwrightError(f"{path}: not a whole Parquet file ({reason}); record or import it again") from error
-    return columns, names, metadata
-
-
-def _label_names(connection: database.Connection, path: Path, key: str) -> tuple[str, ...]:
-    """Names of one label column in order of first appearance; leaves an enum type of them in the database."""
-    query = f"SELECT coalesce({key}::VARCHAR, '') AS name, min(file_row_number) AS first"
-    rows = parquet.source(path, ", file_row_number = true")
-    found = connection.execute(f"{query} FROM {rows} GROUP BY name ORDER BY first").fetchall()
-    names = tuple(str(row[0]) for row in found) or ("",)
-    connection.execute(f"CREATE TYPE {key}_names AS ENUM ({', '.join(map(database.quoted, names))})")
-    return names
-
-
-def _check_types(types: dict[str, str], path: Path) -> None:
-    missing = [key for key in REQUIRED if key not in types]
-    if missing and "frame_len" in types:
-        raise HeapwrightError(f"{path}: a packet table, not a trace; `heapwright workload` turns it into one")
-    if missing:
-        needs = ", ".join(REQUIRED)
-        raise HeapwrightError(f"{path}: no column {', '.join(missing)}; a trace has {needs}")
-    for key, dtype in {**REQUIRED, "align": np.uint32}.items():
-        if key in types and types[key] not in _INTEGERS:
-            raise HeapwrightError(f"{path}: column {key} is {types[key]}; must be {np.dtype(dtype).name}")
-
-
-# Validation
+def check_version(metadata: dict[str, str], where: str) -> None:
+    """Raise HeapwrightError, which `where` leads, unless this is the version of a trace; note it where none is."""
+    version = metadata.setdefault("format_version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise HeapwrightError(f"{where}: trace format version {version}; this Heapwright reads {FORMAT_VERSION}")

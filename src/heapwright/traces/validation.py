@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ REQUIRED = {"ts_us": np.int64, "tid": np.uint16, "op": np.uint8, "id": np.uint32
 LABEL_TYPES = {"phase": np.uint16, "site": np.uint32}
 
 _HINT = "repairing drops such calls"
+_RAISED = "raised: went backwards"
 
 Columns = dict[str, NDArray[Any]]
 
@@ -58,30 +59,60 @@ def check_labels(columns: Columns, names: dict[str, tuple[str, ...]], where: str
             raise HeapwrightError(f"{where}: column {key} points outside its names; must be 0 to {known - 1}")
 
 
-def validated(columns: Columns, where: str, repair: bool) -> tuple[Columns, tuple[str, ...]]:
-    """Check every rule of ``docs/traces.md``; return columns of the declared types and what was repaired."""
-    repairs: list[str] = []
+@dataclass(frozen=True)
+class Before:
+    """What calls that follow others have to know of these.
+
+    Attributes:
+        rows: how many there are.
+        id: of each object that lives after them.
+        born: the row that allocated it.
+        latest_us: the latest time known, -1 where none is.
+    """
+
+    rows: int
+    id: NDArray[np.integer[Any]]
+    born: NDArray[np.integer[Any]]
+    latest_us: int
+
+
+_NOTHING = Before(0, np.empty(0, np.uint32), np.empty(0, np.int64), -1)
+
+
+def validated(columns: Columns, where: str, repair: bool, before: Before = _NOTHING) -> tuple[Columns, dict[str, int]]:
+    """Check every rule of ``docs/traces.md``; return columns of the declared types, and how often what was repaired."""
+    repairs: dict[str, int] = {}
     for faults_of in (_row_faults, _state_faults):
-        faults = [fault for fault in faults_of(columns) if len(fault.rows)]
+        faults = [fault for fault in faults_of(columns, before) if len(fault.rows)]
         if faults and not repair:
             first = min(faults, key=lambda fault: int(fault.rows[0]))
             row = int(first.rows[0])
-            raise HeapwrightError(f"{where}: row {row}: {first.says(row)}; {_HINT}", parameter="repair")
+            raise HeapwrightError(f"{where}: row {before.rows + row}: {first.says(row)}; {_HINT}", parameter="repair")
         if faults:
             columns = _without(columns, faults, repairs)
         if faults_of is _row_faults:
             columns = _typed(columns)
-    columns["ts_us"] = _ordered_times(columns["ts_us"], where, repair, repairs)
-    return columns, tuple(repairs)
+    columns["ts_us"] = _ordered_times(columns["ts_us"], where, repair, repairs, before)
+    return columns, repairs
 
 
-def _without(columns: Columns, faults: list[_Fault], repairs: list[str]) -> Columns:
+def in_words(repairs: Mapping[str, int]) -> tuple[str, ...]:
+    """What was repaired, with how often."""
+
+    def told(count: int, words: str) -> str:
+        one, more, does = ("time", "times", "") if words == _RAISED else ("call", "calls", "dropped: ")
+        return f"{count} {one if count == 1 else more} {does}{words}"
+
+    return tuple(told(count, words) for words, count in repairs.items())
+
+
+def _without(columns: Columns, faults: list[_Fault], repairs: dict[str, int]) -> Columns:
     keep = np.ones(len(columns["op"]), bool)
     for fault in faults:
         fresh = int(np.count_nonzero(keep[fault.rows]))
         keep[fault.rows] = False
         if fresh:
-            repairs.append(f"{fresh} {'call' if fresh == 1 else 'calls'} dropped: {fault.words}")
+            repairs[fault.words] = fresh
     return {key: values[keep] for key, values in columns.items()}
 
 
@@ -102,7 +133,7 @@ def _typed(columns: Columns) -> Columns:
     return result
 
 
-def _row_faults(columns: Columns) -> Iterator[_Fault]:
+def _row_faults(columns: Columns, _: Before) -> Iterator[_Fault]:
     """Faults a row has by itself."""
     for key in REQUIRED:
         mask = np.ma.getmaskarray(columns[key]) if np.ma.is_masked(columns[key]) else None
@@ -142,59 +173,71 @@ def order_by_id(ids: NDArray[np.uint32]) -> NDArray[np.intp]:
     return key.view(np.int64).astype(np.intp, copy=False)
 
 
-def _state_faults(columns: Columns) -> Iterator[_Fault]:
+def _state_faults(columns: Columns, before: Before) -> Iterator[_Fault]:
     """Faults against the life of an object: allocated, any reallocs, freed, allocated again.
 
     A faulty call is as if it had not happened. An allocation leaves its id live whether or not it was faulty, a free
     leaves it dead and a realloc changes nothing, so the state before a call follows from the last allocation or
     free of its id alone: dropping the faulty calls cannot make others faulty, and one pass suffices.
     """
-    if is_orderly(columns["op"], columns["id"]):
+    led = len(before.id)
+    all_ids, all_ops = columns["id"], columns["op"]
+    if led:  # an allocation for each object that lives already
+        all_ids = np.concatenate([before.id.astype(all_ids.dtype), all_ids])
+        all_ops = np.concatenate([np.full(led, MALLOC, all_ops.dtype), all_ops])
+    if is_orderly(all_ops, all_ids):
         return
-    order = order_by_id(columns["id"])
-    ids, op = columns["id"][order], columns["op"][order]
+    order = order_by_id(all_ids)
+    ids, op = all_ids[order], all_ops[order]
     place = np.arange(len(order))
     first = np.ones(len(order), bool)
     first[1:] = ids[1:] != ids[:-1]
     last = np.maximum.accumulate(np.where((op != REALLOC) | first, place, 0))
-    before = np.empty_like(last)
-    before[:1] = 0
-    before[1:] = last[:-1]
+    previous = np.empty_like(last)
+    previous[:1] = 0
+    previous[1:] = last[:-1]
     # A realloc first of its id stands for "never allocated": it settles nothing, and neither does another id's call.
-    known = ~first & (op[before] != REALLOC)
-    live = known & (op[before] <= CALLOC)
+    known = ~first & (op[previous] != REALLOC)
+    live = known & (op[previous] <= CALLOC)
     if not np.any(live == (op <= CALLOC)):
         return
     settled = np.empty_like(order)
-    settled[order] = order[before]
+    settled[order] = order[previous]
+
+    def settled_in(row: int) -> int:
+        at = int(settled[led + row])
+        return int(before.born[at]) if at < led else before.rows + at - led
 
     def fault(bad: NDArray[np.bool_], says: str, words: str) -> _Fault:
-        rows = np.sort(order[bad])
-        return _Fault(rows, lambda row: says.format(id=columns["id"][row], before=settled[row]), words)
+        rows = np.sort(order[bad]) - led
+        return _Fault(rows, lambda row: says.format(id=columns["id"][row], before=settled_in(row)), words)
 
     dead, unknown = known & ~live, ~known
     free, realloc = op == FREE, op == REALLOC
+    never = "which is not live" if before.rows else "never allocated"  # who died among the calls before is not kept
     yield fault((op <= CALLOC) & live, "id {id} is still live (allocated in row {before})", "id reused while live")
     yield fault(free & dead, "double free of id {id} (freed in row {before})", "double free")
-    yield fault(free & unknown, "free of id {id}, never allocated", "free of nothing")
+    yield fault(free & unknown, f"free of id {{id}}, {never}", "free of nothing")
     yield fault(realloc & dead, "realloc of id {id}, freed in row {before}", "realloc of a freed object")
-    yield fault(realloc & unknown, "realloc of id {id}, never allocated", "realloc of nothing")
+    yield fault(realloc & unknown, f"realloc of id {{id}}, {never}", "realloc of nothing")
 
 
-def _ordered_times(ts_us: NDArray[np.int64], where: str, repair: bool, repairs: list[str]) -> NDArray[np.int64]:
+def _ordered_times(
+    ts_us: NDArray[np.int64], where: str, repair: bool, repairs: dict[str, int], before: Before
+) -> NDArray[np.int64]:
     """Check that known times never decrease; a repair raises them, for the order of rows is what counts."""
-    if (ts_us[1:] >= ts_us[:-1]).all():
+    if not len(ts_us) or ((ts_us[1:] >= ts_us[:-1]).all() and ts_us[0] >= before.latest_us):
         return ts_us
-    latest = np.maximum.accumulate(ts_us)
+    latest = np.maximum(np.maximum.accumulate(ts_us), before.latest_us)
     backwards = np.flatnonzero((ts_us < latest) & (ts_us >= 0))
     if not len(backwards):
         return ts_us
     if not repair:
         row = int(backwards[0])
         raise HeapwrightError(
-            f"{where}: row {row}: ts_us {ts_us[row]} after {latest[row]}; times must not decrease, "
+            f"{where}: row {before.rows + row}: ts_us {ts_us[row]} after {latest[row]}; times must not decrease, "
             "repairing raises such times",
             parameter="repair",
         )
-    repairs.append(f"{len(backwards)} {'time' if len(backwards) == 1 else 'times'} raised: went backwards")
+    repairs[_RAISED] = len(backwards)
     return np.where(ts_us >= 0, latest, ts_us)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.traces.parts import Columns, Parts
+from heapwright.traces.tables import TableWriter
 from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
 
 _WINDOW = 1 << 17
 _LATEST_NS = 1 << 62
@@ -38,8 +38,8 @@ class History:
         self.caveats: list[str] = []
         self.skipped = 0
         self.peak_bytes = self.peak_objects = 0
-        self._rows = Parts(folder)
-        self._rows.sites.append("")
+        self._site_names = [""]
+        self._rows = TableWriter(folder, {"site": self._site_names})
         self._rows_before = 0
         self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
         self._threads, self._sites, self._aligns = _Changes(), _Changes(), _Changes()
@@ -68,8 +68,8 @@ class History:
         if site != self._site:
             self._site = site
             number = self._site_numbers.setdefault(site, len(self._site_numbers))
-            if number == len(self._rows.sites):
-                self._rows.sites.append(site)
+            if number == len(self._site_names):
+                self._site_names.append(site)
             self._sites.put(len(self._ops), number)
 
     def allocate(self, pointer: int, size: int, *, cleared: bool = False, align: int = 0) -> None:
@@ -149,7 +149,7 @@ class History:
         self._flush()
         columns: dict[str, Any] = self._rows.columns()
         if "site" in columns:
-            columns["sites"] = tuple(self._rows.sites)
+            columns["sites"] = tuple(self._site_names)
         return Trace.from_columns(**columns, name=name, metadata=metadata)
 
     def write(self, path: Path, metadata: dict[str, str]) -> None:
