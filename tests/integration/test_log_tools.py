@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -315,3 +316,70 @@ def test_bpftrace(folder: Path, own_library: Path, recorded: Callable[[str], Tra
         assert without_calloc(trace) == without_calloc(recorded(program))
         assert [repair.startswith(CACHES) for repair in trace.repairs] == [True]
         assert (len(set(trace.tid)), trace.align.max()) == (5, 256)
+
+
+FREERTOS_CALLS = """
+int main(void)
+{
+    traceMALLOC((void *)0x20000100, 40);
+    traceMALLOC(NULL, 5000);
+    traceMALLOC((void *)0x20000200, 104u);
+    traceFREE((void *)0x20000100, 40);
+    return 0;
+}
+"""
+
+ZEPHYR_STAND_IN = """
+#include <stdint.h>
+#include <stddef.h>
+#define printk printf
+#define HEAP_ID_FROM_POINTER(pointer) ((uintptr_t)(pointer))
+#define HEAP_LISTENER_ALLOC_DEFINE(name, heap, function) void (*name)(uintptr_t, void *, size_t) = function
+#define HEAP_LISTENER_FREE_DEFINE(name, heap, function) void (*name)(uintptr_t, void *, size_t) = function
+static struct { int heap; } my_heap;
+"""
+
+ZEPHYR_CALLS = """
+int main(void)
+{
+    void *const a = (void *)0x20000100, *const b = (void *)0x20000200;
+    on_allocated(0, a, 40);
+    on_freed(0, a, 40);
+    on_allocated(0, a, 40);
+    on_allocated(0, b, 24);
+    on_allocated(0, a, 72); /* resized where it lies, as lib/heap/heap.c tells it */
+    on_freed(0, a, 40);
+    on_freed(0, a, 72);
+    on_freed(0, b, 24);
+    return 0;
+}
+"""
+
+
+def printed(folder: Path, begins: str, before: str, calls: str) -> list[tuple[int, int, int]]:
+    """The calls that the lines of C in docs/logs.md make of some events."""
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
+    code = begins + page.partition(f"    {begins}")[2]
+    lines = list(takewhile(lambda line: line.startswith("    ") or not line, f"    {code}".splitlines()))
+    (folder / "lines.c").write_text("#include <stdio.h>\n" + before + "\n".join(line[4:] for line in lines) + calls)
+    run(folder, "cc", "-Wall", "-Werror", "-Wno-unused-variable", "-o", "lines", "lines.c")
+    (folder / "lines.log").write_bytes(subprocess.run([folder / "lines"], capture_output=True, check=True).stdout)
+    trace = hw.import_log(folder / "lines.log")
+    return list(zip(trace.op.tolist(), trace.objects()[0].tolist(), trace.size.tolist(), strict=True))
+
+
+def test_freertos_prints_lines_by_its_macros(folder: Path) -> None:
+    assert printed(folder, "#define traceMALLOC", "", FREERTOS_CALLS) == [(0, 0, 40), (0, 1, 104), (FREE, 0, 0)]
+
+
+def test_zephyrs_listeners_print_lines_and_pass_over_the_free_of_a_realloc_in_place(folder: Path) -> None:
+    assert printed(folder, "static void *last;", ZEPHYR_STAND_IN, ZEPHYR_CALLS) == [
+        (0, 0, 40),
+        (FREE, 0, 0),
+        (0, 1, 40),
+        (0, 2, 24),
+        (FREE, 1, 0),
+        (0, 3, 72),
+        (FREE, 3, 0),
+        (FREE, 2, 0),
+    ]
