@@ -184,48 +184,55 @@ int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void
     return replay_end(&r) ? HW_NO_MEMORY : metrics.failed == 0;
 }
 
-/* ---- the heap map ------------------------------------------------------------------------------------------------ */
+/* ---- films ------------------------------------------------------------------------------------------------------- */
 
-struct map {
-    struct hw_run *runs;
-    uint64_t room;
-    uint64_t count;
-    uint32_t column;
+struct hw_film {
+    struct replay replay;
+    struct hw_metrics metrics;
+    uint64_t next;  /* call */
+    uint64_t grown; /* see hw_extent */
+    uint64_t shared;
+    unsigned char *live; /* of each address, whether a live object's payload begins there */
 };
 
-/* Adds a run, or lengthens the last one. */
-static void add_run(struct map *map, uint32_t offset, uint32_t size, uint32_t state)
+/* Where pieces go. */
+struct map {
+    struct hw_piece *pieces;
+    uint64_t room;
+    uint64_t count;
+};
+
+static void add_piece(struct map *map, const struct hw_piece *piece)
 {
-    if (size == 0) {
+    if (piece->size == 0) {
         return;
     }
-    if (map->count > 0 && map->count <= map->room) {
-        struct hw_run *last = &map->runs[map->count - 1u];
-        if (last->column == map->column && last->state == state && last->offset + last->size == offset) {
-            last->size += size;
-            return;
-        }
-    }
     if (map->count < map->room) {
-        const struct hw_run run = {map->column, offset, size, state};
-        map->runs[map->count] = run;
+        map->pieces[map->count] = *piece;
     }
     map->count++;
 }
 
+/* Adds a stretch outside all blocks. */
+static void add_run(struct map *map, uint32_t offset, uint32_t size, uint32_t state)
+{
+    const struct hw_piece piece = {offset, size, 0, state, HW_MAX_POOLS};
+    add_piece(map, &piece);
+}
+
 /* A block that its pool holds for handed out but no object lives in waits in a quick list; where there is none, it is
  * one of a class whose free blocks are listed. `live` is NULL where no block can wait so. */
-static void add_block(struct map *map, const struct hw_pool *pool, const struct hw_block *block,
+static void add_block(struct map *map, const struct replay *r, uint32_t pool, const struct hw_block *block,
                       const unsigned char *live)
 {
     uint32_t state = HW_RUN_FREE;
     if (block->state == HW_BLOCK_USED && (live == NULL || live[block->offset + block->header])) {
         state = HW_RUN_USED;
-    } else if (block->state == HW_BLOCK_USED && pool->cached) {
+    } else if (block->state == HW_BLOCK_USED && r->policy->pools[pool].cached) {
         state = HW_RUN_CACHED;
     }
-    add_run(map, block->offset, block->header, HW_RUN_HEADER);
-    add_run(map, block->offset + block->header, block->size - block->header, state);
+    const struct hw_piece piece = {block->offset, block->size, block->header, state, pool};
+    add_piece(map, &piece);
 }
 
 /* The pools' numbers in the order in which they lie in the arena; returns how many hold blocks of their own. */
@@ -287,7 +294,7 @@ static uint32_t add_descriptors(struct map *map, struct replay *r, uint32_t from
     return from;
 }
 
-static void add_column(struct map *map, struct replay *r, uint32_t arena, const unsigned char *live)
+static void add_arena(struct map *map, struct replay *r, const unsigned char *live)
 {
     const struct hw_policy *p = r->policy;
     uint32_t order[HW_MAX_POOLS];
@@ -299,42 +306,105 @@ static void add_column(struct map *map, struct replay *r, uint32_t arena, const 
         while (pool_block_at(&p->pools[order[i]], &r->heap, block.offset + block.size, &block)) {
             end = add_descriptors(map, r, end, block.offset);
             add_run(map, end, block.offset - end, HW_RUN_UNTOUCHED);
-            add_block(map, &p->pools[order[i]], &block, live);
+            add_block(map, r, order[i], &block, live);
             end = block.offset + block.size;
         }
     }
+    const uint32_t arena = (uint32_t)r->bytes;
     end = add_descriptors(map, r, end, arena);
     add_run(map, end, arena - end, HW_RUN_UNTOUCHED);
 }
 
-int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                    const uint64_t *columns, uint32_t column_count, struct hw_run *runs, uint64_t room)
+struct hw_film *hw_film_open(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                             int *code)
 {
-    struct replay r;
-    struct hw_metrics metrics;
-    struct map map = {runs, room, 0, 0};
-    const int failed = replay_start(&r, policy, calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
-    if (failed) {
-        return failed;
+    struct hw_film *film = calloc(1, sizeof *film);
+    if (film == NULL) {
+        *code = HW_NO_MEMORY;
+        return NULL;
     }
-    unsigned char *live = calloc(bytes + 1u, 1);
-    if (live == NULL) {
-        replay_free_memory(&r);
-        return HW_NO_MEMORY;
+    *code = replay_start(&film->replay, policy, calls, memory, bytes, HW_CHECK_NOTHING, &film->metrics);
+    if (*code) {
+        free(film);
+        return NULL;
     }
-    for (uint64_t i = 0; i < calls->count && map.column < column_count; i++) {
-        struct object *object = &r.objects[calls->slot[i]];
-        live[object->at] = 0;
-        (void)replay_call(&r, i);
-        live[object->at] = 1;
-        live[0] = 0;
-        if (columns[map.column] == i) {
-            add_column(&map, &r, (uint32_t)bytes, moves(policy) ? NULL : live);
-            map.column++;
+    film->live = calloc(bytes + 1u, 1);
+    if (film->live == NULL) {
+        *code = HW_NO_MEMORY;
+        replay_free_memory(&film->replay);
+        free(film);
+        return NULL;
+    }
+    film->grown = calls->count;
+    film->shared = shared_bytes(&film->replay);
+    return film;
+}
+
+/* Performs the next call. */
+static void film_call(struct hw_film *film)
+{
+    struct replay *r = &film->replay;
+    const struct object *object = &r->objects[r->calls->slot[film->next]];
+    film->live[object->at] = 0;
+    (void)replay_call(r, film->next);
+    film->live[object->at] = 1;
+    film->live[0] = 0;
+    const uint64_t shared = shared_bytes(r);
+    if (shared != film->shared) {
+        film->shared = shared;
+        film->grown = film->next;
+    }
+    film->next++;
+}
+
+uint64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room)
+{
+    struct replay *r = &film->replay;
+    struct map map = {pieces, room, 0};
+    while (film->next <= call && film->next < r->calls->count) {
+        film_call(film);
+    }
+    if (room) {
+        const uint64_t reads = r->heap.reads;
+        add_arena(&map, r, moves(r->policy) ? NULL : film->live);
+        r->heap.reads = reads;
+    }
+    return map.count;
+}
+
+uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive)
+{
+    struct replay *r = &film->replay;
+    uint32_t count = 0;
+    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
+        if (r->objects[slot].at) {
+            if (moves(r->policy)) {
+                locate(r, slot);
+            }
+            const struct hw_alive one = {r->objects[slot].at, slot, r->objects[slot].size};
+            alive[count++] = one;
         }
     }
-    free(live);
-    return replay_end(&r) ? HW_NO_MEMORY : (int64_t)map.count;
+    return count;
+}
+
+void hw_film_extent(struct hw_film *film, struct hw_extent *extent)
+{
+    struct replay *r = &film->replay;
+    const uint64_t reads = r->heap.reads;
+    extent->low = load4(&r->heap, r->policy->shared_high_at);
+    extent->high = r->policy->grows_down ? load4(&r->heap, r->policy->shared_limit_at) : (uint32_t)r->bytes;
+    extent->grown = film->grown;
+    r->heap.reads = reads;
+}
+
+int hw_film_close(struct hw_film *film, struct hw_metrics *metrics)
+{
+    const int lost = replay_end(&film->replay);
+    *metrics = film->metrics;
+    free(film->live);
+    free(film);
+    return lost;
 }
 
 /* ---- metadata ------------------------------------------------------------------------------------------------------

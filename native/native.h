@@ -106,12 +106,27 @@ enum {
     HW_RUN_UNTOUCHED = 5
 };
 
-/* Bytes of the arena that look alike. */
-struct hw_run {
-    uint32_t column; /* index into the requested calls */
+/* A piece of the arena: a block, or a stretch that belongs to none. */
+struct hw_piece {
     uint32_t offset;
-    uint32_t size;
-    uint32_t state; /* HW_RUN_... */
+    uint32_t size;   /* header included */
+    uint32_t header; /* bytes of it before the payload; 0 outside all blocks */
+    uint32_t state;  /* HW_RUN_... of what lies behind the header */
+    uint32_t pool;   /* whose block it is; HW_MAX_POOLS outside all blocks */
+};
+
+/* A live object. */
+struct hw_alive {
+    uint32_t at;   /* address of its payload */
+    uint32_t slot; /* its number */
+    uint32_t size; /* bytes requested */
+};
+
+/* How far the part of the arena that has no fixed regions has ever been used: below `low`, and from `high` on. */
+struct hw_extent {
+    uint32_t low;
+    uint32_t high;
+    uint64_t grown; /* the call that used more of it last; count if none has */
 };
 
 /* Numbers objects so that few numbers are used; returns how many. `object` are dense indices below `objects`, and
@@ -162,10 +177,24 @@ int hw_is_ordinary(const struct hw_policy *policy);
  * hw_replay() returns. Ends at the first refusal. */
 int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes);
 
-/* Replays and describes the whole arena after each of the calls `columns`, ascending. Writes at most `room` runs.
- * Returns the number of runs there are, or a negative number as hw_replay() does. */
-int64_t hw_heap_map(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                    const uint64_t *columns, uint32_t column_count, struct hw_run *runs, uint64_t room);
+/* A replay that stops to be looked at. */
+struct hw_film;
+
+/* Begins to replay as hw_replay() does, without checks. Returns NULL where it cannot, and why in `code`. */
+struct hw_film *hw_film_open(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                             int *code);
+
+/* Goes on until `call` has been made, unless it has been, and describes the whole arena in the order of addresses.
+ * Writes at most `room` pieces; returns how many there are. `room` 0: goes on alone. */
+uint64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room);
+
+/* The live objects by number; `alive` has room for all slots. Returns how many there are. O(slots). */
+uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive);
+void hw_film_extent(struct hw_film *film, struct hw_extent *extent);
+
+/* Ends the replay; `metrics` tells what it has come to, costs of calls and means excepted. Returns 0, or HW_NO_MEMORY
+ * where what was shown means nothing for want of memory. */
+int hw_film_close(struct hw_film *film, struct hw_metrics *metrics);
 
 /* Replays, leaves the heap in `memory`, and marks in `marks` (one byte for each of the arena's) what is metadata:
  * control data, headers, links and boundary tags of free blocks, links of cached blocks. Returns the address behind the

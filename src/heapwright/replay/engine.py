@@ -8,9 +8,10 @@ also tells the smallest arena. The native calls release the GIL: threads replay 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
@@ -19,7 +20,17 @@ from heapwright.traces.calls import Calls
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
-    from heapwright.traces.trace import Trace
+
+
+class Replayable(Protocol):
+    """Calls with a name: a trace, or a part of one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def calls(self) -> Calls: ...
+    def __len__(self) -> int: ...
+
 
 DEFAULT_ARENA = 1 << 31
 """Bytes of the arena where none is asked for: the most that any recipe reaches."""
@@ -126,6 +137,18 @@ def memory_of(struct: Any, calls: Calls, size: int) -> Any:
     return memory
 
 
+@contextmanager
+def lent_memory(struct: Any, calls: Calls, size: int) -> Iterator[Any]:
+    """Memory as of `memory_of` for a replay that others of this thread may interrupt: they get another one."""
+    memory = memory_of(struct, calls, size)
+    lent = _arena.memory, _arena.size, _arena.front
+    _arena.memory, _arena.size, _arena.front = None, 0, 0
+    try:
+        yield memory
+    finally:
+        _arena.memory, _arena.size, _arena.front = lent
+
+
 def arena_bytes_of(struct: Any, arena: int | None) -> int:
     """Bytes of the arena that is used: what is asked for, and no more than the policy reaches."""
     return int(min(arena if arena is not None else DEFAULT_ARENA, struct.reach))
@@ -155,7 +178,7 @@ def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
 
 
 def run(
-    trace: Trace,
+    trace: Replayable,
     recipe: Recipe,
     struct: Any,
     arena: int | None,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import arena_bytes_of, control_bytes, explain, least_arena, memory_of, run
+from heapwright.replay.film import Pieces, filming
 from heapwright.traces.calls import pointer
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def heap_map_parts(
 ) -> tuple[NDArray[np.int64], int, Iterator[NDArray[Any]]]:
     """The `event`, `footprint` and `blocks` of `heap_map`, the blocks of some columns after those of others.
 
-    A part holds about `at_once` blocks, or one column of more, and takes a replay; None: all in one part.
+    A part holds about `at_once` blocks, or one column of more; None: all in one part.
     """
     struct = policy_struct(recipe)
     found, _ = run(trace, recipe, struct, None)
@@ -100,31 +101,33 @@ def heap_map_parts(
 def _parts(
     trace: Trace, recipe: Recipe, size: int, event: NDArray[np.uint64], at_once: int | None
 ) -> Iterator[NDArray[Any]]:
-    struct = policy_struct(recipe)
-    calls = trace.calls
+    columns: list[NDArray[Any]] = []
+    count = 0
+    with filming(trace, recipe, size) as film:
+        for at, call in enumerate(event.tolist()):
+            column = _runs(film.show(call), at)
+            if columns and at_once is not None and count + len(column) > at_once:
+                yield np.concatenate(columns)
+                columns, count = [], 0
+            columns.append(column)
+            count += len(column)
+    yield np.concatenate(columns)
 
-    def fill(events: NDArray[np.uint64], blocks: NDArray[Any]) -> int:
-        count = lib.hw_heap_map(
-            struct, calls.struct, memory_of(struct, calls, size), size, pointer("uint64_t", events), len(events),
-            ffi.cast("struct hw_run *", ffi.from_buffer(blocks)), len(blocks),
-        )  # fmt: skip
-        if count < 0:
-            explain(int(count), recipe, struct, size)
-        return int(count)
 
-    blocks = np.empty(1 << 16, BLOCK_TYPE)
-    count = fill(event, blocks)
-    if count <= len(blocks):
-        yield blocks[:count].copy()
-        return
-    step = len(event) if at_once is None else max(len(event) * at_once // count, 1)
-    for first in range(0, len(event), step):
-        events = event[first : first + step]
-        while (count := fill(events, blocks)) > len(blocks):
-            blocks = np.empty(count, BLOCK_TYPE)
-        part = blocks[:count]
-        part["column"] += np.uint32(first)
-        yield part
+def _runs(pieces: Pieces, column: int) -> NDArray[Any]:
+    """What lies in the arena as runs of bytes that look alike."""
+    halves = np.zeros((len(pieces), 2), BLOCK_TYPE)
+    headers, bodies = halves[:, 0], halves[:, 1]
+    headers["offset"], headers["size"], headers["state"] = pieces["offset"], pieces["header"], lib.HW_RUN_HEADER
+    bodies["offset"] = pieces["offset"] + pieces["header"]
+    bodies["size"], bodies["state"] = pieces["size"] - pieces["header"], pieces["state"]
+    runs = halves.ravel()
+    runs = runs[runs["size"] > 0]
+    first = np.flatnonzero(np.append(True, runs["state"][1:] != runs["state"][:-1]))
+    merged = runs[first]
+    merged["size"] = np.add.reduceat(runs["size"], first)
+    merged["column"] = column
+    return merged
 
 
 def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:

@@ -28,13 +28,15 @@ SLICE = 1 << 17
 """Blocks drawn at a time."""
 
 
-def shares(parts: Iterable[npt.NDArray[Any]], columns: int, extent: int, rows: int = ROWS) -> npt.NDArray[np.float64]:
+def shares(
+    parts: Iterable[npt.NDArray[Any]], columns: int, extent: int, rows: int = ROWS, states: int = len(HEAP_MAP_STATES)
+) -> npt.NDArray[np.float64]:
     """Share of each cell that each state takes: float64 of shape (states, rows, columns), row 0 at address 0.
 
     `parts`: structured arrays with fields column, offset, size, state, as `replay.heap_map_parts` gives them; `extent`:
     bytes of arena that the rows divide evenly. What no block covers belongs to no state.
     """
-    cover = np.zeros((len(HEAP_MAP_STATES), rows + 1, columns))
+    cover = np.zeros((states, rows + 1, columns))
     edge = np.zeros_like(cover)
     for blocks in parts:
         # The part of row r below t is 1 for r < floor(t), t - r for r = floor(t), 0 above: a step and an edge for each

@@ -99,6 +99,25 @@ class Calls:
             raise HeapwrightError("out of memory while summing up live objects; cut the trace")
         return int(found)
 
+    def without(self, rows: NDArray[np.intp]) -> Calls:
+        """The calls but for some, which are all that there are of their objects; times are left out, too."""
+        op, slot, size = (np.delete(column, rows) for column in (self.op, self.slot, self.size))
+        struct = ffi.new("struct hw_calls *")
+        struct.count, struct.slots, struct.threads = len(op), self.struct.slots, self.struct.threads
+        struct.op, struct.slot, struct.size = (
+            pointer("uint8_t", op),
+            pointer("uint32_t", slot),
+            pointer("uint32_t", size),
+        )
+        align, thread = self.align, self.thread
+        if self.struct.align:
+            align = np.delete(align, rows)
+            struct.align = pointer("uint32_t", align)
+        if len(thread):
+            thread = np.delete(thread, rows)
+            struct.thread = pointer("uint32_t", thread)
+        return Calls(struct, op, slot, size, align, np.zeros(0, np.int64), thread)
+
     def records(self) -> NDArray[np.uint32]:
         """The calls as flat records, for programs that replay them without Python.
 
