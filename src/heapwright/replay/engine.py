@@ -26,9 +26,13 @@ class Replayable(Protocol):
     """Calls with a name: a trace, or a part of one."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What errors call it."""
+
     @property
-    def calls(self) -> Calls: ...
+    def calls(self) -> Calls:
+        """As the engine takes them."""
+
     def __len__(self) -> int: ...
 
 

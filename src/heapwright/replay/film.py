@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import explain, lent_memory
-from heapwright.traces.calls import pointer
 from heapwright.traces.profile import births_and_deaths
 from heapwright.traces.validation import CALLOC
 

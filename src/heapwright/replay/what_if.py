@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import run
-from heapwright.replay.film import Frame, Region, holes
+from heapwright.replay.film import BLOCK_TYPE, Frame, Region, holes
 from heapwright.replay.smallest import depends_on_arena, footprint
 from heapwright.traces.calls import Calls
+from heapwright.traces.profile import births_and_deaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
-LONG_SHARE = 0.1
+LONG_SHARE = 0.25
 """An object that is freed is long-lived from this share of the trace's calls on."""
 
 MOST_TRIED = 8
-"""Objects that are left out of a replay, one at a time, to see what an arena would need without them."""
+"""Objects beside holes that are left out of a replay, one at a time, to see what an arena would need without them; and
+as many picked evenly, to see what comes by chance: without any one object, others go elsewhere, and so on.
+"""
 MOST_CALLS = 1 << 24
 """Calls that these replays make in all, about: of a long trace fewer objects are tried, but always one."""
 SEARCHES = 16
@@ -46,6 +49,8 @@ class Elsewhere:
         hole: bytes of free memory right below it then.
         arena: bytes that the trace without the object needs.
         footprint: bytes that the whole trace needs.
+        chance: the most that is saved where an object is left out that was picked without regard to holes.
+        picked: how many such objects were tried.
     """
 
     birth: int
@@ -56,6 +61,8 @@ class Elsewhere:
     hole: int
     arena: int
     footprint: int
+    chance: int = 0
+    picked: int = 0
 
     @property
     def gain(self) -> int:
@@ -74,20 +81,36 @@ def is_long(blocks: NDArray[Any], calls: int) -> NDArray[np.bool_]:
 def cap(trace: Trace, recipe: Recipe, frame: Frame, within: Iterable[Region], needed: int) -> Elsewhere | None:
     """The long-lived object whose absence saves most, of those beside the largest holes of a frame.
 
-    Up to `MOST_TRIED` objects are tried, each by a replay of the trace without it. `needed`: the footprint of the whole
-    trace. None where no long-lived object lies beside a hole, or all refuse requests.
+    Up to `MOST_TRIED` objects are tried, each by a replay of the trace without it, and as many others. Where none saves
+    anything it is the one between the most free bytes. `needed`: the footprint of the whole trace. None where no
+    long-lived object lies beside a hole, or the heap refuses requests without any of them.
     """
-    tried = []
-    for block, below in _candidates(frame, within, len(trace))[: _tries(trace, recipe)]:
-        found = _without(trace, recipe, block, below, needed)
-        if found:
-            tried.append(found)
-    return max(tried, key=lambda one: one.gain, default=None)
+    tries = _tries(trace, recipe)
+    beside = _candidates(frame, within, len(trace))[:tries]
+    tried = [one for block, below in beside if (one := _without(trace, recipe, block, below, needed))]
+    if not tried:
+        return None
+    best = max(tried, key=lambda one: one.gain)
+    best = best if best.gain > 0 else tried[0]
+    picked = [
+        one for block in _picked(trace, {one.birth for one in tried}, tries)
+        if (one := _without(trace, recipe, block, 0, needed))
+    ]  # fmt: skip
+    return replace(best, chance=max([0, *(one.gain for one in picked)]), picked=len(picked))
 
 
 def _tries(trace: Trace, recipe: Recipe) -> int:
-    replays = MOST_CALLS // (len(trace) * (SEARCHES if depends_on_arena(recipe) else 1))
+    replays = MOST_CALLS // (2 * len(trace) * (SEARCHES if depends_on_arena(recipe) else 1))
     return min(max(replays, 1), MOST_TRIED)
+
+
+def _picked(trace: Trace, but: set[int], count: int) -> NDArray[Any]:
+    """Objects spread evenly over the births of a trace, `but` those born by some calls, as blocks."""
+    birth, death = births_and_deaths(trace)
+    at = np.linspace(0, len(birth), count, endpoint=False).astype(np.intp) + len(birth) // (2 * count)
+    blocks = np.zeros(count, BLOCK_TYPE)
+    blocks["birth"], blocks["death"] = birth[at], death[at]
+    return blocks[~np.isin(blocks["birth"], list(but))]
 
 
 def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tuple[Any, int]]:

@@ -14,6 +14,7 @@ from PIL import Image, ImageColor, ImageDraw
 
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import run
 from heapwright.replay.film import Frame, Region, frames, holes, last_growth, regions
@@ -24,7 +25,7 @@ from heapwright.traces.trace import Trace
 
 FRAMES = 120
 """Moments that a film shows, evenly spread over the calls, and the one of the high-water mark."""
-MOST_BLOCKS = 6000
+MOST_BLOCKS = 10_000
 """Blocks that all films of a page hold together, each once for as long as it stays where it is. Where there are more,
 the smaller ones are drawn by their shares of a cell.
 """
@@ -76,11 +77,11 @@ class Film:
     data: dict[str, Any]
 
 
-def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, most_blocks: int = MOST_BLOCKS) -> Film:
+def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films: int = 1) -> Film:
     """The film of a heap on a trace.
 
-    `heap`: what to call the heap; `fullest`: the call to show first where the heap shares no memory; `most_blocks`:
-    see `MOST_BLOCKS`.
+    `heap`: what to call the heap; `fullest`: the call to show first where the heap shares no memory; `films`:
+    how many the page has.
     """
     struct = policy_struct(recipe)
     found, ample = run(trace, recipe, struct, None)
@@ -89,7 +90,7 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, most_
     peak = fullest if grown is None else grown
     calls = np.unique(np.append(np.linspace(0, len(trace) - 1, FRAMES).astype(np.int64), peak))
     within = regions(recipe, arena)
-    reel = _Reel(trace, recipe, arena, within, most_blocks)
+    reel = _Reel(trace, recipe, arena, within, MOST_BLOCKS // films)
     full: Frame | None = None
     for frame in frames(trace, recipe, arena, calls.tolist()):
         reel.add(frame)
@@ -132,7 +133,14 @@ def _sentence(
     if found.gain <= 0:
         return f"{begin} {caps} Made static, or put in a pool of its own, it would gain nothing: {whole}."
     share = found.gain / arena
-    verdict = "" if share >= NOT_WORTH_IT else " Not worth it."
+    verdict = ""
+    if share < NOT_WORTH_IT:
+        verdict = " Not worth it."
+    elif found.gain <= found.chance:
+        verdict = (
+            f" Not worth it: that much comes by chance, as one of {found.picked} objects picked evenly would gain "
+            f"{found.chance:,}."
+        )
     return (
         f"{begin} {caps} Made static, or put in a pool of its own, it would gain {found.gain:,} bytes ({share:.1%}): "
         f"{whole}.{verdict}"
@@ -152,7 +160,7 @@ def kinds_of(frame: Frame, calls: int) -> npt.NDArray[np.uint8]:
     blocks, extent = frame.blocks, frame.extent
     by_state = np.full(6, OWN, np.uint8)
     by_state[[lib.HW_RUN_USED, lib.HW_RUN_FREE, lib.HW_RUN_CACHED, lib.HW_RUN_UNTOUCHED]] = SHORT, FREE, CACHED, UNUSED
-    kind = by_state[blocks["state"]]
+    kind: npt.NDArray[np.uint8] = by_state[blocks["state"]]
     lives = blocks["birth"] >= 0
     kind[is_long(blocks, calls)] = LONG
     kind[lives & (blocks["death"] < 0)] = STATIC
@@ -202,6 +210,8 @@ class _Reel:
         self._frames.append(
             {
                 "call": frame.call,
+                "low": frame.extent.low,
+                "high": frame.extent.high,
                 "live": int(frame.blocks["requested"][lives].sum()),
                 "objects": int(lives.sum()),
                 "free": int(told["size"].sum()),
@@ -217,7 +227,8 @@ class _Reel:
         blocks = np.zeros(len(kind), [("column", "u4"), ("offset", "u4"), ("size", "u4"), ("state", "u4")])
         blocks["offset"], blocks["size"], blocks["state"] = frame.blocks["offset"], frame.blocks["size"], kind
         parts = raster.shares([blocks], 1, self.arena, CELLS, len(KINDS))
-        return np.rint(parts[:, :, 0] * 9).astype(np.uint8)
+        ninths: npt.NDArray[np.uint8] = np.rint(parts[:, :, 0] * 9).astype(np.uint8)
+        return ninths
 
     def _follow(self, frame: Frame, kind: npt.NDArray[np.uint8]) -> None:
         """Blocks that lie where they lay go on, the others begin or end."""
@@ -257,8 +268,12 @@ class _Reel:
         long = max(round(LONG_SHARE * len(self.trace)), 1)
         lines = [
             f"{len(self._frames)} moments, one every {step:,.0f} calls." if step > 1.5 else "Every call.",
-            f"Long: freed after {long:,} calls or more, a tenth of the trace; short: sooner; static: never.",
+            f"Long: freed after {long:,} calls or more, a quarter of the trace; short: sooner; static: never.",
         ]
+        quick = [at for at, pool in enumerate(self.recipe.pools, 1) if isinstance(pool, Quick)]
+        if quick:
+            keeps = "has no addresses of its own: it keeps" if len(quick) == 1 else "have no addresses: they keep"
+            lines.append(f"Pool {' and '.join(map(str, quick))} {keeps} blocks of the pools below in quick lists.")
         if self.least:
             lines.append(
                 f"Blocks below {self.least:,} bytes are too many to be told one by one: stripes of "
@@ -269,10 +284,11 @@ class _Reel:
     def packed(self, peak: int, found: Elsewhere | None) -> dict[str, Any]:
         """The film as columns of small whole numbers, which pack well.
 
-        `frames`: of each, call, live bytes and objects, free bytes and in how many holes, the largest and where the
-        largest few lie. `blocks`: sorted by first frame, then offset; `first` and `offset` are the steps from one block
-        to the next, `size` is less what was requested, `birth` counts back from the call of the first frame, `life` is
-        -1 where there is no death, `site` an index into `sites`.
+        `frames`: of each, call, how far the arena has been used (see `Extent`), live bytes and objects, free bytes and
+        in how many holes, the largest and where the largest few lie. `blocks`: sorted by first frame, then offset;
+        `first` and `offset` are the steps from one block to the next, `spare` is its size less what was requested,
+        `birth` counts back from the call of the first frame, `life` is -1 where there is no death, `id` is less the
+        call of birth, `site` an index into `sites`. `cells`: where `least` is above 0, see `_packed_cells`.
         """
         spans = np.concatenate([*self._over, self._open])
         spans = spans[np.lexsort((spans["offset"], spans["first"]))]
@@ -293,7 +309,7 @@ class _Reel:
         }
         if sites:
             columns["site"] = site
-        keys = ("call", "live", "objects", "free", "count", "largest", "holes")
+        keys = ("call", "low", "high", "live", "objects", "free", "count", "largest", "holes")
         return {
             "calls": len(self.trace),
             "arena": self.arena,
@@ -372,4 +388,3 @@ def _segments(offset: int, size: int, across: int) -> Iterator[tuple[int, int, i
         x = start * STILL_WIDTH // across
         yield x, row, (start + end - at) * STILL_WIDTH // across - x
         at = end
-

@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heapwright.replay.metrics import METRICS
+from heapwright.replay.metrics import METRICS, Value
 from heapwright.report.figure import Figure
+from heapwright.report.film import Film
 
 TEMPLATE = Path(__file__).with_name("template")
 
@@ -29,10 +30,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Heap:
-    """What one heap makes of one trace: two figures with the same axes."""
+    """What one heap makes of one trace: two figures with the same axes, and a film."""
 
     timeline: Figure
     heap_map: Figure
+    film: Film
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,19 @@ def render(content: Content) -> str:
     )
     return environment.get_template("page.html.jinja").render(
         content=content,
-        style=(TEMPLATE / "page.css").read_text(encoding="utf-8"),
-        scripts=[Script(_library()), Script((TEMPLATE / "page.js").read_text(encoding="utf-8"))],
+        style=_template("page.css") + _template("film.css"),
+        scripts=[Script(_library()), Script(_template("film.js") + _template("page.js"))],
         data=_packed(content),
     )
+
+
+def _shortened(value: Value | None) -> Value | None:
+    """A metric with two digits more than the page shows of it: noise in the last places does not pack."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _template(name: str) -> str:
+    return (TEMPLATE / name).read_text(encoding="utf-8")
 
 
 def _packed(content: Content) -> str:
@@ -136,6 +147,7 @@ def _packed(content: Content) -> str:
     columns = ("id", "kind", "name", "balanced", "summary", "toml")
     data = {
         "figures": {figure.name: figure.page_spec() for figure in content.figures()},
+        "films": {heap.film.name: heap.film.data for trace in content.traces for heap in trace.heaps},
         "points": {
             figure.name: [at[row["id"]] for row in figure.datasets["points"]]
             for figure in content.trade_offs
@@ -144,7 +156,7 @@ def _packed(content: Content) -> str:
         "metrics": {key: {"unit": METRICS[key].unit, "meaning": METRICS[key].meaning} for key in keys},
         # By column: like stands beside like, and packs twice as well.
         "recipes": {column: [recipe[column] for recipe in content.recipes] for column in columns},
-        "values": {key: [recipe["metrics"].get(key) for recipe in content.recipes] for key in keys},
+        "values": {key: [_shortened(recipe["metrics"].get(key)) for recipe in content.recipes] for key in keys},
         "objectives": list(content.objectives),
         "selected": content.selected,
         "source": content.source,

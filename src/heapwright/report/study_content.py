@@ -74,7 +74,7 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
             Fact("Recipes tried", study.tried, refused),
             Fact("On the front", f"{len(front):,}", f"beside {ranked} allocators of the zoo" if ranked else ""),
         ],
-        traces=[_section(study, info, named) for info in infos],
+        traces=[_section(study, info, named, len(infos)) for info in infos],
         answer=decision.evidence(),
         beside=decision.beside(),
         arena=served_by_arena(study, balanced),
@@ -333,8 +333,8 @@ def _cell(key: str, value: Value | None, short: bool = False) -> str:
 # --- traces and origin ------------------------------------------------------------------------------------------------
 
 
-def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap]) -> TraceSection:
-    """The figures of a trace of the study, or why its file cannot give them any more."""
+def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap], traces: int) -> TraceSection:
+    """The figures of a trace of the study's so many, or why its file cannot give them any more."""
     path = _find(study, info)
     if path is None:
         return TraceSection(
@@ -345,7 +345,7 @@ def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap]) -> Trace
         return TraceSection(
             info.name, missing=f"{path} has changed since the exploration, so there are no plots of it."
         )
-    return section(trace, profile(trace), heaps, everything=False)
+    return section(trace, profile(trace), heaps, everything=False, traces=traces)
 
 
 def _find(study: Study, info: TraceInfo) -> Path | None:

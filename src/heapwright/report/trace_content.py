@@ -13,6 +13,7 @@ from heapwright.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import plots, raster
 from heapwright.report.figure import quantity
+from heapwright.report.film import film
 from heapwright.report.page import Content, Fact, Heap, TraceSection
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
@@ -70,16 +71,18 @@ def _order_of_death(order: Mapping[str, float | None]) -> str:
     return ""
 
 
-def section(trace: Trace, described: Mapping[str, Any], heaps: Sequence[NamedHeap], everything: bool) -> TraceSection:
-    """The figures of one trace and of each heap on it; `everything` adds live curve and lifetimes."""
+def section(
+    trace: Trace, described: Mapping[str, Any], heaps: Sequence[NamedHeap], everything: bool, traces: int = 1
+) -> TraceSection:
+    """The figures of one trace of so many and of each heap on it; `everything` adds live curve and lifetimes."""
     stem = slug(trace.name)
     figures = [plots.top_sizes(described, f"sizes-{stem}"), plots.size_histogram(described, f"histogram-{stem}")]
     if everything:
         figures += [plots.live_curve(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
-    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem))
+    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem, described["requested_peak_event"], traces))
 
 
-def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
+def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, fullest: int, traces: int) -> list[Heap]:
     from heapwright.replay.pictures import heap_map_parts, timeline
 
     timelines = [timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
@@ -93,6 +96,7 @@ def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
                 plots.heap_map(shares, heap.name, len(trace), extent, f"heap-map-{name}"),
+                film(trace, heap.recipe, heap.name, f"film-{name}", fullest, traces * len(heaps)),
             )
         )
     return found

@@ -101,7 +101,9 @@ class Calls:
 
     def without(self, rows: NDArray[np.intp]) -> Calls:
         """The calls but for some, which are all that there are of their objects; times are left out, too."""
-        op, slot, size = (np.delete(column, rows) for column in (self.op, self.slot, self.size))
+        stays = np.ones(len(self.op), np.bool_)
+        stays[rows] = False
+        op, slot, size = self.op[stays], self.slot[stays], self.size[stays]
         struct = ffi.new("struct hw_calls *")
         struct.count, struct.slots, struct.threads = len(op), self.struct.slots, self.struct.threads
         struct.op, struct.slot, struct.size = (
@@ -111,10 +113,10 @@ class Calls:
         )
         align, thread = self.align, self.thread
         if self.struct.align:
-            align = np.delete(align, rows)
+            align = align[stays]
             struct.align = pointer("uint32_t", align)
         if len(thread):
-            thread = np.delete(thread, rows)
+            thread = thread[stays]
             struct.thread = pointer("uint32_t", thread)
         return Calls(struct, op, slot, size, align, np.zeros(0, np.int64), thread)
 

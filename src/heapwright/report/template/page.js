@@ -103,6 +103,7 @@
   try {
     const data = await unpack(element("data").textContent);
     const recipes = rows(data);
+    drawFilms(data.films);
     const views = await draw(data, recipes);
     const fromAddress = () => select(decodeURIComponent(location.hash.slice(1)), data, recipes, views);
     const choose = (event, item) => {
