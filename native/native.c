@@ -54,6 +54,21 @@ int hw_is_orderly(const uint8_t *op, const uint32_t *id, uint64_t count, unsigne
     return 1;
 }
 
+void hw_deaths(const struct hw_calls *calls, int32_t *latest, int32_t *death)
+{
+    memset(latest, -1, calls->slots * sizeof *latest);
+    for (uint64_t i = calls->count; i-- > 0;) {
+        int32_t *next = &latest[calls->slot[i]];
+        death[i] = -1;
+        if (calls->op[i] == HW_OP_FREE) {
+            *next = (int32_t)i;
+        } else if (calls->op[i] != HW_OP_REALLOC) {
+            death[i] = *next;
+            *next = -1;
+        }
+    }
+}
+
 /* Bytes that a request makes its object, see hw_live_bytes(). */
 static int64_t bytes_of(const struct hw_calls *calls, const int64_t *bytes, uint32_t align, uint64_t i)
 {
@@ -192,7 +207,9 @@ struct hw_film {
     uint64_t next;  /* call */
     uint64_t grown; /* see hw_extent */
     uint64_t shared;
-    unsigned char *live; /* of each address, whether a live object's payload begins there */
+    uint64_t birth; /* of the object that is left out; as `death`, the number of calls where none is */
+    uint64_t death;
+    unsigned char *live; /* room for a mark for each address, all 0; NULL before the first look */
 };
 
 /* Where pieces go. */
@@ -328,48 +345,70 @@ struct hw_film *hw_film_open(const struct hw_policy *policy, const struct hw_cal
         free(film);
         return NULL;
     }
-    film->live = calloc(bytes + 1u, 1);
-    if (film->live == NULL) {
-        *code = HW_NO_MEMORY;
-        replay_free_memory(&film->replay);
-        free(film);
-        return NULL;
-    }
-    film->grown = calls->count;
+    film->birth = film->death = film->grown = calls->count;
     film->shared = shared_bytes(&film->replay);
     return film;
+}
+
+void hw_film_leave_out(struct hw_film *film, uint64_t birth, uint64_t death)
+{
+    film->birth = birth;
+    film->death = death;
+}
+
+/* Whether a call is of the object that is left out. */
+static int is_left_out(const struct hw_film *film, uint64_t call)
+{
+    const uint32_t *slot = film->replay.calls->slot;
+    return call >= film->birth && call <= film->death && slot[call] == slot[film->birth];
 }
 
 /* Performs the next call. */
 static void film_call(struct hw_film *film)
 {
     struct replay *r = &film->replay;
-    const struct object *object = &r->objects[r->calls->slot[film->next]];
-    film->live[object->at] = 0;
-    (void)replay_call(r, film->next);
-    film->live[object->at] = 1;
-    film->live[0] = 0;
+    const uint64_t call = film->next++;
+    if (is_left_out(film, call)) {
+        return;
+    }
+    (void)replay_call(r, call);
     const uint64_t shared = shared_bytes(r);
     if (shared != film->shared) {
         film->shared = shared;
-        film->grown = film->next;
+        film->grown = call;
     }
-    film->next++;
 }
 
-uint64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room)
+/* Marks where live objects' payloads begin, or takes the marks away. */
+static void mark_live(struct hw_film *film, unsigned char mark)
+{
+    const struct replay *r = &film->replay;
+    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
+        film->live[r->objects[slot].at] = mark;
+    }
+    film->live[0] = 0;
+}
+
+int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room)
 {
     struct replay *r = &film->replay;
     struct map map = {pieces, room, 0};
     while (film->next <= call && film->next < r->calls->count) {
         film_call(film);
     }
-    if (room) {
-        const uint64_t reads = r->heap.reads;
-        add_arena(&map, r, moves(r->policy) ? NULL : film->live);
-        r->heap.reads = reads;
+    if (room == 0) {
+        return 0;
     }
-    return map.count;
+    film->live = film->live ? film->live : calloc(r->bytes + 1u, 1);
+    if (film->live == NULL) {
+        return HW_NO_MEMORY;
+    }
+    const uint64_t reads = r->heap.reads;
+    mark_live(film, 1);
+    add_arena(&map, r, moves(r->policy) ? NULL : film->live);
+    mark_live(film, 0);
+    r->heap.reads = reads;
+    return (int64_t)map.count;
 }
 
 uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive)

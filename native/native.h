@@ -142,6 +142,10 @@ uint32_t hw_number_objects(const uint8_t *op, const uint32_t *id, uint64_t count
  * a byte for each id, all 0. O(count). */
 int hw_is_orderly(const uint8_t *op, const uint32_t *id, uint64_t count, unsigned char *live);
 
+/* The call that frees what each call makes, -1 where none does or the call makes nothing. `latest` has room for all
+ * slots. There are fewer than 2^31 calls. O(count). */
+void hw_deaths(const struct hw_calls *calls, int32_t *latest, int32_t *death);
+
 /* The largest sum of the live objects' bytes. A request makes its object `bytes[i]` large or, where that is NULL, as
  * large as it asks for, rounded up to a multiple of `align` above 0 (`align` 0: neither). `both` counts an object twice
  * while realloc changes it, as it was and as it will be. `after` may be NULL, or have room for the sum after each call.
@@ -184,9 +188,14 @@ struct hw_film;
 struct hw_film *hw_film_open(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                              int *code);
 
+/* Leaves out the object that the call `birth` makes and `death` frees, with all calls of it; before the first call.
+ * `death` is the number of calls where none frees it. */
+void hw_film_leave_out(struct hw_film *film, uint64_t birth, uint64_t death);
+
 /* Goes on until `call` has been made, unless it has been, and describes the whole arena in the order of addresses.
- * Writes at most `room` pieces; returns how many there are. `room` 0: goes on alone. */
-uint64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room);
+ * Writes at most `room` pieces; returns how many there are, or HW_NO_MEMORY. `room` 0: goes on alone. O(slots) and
+ * O(blocks) beside the calls. */
+int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room);
 
 /* The live objects by number; `alive` has room for all slots. Returns how many there are. O(slots). */
 uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive);

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
@@ -20,21 +20,7 @@ from heapwright.traces.calls import Calls
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
-
-
-class Replayable(Protocol):
-    """Calls with a name: a trace, or a part of one."""
-
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-
-    @property
-    def calls(self) -> Calls:
-        """As the engine takes them."""
-
-    def __len__(self) -> int: ...
-
+    from heapwright.traces.trace import Trace
 
 DEFAULT_ARENA = 1 << 31
 """Bytes of the arena where none is asked for: the most that any recipe reaches."""
@@ -182,7 +168,7 @@ def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
 
 
 def run(
-    trace: Replayable,
+    trace: Trace,
     recipe: Recipe,
     struct: Any,
     arena: int | None,

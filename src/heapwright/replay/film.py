@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
+from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import explain, lent_memory
-from heapwright.traces.profile import births_and_deaths
 from heapwright.traces.validation import CALLOC
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
-    from heapwright.replay.engine import Replayable
     from heapwright.traces.trace import Trace
 
 Pieces = NDArray[Any]
@@ -53,9 +52,11 @@ class Extent(NamedTuple):
 class Film:
     """A replay that stops where it is told to; made by `filming`."""
 
-    def __init__(self, handle: Any, trace: Replayable) -> None:
+    def __init__(self, handle: Any, trace: Trace) -> None:
         self._handle, self._trace = handle, trace
         self._pieces = np.empty(1 << 12, PIECE_TYPE)
+        self.found = ffi.new("struct hw_metrics *")
+        """What the replay has counted, once it is over."""
 
     def show(self, call: int) -> Pieces:
         """What lies in the arena once `call` has been made, in the order of addresses, without gaps.
@@ -68,7 +69,10 @@ class Film:
 
     def _show(self, call: int) -> int:
         pieces = ffi.cast("struct hw_piece *", ffi.from_buffer(self._pieces))
-        return int(lib.hw_film_show(self._handle, call, pieces, len(self._pieces)))
+        count = int(lib.hw_film_show(self._handle, call, pieces, len(self._pieces)))
+        if count == lib.HW_NO_MEMORY:
+            raise HeapwrightError("out of memory while replaying; replay fewer traces at a time")
+        return count
 
     def go_on(self, call: int) -> None:
         """Make all calls up to `call`, without a look."""
@@ -88,17 +92,24 @@ class Film:
 
 
 @contextmanager
-def filming(trace: Replayable, recipe: Recipe, size: int) -> Iterator[Film]:
-    """A film of the trace in an arena of `size` bytes. Raises HeapwrightError where it cannot begin, or end."""
+def filming(trace: Trace, recipe: Recipe, size: int, without: tuple[int, int] | None = None) -> Iterator[Film]:
+    """A film of the trace in an arena of `size` bytes. Raises HeapwrightError where it cannot begin, or end.
+
+    `without`: the calls of birth and death (-1: none) of an object that is left out.
+    """
     struct = policy_struct(recipe)
     code = ffi.new("int *")
     with lent_memory(struct, trace.calls, size) as memory:
         handle = lib.hw_film_open(struct, trace.calls.struct, memory, size, code)
         explain(int(code[0]), recipe, struct, size)
+        if without:
+            birth, death = without
+            lib.hw_film_leave_out(handle, birth, death if death >= 0 else len(trace))
+        film = Film(handle, trace)
         try:
-            yield Film(handle, trace)
+            yield film
         finally:
-            lost = lib.hw_film_close(handle, ffi.new("struct hw_metrics *"))
+            lost = lib.hw_film_close(handle, film.found)
         explain(lost, recipe, struct, size)
 
 
@@ -124,7 +135,7 @@ class Region(NamedTuple):
 
 def frames(trace: Trace, recipe: Recipe, size: int, calls: Iterable[int]) -> Iterator[Frame]:
     """The heap in an arena of `size` bytes after each of some calls, rising. O(calls) for all, O(blocks) for each."""
-    birth, death = births_and_deaths(trace)
+    death = trace.calls.deaths()
     born = np.zeros(max(trace.calls.slots, 1), np.int32)
     reached = 0
     with filming(trace, recipe, size) as film:
@@ -134,7 +145,7 @@ def frames(trace: Trace, recipe: Recipe, size: int, calls: Iterable[int]) -> Ite
             reached = call + 1
             blocks = _with_objects(film.show(call), film.alive(), born)
             lives = blocks["birth"] >= 0
-            blocks["death"][lives] = death[np.searchsorted(birth, blocks["birth"][lives])]
+            blocks["death"][lives] = death[blocks["birth"][lives]]
             yield Frame(call, film.extent(), blocks)
 
 
@@ -150,7 +161,7 @@ def _with_objects(pieces: Pieces, alive: NDArray[Any], born: NDArray[np.int32]) 
     return blocks
 
 
-def last_growth(trace: Replayable, recipe: Recipe, size: int) -> int | None:
+def last_growth(trace: Trace, recipe: Recipe, size: int) -> int | None:
     """The call after which the heap has used all of the arena that it ever will; None where nothing of it is shared."""
     with filming(trace, recipe, size) as film:
         film.go_on(len(trace) - 1)

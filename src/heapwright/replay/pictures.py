@@ -85,7 +85,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
 
 
 def heap_map_parts(
-    trace: Trace, recipe: Recipe, columns: int, at_once: int | None = 1 << 21
+    trace: Trace, recipe: Recipe, columns: int, at_once: int | None = 1 << 17
 ) -> tuple[NDArray[np.int64], int, Iterator[NDArray[Any]]]:
     """The `event`, `footprint` and `blocks` of `heap_map`, the blocks of some columns after those of others.
 

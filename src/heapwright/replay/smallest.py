@@ -9,7 +9,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import General
-from heapwright.replay.engine import Replayable, arena_holding, explain, least_arena, memory_of, run
+from heapwright.replay.engine import arena_holding, explain, least_arena, memory_of, run
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -108,7 +108,7 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | 
     return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
 
 
-def server(trace: Replayable, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
+def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
     """Whether an arena of so many bytes serves the whole trace; a run ends at the first refusal."""
     calls, least = trace.calls, least_arena(struct)
 
@@ -127,15 +127,22 @@ def high_water_mark(struct: Any, found: Any) -> int:
     return arena_holding(struct, int(struct.fixed_end + found.shared))
 
 
-def footprint(trace: Replayable, recipe: Recipe, struct: Any, found: Any, arena: int) -> int:
+def footprint(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int) -> int:
     """Bytes of an arena that serves as much of the trace as a run in one of `arena` bytes did, which found this.
+
+    See `footprint_where`.
+    """
+    return footprint_where(server(trace, recipe, struct), recipe, struct, found, arena)
+
+
+def footprint_where(serves: Callable[[int], bool], recipe: Recipe, struct: Any, found: Any, arena: int) -> int:
+    """`footprint`, where `serves` says whether an arena of so many bytes serves all calls.
 
     It is the high-water mark, which all heaps that take fresh memory last prove to be enough. Where what goes where
     depends on the arena it may not be, and where nothing was refused, the next larger one that serves is looked for, in
     steps of 1 / `FOOTPRINT_STEPS` of the size and finer ones in the last of them.
     """
     mark = high_water_mark(struct, found)
-    serves = server(trace, recipe, struct)
     if found.failed or not depends_on_arena(recipe) or serves(mark):
         return mark
     low = round_up(mark + 1, recipe.align)

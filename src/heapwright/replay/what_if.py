@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright._native import lib
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
-from heapwright.replay.engine import run
-from heapwright.replay.film import BLOCK_TYPE, Frame, Region, holes
-from heapwright.replay.smallest import depends_on_arena, footprint
-from heapwright.traces.calls import Calls
-from heapwright.traces.profile import births_and_deaths
+from heapwright.replay.engine import arena_bytes_of, least_arena
+from heapwright.replay.film import Frame, Region, filming, holes
+from heapwright.replay.smallest import depends_on_arena, footprint_where
+from heapwright.traces.validation import CALLOC, FREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,10 +43,10 @@ class Elsewhere:
         death: the call that frees it, None if none does.
         bytes: the largest size that it is asked for, rounded up to the recipe's alignment: what it takes elsewhere.
         requested: that size.
-        offset: of its block in the arena, when it is fullest.
-        hole: bytes of free memory right below it then.
         arena: bytes that the trace without the object needs.
         footprint: bytes that the whole trace needs.
+        hole: bytes of free memory right below it when the arena is fullest.
+        tried: how many objects beside holes were left out in turn, this one among them.
         chance: the most that is saved where an object is left out that was picked without regard to holes.
         picked: how many such objects were tried.
     """
@@ -57,10 +55,10 @@ class Elsewhere:
     death: int | None
     bytes: int
     requested: int
-    offset: int
-    hole: int
     arena: int
     footprint: int
+    hole: int = 0
+    tried: int = 1
     chance: int = 0
     picked: int = 0
 
@@ -68,6 +66,10 @@ class Elsewhere:
     def gain(self) -> int:
         """Bytes that are saved in all; negative where more are needed."""
         return self.footprint - self.arena - self.bytes
+
+
+_SLICE = 1 << 18
+"""Calls taken at a time."""
 
 
 def is_long(blocks: NDArray[Any], calls: int) -> NDArray[np.bool_]:
@@ -86,17 +88,17 @@ def cap(trace: Trace, recipe: Recipe, frame: Frame, within: Iterable[Region], ne
     long-lived object lies beside a hole, or the heap refuses requests without any of them.
     """
     tries = _tries(trace, recipe)
-    beside = _candidates(frame, within, len(trace))[:tries]
-    tried = [one for block, below in beside if (one := _without(trace, recipe, block, below, needed))]
+    tried = []
+    for block, hole in _candidates(frame, within, len(trace))[:tries]:
+        one = _without(trace, recipe, (int(block["birth"]), int(block["death"])), needed)
+        tried += [replace(one, hole=hole)] if one else []
     if not tried:
         return None
     best = max(tried, key=lambda one: one.gain)
     best = best if best.gain > 0 else tried[0]
-    picked = [
-        one for block in _picked(trace, {one.birth for one in tried}, tries)
-        if (one := _without(trace, recipe, block, 0, needed))
-    ]  # fmt: skip
-    return replace(best, chance=max([0, *(one.gain for one in picked)]), picked=len(picked))
+    others = [_without(trace, recipe, lives, needed) for lives in _picked(trace, {one.birth for one in tried}, tries)]
+    gains = [one.gain for one in others if one]
+    return replace(best, tried=len(tried), chance=max(gains, default=0), picked=len(gains))
 
 
 def _tries(trace: Trace, recipe: Recipe) -> int:
@@ -104,13 +106,20 @@ def _tries(trace: Trace, recipe: Recipe) -> int:
     return min(max(replays, 1), MOST_TRIED)
 
 
-def _picked(trace: Trace, but: set[int], count: int) -> NDArray[Any]:
-    """Objects spread evenly over the births of a trace, `but` those born by some calls, as blocks."""
-    birth, death = births_and_deaths(trace)
-    at = np.linspace(0, len(birth), count, endpoint=False).astype(np.intp) + len(birth) // (2 * count)
-    blocks = np.zeros(count, BLOCK_TYPE)
-    blocks["birth"], blocks["death"] = birth[at], death[at]
-    return blocks[~np.isin(blocks["birth"], list(but))]
+def _picked(trace: Trace, but: set[int], count: int) -> list[tuple[int, int]]:
+    """Births and deaths of objects spread evenly over the calls of a trace, `but` those born by some calls."""
+    death = trace.calls.deaths()
+    births = (_next_birth(trace, at) for at in np.linspace(0, len(trace), count, endpoint=False).astype(int).tolist())
+    return [(birth, int(death[birth])) for birth in dict.fromkeys(births) if birth is not None and birth not in but]
+
+
+def _next_birth(trace: Trace, at: int) -> int | None:
+    """The first call from `at` on that makes an object; None where none does."""
+    for start in range(at, len(trace), _SLICE):
+        births = np.flatnonzero(trace.op[start : start + _SLICE] <= CALLOC)
+        if len(births):
+            return start + int(births[0])
+    return None
 
 
 def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tuple[Any, int]]:
@@ -129,41 +138,39 @@ def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tupl
     return [(block, below) for _, block, below in found]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A trace without an object, as far as replays need it."""
-
-    name: str
-    calls: Calls
-
-    def __len__(self) -> int:
-        return len(self.calls.op)
-
-
-def _without(trace: Trace, recipe: Recipe, block: Any, below: int, needed: int) -> Elsewhere | None:
-    rows = calls_of(trace, int(block["birth"]), int(block["death"]))
-    rest = _Part(trace.name, trace.calls.without(rows))
-    if not len(rest):
-        return None
+def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) -> Elsewhere | None:
+    """`lives`: calls of birth and death of the object that is left out."""
     struct = policy_struct(recipe)
-    found, size = run(rest, recipe, struct, None)
+    ample = arena_bytes_of(struct, None)
+
+    def replayed(size: int) -> Any:
+        with filming(trace, recipe, size, lives) as film:
+            film.go_on(len(trace) - 1)
+        return film.found
+
+    def serves(size: int) -> bool:
+        return size >= least_arena(struct) and not replayed(size).failed
+
+    found = replayed(ample)
     if found.failed:
         return None
-    requested = int(trace.size[rows][trace.op[rows] != lib.HW_OP_FREE].max())
+    birth, death = lives
+    requested = _largest_size(trace, birth, death)
     return Elsewhere(
-        birth=int(block["birth"]),
-        death=int(block["death"]) if block["death"] >= 0 else None,
+        birth=birth,
+        death=death if death >= 0 else None,
         bytes=round_up(max(requested, 1), recipe.align),
         requested=requested,
-        offset=int(block["offset"]),
-        hole=below,
-        arena=footprint(rest, recipe, struct, found, size),
+        arena=footprint_where(serves, recipe, struct, found, ample),
         footprint=needed,
     )
 
 
-def calls_of(trace: Trace, birth: int, death: int) -> NDArray[np.intp]:
-    """The calls of the object that lives from the call `birth` to `death`, -1: to the end."""
-    end = death + 1 if death >= 0 else len(trace)
-    slot = trace.calls.slot[birth]
-    return np.flatnonzero(trace.calls.slot[birth:end] == slot) + birth
+def _largest_size(trace: Trace, birth: int, death: int) -> int:
+    """The largest size that the object which lives from one call to the other, -1: to the end, is asked for."""
+    largest = 0
+    for start in range(birth, death + 1 if death >= 0 else len(trace), _SLICE):
+        part = slice(start, min(start + _SLICE, death + 1 if death >= 0 else len(trace)))
+        mine = (trace.calls.slot[part] == trace.calls.slot[birth]) & (trace.op[part] != FREE)
+        largest = max(largest, int(trace.size[part][mine].max(initial=0)))
+    return largest

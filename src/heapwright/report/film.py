@@ -131,7 +131,8 @@ def _sentence(
     )
     whole = f"without it the trace needs {found.arena:,} bytes, {found.arena + found.bytes:,} with its {found.bytes:,}"
     if found.gain <= 0:
-        return f"{begin} {caps} Made static, or put in a pool of its own, it would gain nothing: {whole}."
+        others = f", nor would {found.tried - 1} others beside holes" if found.tried > 1 else ""
+        return f"{begin} {caps} Made static, or put in a pool of its own, it would gain nothing: {whole}{others}."
     share = found.gain / arena
     verdict = ""
     if share < NOT_WORTH_IT:
@@ -141,9 +142,10 @@ def _sentence(
             f" Not worth it: that much comes by chance, as one of {found.picked} objects picked evenly would gain "
             f"{found.chance:,}."
         )
+    most = f", the most of {found.tried} tried beside holes" if found.tried > 1 else ""
     return (
-        f"{begin} {caps} Made static, or put in a pool of its own, it would gain {found.gain:,} bytes ({share:.1%}): "
-        f"{whole}.{verdict}"
+        f"{begin} {caps} Made static, or put in a pool of its own, it would gain {found.gain:,} bytes ({share:.1%})"
+        f"{most}: {whole}.{verdict}"
     )
 
 

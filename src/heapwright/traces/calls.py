@@ -99,26 +99,12 @@ class Calls:
             raise HeapwrightError("out of memory while summing up live objects; cut the trace")
         return int(found)
 
-    def without(self, rows: NDArray[np.intp]) -> Calls:
-        """The calls but for some, which are all that there are of their objects; times are left out, too."""
-        stays = np.ones(len(self.op), np.bool_)
-        stays[rows] = False
-        op, slot, size = self.op[stays], self.slot[stays], self.size[stays]
-        struct = ffi.new("struct hw_calls *")
-        struct.count, struct.slots, struct.threads = len(op), self.struct.slots, self.struct.threads
-        struct.op, struct.slot, struct.size = (
-            pointer("uint8_t", op),
-            pointer("uint32_t", slot),
-            pointer("uint32_t", size),
-        )
-        align, thread = self.align, self.thread
-        if self.struct.align:
-            align = align[stays]
-            struct.align = pointer("uint32_t", align)
-        if len(thread):
-            thread = thread[stays]
-            struct.thread = pointer("uint32_t", thread)
-        return Calls(struct, op, slot, size, align, np.zeros(0, np.int64), thread)
+    def deaths(self) -> NDArray[np.int32]:
+        """Call that frees what each call makes, -1 where none does or the call makes nothing. O(calls)."""
+        death = np.empty(len(self.op), np.int32)
+        latest = np.empty(max(self.slots, 1), np.int32)
+        lib.hw_deaths(self.struct, pointer("int32_t", latest), pointer("int32_t", death))
+        return death
 
     def records(self) -> NDArray[np.uint32]:
         """The calls as flat records, for programs that replay them without Python.
