@@ -49,7 +49,7 @@ STILL = {
     SHORT: "#5aaee0",
     CACHED: "#c3dcc0",
     FREE: "#f6edcf",
-    OWN: "#d8c3d3",
+    OWN: "#8f7b89",
     UNUSED: "#ffffff",
 }
 """Colours of the still picture: those of film.css in a light surrounding."""

@@ -2,7 +2,7 @@ const drawFilms = (() => {
   "use strict";
 
   const KINDS = ["static", "long", "short", "cached", "free", "own", "unused"];
-  const [STATIC, LONG, SHORT, CACHED, FREE, OWN, UNUSED] = KINDS.keys();
+  const [STATIC, LONG, SHORT, CACHED, FREE, OWN, UNUSED] = [...KINDS.keys()];
   const LIFETIMES = { [STATIC]: "Static: never freed", [LONG]: "Long-lived", [SHORT]: "Short-lived" };
   const WORDS = ["static", "long", "short", "in a quick list", "free", "the heap's own", "never used yet"];
   const SITES = 8;
@@ -310,7 +310,7 @@ const drawFilms = (() => {
         rows.unshift(...sites.slice(0, SITES).map((name, at) => [`site-${at}`, name]));
         if (sites.length > SITES) rows.push([`site-${SITES}`, "Other sites"]);
       }
-      if (this.film.cap !== null) rows.push(["cap", "What caps the arena"]);
+      if (this.list.some((item) => item.lives && item.birth === this.film.cap)) rows.push(["cap", "What caps the arena"]);
       const key = rows.map(([name, words]) => {
         const [line, swatch] = [document.createElement("li"), document.createElement("i")];
         swatch.style.background = `var(--film-${name})`;

@@ -1,0 +1,384 @@
+"""The heap as a film: the page in a real browser, and its words and data against replays."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chromium import Chromium, chromium
+from PIL import Image, ImageColor
+
+from heapwright.heaps import resolve_recipe
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.film import frames, holes, regions
+from heapwright.replay.replay import replay
+from heapwright.report import film as content
+from heapwright.report import write_report
+from heapwright.report.page import TEMPLATE
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+
+READY = "document.documentElement.dataset.ready === 'true'"
+SITES = ("parse", "queue_add", "session_new")
+POOLS = """
+align = 8
+[[pool]]
+kind = "quick"
+sizes = [40]
+[[pool]]
+kind = "fixed"
+sizes = [16, 64]
+counts = [40, 30]
+max_size = 64
+[[pool]]
+kind = "general"
+region = 4096
+max_size = 128
+[[pool]]
+kind = "general"
+"""
+
+
+def busy_trace(calls: int = 1200, name: str = "busy") -> Trace:
+    """Objects of all ages and of three sites; a session that holds on between two holes when most is alive."""
+    draw = np.random.default_rng(5)
+    live: list[int] = []
+    rows: list[tuple[int, int, int, int]] = []
+    for number in range(calls // 2):
+        size = int(draw.choice([16, 40, 100, int(draw.integers(8, 900))]))
+        rows.append((MALLOC, number, size, int(draw.integers(3))))
+        live.append(number)
+        while live and draw.random() < (0.2 if len(live) < 60 else 0.55):
+            rows.append((FREE, live.pop(int(draw.integers(len(live)))), 0, 0))
+    first = calls
+    ends = [(MALLOC, first, 6000, 0), (MALLOC, first + 1, 500, 2), (MALLOC, first + 2, 6000, 0)]
+    ends += [(FREE, first, 0, 0), (FREE, first + 2, 0, 0), (MALLOC, first + 3, 15000, 1)]
+    middle = len(rows) // 2
+    op, ids, sizes, site = zip(*rows[:middle], *ends, *rows[middle:], strict=True)
+    return Trace.from_columns(op=op, id=ids, size=sizes, site=site, sites=SITES, name=name)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A trace's page with the films of two heaps, the first with pools of their own regions."""
+
+    trace: Trace
+    recipe: Recipe
+    page: Path
+    films: dict[str, dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        return next(iter(self.films))
+
+    @property
+    def film(self) -> dict[str, Any]:
+        return self.films[self.name]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("film")
+    heap = folder / "pools.toml"
+    heap.write_text(POOLS, encoding="utf-8")
+    trace = busy_trace()
+    trace.write(folder / "busy.parquet")
+    page = folder / "report.html"
+    write_report(folder / "busy.parquet", page, heaps=[str(heap), "victim-bins"])
+    (text,) = re.findall(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text(encoding="utf-8"))
+    films = json.loads(gzip.decompress(base64.b64decode(text)))["films"]
+    return Made(trace, Recipe.load(heap), page, films)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as found:
+        yield found
+
+
+class Shown:
+    """The first film of the page, as it is shown."""
+
+    def __init__(self, browser: Chromium, made: Made, **look: Any) -> None:
+        self.browser, self.name = browser, made.name
+        browser.look(**look)
+        browser.open(made.page, "", READY)
+        assert browser.console == []
+        browser.run(f"{self.part('figcaption')}.scrollIntoView()")
+
+    def part(self, selector: str) -> str:
+        return f"document.querySelector('#{self.name} {selector}')"
+
+    def text(self, selector: str) -> str:
+        return str(self.browser.run(f"{self.part(selector)}.textContent"))
+
+    def picture(self, selector: str = ".region:last-child canvas") -> str:
+        return str(self.browser.run(f"{self.part(selector)}.toDataURL()"))
+
+    def call(self) -> int:
+        return int(self.browser.run(f"document.getElementById('{self.name}').dataset.call"))
+
+
+# --- the page in a browser --------------------------------------------------------------------------------------------
+
+
+def test_the_film_begins_where_the_arena_is_fullest_and_scrubbing_changes_the_frame(
+    browser: Chromium, made: Made
+) -> None:
+    shown, calls, peak = Shown(browser, made), made.film["frames"]["call"], made.film["peak"]
+    assert shown.call() == calls[peak]
+    assert f"fullest after call {calls[peak]:,}:" in shown.text(".cap")
+    before = shown.picture(), shown.picture(".strip"), shown.text(".moment")
+    browser.run(f"{shown.part('.time')}.focus()")
+    browser.press("ArrowLeft")
+    assert shown.call() == calls[peak - 1]
+    after = shown.picture(), shown.picture(".strip"), shown.text(".moment")
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert browser.run(f"{shown.part('.time')}.getAttribute('aria-valuetext')") == shown.text(".moment")
+    browser.press("Home")
+    assert shown.call() == 0
+    assert shown.text(".moment").startswith(f"After call 0 of {len(made.trace):,}: ")
+    browser.run(f"{shown.part('.fullest')}.click()")
+    assert (shown.picture(), shown.picture(".strip"), shown.text(".moment")) == before
+
+
+def test_a_click_on_the_strip_goes_to_that_moment(browser: Chromium, made: Made) -> None:
+    shown = Shown(browser, made)
+    x, y = browser.run(
+        f"(({{left, top, width, height}}) => [left + width * 0.25, top + height / 2])"
+        f"({shown.part('.strip')}.getBoundingClientRect())"
+    )
+    browser.click(x, y)
+    calls = made.film["frames"]["call"]
+    assert shown.call() == calls[round(0.25 * (len(calls) - 1))]
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1440, 24), (390, 44)])
+def test_the_pointer_tells_the_block_its_size_age_and_site(
+    browser: Chromium, made: Made, width: int, rows: int
+) -> None:
+    shown, film = Shown(browser, made, width=width), made.film
+    call = film["frames"]["call"][film["peak"]]
+    (frame,) = frames(made.trace, made.recipe, film["arena"], [call])
+    lives = frame.blocks[frame.blocks["birth"] >= 0]
+    across = -(-film["arena"] // rows)
+    for at, region in enumerate(film["regions"]):
+        inside = lives[(lives["offset"] >= region["start"]) & (lives["offset"] < region["end"])]
+        block = inside[inside["size"].argmax()]
+        row, byte = divmod(int(block["offset"]) - region["start"] + 3, across)
+        canvas = f"document.querySelectorAll('#{made.name} .region canvas')[{at}]"
+        browser.run(f"{canvas}.scrollIntoView({{block: 'center'}})")
+        left, top, wide = browser.run(
+            f"(({{left, top, width}}) => [left, top, width])({canvas}.getBoundingClientRect())"
+        )
+        browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=left + byte / across * wide, y=top + row * 15 + 7)
+        birth, death = int(block["birth"]), int(block["death"])
+        told = shown.text(".told")
+        assert told.startswith(
+            f"Object {made.trace.id[birth]}: {block['requested']:,} bytes in a block of {block['size']:,} "
+            f"at address {block['offset']:,}; "
+        )
+        assert ("never freed" if death < 0 else f"calls {birth:,} to {death:,}") in told
+        assert told.endswith(f", age {call - birth:,} calls; site: {SITES[made.trace.site[birth]]}.")
+
+
+def test_every_pool_has_a_frame_of_its_own(browser: Chromium, made: Made) -> None:
+    shown, within = Shown(browser, made), regions(made.recipe, made.film["arena"])
+    assert len(within) == 3
+    kinds = ("fixed", "general", "general")
+    assert browser.run(f"[...document.querySelectorAll('#{made.name} .region p')].map((one) => one.textContent)") == [
+        f"Pool {number}: {kind}, addresses {region.start:,} to {region.end:,}"
+        for number, kind, region in zip((2, 3, 4), kinds, within, strict=True)
+    ]
+    labels = browser.run(
+        f"[...document.querySelectorAll('#{made.name} .region canvas')].map((one) => one.getAttribute('aria-label'))"
+    )
+    assert all(shown.text(".moment") in label for label in labels)
+    assert len({shown.picture(f".region:nth-child({at})" + " canvas") for at in (1, 2, 3)}) == 3
+
+
+def test_everything_is_reached_and_done_by_keyboard(browser: Chromium, made: Made) -> None:
+    shown = Shown(browser, made)
+    focused = "document.activeElement.className || document.activeElement.value"
+    browser.run(f"{shown.part('.time')}.focus()")
+    reached = []
+    for _ in range(3):
+        browser.press("Tab")
+        reached.append(browser.run(focused))
+    assert reached == ["fullest", "life", "block"]
+    browser.press("Home")
+    first = shown.text(".told")
+    assert f"at address {made.film['regions'][0]['start']:,}" in first
+    seen = [first]
+    for _ in range(4):
+        browser.press("ArrowRight")
+        seen.append(shown.text(".told"))
+        assert browser.run(f"{shown.part('.block')}.getAttribute('aria-valuetext')") == seen[-1]
+    assert len(set(seen)) == 5
+    browser.press("End")
+    items = int(browser.run(f"document.getElementById('{made.name}').dataset.items"))
+    assert int(browser.run(f"{shown.part('.block')}.value")) == items - 1
+    browser.run(f"{shown.part('input[value=life]')}.focus()")
+    by_life = shown.picture()
+    browser.press("ArrowRight")
+    assert browser.run(focused) == "site"
+    assert shown.picture() != by_life
+
+
+def test_the_key_names_lifetimes_or_sites(browser: Chromium, made: Made) -> None:
+    shown = Shown(browser, made)
+    assert {"Static: never freed", "Long-lived", "Short-lived"} & set(
+        re.split(r"(?<=[a-z])(?=[A-Z])", shown.text(".key"))
+    )
+    assert not any(site in shown.text(".key") for site in SITES)
+    browser.run(f"{shown.part('input[value=site]')}.click()")
+    assert all(site in shown.text(".key") for site in SITES)
+
+
+def test_without_scripts_a_still_shows_the_fullest_moment(browser: Chromium, made: Made) -> None:
+    browser.look(scripts=False)
+    try:
+        browser.open(made.page)
+        image = f"document.querySelector('#{made.name} img')"
+        alt, picture, wide, high = browser.run(f"(({{alt, src, width, height}}) => [alt, src, width, height])({image})")
+    finally:
+        browser.look()
+    peak = made.film["frames"]["call"][made.film["peak"]]
+    assert f"after call {peak:,}: " in alt and f"an arena of {made.film['arena']:,} bytes" in alt
+    assert wide > 1000 and high > 200
+    still = Image.open(io.BytesIO(base64.b64decode(picture.partition(",")[2]))).convert("RGB")
+    drawn = {colour for _, colour in still.getcolors()}
+    assert {ImageColor.getrgb(content.STILL[kind]) for kind in (content.SHORT, content.FREE)} <= drawn
+
+
+def test_the_page_fits_a_phone(browser: Chromium, made: Made) -> None:
+    Shown(browser, made, width=390)
+    assert browser.run("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+
+
+# --- the words and the data -------------------------------------------------------------------------------------------
+
+
+def said(trace: Trace, heap: str) -> tuple[str, Recipe]:
+    recipe = resolve_recipe(heap)
+    return content.film(trace, recipe, heap, "film", 0).cap, recipe
+
+
+@pytest.mark.parametrize("heap", ["victim-bins", "freertos-heap4", "newlib-nano"])
+def test_the_numbers_of_the_sentence_are_those_of_replays(heap: str) -> None:
+    trace = busy_trace()
+    sentence, recipe = said(trace, heap)
+    number = r"([\d,]+)"
+    found = re.search(rf"What caps it is object {number} \({number} bytes, (?:calls|from call) {number}", sentence)
+    without = re.search(rf"without it the trace needs {number} bytes, {number} with its {number}", sentence)
+    assert found and without
+    name, size, birth = (int(one.replace(",", "")) for one in found.groups())
+    least, whole, its = (int(one.replace(",", "")) for one in without.groups())
+    assert (trace.id[birth], trace.op[birth], trace.size[birth]) == (name, MALLOC, size)
+    needed = replay(trace, recipe)["footprint_bytes"]
+    kept = trace.id != name
+    rest = Trace.from_columns(op=trace.op[kept], id=trace.id[kept], size=trace.size[kept])
+    assert least == replay(rest, recipe)["footprint_bytes"]
+    assert its == -(-size // recipe.align) * recipe.align
+    assert whole == least + its
+    assert f": {needed:,} bytes," in sentence
+    gain = (needed or 0) - whole
+    if gain > 0:
+        assert f"it would gain {gain:,} bytes ({gain / (needed or 1):.1%})" in sentence
+    else:
+        assert "it would gain nothing" in sentence
+
+
+def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
+    found = content.Elsewhere(birth=0, death=None, bytes=8, requested=8, arena=9900, footprint=10_000)
+    trace = busy_trace()
+    recipe = resolve_recipe("victim-bins")
+    (frame,) = frames(trace, recipe, replay(trace, recipe)["footprint_bytes"] or 0, [5])
+    told = holes(frame, regions(recipe, 10_000))
+
+    def sentence(**changes: int) -> str:
+        return content._sentence(trace, frame, told, replace(found, **changes), 10_000, 0)
+
+    assert sentence().endswith("Not worth it.")
+    assert "gain 92 bytes (0.9%)" in sentence()
+    assert "gain 992 bytes (9.9%)" in sentence(arena=9000) and "worth" not in sentence(arena=9000)
+    assert sentence(arena=9000, chance=1200, picked=8).endswith("one of 8 objects picked evenly would gain 1,200.")
+    assert "gain nothing" in sentence(arena=9999)
+    assert "3 requests are refused" in content._sentence(trace, frame, told, None, 10_000, 3)
+
+
+def blocks_of(film: dict[str, Any], frame: int) -> set[tuple[int, ...]]:
+    """(offset, size, requested, birth, death) of the objects of a frame, unpacked as film.js does."""
+    packed, calls = film["blocks"], film["frames"]["call"]
+    first, offset = np.cumsum(packed["first"]), np.cumsum(packed["offset"])
+    found = set()
+    for at in np.flatnonzero((first <= frame) & (frame < first + packed["frames"])).tolist():
+        if packed["birth"][at] >= 0:
+            birth = calls[first[at]] - packed["birth"][at]
+            death = birth + packed["life"][at] if packed["life"][at] >= 0 else -1
+            requested = packed["requested"][at]
+            found.add((int(offset[at]), requested + packed["spare"][at], requested, int(birth), int(death)))
+    return found
+
+
+def test_the_data_holds_every_block_of_every_frame(made: Made) -> None:
+    film = made.film
+    assert film["least"] == 0
+    for at, frame in enumerate(frames(made.trace, made.recipe, film["arena"], film["frames"]["call"])):
+        lives = frame.blocks[frame.blocks["birth"] >= 0]
+        keys = ("offset", "size", "requested", "birth", "death")
+        assert blocks_of(film, at) == {tuple(int(block[key]) for key in keys) for block in lives}
+        free = holes(frame, regions(made.recipe, film["arena"]))
+        assert film["frames"]["free"][at] == free["size"].sum()
+        assert film["frames"]["largest"][at] == free["size"].max(initial=0)
+
+
+def test_a_film_of_too_many_blocks_says_what_it_leaves_out(made: Made) -> None:
+    heap = resolve_recipe("victim-bins")
+    film = content.film(busy_trace(), heap, "victim-bins", "film", 0, films=content.MOST_BLOCKS // 100)
+    least = film.data["least"]
+    assert len(film.data["blocks"]["first"]) <= 100 < len(made.film["blocks"]["first"])
+    assert f"Blocks below {least:,} bytes are too many to be told one by one" in film.note
+    assert min(size for _, size, *_ in blocks_of(film.data, film.data["peak"])) >= least
+    cells = film.data["cells"]
+    ninths = np.array([[[int(digit) for digit in frame] for frame in cells[kind]] for kind in cells])
+    assert ninths.shape[1:] == (len(film.data["frames"]["call"]), content.CELLS)
+    used = ninths[:, film.data["peak"]].sum() / 9 / content.CELLS
+    free = film.data["frames"]["free"][film.data["peak"]] / film.data["arena"]
+    assert used == pytest.approx(1 - free, abs=0.02)
+
+
+def test_a_film_of_an_example_is_small() -> None:
+    trace = Trace.read(Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet")
+    film = content.film(trace, resolve_recipe("victim-bins"), "victim-bins", "film", 0)
+    assert film.data["least"] == 0
+    assert len(base64.b64encode(gzip.compress(json.dumps(film.data).encode()))) < 50_000
+    assert len(film.still) < 10_000
+
+
+def lightness(colour: str) -> float:
+    """CIE L* of a colour: how light it is in grey print."""
+    parts = (part / 255 for part in ImageColor.getrgb(colour))
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return float(116 * np.cbrt(light) - 16)
+
+
+def test_what_a_film_shows_is_told_apart_by_lightness_alone_light_dark_and_printed() -> None:
+    style = (TEMPLATE / "film.css").read_text(encoding="utf-8")
+    light, dark = (dict(re.findall(r"--film-([\w-]+): (#\w+)", part)) for part in style.split("prefers-color-scheme"))
+    assert {content.KINDS[kind]: ImageColor.getrgb(colour) for kind, colour in content.STILL.items()} == {
+        kind: ImageColor.getrgb(light[kind]) for kind in content.KINDS
+    }
+    for palette in (light, dark):
+        steps = np.diff(sorted(lightness(palette[kind]) for kind in content.KINDS))
+        assert steps.min() > 5, {kind: lightness(palette[kind]) for kind in content.KINDS}

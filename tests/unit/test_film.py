@@ -1,0 +1,192 @@
+"""Films: what lies in the arena at each stop, whose objects these are, and what an arena would need without one."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from recipes_random import random_recipe
+
+from heapwright._native import lib
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay import film, what_if
+from heapwright.replay.pictures import heap_map, heap_map_parts
+from heapwright.replay.replay import replay
+from heapwright.traces.profile import births_and_deaths
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue as zoo
+
+MALLOC, CALLOC, REALLOC, FREE = range(4)
+SIMPLE = Recipe.from_dict({"align": 4, "pool": [{"kind": "general"}]})
+
+
+def trace_of(*calls: tuple[int, int, int]) -> Trace:
+    op, id_, size = zip(*calls, strict=True)
+    return Trace.from_columns(op=op, id=id_, size=size, name="calls")
+
+
+def random_trace(seed: int, calls: int = 400) -> Trace:
+    draw = random.Random(seed)
+    rows: list[tuple[int, int, int]] = []
+    live: list[int] = []
+    while len(rows) < calls:
+        kind = draw.random()
+        if kind < 0.5 or not live:
+            live.append(len(rows))
+            rows.append((draw.choice([MALLOC, CALLOC]), live[-1], draw.choice([0, 8, 40, 300, draw.randrange(2000)])))
+        elif kind < 0.6:
+            rows.append((REALLOC, draw.choice(live), draw.randrange(1500)))
+        else:
+            rows.append((FREE, live.pop(draw.randrange(len(live))), 0))
+    return trace_of(*rows)
+
+
+def arena_of(trace: Trace, recipe: Recipe) -> int:
+    return int(replay(trace, recipe)["footprint_bytes"] or 0)
+
+
+def objects_after(trace: Trace, call: int) -> dict[int, int]:
+    """Bytes asked for by the call of birth, of all that live after a call."""
+    live: dict[int, tuple[int, int]] = {}
+    for at in range(call + 1):
+        id_, size = int(trace.id[at]), int(trace.size[at])
+        if trace.op[at] == FREE:
+            del live[id_]
+        else:
+            live[id_] = (live[id_][0] if trace.op[at] == REALLOC else at, size)
+    return dict(live.values())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_frames_cover_the_arena_and_hold_every_live_object(seed: int) -> None:
+    trace, draw = random_trace(seed), random.Random(seed)
+    # What was refused does not live: a recipe that serves all.
+    recipe = next(one for one in iter(lambda: random_recipe(draw), None) if not replay(trace, one)["failed"])
+    size = arena_of(trace, recipe)
+    birth, death = births_and_deaths(trace)
+    deaths = dict(zip(birth.tolist(), death.tolist(), strict=True))
+    for frame in film.frames(trace, recipe, size, [0, 7, 8, 150, len(trace) - 1]):
+        blocks = frame.blocks
+        ends = blocks["offset"].astype(int) + blocks["size"]
+        assert blocks["offset"].tolist() == [0, *ends[:-1].tolist()]
+        assert ends[-1] == size
+        lives = blocks[blocks["birth"] >= 0]
+        assert dict(zip(lives["birth"].tolist(), lives["requested"].tolist(), strict=True)) == objects_after(
+            trace, frame.call
+        )
+        assert [deaths[born] for born in lives["birth"].tolist()] == lives["death"].tolist()
+        assert set(blocks["state"][blocks["birth"] >= 0].tolist()) <= {lib.HW_RUN_USED}
+
+
+def test_the_arena_grows_last_at_the_call_that_needs_more_than_all_before() -> None:
+    trace = trace_of((MALLOC, 1, 100), (FREE, 1, 0), (MALLOC, 2, 60), (MALLOC, 3, 200), (FREE, 2, 0), (MALLOC, 4, 8))
+    assert film.last_growth(trace, SIMPLE, arena_of(trace, SIMPLE)) == 3
+    fixed = Recipe.from_dict({"align": 4, "pool": [{"kind": "fixed", "sizes": [200], "counts": [4]}]})
+    assert film.last_growth(trace, fixed, arena_of(trace, fixed)) is None
+
+
+def test_holes_are_what_is_free_between_objects_and_end_where_memory_was_never_used() -> None:
+    trace = trace_of(*((MALLOC, at, 96) for at in range(6)), (FREE, 1, 0), (FREE, 3, 0), (FREE, 2, 0))
+    for recipe in (SIMPLE, zoo.load("freertos-heap4")):
+        size = arena_of(trace, recipe) + 4096
+        within = film.regions(recipe, size)
+        (frame,) = film.frames(trace, recipe, size, [len(trace) - 1])
+        (hole,) = film.holes(frame, within)
+        lives = frame.blocks[frame.blocks["birth"] >= 0]
+        before, after = lives[lives["birth"] == 0][0], lives[lives["birth"] == 4][0]
+        assert hole["offset"] == before["offset"] + before["size"]
+        assert hole["offset"] + hole["size"] == after["offset"]
+
+
+def test_regions_are_those_of_pools_with_a_size_and_the_rest_that_others_share() -> None:
+    pools = [
+        {"kind": "quick", "sizes": [40]},
+        {"kind": "fixed", "sizes": [16, 64], "counts": [10, 5], "max_size": 64},
+        {"kind": "general", "region": 2000, "max_size": 200},
+        {"kind": "buddy", "region": 4096, "max_size": 400},
+        {"kind": "general"},
+    ]
+    recipe = Recipe.from_dict({"align": 8, "pool": pools})
+    found = film.regions(recipe, 100_000)
+    assert [region.pools for region in found] == [(1,), (2,), (3,), (4,)]
+    assert found[0].end - found[0].start == 10 * 16 + 5 * 64
+    assert [region.end - region.start for region in found[1:3]] == [2000, 4096]
+    assert found[3].end == 100_000
+    assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+def test_a_film_may_be_interrupted_by_other_replays_of_its_thread() -> None:
+    trace = random_trace(1)
+    whole = heap_map(trace, SIMPLE, columns=50)["blocks"]
+    _, _, parts = heap_map_parts(trace, SIMPLE, columns=50, at_once=100)
+    found = []
+    for part in parts:
+        found.append(part)
+        replay(random_trace(2), SIMPLE)
+    assert len(found) > 3
+    assert np.array_equal(np.concatenate(found), whole)
+
+
+# --- without an object ------------------------------------------------------------------------------------------------
+
+
+def without(trace: Trace, birth: int) -> Trace:
+    """The trace without the calls of the object that a call makes, made anew of its columns."""
+    number, _ = trace.objects()
+    kept = number != number[birth]
+    return Trace.from_columns(op=trace.op[kept], id=trace.id[kept], size=trace.size[kept], name="rest")
+
+
+@pytest.mark.parametrize("heap", ["victim-bins", "tlsf", "newlib-nano", "kingsley", "wifi-special-pools", "heaplib"])
+def test_leaving_an_object_out_is_replaying_the_trace_without_it(heap: str) -> None:
+    trace, recipe = random_trace(3, calls=1500), zoo.load(heap)
+    needed = arena_of(trace, recipe)
+    birth, death = births_and_deaths(trace)
+    for at in random.Random(heap).sample(range(len(birth)), 6):
+        lives = int(birth[at]), int(death[at])
+        found = what_if._without(trace, recipe, lives, needed)
+        rest = replay(without(trace, lives[0]), recipe)
+        assert found is not None
+        assert found.arena == rest["footprint_bytes"]
+        assert found.gain == needed - found.arena - found.bytes
+
+
+def pinned() -> Trace:
+    """An object that lives to the end above memory that is free when the arena grows for the last time."""
+    calls = [(MALLOC, 0, 2000), (MALLOC, 1, 64), (MALLOC, 2, 2000), (FREE, 0, 0), (FREE, 2, 0), (MALLOC, 3, 4000)]
+    return trace_of(*calls, *(call for at in range(10, 20) for call in ((MALLOC, at, 16), (FREE, at, 0))))
+
+
+def capped(trace: Trace, recipe: Recipe) -> Any:
+    size = arena_of(trace, recipe)
+    grown = film.last_growth(trace, recipe, size)
+    assert grown is not None
+    (frame,) = film.frames(trace, recipe, size, [grown])
+    return what_if.cap(trace, recipe, frame, film.regions(recipe, size), size)
+
+
+def test_the_object_between_the_holes_is_what_caps_the_arena() -> None:
+    found = capped(pinned(), SIMPLE)
+    assert (found.birth, found.death, found.requested, found.tried) == (1, None, 64, 1)
+    assert found.hole == 2004
+    # Without it the holes join: what is above it is not needed.
+    assert found.gain > 1900
+    assert found.chance < found.gain
+
+
+def test_nothing_caps_an_arena_without_holes_or_without_long_lives() -> None:
+    full = trace_of(*((MALLOC, at, 100) for at in range(10)))
+    assert capped(full, SIMPLE) is None
+    short = [(MALLOC, 0, 2000), (MALLOC, 1, 64), (FREE, 0, 0), (MALLOC, 2, 4000), (FREE, 1, 0), (FREE, 2, 0)]
+    busy = [call for at in range(10, 40) for call in ((MALLOC, at, 16), (FREE, at, 0))]
+    assert capped(trace_of(*short, *busy), SIMPLE) is None
+
+
+def test_an_object_is_tried_at_the_largest_size_that_it_is_asked_for() -> None:
+    trace = trace_of((MALLOC, 0, 50), (REALLOC, 0, 301), (REALLOC, 0, 20), (FREE, 0, 0), (MALLOC, 0, 999))
+    found = what_if._without(trace, SIMPLE, (0, 3), 5000)
+    assert found is not None
+    assert (found.requested, found.bytes) == (301, 304)
