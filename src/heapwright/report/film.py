@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Film:
         name: its place in the page.
         title, note: what one sees, and how to read it.
         cap: what caps the arena, in a sentence or two.
-        still: the frame at the high-water mark as a data URL of a PNG, with `alt` in words.
+        still: the frame at the high-water mark as an SVG that holds a PNG, for pages without scripts.
         data: what film.js draws; see `_packed`.
     """
 
@@ -73,7 +74,6 @@ class Film:
     note: str
     cap: str
     still: str
-    alt: str
     data: dict[str, Any]
 
 
@@ -103,8 +103,9 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
         title=f"{heap}: the heap as a film",
         note=reel.limits(),
         cap=_sentence(trace, full, told, elsewhere, arena, found.failed),
-        still=_still(full, within, arena, len(trace)),
-        alt=f"{heap} after call {peak:,}: {_holes_in_words(told)} in an arena of {arena:,} bytes.",
+        still=_still(
+            full, within, arena, len(trace), f"{heap} after call {peak:,}: {arena:,} bytes, {_holes_in_words(told)}."
+        ),
         data=reel.packed(peak, elsewhere),
     )
 
@@ -359,8 +360,8 @@ class _Reel:
 # --- the still picture ------------------------------------------------------------------------------------------------
 
 
-def _still(frame: Frame, within: Sequence[Region], arena: int, calls: int) -> str:
-    """A frame as a data URL of a PNG: each region in rows of bytes, one below the other."""
+def _still(frame: Frame, within: Sequence[Region], arena: int, calls: int, words: str) -> str:
+    """A frame as a picture in an SVG: each region in rows of bytes, one below the other; `words` say what is seen."""
     across = -(-arena // STILL_ROWS)
     rows = [-(-(region.end - region.start) // across) for region in within]
     picture = Image.new("P", (STILL_WIDTH, sum(rows) * STILL_ROW + 8 * len(rows)), UNUSED)
@@ -378,7 +379,12 @@ def _still(frame: Frame, within: Sequence[Region], arena: int, calls: int) -> st
         top += count * STILL_ROW + 8
     file = io.BytesIO()
     picture.save(file, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+    url = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+    width, height = picture.size
+    return (
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(words)}">'
+        f'<image width="{width}" height="{height}" href="{url}"/></svg>'
+    )
 
 
 def _segments(offset: int, size: int, across: int) -> Iterator[tuple[int, int, int]]:
