@@ -352,8 +352,8 @@ def test_a_film_of_too_many_blocks_says_what_it_leaves_out(made: Made) -> None:
     assert min(size for _, size, *_ in blocks_of(film.data, film.data["peak"])) >= least
     cells = film.data["cells"]
     ninths = np.array([[[int(digit) for digit in frame] for frame in cells[kind]] for kind in cells])
-    assert ninths.shape[1:] == (len(film.data["frames"]["call"]), content.CELLS)
-    used = ninths[:, film.data["peak"]].sum() / 9 / content.CELLS
+    assert ninths.shape[1:] == (len(film.data["frames"]["call"]), content.LEAST_CELLS)
+    used = ninths[:, film.data["peak"]].sum() / 9 / content.LEAST_CELLS
     free = film.data["frames"]["free"][film.data["peak"]] / film.data["arena"]
     assert used == pytest.approx(1 - free, abs=0.02)
 

@@ -30,7 +30,8 @@ MOST_BLOCKS = 10_000
 """Blocks that all films of a page hold together, each once for as long as it stays where it is. Where there are more,
 the smaller ones are drawn by their shares of a cell.
 """
-CELLS = 1000
+CELLS, LEAST_CELLS = 1000, 100
+"""Cells that all films of a page have together, and each at least."""
 MOST_HOLES = 8
 """Holes of a frame that are marked with their size: the largest."""
 MOST_SITES, MOST_CHARACTERS = 100, 120
@@ -90,7 +91,7 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
     peak = fullest if grown is None else grown
     calls = np.unique(np.append(np.linspace(0, len(trace) - 1, FRAMES).astype(np.int64), peak))
     within = regions(recipe, arena)
-    reel = _Reel(trace, recipe, arena, within, MOST_BLOCKS // films)
+    reel = _Reel(trace, recipe, arena, within, films)
     full: Frame | None = None
     for frame in frames(trace, recipe, arena, calls.tolist()):
         reel.add(frame)
@@ -133,7 +134,7 @@ def _sentence(
     whole = f"without it the trace needs {found.arena:,} bytes, {found.arena + found.bytes:,} with its {found.bytes:,}"
     if found.gain <= 0:
         others = f", nor would {found.tried - 1} others beside holes" if found.tried > 1 else ""
-        return f"{begin} {caps} Made static, or put in a pool of its own, it would gain nothing: {whole}{others}."
+        return f"{begin} {caps} Made static, or put in a pool of its own, it would gain nothing{others}: {whole}."
     share = found.gain / arena
     verdict = ""
     if share < NOT_WORTH_IT:
@@ -193,8 +194,9 @@ _SAME = ("offset", "size", "requested", "kind", "birth")
 class _Reel:
     """The frames of a film as they come: blocks, each once for as long as it stays where it is, and what is free."""
 
-    def __init__(self, trace: Trace, recipe: Recipe, arena: int, within: Sequence[Region], most: int) -> None:
-        self.trace, self.recipe, self.arena, self.within, self.most = trace, recipe, arena, within, most
+    def __init__(self, trace: Trace, recipe: Recipe, arena: int, within: Sequence[Region], films: int) -> None:
+        self.trace, self.recipe, self.arena, self.within = trace, recipe, arena, within
+        self.most, self.cells = MOST_BLOCKS // films, max(CELLS // films, LEAST_CELLS)
         self.least = 0
         """Blocks smaller than this are drawn by their shares of a cell."""
         self._over: list[npt.NDArray[Any]] = []
@@ -229,7 +231,7 @@ class _Reel:
         """Of each cell, how many ninths each kind takes: uint8[kinds, cells]."""
         blocks = np.zeros(len(kind), [("column", "u4"), ("offset", "u4"), ("size", "u4"), ("state", "u4")])
         blocks["offset"], blocks["size"], blocks["state"] = frame.blocks["offset"], frame.blocks["size"], kind
-        parts = raster.shares([blocks], 1, self.arena, CELLS, len(KINDS))
+        parts = raster.shares([blocks], 1, self.arena, self.cells, len(KINDS))
         ninths: npt.NDArray[np.uint8] = np.rint(parts[:, :, 0] * 9).astype(np.uint8)
         return ninths
 
@@ -280,7 +282,7 @@ class _Reel:
         if self.least:
             lines.append(
                 f"Blocks below {self.least:,} bytes are too many to be told one by one: stripes of "
-                f"{self.arena / CELLS:,.0f} bytes show their shares."
+                f"{self.arena / self.cells:,.0f} bytes show their shares."
             )
         return " ".join(lines)
 
@@ -364,7 +366,7 @@ def _still(frame: Frame, within: Sequence[Region], arena: int, calls: int, words
     """A frame as a picture in an SVG: each region in rows of bytes, one below the other; `words` say what is seen."""
     across = -(-arena // STILL_ROWS)
     rows = [-(-(region.end - region.start) // across) for region in within]
-    picture = Image.new("P", (STILL_WIDTH, sum(rows) * STILL_ROW + 8 * len(rows)), UNUSED)
+    picture = Image.new("P", (STILL_WIDTH, max(sum(rows) * STILL_ROW + 8 * len(rows), 1)), UNUSED)
     picture.putpalette([part for kind in range(len(KINDS)) for part in ImageColor.getrgb(STILL[kind])])
     draw = ImageDraw.Draw(picture)
     top = 0

@@ -30,11 +30,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Heap:
-    """What one heap makes of one trace: two figures with the same axes, and a film."""
+    """What one heap makes of one trace: two figures with the same axes."""
 
     timeline: Figure
     heap_map: Figure
-    film: Film
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,7 @@ class TraceSection:
     figures: Sequence[Figure] = ()
     heaps: Sequence[Heap] = ()
     missing: str = ""
+    films: Sequence[Film] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _packed(content: Content) -> str:
     columns = ("id", "kind", "name", "balanced", "summary", "toml")
     data = {
         "figures": {figure.name: figure.page_spec() for figure in content.figures()},
-        "films": {heap.film.name: heap.film.data for trace in content.traces for heap in trace.heaps},
+        "films": {film.name: film.data for trace in content.traces for film in trace.films},
         "points": {
             figure.name: [at[row["id"]] for row in figure.datasets["points"]]
             for figure in content.trade_offs

@@ -79,10 +79,12 @@ def section(
     figures = [plots.top_sizes(described, f"sizes-{stem}"), plots.size_histogram(described, f"histogram-{stem}")]
     if everything:
         figures += [plots.live_curve(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
-    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem, described["requested_peak_event"], traces))
+    fullest, count = described["requested_peak_event"], traces * len(heaps)
+    films = [film(trace, one.recipe, one.name, f"film-{stem}-{slug(one.name)}", fullest, count) for one in heaps]
+    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem), films=films)
 
 
-def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, fullest: int, traces: int) -> list[Heap]:
+def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
     from heapwright.replay.pictures import heap_map_parts, timeline
 
     timelines = [timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
@@ -96,7 +98,6 @@ def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, fullest: int, tr
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
                 plots.heap_map(shares, heap.name, len(trace), extent, f"heap-map-{name}"),
-                film(trace, heap.recipe, heap.name, f"film-{name}", fullest, traces * len(heaps)),
             )
         )
     return found
