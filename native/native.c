@@ -558,6 +558,15 @@ static void mark_cached(const struct hw_policy *policy, const struct hw_block *b
     }
 }
 
+/* Behind an object of level full lies a guard. */
+static void mark_guard(const struct hw_policy *policy, const struct hw_block *block, struct marks *m)
+{
+    if (policy->checks == HW_CHECKS_FULL && block->state == HW_BLOCK_USED) {
+        const uint32_t at = block->offset + block->header;
+        mark(m, at + heap_capacity(policy, m->heap, at), policy->guard.bytes);
+    }
+}
+
 int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                     unsigned char *marks)
 {
@@ -577,6 +586,7 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
         const struct hw_pool *pool = &policy->pools[block.pool];
         HW_ASK(pool, mark, &block, &m);
         mark_cached(policy, &block, &m);
+        mark_guard(policy, &block, &m);
     }
     if (moves(policy)) {
         mark_handles(&policy->pools[0].compact, &m);

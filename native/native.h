@@ -206,8 +206,8 @@ void hw_film_extent(struct hw_film *film, struct hw_extent *extent);
 int hw_film_close(struct hw_film *film, struct hw_metrics *metrics);
 
 /* Replays, leaves the heap in `memory`, and marks in `marks` (one byte for each of the arena's) what is metadata:
- * control data, headers, links and boundary tags of free blocks, links of cached blocks. Returns the address behind the
- * last marked byte, or a negative number as hw_replay() does. */
+ * control data, headers, links and boundary tags of free blocks, links of cached blocks, guards. Returns the address
+ * behind the last marked byte, or a negative number as hw_replay() does. */
 int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                     unsigned char *marks);
 

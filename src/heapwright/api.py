@@ -1235,6 +1235,8 @@ def attack(
     beside: Sequence[str] = (),
     word_size: WordSize | None = None,
     output: str | os.PathLike[str] | None = None,
+    cpu: str | None = None,
+    compiler: str | None = None,
 ) -> list[dict[str, Any]]:
     """Commit eleven faults on a heap, each many times in processes of their own, and count which it notices, and when.
 
@@ -1249,27 +1251,34 @@ def attack(
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         output: a picture to draw, a file that ends in .svg or .html; None for none.
 
-    Returns a dictionary for each level: `heap`, `checks` and `faults`, for each fault by its name `runs` and what came
-    of them, `at_once`, `later`, `harmless`, `silent` and `crashed` (docs/hardening.md). A foreign
+        cpu: the emulated processor that runs it, as of `measure`; None for this machine.
+        compiler: for that processor, "gcc" or "zig"; None for the first that is installed.
+
+    Returns a dictionary for each level: `heap`, `checks`, `cpu` and `faults`, for each fault by its name `runs` and
+    what came of them, `at_once`, `later`, `harmless`, `silent` and `crashed` (docs/hardening.md). A foreign
     heap has one, whose `checks` is None, and `signals`, by name how many runs each ended.
 
-    Raises HeapwrightError for a heap whose objects move, a level that is none, or a missing C compiler.
+    Raises HeapwrightError for a heap whose objects move, a level that is none, a foreign heap on an emulated processor,
+    or a missing C compiler or emulator.
     """
+    from heapwright.attack import attack as commit
     from heapwright.foreign.attack import attack as commit_on_foreign
     from heapwright.heaps import RecipeHeap, resolve
-    from heapwright.host.attack import attack as commit
     from heapwright.report.attack_picture import check_suffix, write_picture
 
     if output is not None:
         check_suffix(Path(output))
     read = trace if trace is None or isinstance(trace, Trace) else read_trace(trace, repair=repair)
     others = [resolve(name, word_size) for name in beside]
-    found = commit(_recipe(heap), read, checks=checks, runs=runs, seed=seed)
-    for other in others:
-        if isinstance(other, RecipeHeap):
-            found += commit(other.recipe, read, checks=checks, runs=runs, seed=seed)
+    foreign = [other.label for other in others if not isinstance(other, RecipeHeap)]
+    if cpu is not None and foreign:
+        raise ParameterError(f"{foreign[0]}: a foreign heap is attacked on this machine alone", parameter="beside")
+    found: list[dict[str, Any]] = []
+    for one in [RecipeHeap(_recipe(heap)), *others]:
+        if isinstance(one, RecipeHeap):
+            found += commit(one.recipe, read, checks=checks, runs=runs, seed=seed, cpu=cpu, compiler=compiler)
         else:
-            found.append(commit_on_foreign(other, read, runs=runs, seed=seed))
+            found.append(commit_on_foreign(one, read, runs=runs, seed=seed))
     if output is not None:
         write_picture(found, Path(output))
     return found

@@ -62,7 +62,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "zoo wifi-special-pools --from-profile a.parquet": (True, RECIPE),
     "replay a.parquet --heap tlsf": (True, ["trace", "heap", "metrics"]),
     "fit a.parquet --heap victim-bins": (True, FIT),
-    "attack tlsf a.parquet --runs 2 --checks frees": (True, ["heap", "checks", "faults"]),
+    "attack tlsf a.parquet --runs 2 --checks frees": (True, ["heap", "checks", "cpu", "faults"]),
     "explore a.parquet --space space.toml -o again.duckdb": (
         False,
         ["study", "recipes", "evaluations", "seconds", "complete", "tolerance", "given_up", "front"],

@@ -442,6 +442,19 @@ def test_real_calls_leave_the_metadata_of_the_replay(
             expect_same_end(trace, recipe, arena, driver(recipe), calls)
 
 
+@pytest.mark.parametrize("checks", ["frees", "neighbours", "full"])
+@pytest.mark.parametrize("name", ["tlsf", "lea-2.7.2", "victim-bins", "drr-proposed", "kingsley", "binary-buddy"])
+def test_hardened_heaps_leave_the_metadata_of_the_replay_after_real_calls(
+    name: str, checks: str, driver: Callable[[Recipe], Path], tmp_path: Path
+) -> None:
+    """Guards and masked links included, and with requests refused."""
+    recipe = Recipe.from_dict({**zoo.load(name).to_dict(), "checks": checks})
+    trace = Trace.read(ROOT / "examples" / "mosquitto_broker.parquet")
+    calls = write_calls(trace, tmp_path / "calls")
+    refused = [expect_same_end(trace, recipe, arena, driver(recipe), calls) for arena in arenas(trace, recipe)]
+    assert refused[0] == 0 < refused[-1]
+
+
 # ---- the command ---------------------------------------------------------------------------------------------------
 
 

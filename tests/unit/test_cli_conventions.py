@@ -109,6 +109,7 @@ def test_choices_are_those_of_the_library() -> None:
     assert choices(measure.command, "backend") == BACKENDS
     assert choices(measure.command, "level") == LEVELS
     assert choices(attack.command, "checks") == CHECKS
+    assert sorted(choices(attack.command, "cpu")) == sorted(CPUS)
     assert choices(explore.command, "strategy") == get_args(Strategy)
     assert choices(pareto.command, "pick") == PICKS
     assert choices(reproduce.command, "what") == (*PAGES, "all")

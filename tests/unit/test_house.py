@@ -20,6 +20,7 @@ ORDER = (
     ("workloads", "replay"),
     ("generate",),
     ("host", "target", "platforms", "prove"),
+    ("attack",),
     ("foreign", "explore"),
     ("heaps",),
     ("report",),

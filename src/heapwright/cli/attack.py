@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heapwright.cli.options import repair_option, seed_option, word_size_option
+from heapwright.cli.options import CPUS, repair_option, seed_option, word_size_option
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ LEVELS = ("none", "frees", "neighbours", "full")
     help="A heap to set beside it: also lib:NAME, PATH.so, PATH.c or ADAPTER=PATH; repeat the flag for more.",
 )
 @word_size_option
+@click.option("--cpu", type=click.Choice(CPUS), help="An emulated processor to run it on; default is this machine.")
+@click.option(
+    "--compiler", type=click.Choice(("gcc", "zig")), help="With --cpu: the compiler; default is what is there."
+)
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Picture to draw: FILE.svg or FILE.html."
 )
@@ -43,6 +47,8 @@ def command(
     runs: int,
     beside: tuple[str, ...],
     word_size: WordSize | None,
+    cpu: str | None,
+    compiler: str | None,
     output: Path | None,
     seed: int,
     repair: bool,
@@ -52,9 +58,11 @@ def command(
 
     HEAP is a zoo NAME, a RECIPE.toml or STUDY:ID; its own level of checks does not matter, as all are tried unless
     --checks names some. Each run replays the calls of the trace, or a random program, on the generated C in a process
-    of its own, and commits one fault at a random call. A foreign heap, set beside it with --beside, has noticed a
-    fault where it stops the program.
+    of its own, or on an emulated processor, and commits one fault at a random call. A foreign heap, set beside it with
+    --beside, has noticed a fault where it stops the program.
     """
+    if compiler is not None and cpu is None:
+        raise click.UsageError("--compiler goes with --cpu: this machine's is cc, or CC")
     from heapwright import api
 
     found = api.attack(
@@ -67,6 +75,8 @@ def command(
         beside=beside,
         word_size=word_size,
         output=output,
+        cpu=cpu,
+        compiler=compiler,
     )
     if as_json:
         print_json(found)
@@ -81,4 +91,5 @@ def command(
         ]
         ended = ", ".join(f"{name} {times:,}" for name, times in level.get("signals", {}).items())
         title = f"checks of {level['checks']}" if level["checks"] else f"runs ended by {ended or 'no signal'}"
+        title += f", on an emulated {level['cpu']}" if level["cpu"] else ""
         print_table(f"{level['heap']}, {title}", headings, [rows], left=("fault",))

@@ -49,9 +49,10 @@ replayed_argument = click.argument(
 repair_option = click.option(
     "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
 )
+CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
 cpu_option = click.option(
     "--cpu",
-    type=click.Choice(("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")),
+    type=click.Choice(CPUS),
     default="cortex-m3",
     show_default=True,
     help="The processor.",

@@ -6,10 +6,11 @@ import signal
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from heapwright.attack.faults import RUNS, ample, program
+from heapwright.attack.on_host import outcomes
 from heapwright.errors import ForeignHeapError, ParameterError
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import run_tool
-from heapwright.host.attack import RUNS, ample, outcomes, program
 
 if TYPE_CHECKING:
     from heapwright.foreign.heap import ForeignHeap
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def attack(heap: ForeignHeap, trace: Trace | None = None, *, runs: int = RUNS, seed: int = 0) -> dict[str, Any]:
-    """Commit every fault but writes into metadata, whose place nobody tells; what `host.attack` tells of a level.
+    """Commit every fault but writes into metadata, whose place nobody tells; what an attack on this machine tells.
 
     `checks` is None, as the heap looks at what it looks at. It has noticed where it ends the program, by a signal meant
     for that or by leaving; any other signal is a crash. `signals` counts both by the signal's name.
@@ -42,4 +43,4 @@ def attack(heap: ForeignHeap, trace: Trace | None = None, *, runs: int = RUNS, s
         faults[name] = counts
         for number, times in ended.items():
             signals[signal.Signals(number).name] += times
-    return {"heap": heap.label, "checks": None, "faults": faults, "signals": dict(signals)}
+    return {"heap": heap.label, "checks": None, "cpu": None, "faults": faults, "signals": dict(signals)}

@@ -1,5 +1,5 @@
-/* attacked_heap.h: somebody else's heap under the names that ../host/attack.c calls. It counts nothing and has no walk:
- * what it notices shows in that it ends the program. */
+/* attacked_heap.h: somebody else's heap under the names that ../attack/faults.h calls. It counts nothing and has no
+ * walk: what it notices shows in that it ends the program. */
 #ifndef ATTACKED_HEAP_H
 #define ATTACKED_HEAP_H
 

@@ -21,13 +21,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright.attack.on_host import DRIVER as ATTACK
 from heapwright.errors import ForeignHeapError
 from heapwright.files.temporary import folder_for
 from heapwright.files.tools import run_tool
 from heapwright.foreign.adapter import Adapter, WordSize
 from heapwright.foreign.build import DRIVER, build, library_arguments
 from heapwright.foreign.source import defines, heap_source
-from heapwright.host.attack import DRIVER as ATTACK
 from heapwright.host.calls import STDIN, calls_file
 from heapwright.host.timing import Bench, Program
 from heapwright.replay.metrics import METRICS, Value
@@ -140,7 +140,7 @@ class ForeignHeap:
         return self._program(arena, DRIVER)
 
     def attack_program(self, arena: int | None = None) -> Path:
-        """The same around the driver that commits faults, `host/attack.c`."""
+        """The same around the driver that commits faults, `attack/on_host.c`."""
         return self._program(arena, ATTACK)
 
     def _program(self, arena: int | None, driver: Path) -> Path:

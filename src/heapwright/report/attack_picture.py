@@ -85,7 +85,8 @@ def _spec(found: Sequence[Row]) -> dict[str, Any]:
 
 
 def _panel(level: Row) -> str:
-    return f"{level['heap']}, {level['checks']}" if level["checks"] else str(level["heap"])
+    parts = level["heap"], level["checks"], level["cpu"]
+    return ", ".join(part for part in parts if part)
 
 
 def _title(found: Sequence[Row]) -> str:

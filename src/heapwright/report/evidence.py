@@ -35,7 +35,7 @@ class Evidence:
         arenas: what `heapwright.api.Fit` holds, for each trace.
         metrics: of the replay of each trace, by its name.
         measured: what `heapwright.target.measure` tells, for each trace.
-        attacked: what `heapwright.host.attack` tells of the recipe's own level of checks.
+        attacked: what `heapwright.attack` tells of the recipe's own level of checks.
         proof: None where none was asked for.
     """
 

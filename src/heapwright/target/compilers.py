@@ -88,7 +88,7 @@ def find_compiler(cpu: Cpu, kind: str | None = None) -> Compiler:
         missing = "zig is missing; pip install 'heapwright[target]'"
     else:
         missing = f"no compiler for {cpu.name}; pip install 'heapwright[target]' (zig), or {_debian(cpu)} (gcc)"
-    raise HeapwrightError(f"measure: {missing}")
+    raise HeapwrightError(missing)
 
 
 def _debian(cpu: Cpu) -> str:

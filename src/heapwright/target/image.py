@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,17 +22,21 @@ DRIVER = Path(__file__).with_name("driver")
 SPECS = {"newlib-nano": "nano.specs", "newlib": None, "picolibc": "picolibc.specs"}
 """C libraries that `lib:NAME` names, and the specs file that selects them; newlib is the compiler's default."""
 
-NO_LOCK = (
-    "-DTARGET_LOCK(heap)=((void)(heap),(uintptr_t)0)",
-    "-DTARGET_UNLOCK(heap,key)=((void)(heap),(void)(key))",
-    "-D_Thread_local=",
-)
-"""Hooks of a heap for several threads where there is one: what is measured is what the lock is held for."""
 _ENTRIES = ("malloc", "free", "realloc")
 _HANDLE_ENTRIES = {"malloc": "handle_alloc", "free": "handle_free", "realloc": "handle_realloc"}
 _SUPPORT = ("memcpy", "memmove", "memset")
 _LIBRARY_SUPPORT = (*_SUPPORT, "_sbrk", "sbrk", "errno", "__errno", "_impure_ptr")
 # Not counted as the heap's: what firmware has anyway, and what the driver supplies.
+
+
+def no_lock(prefix: str) -> tuple[str, ...]:
+    """Hooks of a heap for several threads where there is one: what is measured is what the lock is held for."""
+    upper = prefix.upper()
+    return (
+        f"-D{upper}_LOCK(heap)=((void)(heap),(uintptr_t)0)",
+        f"-D{upper}_UNLOCK(heap,key)=((void)(heap),(void)(key))",
+        "-D_Thread_local=",
+    )
 
 
 @dataclass(frozen=True)
@@ -200,15 +205,13 @@ class Workshop:
 
     def image(self, level: str = LEVELS[0]) -> Image:
         """The heap with the driver around it, the heap compiled at this level of optimisation."""
-        family = self.compiler.cpu.family
         objects = [
-            _shared_object(self.compiler, DRIVER / f"start_{family}.c", ("-Os",)),
+            _start_up(self.compiler),
             _shared_object(self.compiler, DRIVER / "driver.c", ("-Os", *self.heap.driver_flags())),
             *self._support(),
             *self._heap_objects(level),
         ]
-        entry = "hw_entry" if family == "riscv" else "hw_reset"
-        return Image.read(self._link(objects, f"image-{level}", [f"-Wl,-e,{entry}"]), self.compiler)
+        return Image.read(self._link(objects, f"image-{level}", [_entry(self.compiler)]), self.compiler)
 
     def code_bytes(self, level: str = LEVELS[0]) -> dict[str, int]:
         """Bytes of code, constants and initialised data that a firmware links for each call alone and for all three.
@@ -254,10 +257,7 @@ class Workshop:
 
     def _support(self) -> list[Path]:
         """The functions that compilers call by themselves; a C library has its own."""
-        if self.heap.library:
-            return []
-        flags = ("-O2", "-fno-builtin", *_no_loop_idioms(self.compiler))
-        return [_shared_object(self.compiler, DRIVER / "memory.c", flags)]
+        return [] if self.heap.library else [_memory_functions(self.compiler)]
 
     def _compile(self, source: Path, *flags: str) -> Path:
         key = str(source), flags
@@ -269,19 +269,18 @@ class Workshop:
         return self._objects[key]
 
     def _link(self, objects: list[Path], name: str, flags: list[str]) -> Path:
-        script = DRIVER / f"{self.compiler.cpu.family}.ld"
         specs = SPECS[self.heap.library] if self.heap.library else None
         if specs:
             flags = [*flags, f"--specs={specs}"]
         output = self.folder / f"{name}.elf"
-        self.compiler.link(objects, output, [f"-T{script}", *flags], library=bool(self.heap.library))
+        self.compiler.link(objects, output, [_script(self.compiler), *flags], library=bool(self.heap.library))
         return output
 
     def _heap_objects(self, level: str) -> list[Path]:
         """The heap compiled, whatever its alignment: a trace has no types."""
         from heapwright.generate.emit import align_unchecked
 
-        flags = f"-{level}", f"-D{align_unchecked('target')}", *NO_LOCK
+        flags = f"-{level}", f"-D{align_unchecked('target')}", *no_lock("target")
         return [self._compile(source, *flags, f"-I{source.parent}") for source in self._sources]
 
     def _heap_sources(self) -> list[Path]:
@@ -310,6 +309,30 @@ class Workshop:
             raise HeapwrightError(
                 f"lib:{library}: not installed; apt-get install --no-install-recommends {package}-arm-none-eabi"
             )
+
+
+def link_alone(compiler: Compiler, objects: Sequence[Path], output: Path) -> Image:
+    """Link an image without a C library, from objects that define hw_main(). Raises HeapwrightError as `link` does."""
+    objects = [_start_up(compiler), *objects, _memory_functions(compiler)]
+    compiler.link(objects, output, [_script(compiler), _entry(compiler)], library=False)
+    return Image.read(output, compiler)
+
+
+def _start_up(compiler: Compiler) -> Path:
+    return _shared_object(compiler, DRIVER / f"start_{compiler.cpu.family}.c", ("-Os",))
+
+
+def _memory_functions(compiler: Compiler) -> Path:
+    """What compilers call by themselves."""
+    return _shared_object(compiler, DRIVER / "memory.c", ("-O2", "-fno-builtin", *_no_loop_idioms(compiler)))
+
+
+def _script(compiler: Compiler) -> str:
+    return f"-T{DRIVER / compiler.cpu.family}.ld"
+
+
+def _entry(compiler: Compiler) -> str:
+    return "-Wl,-e,hw_entry" if compiler.cpu.family == "riscv" else "-Wl,-e,hw_reset"
 
 
 def _no_loop_idioms(compiler: Compiler) -> tuple[str, ...]:

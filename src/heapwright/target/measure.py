@@ -196,10 +196,10 @@ def find_backend(target: Cpu, name: str | None = None) -> str:
     pip = "pip install 'heapwright[target]'"
     debian = f"apt-get install --no-install-recommends {qemu_backend.PACKAGES[target.family]}"
     if name == "unicorn":
-        raise HeapwrightError(f"measure: unicorn is missing; {pip}")
+        raise HeapwrightError(f"unicorn is missing; {pip}")
     if name == "qemu":
-        raise HeapwrightError(f"measure: {target.qemu[0]} is missing; {debian}")
-    raise HeapwrightError(f"measure: no emulator for {target.name}; {pip} (unicorn), or {debian} (qemu)")
+        raise HeapwrightError(f"{target.qemu[0]} is missing; {debian}")
+    raise HeapwrightError(f"no emulator for {target.name}; {pip} (unicorn), or {debian} (qemu)")
 
 
 def _version(backend: str, target: Cpu) -> str:

@@ -18,6 +18,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.target.feed import COUNTS, FEED, STUBS, Input, Run, check_stubs, split_ticks
 
 if TYPE_CHECKING:
+    from heapwright.target.cpus import Cpu
     from heapwright.target.image import Image
 
 REQUIREMENT = "unicorn>=2.1.3,<2.1.4"
@@ -51,13 +52,51 @@ def run(image: Image, given: Input, *, memory: bool = True) -> Run:
     return found
 
 
+def open_core(cpu: Cpu) -> Any:
+    """An emulated core of this processor, without memory."""
+    unicorn = importlib.import_module("unicorn")
+    family = importlib.import_module(f"unicorn.{cpu.family}_const")
+    if cpu.family == "arm":
+        core = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+    else:
+        core = unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
+    core.ctl_set_cpu_model(getattr(family, cpu.unicorn_model))
+    return core
+
+
+def reset(core: Any, image: Image) -> tuple[int, int]:
+    """Bring the core to where an image begins; returns that address, and the number of its program counter."""
+    if image.compiler.cpu.family == "arm":
+        from unicorn.arm_const import UC_ARM_REG_PC, UC_ARM_REG_SP
+
+        vectors = np.frombuffer(image.segments[0][1][:8], "<u4")
+        core.reg_write(UC_ARM_REG_SP, int(vectors[0]))
+        return int(vectors[1]) | 1, UC_ARM_REG_PC
+    from unicorn.riscv_const import UC_RISCV_REG_PC
+
+    return image.symbols["hw_entry"], UC_RISCV_REG_PC
+
+
+def run_core(core: Any, start: int, end: int, counter: int, seconds: float = 0.0) -> str | None:
+    """Run from one address to another, for so many seconds at most (0: without bound).
+
+    Returns None where it got there, else what kept it.
+    """
+    error = importlib.import_module("unicorn").UcError
+    try:
+        core.emu_start(start, end, timeout=int(1e6 * seconds))
+    except error as problem:
+        return f"{problem} at {core.reg_read(counter):#x}"
+    where = core.reg_read(counter)
+    return None if where & ~1 == end else f"stopped at {where:#x}"
+
+
 class _Machine:
     """One emulated core with an image, a trace, and the counter that its hooks fill."""
 
     def __init__(self, image: Image, given: Input, memory: bool) -> None:
         self.image, self.given, self.cpu = image, given, image.compiler.cpu
-        self.unicorn = importlib.import_module("unicorn")
-        self.core = self._open()
+        self.core = open_core(self.cpu)
         self._map()
         self._load()
         self.calls = np.zeros((len(given.events) + STUBS, 9), np.uint32)
@@ -69,16 +108,6 @@ class _Machine:
         self.counter = self._counter()
         self.memory = memory
         self._hook()
-
-    def _open(self) -> Any:
-        family = importlib.import_module(f"unicorn.{self.cpu.family}_const")
-        unicorn = self.unicorn
-        if self.cpu.family == "arm":
-            core = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
-        else:
-            core = unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
-        core.ctl_set_cpu_model(getattr(family, self.cpu.unicorn_model))
-        return core
 
     def _map(self) -> None:
         memory, core = self.cpu.memory, self.core
@@ -115,7 +144,7 @@ class _Machine:
         """Register the native hooks with Unicorn's C library, past its Python binding."""
         import ctypes
 
-        library = _library(self.unicorn)
+        library = _library(importlib.import_module("unicorn"))
         handle = self.core._uch
         user = ctypes.c_void_p(int(ffi.cast("uintptr_t", self.counter)))
         hooks = {_HOOK_BLOCK: "hw_counter_block"} | ({_HOOK_MEMORY: "hw_counter_access"} if self.memory else {})
@@ -129,25 +158,9 @@ class _Machine:
 
     def emulate(self) -> None:
         """Run from reset to hw_done()."""
-        if self.cpu.family == "arm":
-            from unicorn.arm_const import UC_ARM_REG_PC, UC_ARM_REG_SP
-
-            vectors = np.frombuffer(self.image.segments[0][1][:8], "<u4")
-            self.core.reg_write(UC_ARM_REG_SP, int(vectors[0]))
-            start, counter = int(vectors[1]) | 1, UC_ARM_REG_PC
-        else:
-            from unicorn.riscv_const import UC_RISCV_REG_PC
-
-            start, counter = self.image.symbols["hw_entry"], UC_RISCV_REG_PC
-        end = self.image.symbols["hw_done"]
-        try:
-            self.core.emu_start(start, end)
-        except self.unicorn.UcError as error:
-            where = self.core.reg_read(counter)
-            raise HeapwrightError(f"{version()}: {_FAILURE}: {error} at {where:#x} after {self._progress()}") from None
-        where = self.core.reg_read(counter)
-        if where & ~1 != end:
-            raise HeapwrightError(f"{version()}: {_FAILURE}: stopped at {where:#x} after {self._progress()}")
+        start, counter = reset(self.core, self.image)
+        if stopped := run_core(self.core, start, self.image.symbols["hw_done"], counter):
+            raise HeapwrightError(f"{version()}: {_FAILURE}: {stopped} after {self._progress()}")
         if self.counter.outside:
             raise HeapwrightError(f"{version()}: code ran outside the image; nothing was counted")
 

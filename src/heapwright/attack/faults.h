@@ -1,27 +1,16 @@
-/* attack.c: commits one fault in a run of a program, many times, and tells what came of each.
+/* faults.h: one run of an attack: a program of calls, a fault behind one of them, and what came of it.
  *
- *     attack CALLS ARENA_BYTES RUNS SEED
- *
- * The heap is what attacked_heap.h declares: generated code, or ../foreign/attacked_heap.h before somebody else's.
- *
- * CALLS is a record a call, of three uint32: operation in the upper 2 bits of the first, over the object's slot; size;
- * alignment. Every run is a process of its own, which replays the calls on generated code of prefix `attacked`, commits
- * the fault at a random call on a random live object, goes on, and frees everything in the end. Each object is filled
- * with a pattern of its own, which shows when somebody else writes there. A line for each kind of fault: its name,
- * runs, and how many were noticed at once, noticed later, harmless, silent, and crashed; then each signal that ended a
- * run, and how many it ended. A heap that stops the program has noticed. Nothing here lies in memory of malloc, which
- * may be what is attacked.
+ * The heap is what attacked_heap.h declares: generated code of prefix `attacked`, or ../foreign/attacked_heap.h before
+ * somebody else's. The run replays the calls, commits the fault at a random call on a random live object, goes on, and
+ * frees everything in the end. Each object is filled with a pattern of its own, which shows when somebody else writes
+ * there. Freestanding, and the same on every machine: on_host.c gives each run a process, on_target.c an emulated
+ * processor.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <signal.h>
+#ifndef HW_FAULTS_H
+#define HW_FAULTS_H
+
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "attacked_heap.h"
 
@@ -35,10 +24,9 @@
 #define MISUSED(heap) ((void)(heap), 0u)
 #endif
 
-enum { SECONDS = 2, MOST_OVERFLOW = 16, OWN_STATUS = 64, SIGNALS = 65 };
+enum { MOST_OVERFLOW = 16 };
 
-/* What came of a run: the process's status, less OWN_STATUS. One that ends otherwise was stopped by its heap, crashed,
- * or hung until its alarm. */
+/* What came of a run; whoever starts it finds out that it crashed. */
 enum { AT_ONCE, LATER, HARMLESS, SILENT, CRASHED, OUTCOMES };
 
 enum fault {
@@ -55,10 +43,6 @@ enum fault {
     METADATA_WRITE,
     FAULTS
 };
-
-static const char *const NAMES[FAULTS] = {"double_free",    "foreign_free", "interior_free", "changed_header",
-                                          "underflow",      "overflow_1",   "overflow_4",    "overflow_16",
-                                          "use_after_free", "wild_write",   "metadata_write"};
 
 struct call {
     uint32_t op_and_slot;
@@ -84,17 +68,17 @@ static uint32_t refused;
 static int broken;             /* some object does not hold what was written there */
 static unsigned char *damaged; /* the object beside which the fault wrote; NULL: none */
 
-/* What the process of a run leaves to the one that waits for it. */
-static struct {
-    int at_once; /* the call under way is the first that could notice the fault */
-    uint32_t refused;
-    int fails; /* a run without a fault came to a bad end */
-} *told;
+/* What a run leaves to whoever started it. */
+struct told {
+    uint32_t at_once; /* the call under way is the first that could notice the fault */
+    uint32_t refused; /* of a run without a fault; the others find it there */
+    uint32_t fails;   /* a run without a fault came to a bad end */
+};
 
-static void end(int outcome)
-{
-    _exit(OWN_STATUS + outcome);
-}
+static struct told *told;
+
+/* Ends the run; its driver knows how. */
+static _Noreturn void end(int outcome);
 
 static uint32_t random_below(uint32_t bound)
 {
@@ -258,18 +242,8 @@ static unsigned char *some_word(int of_metadata)
     return arena + offset;
 }
 #else
-/* Any word that is mapped between the lowest and the highest byte that objects had. */
-static unsigned char *some_word(int of_metadata)
-{
-    (void)of_metadata;
-    const size_t words = (attacked_highest - attacked_lowest) / 4u;
-    for (;;) {
-        const uintptr_t at = (attacked_lowest & ~(uintptr_t)3) + (size_t)random_below((uint32_t)words) * 4u;
-        if (msync((void *)(at & ~(uintptr_t)4095), 4096, MS_ASYNC) == 0) {
-            return (unsigned char *)at;
-        }
-    }
-}
+/* Any word between the lowest and the highest byte that objects had: somebody else's heap has no walk. */
+static unsigned char *some_word(int of_metadata);
 #endif
 
 /* Commits a fault; 0 where no object is there to commit it on. */
@@ -324,124 +298,27 @@ static int run(enum fault fault)
     return broken || attacked_check(heap) != 0 || refused != told->refused ? SILENT : HARMLESS;
 }
 
-/* The status of a process that replays once. */
-static int status_of(enum fault fault, uint32_t seed)
+/* The first state of the numbers that the run i of a fault draws. */
+static uint32_t seed_of(uint32_t seed, enum fault fault, uint32_t i)
 {
-    int status = 0;
+    return (seed * FAULTS + (uint32_t)fault) * 1000003u + i * 2654435761u;
+}
+
+/* One run from the heap's beginning to its end(). */
+static _Noreturn void carry_out(enum fault fault, uint32_t seed)
+{
+    state = seed;
     told->at_once = 0;
-    const pid_t child = fork();
-    if (child == 0) {
-        const int nowhere = open("/dev/null", O_WRONLY);
-        dup2(nowhere, STDERR_FILENO);
-        alarm(SECONDS);
-        state = seed;
-        heap = attacked_init(arena, arena_bytes);
-        const int outcome = run(fault);
-        if (fault == FAULTS) {
-            told->refused = refused;
-            told->fails = broken || attacked_check(heap) != 0;
-        }
-        end(outcome);
+    heap = attacked_init(arena, arena_bytes);
+    if (heap == NULL) {
+        end(CRASHED);
     }
-    if (child < 0 || waitpid(child, &status, 0) != child) {
-        perror("attack");
-        exit(1);
+    const int outcome = run(fault);
+    if (fault == FAULTS) {
+        told->refused = refused;
+        told->fails = broken || attacked_check(heap) != 0;
     }
-    return status;
+    end(outcome);
 }
 
-static int is_stop(int number)
-{
-    return number == SIGABRT || number == SIGTRAP || number == SIGILL;
-}
-
-static int outcome_of(int status)
-{
-    if (WIFEXITED(status) && WEXITSTATUS(status) >= OWN_STATUS && WEXITSTATUS(status) < OWN_STATUS + CRASHED) {
-        return WEXITSTATUS(status) - OWN_STATUS;
-    }
-    const int stopped = WIFEXITED(status) || is_stop(WTERMSIG(status));
-    return !stopped ? CRASHED : told->at_once ? AT_ONCE : LATER;
-}
-
-static void *pages(size_t bytes)
-{
-    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (found == MAP_FAILED) {
-        perror("attack");
-        exit(1);
-    }
-    return found;
-}
-
-static void read_calls(const char *path)
-{
-    const int file = open(path, O_RDONLY);
-    const off_t bytes = file < 0 ? -1 : lseek(file, 0, SEEK_END);
-    if (bytes < 0 || (calls = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, file, 0)) == MAP_FAILED) {
-        perror(path);
-        exit(1);
-    }
-    count = (uint32_t)((size_t)bytes / sizeof *calls);
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t slot = calls[i].op_and_slot & 0x3fffffffu;
-        slots = slot >= slots ? slot + 1u : slots;
-    }
-    objects = mmap(NULL, slots * sizeof *objects, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-static void attack_with(enum fault fault, uint32_t runs, uint32_t seed)
-{
-    uint32_t outcomes[OUTCOMES] = {0}, signals[SIGNALS] = {0};
-    for (uint32_t i = 0; i < runs; i++) {
-        const int status = status_of(fault, (seed * FAULTS + (uint32_t)fault) * 1000003u + i * 2654435761u);
-        outcomes[outcome_of(status)]++;
-        signals[WIFSIGNALED(status) ? WTERMSIG(status) : 0]++;
-    }
-    printf("%s %u", NAMES[fault], runs);
-    for (int i = 0; i < OUTCOMES; i++) {
-        printf(" %u", outcomes[i]);
-    }
-    for (int i = 1; i < SIGNALS; i++) {
-        if (signals[i]) {
-            printf(" %d %u", i, signals[i]);
-        }
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-int main(int argc, char **argv)
-{
-    if (argc != 5) {
-        fprintf(stderr, "usage: attack CALLS ARENA_BYTES RUNS SEED\n");
-        return 2;
-    }
-    read_calls(argv[1]);
-    told = pages(sizeof *told);
-    arena_bytes = strtoul(argv[2], NULL, 10);
-    const size_t mapped = (arena_bytes + 65536u) & ~(size_t)65535u;
-    arena = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (objects == MAP_FAILED || arena == MAP_FAILED) {
-        perror("attack");
-        return 1;
-    }
-    const int status = status_of(FAULTS, 1);
-    if (outcome_of(status) != HARMLESS && outcome_of(status) != SILENT) {
-        fprintf(stderr, "no heap in an arena of %s bytes\n", argv[2]);
-        return 1;
-    }
-    if (told->fails) {
-        fprintf(stderr, "the heap fails without a fault\n");
-        return 1;
-    }
-    for (enum fault fault = 0; fault < FAULTS; fault++) {
-#ifndef ATTACKED_BLOCK_FREE
-        if (fault == METADATA_WRITE) {
-            continue; /* nobody tells where somebody else's heap keeps it */
-        }
 #endif
-        attack_with(fault, (uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10));
-    }
-    return 0;
-}
