@@ -43,6 +43,13 @@ def test_the_level_full_notices_what_it_says(name: str) -> None:
         assert faults[fault]["at_once"] + faults[fault]["later"] >= 0.9 * RUNS, fault
 
 
+@pytest.mark.parametrize("name", ["lea-2.7.2", "first-fit-fast-free", "binary-buddy"])
+def test_most_writes_into_metadata_that_do_harm_are_noticed(name: str) -> None:
+    counts = attack(zoo.load(name), checks=["full"], runs=RUNS)[0]["faults"]["metadata_write"]
+    noticed = counts["at_once"] + counts["later"]
+    assert noticed >= 0.8 * (RUNS - counts["harmless"]) > 10
+
+
 def test_levels_notice_more_and_more_and_a_seed_gives_the_same_counts() -> None:
     heap = zoo.load("tlsf")
     none, frees, neighbours, full = attack(heap, runs=RUNS, seed=3)

@@ -17,6 +17,7 @@ import originals
 import pytest
 from c_programs import ROOT
 
+import heapwright as hw
 from heapwright import heaps
 from heapwright.foreign.heap import ForeignHeap, addresses
 from heapwright.generate import generate
@@ -138,6 +139,16 @@ def test_objects_of_real_traces_lie_where_the_original_puts_them(name: str, shar
         Trace.read(shared_data / "heap" / f"{stem}.parquet") for stem in ("rec_lighttpd", "rec_tcpdump", "wee_find")
     ]
     assert compare(name, traces, tmp_path) >= 1
+
+
+def test_the_original_of_half_fit_ends_the_program_at_a_wrong_free() -> None:
+    ours, theirs = hw.attack("half-fit", checks=["neighbours"], runs=20, beside=[f"o1heap={fetched(originals.o1heap)}"])
+    for heap in (ours, theirs):
+        for fault in ("double_free", "foreign_free", "interior_free"):
+            assert heap["faults"][fault]["at_once"] == 20, (heap["heap"], fault)
+    assert theirs["checks"] is None
+    assert set(theirs["signals"]) <= {"SIGABRT", "SIGSEGV"}
+    assert theirs["signals"]["SIGABRT"] >= 60
 
 
 def test_lea_needs_what_its_successor_needs() -> None:
