@@ -28,7 +28,7 @@ $(PACKAGE): $(BIN)/python $(SOURCES)
 
 # The package is there: this adds the extras' requirements alone.
 $(TOOLS): $(PACKAGE)
-	$(INSTALL) 'heapwright[dev,target]'
+	$(INSTALL) 'heapwright[dev,docs,target]'
 	touch $@
 
 $(VENV)/.docs: $(PACKAGE)

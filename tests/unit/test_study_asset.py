@@ -6,6 +6,7 @@ import csv
 import json
 import shlex
 import shutil
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,6 +210,8 @@ def test_traces_that_moved_are_found_where_they_are(
     with pytest.raises(HeapwrightError, match=r"nowhere/small\.parquet: no such file; say where trace small lies now"):
         opened.again(opened.front()[0].id)
     assert not any(one.differing for one in opened.again(opened.front()[0].id, moved=[trace_files[0]]))
+    shutil.copy(trace_files[0], study.parent / "small.parquet")
+    assert not any(one.differing for one in opened.again(opened.front()[0].id)), "it lies beside the study"
 
 
 def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]) -> None:

@@ -27,13 +27,19 @@ def original(study: Study, info: TraceInfo, paths: Sequence[Path] = (), *, repai
     given = {path.stem: path for path in paths}
     if not info.path and info.name not in given:
         raise HeapwrightError(f"{study.path}: trace {info.name} came from no file; give its file", parameter="moved")
-    path = given.get(info.name) or Path(info.path)
+    path = given.get(info.name) or place(study, info) or Path(info.path)
     if not path.exists():
         raise HeapwrightError(f"{path}: no such file; say where trace {info.name} lies now", parameter="moved")
     trace = Trace.read(path, repair=repair)
     if TraceInfo.of(trace).digest != info.digest:
         raise HeapwrightError(f"{path}: not the trace that {study.path} was explored on; give that one")
     return trace
+
+
+def place(study: Study, info: TraceInfo) -> Path | None:
+    """The file of a trace: where it was, or the same name beside the study."""
+    places = [Path(info.path), study.path.parent / Path(info.path).name] if info.path else []
+    return next((place for place in places if place.is_file()), None)
 
 
 def copies_of(study: Study, name: str) -> list[TraceInfo]:

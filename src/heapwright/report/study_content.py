@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from heapwright.explore import pareto
 from heapwright.explore.decision import Decision, decide
+from heapwright.explore.originals import place
 from heapwright.explore.results import Candidate, Standing
 from heapwright.explore.robustness import AMONG, Worst
 from heapwright.explore.study import Study, TraceInfo
@@ -335,7 +335,7 @@ def _cell(key: str, value: Value | None, short: bool = False) -> str:
 
 def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap], traces: int) -> TraceSection:
     """The figures of a trace of the study's so many, or why its file cannot give them any more."""
-    path = _find(study, info)
+    path = place(study, info)
     if path is None:
         return TraceSection(
             info.name, missing=f"{info.path or 'It came from no file'}: not found, so there are no plots of it."
@@ -346,12 +346,6 @@ def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap], traces: 
             info.name, missing=f"{path} has changed since the exploration, so there are no plots of it."
         )
     return section(trace, profile(trace), heaps, everything=False, traces=traces)
-
-
-def _find(study: Study, info: TraceInfo) -> Path | None:
-    """The file of a trace: where it was, or the same name beside the study."""
-    places = [Path(info.path), study.path.parent / Path(info.path).name] if info.path else []
-    return next((place for place in places if place.is_file()), None)
 
 
 def _origin(study: Study, admitted: int, drawn: int) -> list[str]:

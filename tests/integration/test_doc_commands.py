@@ -1,0 +1,42 @@
+"""Every page prints what it shows: its `$` commands are run, from the top, in a fresh folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from doc_commands import ROOT, commands, differences, pages
+
+PAGES = {str(path.relative_to(ROOT)): path for path in pages()}
+
+NOT_RUN = {"docs/tutorial.md": 1, "docs/many-machines.md": 5}
+"""Commands that are not run anywhere, by page: whoever marks one counts it here."""
+
+ACCEPTED = (
+    "needs a board: ",
+    "needs a network: ",
+    "needs root: ",
+    "needs another recording: ",
+    "takes minutes: ",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_prints_what_it_shows(name: str, tmp_path: Path) -> None:
+    told = differences(PAGES[name], tmp_path)
+    assert not told, "\n".join([*told, f"python tests/doc_commands.py {name} writes what is printed now"])
+
+
+def test_no_command_is_left_out_in_silence() -> None:
+    found = {name: commands(path.read_text(encoding="utf-8")) for name, path in PAGES.items()}
+    left_out = [(name, one.why) for name, listed in found.items() for one in listed if one.mark == "not run"]
+    assert Counter(name for name, _ in left_out) == NOT_RUN
+    assert [(name, why) for name, why in left_out if not why.startswith(ACCEPTED)] == []
+
+
+def test_the_manual_is_run_in_the_main() -> None:
+    run = {name: len(commands(path.read_text(encoding="utf-8"))) - NOT_RUN.get(name, 0) for name, path in PAGES.items()}
+    assert run["docs/tutorial.md"] >= 20
+    assert run["docs/commands.md"] >= 30

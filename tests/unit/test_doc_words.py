@@ -1,0 +1,111 @@
+"""What the manual explains is what the tool says: every word of summaries and tables, every message that is quoted."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+
+import heapwright
+from heapwright.cli import fit, tables
+from heapwright.explore.picks import PICKS
+from heapwright.recipes import summary
+from heapwright.recipes.pools import KINDS
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
+
+SOURCE = Path(heapwright.__file__).parent
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FRONTS = (DOCS / "fronts.md").read_text(encoding="utf-8")
+TROUBLE = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]{2,}", text.lower()))
+
+
+GLOSSARY = words(" ".join(re.findall(r"^\| ([^|]+) \|", FRONTS.partition("## Glossary")[2], re.MULTILINE)))
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """What stands between quotes in code, docstrings aside; what is put in stands as NUL."""
+    documented = (ast.FunctionDef, ast.ClassDef, ast.Module)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(one.value) if isinstance(one, ast.Constant) else "\0" for one in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+
+
+def values(annotation: Any) -> Iterator[str]:
+    """The words that a key of a pool takes."""
+    if get_origin(annotation) is Literal:
+        yield from (one for one in get_args(annotation) if isinstance(one, str))
+    else:
+        for one in get_args(annotation):
+            yield from values(one)
+
+
+# ---- the glossary ----------------------------------------------------------------------------------------------------
+
+
+def test_every_word_of_a_summary_is_in_the_glossary() -> None:
+    whole = ast.parse(textwrap.dedent(inspect.getsource(Recipe.summary)))
+    code = words(" ".join([*texts(ast.parse(inspect.getsource(summary))), *texts(whole)]))
+    fields = [field for model in KINDS.values() for field in model.model_fields.values()]
+    keys = {one for field in fields for one in values(field.annotation)}
+    assert (code | words(" ".join(keys))) - GLOSSARY == set()
+
+
+def test_so_is_every_word_of_the_zoo_as_it_is_printed() -> None:
+    assert words(" ".join(zoo.load(name).summary() for name in zoo.names())) - GLOSSARY == set()
+
+
+def test_so_is_every_heading_and_pick() -> None:
+    lists = [
+        node.value
+        for node in ast.walk(ast.parse(inspect.getsource(fit)))
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "headings"
+    ]
+    of_fit = [text for found in lists for text in texts(found)]
+    assert len(of_fit) > 5
+    headings = [*tables._HEADINGS.values(), *tables._WORST.values(), *PICKS, *of_fit]
+    assert words(" ".join(headings)) - GLOSSARY == set()
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+QUOTED = re.findall(r"^- `([^`]+)`:$", TROUBLE, re.MULTILINE)
+
+
+def messages() -> str:
+    """Everything that the tool and what it generates can say."""
+    said = [text for path in SOURCE.rglob("*.py") for text in texts(ast.parse(path.read_text(encoding="utf-8")))]
+    for pattern in ("*.c", "*.h"):
+        for path in SOURCE.rglob(pattern):
+            text = re.sub(r'"\s*\n\s*"', "", path.read_text(encoding="utf-8"))
+            said.append(re.sub(r"\{\{.*?\}\}", "\0", text))
+    return "\n".join(said)
+
+
+def test_every_message_that_is_quoted_is_said() -> None:
+    said = messages()
+    assert len(QUOTED) > 30
+    pieces = {(quoted, one.strip(" ;:,()")) for quoted in QUOTED for one in quoted.split("...")}
+    assert [(quoted, one) for quoted, one in sorted(pieces) if one not in said] == []
+
+
+@pytest.mark.parametrize("message", ["the zoo has no such alligator", "no emulator of "])
+def test_a_message_that_is_not_said_is_found_out(message: str) -> None:
+    assert message not in messages()
