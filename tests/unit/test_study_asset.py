@@ -6,7 +6,6 @@ import csv
 import json
 import shlex
 import shutil
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
