@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import html
 import io
 import json
 import os
@@ -12,47 +11,40 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import vl_convert
+from chromium import Chromium, chromium
+from made_studies import identity
+from made_studies import metrics as plain_metrics
 from PIL import Image, ImageChops, ImageColor
 
+from heapwright.explore import pareto
+from heapwright.explore.budgets import budgets
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Measured, Study
+from heapwright.explore.study import Measured, Result, Study
+from heapwright.papers.page import Page, html_of
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import METRICS
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.replay.replay import replay
 from heapwright.report import raster, write_report
-from heapwright.report.figure import Figure, inline
-from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, place
-from heapwright.report.trade_off import close_up
+from heapwright.report.answer import served_by_arena
+from heapwright.report.figure import Figure, inline, ticks
+from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
+from heapwright.report.target_content import target_sections
+from heapwright.report.trade_off import front, trade_off
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.zoo import catalogue as zoo
-
-BROWSER_OPTIONS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-    "--disable-default-apps",
-    "--enable-logging=stderr",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--virtual-time-budget=20000",
-    "--dump-dom",
-]
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trace:
@@ -70,7 +62,7 @@ def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trac
     return Trace.from_columns(op=op, id=ids, size=sizes, name=name)
 
 
-def small_space() -> Space:
+def small_recipes() -> list[Recipe]:
     """A few hundred recipes of one quick and one general pool."""
     found = []
     for sizes in ([], [40], [40, 1500]):
@@ -81,7 +73,11 @@ def small_space() -> Space:
                         general = {"kind": "general", "order": order, "fit": fit, "split": split}
                         pools = [{"kind": "quick", "sizes": sizes}] if sizes else []
                         found.append(Recipe.from_dict({"pool": [*pools, {**general, "coalesce": coalesce}]}))
-    return Space([found])
+    return found
+
+
+def small_space() -> Space:
+    return Space([small_recipes()])
 
 
 @dataclass(frozen=True)
@@ -115,52 +111,30 @@ def packed(page: Path) -> dict[str, Any]:
 # --- the page in a browser --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Visit:
-    """What a browser made of a page: the document after all scripts, and what the console said.
-
-    The page forbids itself to load anything, so an attempt is a line on the console.
-    """
-
-    dom: str
-    console: list[str]
-
-    def text(self, identifier: str) -> str:
-        """The text of an element without child elements."""
-        (found,) = re.findall(rf'id="{identifier}"[^>]*>([^<]*)<', self.dom)
-        return html.unescape(found)
-
-    def attribute(self, name: str) -> str | None:
-        """A data attribute of the document element."""
-        found = re.search(rf'<html[^>]* data-{name}="([^"]*)"', self.dom)
-        return found and found[1]
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as found:
+        yield found
 
 
-@pytest.fixture(scope="session")
-def browser() -> str:
-    for name in CHROMIUM:
-        path = shutil.which(name)
-        if path:
-            return path
-    message = "no Chromium on the path: it opens the report for this test"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
+READY = "document.documentElement.dataset.ready === 'true'"
 
 
-def visit(browser: str, page: Path, fragment: str = "", width: int = 1280) -> Visit:
-    profile = page.parent / "browser"
-    told = [f"--user-data-dir={profile}", f"--window-size={width},1600"]
-    result = subprocess.run(
-        [browser, *BROWSER_OPTIONS, *told, f"{page.as_uri()}{fragment}"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    shutil.rmtree(profile, ignore_errors=True)
-    console = [line for line in result.stderr.splitlines() if "CONSOLE" in line]
-    return Visit(result.stdout, console)
+def opened(browser: Chromium, page: Path, fragment: str = "", **look: Any) -> Chromium:
+    """The browser after all scripts of the page, which forbids itself to load anything: attempts are on the console."""
+    browser.look(**look)
+    browser.open(page, fragment, READY)
+    return browser
+
+
+def text(browser: Chromium, identifier: str) -> str:
+    found: str = browser.run(f"document.getElementById('{identifier}').textContent")
+    return found
+
+
+def selected(browser: Chromium) -> str:
+    found: str = browser.run("document.documentElement.dataset.selected")
+    return found
 
 
 def with_script(made: Made, name: str, addition: str, allowed: bool = True) -> Path:
@@ -175,19 +149,15 @@ def with_script(made: Made, name: str, addition: str, allowed: bool = True) -> P
     return path
 
 
-@pytest.fixture(scope="module")
-def seen(browser: str, made: Made) -> Visit:
-    return visit(browser, made.page)
-
-
-def test_page_draws_everything_without_network_or_complaint(seen: Visit, made: Made) -> None:
-    assert seen.attribute("ready") == "true"
-    assert seen.console == []
-    figures = packed(made.page)["figures"]
-    assert seen.dom.count('class="marks"') == len(figures)
-    assert list(figures)[:5] == ["arena", "trade-off", "trade-off-close", "sizes-traffic", "histogram-traffic"]
-    drawn = [f"{kind}-traffic-{heap}" for heap in ("balanced-pick", "enea-ose") for kind in ("timeline", "heap-map")]
-    assert list(figures)[5:] == drawn
+def test_page_shows_everything_without_network_or_complaint(browser: Chromium, made: Made) -> None:
+    opened(browser, made.page)
+    assert browser.console == []
+    drawn = browser.run(
+        "[...document.querySelectorAll('.chart')].filter((one) => one.querySelector('svg')).map((one) => one.id)"
+    )
+    heaps = [f"{kind}-traffic-{heap}" for heap in ("balanced-pick", "enea-ose") for kind in ("timeline", "heap-map")]
+    assert drawn == ["arena", "trade-off", *heaps, "sizes-traffic", "histogram-traffic"]
+    assert {file.stem for file in made.written[1:]} == set(drawn)
 
 
 def test_page_begins_with_the_answer(made: Made) -> None:
@@ -195,25 +165,27 @@ def test_page_begins_with_the_answer(made: Made) -> None:
         pick = study.pick("balanced")
         needs = {need.trace: need for need in study.needs(pick.id)}
     most = max(need.bytes or 0 for need in needs.values())
-    text = made.page.read_text(encoding="utf-8")
+    page = made.page.read_text(encoding="utf-8")
     assert (
         f"Ship {pick.label}: reserve {most:,} bytes, which served the recording, 6 perturbed copies "
-        "(3 at 4 times the load) and 1 held-out trace." in text
+        "(3 at 4 times the load) and 1 held-out trace." in page
     )
-    assert text.index('class="answer"') < text.index('id="answer"') < text.index('id="trade-offs"')
-    (rows,) = packed(made.page)["figures"]["arena"]["datasets"].values()
+    assert page.index('class="answer"') < page.index('id="answer"') < page.index('id="trade-offs"')
+    with Study.open(made.study) as study:
+        arena = served_by_arena(study, pick)
+    assert arena is not None and len(needs) == 8
+    (rows,) = arena.whole_spec()["datasets"].values()
     shares = {row["arena"]: row["share"] for row in rows if row["heap"] == f"{pick.label} (pick)"}
-    assert len(needs) == 8 and shares[most] == 1
+    assert shares[most] == 1
 
 
-def test_page_draws_every_recipe_that_stands_apart(seen: Visit, made: Made) -> None:
+def test_page_holds_every_recipe_that_stands_apart(made: Made) -> None:
     recipes = packed(made.page)["recipes"]
-    drawn = int(re.findall(r'id="trade-off"[^>]* data-points="(\d+)"', seen.dom)[0])
     with Study.open(made.study) as study:
         front = {candidate.id for candidate in study.front()}
         tried = len(study.combined.ids)
         standings = study.zoo_standings()
-    assert drawn == len(recipes["id"]) <= tried
+    assert len(recipes["id"]) <= tried
     assert {id for id, kind in zip(recipes["id"], recipes["kind"], strict=True) if kind == "front"} == front
     named = {name for name in recipes["name"] if name}
     refusing = {one.candidate.label for one in standings if one.ranked and not (one.on_front or one.dominated_by)}
@@ -221,57 +193,70 @@ def test_page_draws_every_recipe_that_stands_apart(seen: Visit, made: Made) -> N
     assert named == {one.candidate.label for one in standings if one.ranked} - refusing
 
 
-def test_balanced_pick_is_selected_at_first(seen: Visit, made: Made) -> None:
+def test_balanced_pick_is_selected_at_first(browser: Chromium, made: Made) -> None:
     with Study.open(made.study) as study:
         pick = study.pick("balanced")
-    assert seen.attribute("selected") == pick.id
-    assert "balanced pick" in seen.text("details-kind")
-    assert seen.text("details-command") == f"heapwright generate s.duckdb:{pick.id} -o heap/"
+    opened(browser, made.page)
+    assert selected(browser) == pick.id
+    assert "balanced pick" in text(browser, "details-kind")
+    assert text(browser, "details-command") == f"heapwright generate s.duckdb:{pick.id} -o heap/"
+    assert browser.run("document.getElementById('selection').hidden")
 
 
-def test_address_selects_a_recipe_and_shows_metrics_and_toml(browser: str, made: Made) -> None:
+def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made: Made) -> None:
     with Study.open(made.study) as study:
         chosen = study.front()[-1]
         recipe = study.recipe(chosen.id)
-    seen = visit(browser, made.page, f"#{chosen.id}")
-    assert seen.attribute("selected") == chosen.id
-    assert Recipe.parse(seen.text("details-toml")).hash == recipe.hash
-    assert seen.text("details-summary") == recipe.summary()
-    assert f"<td>{chosen.metrics['footprint_bytes']:,} B</td>" in seen.dom
+        needs = [need.bytes or 0 for need in study.needs(chosen.id)]
+    opened(browser, made.page, f"#{chosen.id}")
+    assert selected(browser) == chosen.id
+    assert Recipe.parse(text(browser, "details-toml")).hash == recipe.hash
+    assert text(browser, "details-summary") == recipe.summary()
+    assert f"{chosen.metrics['footprint_bytes']:,} B" in text(browser, "details-objectives")
+    assert text(browser, "answer-text").startswith(f"Ship {chosen.label}: reserve {max(needs):,} bytes, which served")
+    assert text(browser, "selection-name") == chosen.label
+    marked = browser.run("[...document.querySelectorAll('tr.selected')].map((row) => row.dataset.id)")
+    assert set(marked) == {chosen.id} and len(marked) >= 2
+    assert browser.run(f"document.querySelector('#trade-off [data-id=\"{chosen.id}\"] .chosen') !== null")
+    note = text(browser, "trade-offs") and browser.run("document.querySelector('.no-map').textContent")
+    assert f"heapwright report s.duckdb --heap {chosen.id}" in note
 
 
-def test_address_may_be_a_zoo_name_and_nonsense_changes_nothing(browser: str, made: Made) -> None:
-    assert visit(browser, made.page, "#tlsf").text("details-name") == "tlsf"
+def test_a_row_selects_its_recipe_and_its_pictures(browser: Chromium, made: Made) -> None:
+    opened(browser, made.page)
+    with Study.open(made.study) as study:
+        ose = study.candidate("enea-ose").id
+    browser.run(f"document.querySelector('#zoo a[href=\"#{ose}\"]').click()")
+    browser.wait(f"document.documentElement.dataset.selected === '{ose}'")
+    drawn = browser.run("[...document.querySelectorAll('[data-heap].selected')].map((one) => one.dataset.heap)")
+    assert drawn == [ose]
+    assert browser.run("document.querySelector('.no-map').hidden")
+    assert browser.run("document.getElementById('selection').getBoundingClientRect().bottom <= innerHeight")
+
+
+def test_address_may_be_a_zoo_name_and_nonsense_changes_nothing(browser: Chromium, made: Made) -> None:
+    opened(browser, made.page, "#tlsf")
+    assert text(browser, "details-name") == "tlsf"
     with Study.open(made.study) as study:
         pick = study.pick("balanced").id
-    assert visit(browser, made.page, "#no%20such%20recipe").attribute("selected") == pick
+    opened(browser, made.page, "#no%20such%20recipe")
+    assert selected(browser) == pick
 
 
-CLICK = """
-<script>
-addEventListener("load", async () => {
-  while (document.documentElement.dataset.ready !== "true") await new Promise((done) => setTimeout(done, 50));
-  const first = document.documentElement.dataset.selected;
-  const canvas = document.querySelector("#trade-off canvas");
-  const box = canvas.getBoundingClientRect();
-  for (let at = 0; at < 40000 && document.documentElement.dataset.selected === first; at++) {
-    const place = { clientX: box.left + (at % 200) / 200 * box.width, clientY: box.top + at / 200 / 200 * box.height };
-    for (const kind of ["pointermove", "mousemove", "pointerdown", "mousedown", "pointerup", "mouseup", "click"]) {
-      const Kind = kind.startsWith("pointer") ? PointerEvent : MouseEvent;
-      canvas.dispatchEvent(new Kind(kind, { bubbles: true, ...place }));
-    }
-  }
-});
-</script>
-"""
-
-
-def test_click_on_a_point_selects_its_recipe(browser: str, made: Made) -> None:
-    seen = visit(browser, with_script(made, "clicked.html", CLICK))
-    with Study.open(made.study) as study:
-        selected = seen.attribute("selected")
-        assert selected not in (None, study.pick("balanced").id)
-        assert Recipe.parse(seen.text("details-toml")).hash == study.recipe(str(selected)).hash
+def test_a_click_on_a_point_and_arrow_keys_select(browser: Chromium, made: Made) -> None:
+    opened(browser, made.page)
+    browser.run("document.getElementById('trade-off').scrollIntoView()")
+    members = browser.run("document.getElementById('trade-off').dataset.front").split()
+    for id in (members[0], members[-1]):
+        box = f"document.querySelector('#trade-off [data-id=\"{id}\"]').getBoundingClientRect()"
+        browser.click(
+            *browser.run(f"(({{left, right, top, bottom}}) => [(left + right) / 2, (top + bottom) / 2])({box})")
+        )
+        assert selected(browser) == id
+    browser.run("document.getElementById('trade-off').focus()")
+    for id in members[-2:0:-1]:
+        browser.press("ArrowLeft")
+        assert selected(browser) == id
 
 
 @pytest.mark.parametrize(
@@ -282,43 +267,316 @@ def test_click_on_a_point_selects_its_recipe(browser: str, made: Made) -> None:
         '<script>fetch("https://example.invalid/x").catch(() => 0)</script>',
     ],
 )
-def test_an_attempt_to_load_would_be_seen(browser: str, made: Made, attempt: str) -> None:
-    seen = visit(browser, with_script(made, "loading.html", attempt))
-    assert any("Content Security Policy" in line for line in seen.console)
+def test_an_attempt_to_load_would_be_seen(browser: Chromium, made: Made, attempt: str) -> None:
+    opened(browser, with_script(made, "loading.html", attempt))
+    assert any("Content Security Policy" in line for line in browser.console)
 
 
-def test_no_script_but_the_pages_own_runs(browser: str, made: Made) -> None:
+def test_no_script_but_the_pages_own_runs(browser: Chromium, made: Made) -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', made.page.read_text(encoding="utf-8"))
     assert policy is not None
     directives = dict(part.strip().partition(" ")[::2] for part in policy[1].split(";"))
     assert directives["default-src"] == "'none'"
-    assert re.fullmatch(r"('sha256-[\w+/=]{44}' ?){2}", directives["script-src"])
+    assert re.fullmatch(r"'sha256-[\w+/=]{44}'", directives["script-src"])
     script = "<script>document.documentElement.dataset.foreign = 'ran'</script>"
-    assert visit(browser, with_script(made, "allowed.html", script)).attribute("foreign") == "ran"
-    seen = visit(browser, with_script(made, "foreign.html", script, allowed=False))
-    assert (seen.attribute("ready"), seen.attribute("foreign")) == ("true", None)
-    assert any("Content Security Policy" in line for line in seen.console)
+    foreign = "document.documentElement.dataset.foreign"
+    assert opened(browser, with_script(made, "allowed.html", script)).run(foreign) == "ran"
+    assert opened(browser, with_script(made, "foreign.html", script, allowed=False)).run(foreign) is None
+    assert any("Content Security Policy" in line for line in browser.console)
 
 
-def test_page_fits_a_phone(browser: str, made: Made) -> None:
-    script = "const root = document.documentElement; root.dataset.overflow = root.scrollWidth - root.clientWidth;"
-    script = f'<script>addEventListener("load", () => setTimeout(() => {{ {script} }}, 5000));</script>'
-    seen = visit(browser, with_script(made, "phone.html", script), width=500)
-    assert (seen.attribute("ready"), seen.attribute("overflow")) == ("true", "0")
-
-
-def test_page_of_a_trace(browser: str, made: Made) -> None:
+def test_page_of_a_trace(browser: Chromium, made: Made) -> None:
     page = made.folder / "trace.html"
     written = write_report(made.folder / "traffic.parquet", page, heaps=["tlsf", "kingsley"])
     assert written == [page]
-    figures = set(packed(page)["figures"])
+    figures = set(packed(page)["stills"])
     drawn = {f"{kind}-traffic-{heap}" for kind in ("timeline", "heap-map") for heap in ("tlsf", "kingsley")}
     assert figures == {f"{kind}-traffic" for kind in ("sizes", "histogram", "live", "lifetimes")} | drawn
-    seen = visit(browser, page)
-    assert (seen.attribute("ready"), seen.console) == ("true", [])
+    assert opened(browser, page).console == []
 
 
-# --- what was measured on a target ------------------------------------------------------------------------------------
+# --- the trade-off ----------------------------------------------------------------------------------------------------
+
+
+# --- the trade-off ----------------------------------------------------------------------------------------------------
+
+
+MADE_UP = ("footprint_bytes", "accesses", "accesses_malloc_max", "energy_nJ", "utilisation")
+
+
+def made_up(folder: Path, name: str, values: Callable[[np.random.Generator, int], Any]) -> Path:
+    """A study of random metrics, a fifth of its recipes with names; its trace is nowhere: its page has no pictures."""
+    generator = np.random.default_rng(len(name))
+    recipes = sorted(small_recipes(), key=lambda one: one.hash)
+    metrics = {key: values(generator, len(recipes)) for key in MADE_UP}
+    path = folder / f"{name}.duckdb"
+    with Study.create_or_resume(path, identity(ids=[one.hash for one in recipes])) as study:
+        study.add(
+            [
+                Result(
+                    recipe.hash,
+                    recipe,
+                    f"heap-{at}" if at % 5 == 0 else None,
+                    "busy",
+                    {**plain_metrics(0, 0), **{key: METRICS[key].plain(float(metrics[key][at])) for key in MADE_UP}},
+                )
+                for at, recipe in enumerate(recipes)
+            ]
+        )
+    return path
+
+
+@pytest.fixture(scope="module")
+def four(made: Made, tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
+    """Studies with their pages: a real one; metrics over five decades; many that are equal; all on one front."""
+    folder = tmp_path_factory.mktemp("four")
+    found = [made]
+    for name, values in {
+        "wide": lambda generator, count: generator.lognormal(8, 2.5, count),
+        "equal": lambda generator, count: generator.integers(1, 9, count),
+        "one-front": lambda generator, count: generator.permutation(np.arange(1, count + 1) ** 2),
+    }.items():
+        study, page = made_up(folder, name, values), folder / f"{name}.html"
+        found.append(Made(folder, study, page, write_report(study, page)))
+    return found
+
+
+LOOK = r"""
+(() => {
+  const svg = document.querySelector("#trade-off svg");
+  const place = (mark) => /\(([-\d.]+) ([-\d.]+)\)/.exec(mark.getAttribute("transform")).slice(1).map(Number);
+  const marks = [...svg.querySelectorAll(".mark")].map((mark) => ({ id: mark.dataset.id, at: place(mark) }));
+  const dots = svg.querySelector("path.cloud").getAttribute("d").matchAll(/M([-\d.]+) ([-\d.]+)h0/g);
+  const points = [...marks, ...[...dots].map((one) => ({ at: [Number(one[1]), Number(one[2])] }))];
+  const wrong = [];
+  for (const name of svg.querySelectorAll("text.name")) {
+    const { x, y, width, height } = name.getBBox();
+    const beyond = (low, length, at) => Math.max(low - at, 0, at - low - length);
+    const far = ({ at }) => Math.hypot(beyond(x, width, at[0]), beyond(y, height, at[1]));
+    const own = far(marks.find((mark) => mark.id === name.dataset.names));
+    if (points.some((other) => far(other) < own - 0.2)) wrong.push(name.textContent); // places are told in tenths
+    if (x < 0 || x + width > svg.clientWidth) wrong.push(`${name.textContent} leaves the plot`);
+  }
+  const blue = [...svg.querySelectorAll(".mark.front")].map((mark) => mark.dataset.id);
+  return { blue, wrong, names: svg.querySelectorAll("text.name").length };
+})()
+"""
+
+
+def choose_axes(browser: Chromium, x: str, y: str) -> None:
+    browser.run(
+        f"for (const [id, key] of [['axis-x', '{x}'], ['axis-y', '{y}']]) document.getElementById(id).value = key;"
+        "document.getElementById('axis-y').dispatchEvent(new Event('change'))"
+    )
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_dominated_recipe_is_drawn_as_front_and_no_name_at_another_point(
+    browser: Chromium, four: list[Made], width: int
+) -> None:
+    for one in four:
+        opened(browser, one.page, width=width)
+        offered = browser.run("[...document.getElementById('axis-x').options].map((one) => one.value)")
+        with Study.open(one.study) as study:
+            results, rows = study.combined, np.flatnonzero(study.combined.eligible(study.objectives))
+        assert {"footprint_bytes", "accesses", "energy_nJ"} <= set(offered)
+        names = 0
+        for x, y in combinations(offered if width > 600 else offered[:4], 2):
+            choose_axes(browser, x, y)
+            found = browser.run(LOOK)
+            known = rows[~np.isnan(results.values([x, y])[rows]).any(axis=1)]
+            best = pareto.front(results.values([x, y])[known], [METRICS[key].direction for key in (x, y)])
+            assert sorted(found["blue"]) == sorted(results.ids[row] for row in known[best]), (one.study.name, x, y)
+            assert found["wrong"] == [], (one.study.name, x, y)
+            names += found["names"]
+        assert names > 3
+
+
+def test_the_still_trade_off_has_the_front_of_its_metrics() -> None:
+    generator = np.random.default_rng(5)
+    values = generator.integers(1, 30, (200, 2))
+    rows = [
+        {"id": f"{at:03}", "kind": "cloud", "name": "", "balanced": at == 0, "accesses": int(x), "utilisation": int(y)}
+        for at, (x, y) in enumerate(values)
+    ]
+    found = front(rows, "accesses", "utilisation")
+    assert all(
+        not (
+            row["accesses"] <= member["accesses"]
+            and row["utilisation"] >= member["utilisation"]
+            and (row["accesses"], row["utilisation"]) != (member["accesses"], member["utilisation"])
+        )
+        for member in found
+        for row in rows
+    )
+    assert [row["accesses"] for row in found] == sorted(row["accesses"] for row in found)
+    figure = trade_off("t", "A title", rows, "accesses", "utilisation")
+    assert f"{found[0]['id']} {found[0]['accesses']} and {found[0]['utilisation']}" in figure.described
+
+
+def test_decades_are_written_out_and_narrow_axes_have_steps() -> None:
+    assert ticks(3e3, 4e7, log=True) == [1e4, 1e5, 1e6, 1e7]
+    assert ticks(900, 6e4, log=True) == [1e3, 2e3, 5e3, 1e4, 2e4, 5e4]
+    assert ticks(128_000, 131_000, log=False) == [128_000, 128_500, 129_000, 129_500, 130_000, 130_500, 131_000]
+
+
+# --- the budget -------------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chromium, made: Made) -> None:
+    with Study.open(made.study) as study:
+        bounds = budgets(study)
+        unbound = study.pick("balanced").id
+        assert bounds.picks[-1][-1] == unbound
+        memory = bounds.memory[-3]
+        pick = study.pick("balanced", where=f"footprint_bytes <= {memory}")
+        served = [
+            need.bytes is not None and need.bytes <= memory for need in study.needs(pick.id) if need.role == "copy"
+        ]
+        worst = bounds.worst[-2]
+        conditions = [f"accesses_{kind}_max <= {worst}" for kind in ("malloc", "free")]
+        both = study.pick("balanced", where=[f"footprint_bytes <= {memory}", *conditions])
+    opened(browser, made.page)
+    browser.run("document.getElementById('budget-memory').focus()")
+    for _ in range(3):
+        browser.press("ArrowLeft")
+    assert selected(browser) == pick.id
+    told = text(browser, "answer-text")
+    assert told.startswith(f"Within {memory:,} bytes: ship {pick.label}, which serves 1 of 1 recording, ")
+    assert f"{sum(served)} of 6 perturbed copies" in told
+    assert browser.run("document.getElementById('budget-memory').getAttribute('aria-valuetext')") == f"{memory:,} bytes"
+    browser.press("Tab")
+    for _ in range(2):
+        browser.press("ArrowLeft")
+    assert selected(browser) == both.id
+    assert f"Within {memory:,} bytes and at most {worst:,} loads and stores a call" in text(browser, "answer-text")
+    browser.run("document.querySelector('#budget button').click()")
+    browser.wait(f"document.documentElement.dataset.selected === '{unbound}'")
+    assert text(browser, "answer-text").startswith("Ship ")
+    for slider in ("memory", "worst"):
+        browser.run(f"document.getElementById('budget-{slider}').focus()")
+        browser.press("Home")
+    assert bounds.picks[0][0] is None
+    assert text(browser, "answer-text").startswith("Nothing that was tried serves what was explored within ")
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_tables_sort_filter_and_show_the_pick(browser: Chromium, made: Made) -> None:
+    opened(browser, made.page)
+    cells = "[...document.querySelectorAll('#front tbody tr:not([hidden])')].map((row) => row.cells[2].textContent)"
+    browser.run("document.querySelectorAll('#front thead button')[2].click()")
+    rising = [int(cell.replace(",", "")) for cell in browser.run(cells)]
+    assert rising == sorted(rising) and len(rising) > 9
+    browser.run("document.querySelectorAll('#front thead button')[2].click()")
+    assert [int(cell.replace(",", "")) for cell in browser.run(cells)] == rising[::-1]
+    fits = "(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)(document.querySelector('#front .scroll'))"
+    assert browser.run(fits) <= 1
+    assert browser.run("document.querySelector('#front tr.selected') !== null")
+    browser.run(
+        "for (const input of document.querySelectorAll('#front input')) {"
+        "input.value = 'enea'; input.dispatchEvent(new Event('input')) }"
+    )
+    assert browser.run(
+        "[...document.querySelectorAll('#front tbody tr:not([hidden]) a')].map((one) => one.textContent)"
+    ) == ["enea-ose"]
+
+
+# --- for everyone -----------------------------------------------------------------------------------------------------
+
+
+AXE = Path(__file__).resolve().parents[2] / "build/axe/node_modules/axe-core/axe.min.js"
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if not AXE.is_file():
+        message = f"{AXE} is absent: npm install --no-save --prefix build/axe axe-core"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return AXE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pages(made: Made, measured: Made) -> list[Path]:
+    """A page of a measured study, of a trace, and of a paper."""
+    trace = made.folder / "for-everyone.html"
+    write_report(made.folder / "traffic.parquet", trace)
+    paper = Page("drr", "A paper", "Its authors")
+    paper.text("Some words, `code`, and\n\n    a listing " + "that is far too long " * 20)
+    paper.table([f"a column with words {at}" for at in range(12)], [["value"] * 12])
+    figure = Figure(
+        "falls", "It falls", "By two.", inline([{"x": 1, "y": 2}]).mark_point().encode(x="x:Q", y="y:Q"), 900
+    )
+    paper.figure(figure)
+    (made.folder / "falls.png").write_bytes(bytes(figure.files()["falls.png"]))
+    page = made.folder / "paper.html"
+    page.write_text(html_of("A paper", "\n\n".join(["# A paper", *paper._parts])), encoding="utf-8")
+    return [measured.page, trace, page]
+
+
+FAULTS = """
+axe.run(document, { resultTypes: ["violations"] }).then((found) => found.violations
+  .filter(({ impact }) => impact === "serious" || impact === "critical")
+  .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(", ")}`))
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
+    browser: Chromium, axe: str, pages: list[Path], width: int, dark: bool
+) -> None:
+    for page in pages:
+        browser.look(width=width, dark=dark)
+        browser.open(page, "", f"{READY} || !document.getElementById('data')")
+        browser.run(axe)
+        assert browser.run(FAULTS) == [], page.name
+        sizes = browser.run("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert sizes[0] <= sizes[1], page.name
+        ground = browser.run("getComputedStyle(document.body).backgroundColor")
+        assert ground == ("rgb(20, 25, 30)" if dark else "rgb(255, 255, 255)")
+
+
+def test_axe_would_find_what_is_wrong(browser: Chromium, axe: str, pages: list[Path]) -> None:
+    opened(browser, pages[1])
+    browser.run("document.querySelector('.chart').removeAttribute('aria-label')")
+    browser.run("document.querySelector('h1').style.color = '#ccc'")
+    browser.run(axe)
+    assert {one.partition(":")[0] for one in browser.run(FAULTS)} == {"role-img-alt", "color-contrast"}
+
+
+def test_every_plot_stands_without_javascript(browser: Chromium, made: Made) -> None:
+    browser.look(scripts=False)
+    browser.open(made.page)
+    drawn = (
+        "[...document.querySelectorAll('.chart svg')].filter((one) => one.getBoundingClientRect().height > 100).length"
+    )
+    assert browser.run(drawn) == 8
+    assert browser.run("document.querySelector('#axes').getBoundingClientRect().height") == 0
+    browser.look()
+
+
+def test_every_plot_tells_its_numbers(browser: Chromium, made: Made) -> None:
+    opened(browser, made.page)
+    with Study.open(made.study) as study:
+        pick, tlsf = study.pick("balanced"), study.candidate("tlsf")
+        most = max(need.bytes or 0 for need in study.needs(tlsf.id))
+    told = browser.run(
+        "Object.fromEntries([...document.querySelectorAll('.chart')]"
+        ".map((one) => [one.id, one.getAttribute('aria-label')]))"
+    )
+    assert f"tlsf {most:,}" in told["arena"]
+    assert "40 B" in told["sizes-traffic"] and "%" in told["histogram-traffic"]
+    assert f"{pick.metrics['footprint_bytes']:,}" in told["timeline-traffic-balanced-pick"]
+    assert "payload in use" in told["heap-map-traffic-balanced-pick"]
+    plot = browser.run("document.querySelector('#trade-off svg').getAttribute('aria-label')")
+    assert f"The pick: {pick.label} {pick.metrics['footprint_bytes']:,} B" in plot
+
+
+# --- what was measured on a target ---------------------------------------------------------------------------------
 
 
 def told(heap: str, malloc: list[list[int]], recipe: bool = True) -> dict[str, Any]:
@@ -383,17 +641,23 @@ def test_measured_heaps_stand_side_by_side(measured: Made) -> None:
 
 
 def test_measured_calls_are_drawn_malloc_and_free_apart(browser: str, measured: Made) -> None:
-    figures = packed(measured.page)["figures"]
-    drawn = figures["instructions-malloc-1-traffic"]
+    with Study.open(measured.study) as study:
+        (section,) = target_sections(study, study.front(), study.pick("balanced").id)
+    malloc, free = section.figures
+    drawn = malloc.whole_spec()
     rows, ends = (drawn["datasets"][layer["data"]["name"]] for layer in drawn["layer"])
     nano = [(row["from"], row["to"], row["calls"]) for row in rows if row["heap"] == "lib:newlib-nano"]
     assert [calls for *_, calls in nano] == [990, 10]
     assert all(low <= value <= high for (low, high, _), value in zip(nano, (48, 960), strict=True))
     assert {row["worst"] for row in ends} == {150, 960, 1862}
-    assert {"instructions-free-1-traffic", "trade-off-target"} <= set(figures)
-    seen = visit(browser, measured.page, "#tlsf")
-    assert (seen.attribute("ready"), seen.console) == ("true", [])
-    assert seen.dom.count('class="marks"') == len(figures)
+    assert "tlsf 1,862" in malloc.described
+    opened(browser, measured.page, "#tlsf")
+    assert browser.console == []
+    found = {malloc.name, free.name, "trade-off-target"}
+    assert found <= set(browser.run("[...document.querySelectorAll('.chart')].map((one) => one.id)"))
+    assert "instructions_pair_mean" in browser.run(
+        "[...document.getElementById('axis-x').options].map((one) => one.value)"
+    )
 
 
 # --- the files --------------------------------------------------------------------------------------------------------
@@ -403,12 +667,12 @@ def test_page_refers_to_nothing_outside(made: Made) -> None:
     text = made.page.read_text(encoding="utf-8")
     assert "default-src 'none'" in text
     markup = text[: text.index('<script id="data"')]
-    assert re.findall(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=|url\(|@import", markup) == []
+    assert re.findall(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=|url\((?!#)|@import", markup) == []
     assert len(text) < 1_500_000
 
 
 def test_every_plot_is_written_as_png_and_svg(made: Made) -> None:
-    figures = packed(made.page)["figures"]
+    figures = {"trade-off", *packed(made.page)["stills"]}
     names = {f"{name}.{kind}" for name in figures for kind in ("png", "svg")}
     assert {path.name for path in (made.folder / "plots").iterdir()} == names
     assert set(made.written) == {made.page, *(made.folder / "plots" / name for name in names)}
@@ -453,10 +717,9 @@ def test_three_objectives_have_a_plot_for_each_pair(made: Made, tmp_path: Path) 
     trace = Trace.read(made.folder / "traffic.parquet")
     objectives = "footprint_bytes,accesses,accesses_malloc_max"
     explore([trace], small_space(), objectives, study, jobs=2, limit=40)
-    write_report(study, page)
-    pairs = {name for name in packed(page)["points"] if not name.endswith("-close")}
-    assert pairs == {
-        "trade-off-footprint-accesses",
+    written = write_report(study, page, plots=tmp_path / "plots")
+    assert {file.stem for file in written if file.stem.startswith("trade-off")} == {
+        "trade-off",
         "trade-off-footprint-accesses-malloc-max",
         "trade-off-accesses-accesses-malloc-max",
     }
@@ -603,7 +866,7 @@ def test_a_png_is_the_drawing_well_compressed() -> None:
     assert len(png) < len(drawn) / 2
 
 
-def test_labels_neither_overlap_nor_leave_the_plot() -> None:
+def test_labels_neither_overlap_nor_leave_the_plot_nor_stand_at_another_point() -> None:
     generator = np.random.default_rng(4)
     anchors = [Marker(float(x), float(y)) for x, y in generator.uniform(0, 300, (40, 2))]
     texts = [f"allocator-{at}" for at in range(40)]
@@ -613,19 +876,11 @@ def test_labels_neither_overlap_nor_leave_the_plot() -> None:
             width = len(text) * CHARACTER
             left = anchor.x + label.dx - {"left": 0, "center": width / 2, "right": width}[label.align]
             boxes.append((left, anchor.y + label.dy - LINE_HEIGHT / 2, width))
+            box = box_of(anchor, label, text)
+            assert all(box.distance(anchor) < box.distance(other) for other in anchors if other != anchor)
     assert len(boxes) >= 10
     for at, (left, top, width) in enumerate(boxes):
         assert left >= 0 and left + width <= 300 and top >= 0 and top + LINE_HEIGHT <= 300
         for other_left, other_top, other_width in boxes[:at]:
             apart = left >= other_left + other_width or other_left >= left + width
             assert apart or abs(top - other_top) >= LINE_HEIGHT
-
-
-def test_close_up_holds_the_front_and_only_where_it_shows_more() -> None:
-    def row(x: float, y: float, kind: str = "front", balanced: bool = False) -> dict[str, Any]:
-        return {"footprint_bytes": x, "accesses": y, "kind": kind, "balanced": balanced}
-
-    front = [row(100 + at, 200 - at, balanced=at == 5) for at in range(10)]
-    far = [row(10_000, 10_000, "cloud"), row(105, 196, "cloud")]
-    assert close_up([*far, *front], "footprint_bytes", "accesses") == [far[1], *front]
-    assert close_up(front, "footprint_bytes", "accesses") == []

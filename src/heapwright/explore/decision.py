@@ -156,26 +156,65 @@ def decide(
     Raises `HeapwrightError` where the front is empty, and where the study has no such heap.
     """
     keys = tuple(objectives or study.objectives)
-    pick = study.pick(how, keys, where)
-    needs = study.needs(pick.id)
-    names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name}
-    yours = study.resolve(against) if against is not None else None
-    rivals = [names[name] for name in RIVALS if name in names]
-    beside = dict.fromkeys(id for id in (yours, *rivals) if id not in (None, pick.id))
-    others = [
-        Other(study.candidate(id), "yours" if id == yours else "rival", "", _reserve(study.needs(id), needs))
-        for id in beside
-        if id is not None
-    ]
-    return Decision(
-        pick,
-        keys,
-        sum(trace.events for trace in study.traces()),
-        needs,
-        _reserve(needs, needs),
-        _alike(study, pick, keys, where),
-        others + _steps(study, pick, keys, where),
-    )
+    return Deciding(study, keys, where, against).on(study.pick(how, keys, where))
+
+
+class Deciding:
+    """What decisions on recipes of one study have in common."""
+
+    def __init__(
+        self, study: Study, objectives: tuple[str, ...], where: Sequence[str] = (), against: str | None = None
+    ) -> None:
+        """Look up rivals, front and calls; arguments and errors as for `decide`."""
+        names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name}
+        self._study, self._objectives = study, objectives
+        self.yours = study.resolve(against) if against is not None else None
+        self.rivals = [names[name] for name in RIVALS if name in names]
+        """The ids of heaps that everybody knows, of those that were tried."""
+        self._front = study.front(objectives, where)
+        self._calls = sum(trace.events for trace in study.traces())
+        self._rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
+        points = study.combined.points(objectives)[self._rows]
+        self._ratios = pareto.ratios_to_best(points, study.combined.directions_of(objectives))
+
+    def on(self, pick: Candidate) -> Decision:
+        """The decision for this recipe, which has to be one that the conditions admit."""
+        study = self._study
+        needs = study.needs(pick.id)
+        beside = dict.fromkeys(id for id in (self.yours, *self.rivals) if id not in (None, pick.id))
+        others = [
+            Other(study.candidate(id), "yours" if id == self.yours else "rival", "", _reserve(study.needs(id), needs))
+            for id in beside
+            if id is not None
+        ]
+        return Decision(
+            pick,
+            self._objectives,
+            self._calls,
+            needs,
+            _reserve(needs, needs),
+            self._alike(pick),
+            others + self._steps(pick),
+        )
+
+    def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
+        results, rows, ratios = self._study.combined, self._rows, self._ratios
+        own = ratios[np.flatnonzero(rows == results.row(pick.id))[0]]
+        found = np.flatnonzero((ratios <= STEP * own).all(axis=1) & (rows != results.row(pick.id)))
+        nearest = found[np.argsort(ratios[found].max(axis=1), kind="stable")][:MOST_ALIKE]
+        return len(found), [results.candidate(int(rows[at])) for at in nearest]
+
+    def _steps(self, pick: Candidate) -> list[Other]:
+        """For each of the first two objectives the member of the front that is the next better than the pick in it."""
+        steps: dict[str, Other] = {}
+        for key in self._objectives[:2]:
+            best = 1 if METRICS[key].direction == "min" else -1
+            value = _number(pick, key)
+            better = [one for one in self._front if (_number(one, key) * STEP - value) * best < 0 and one.id != pick.id]
+            if better:
+                step = max(better, key=lambda one: (best * _number(one, key), one.id))
+                steps.setdefault(step.id, Other(step, "step", key, None))
+        return list(steps.values())
 
 
 def change(base: Value, value: Value) -> str:
@@ -191,32 +230,6 @@ def _reserve(needs: Sequence[Need], asked: Sequence[Need]) -> int | None:
     if {(one.role, one.trace) for one in needs} < {(one.role, one.trace) for one in asked}:
         return None
     return _most(needs) or None
-
-
-def _alike(
-    study: Study, pick: Candidate, objectives: Sequence[str], where: Sequence[str]
-) -> tuple[int, list[Candidate]]:
-    results = study.combined
-    rows = np.flatnonzero(results.eligible(objectives) & study.within(where))
-    ratios = pareto.ratios_to_best(results.points(objectives)[rows], results.directions_of(objectives))
-    own = ratios[np.flatnonzero(rows == results.row(pick.id))[0]]
-    found = np.flatnonzero((ratios <= STEP * own).all(axis=1) & (rows != results.row(pick.id)))
-    nearest = found[np.argsort(ratios[found].max(axis=1), kind="stable")][:MOST_ALIKE]
-    return len(found), [results.candidate(int(rows[at])) for at in nearest]
-
-
-def _steps(study: Study, pick: Candidate, objectives: Sequence[str], where: Sequence[str]) -> list[Other]:
-    """For each of the first two objectives the member of the front that is the next better than the pick in it."""
-    steps: dict[str, Other] = {}
-    front = study.front(objectives, where)
-    for key in objectives[:2]:
-        best = 1 if METRICS[key].direction == "min" else -1
-        value = _number(pick, key)
-        better = [one for one in front if (_number(one, key) * STEP - value) * best < 0 and one.id != pick.id]
-        if better:
-            step = max(better, key=lambda one: (best * _number(one, key), one.id))
-            steps.setdefault(step.id, Other(step, "step", key, None))
-    return list(steps.values())
 
 
 def _number(one: Candidate, key: str) -> float:

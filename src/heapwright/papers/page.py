@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -192,8 +193,20 @@ def html_of(title: str, markdown: str) -> str:
         undefined=jinja2.StrictUndefined,
     )
     markdown = re.sub(r"\]\((\w+)\.md(?:#[\w-]+)?\)", r"](\1.html)", markdown)
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    body = _reachable(MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown))
     return environment.get_template("page.html.jinja").render(title=title, body=body)
+
+
+def _reachable(body: str) -> str:
+    """The page's tables and listings in boxes that keys can scroll, each with a name."""
+    body = body.replace("<pre>", '<pre tabindex="0">')
+    numbers = count(1)
+    opened = re.sub(
+        "<table>",
+        lambda _: f'<div class="scroll" role="region" aria-label="Table {next(numbers)}" tabindex="0"><table>',
+        body,
+    )
+    return opened.replace("</table>", "</table></div>")
 
 
 def percent(share: float, digits: int = 0) -> str:

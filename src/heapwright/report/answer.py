@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 
@@ -45,7 +45,16 @@ def served_by_arena(study: Study, pick: Candidate) -> Figure | None:
         f"Each step is one of {count} traces that an arena of this size serves whole: those explored on, perturbed "
         "copies of them, and those held out. Further left is less memory."
     )
-    return Figure("arena", "What an arena serves", note, chart, 760)
+    return Figure("arena", "What an arena serves", note, chart, 760, _told(needs))
+
+
+def _told(needs: Mapping[str, Sequence[Need]]) -> str:
+    told = []
+    for label, found in needs.items():
+        served = [need.bytes for need in found if need.bytes is not None]
+        rest = "" if len(served) == len(found) else f", and refuses requests on {len(found) - len(served)}"
+        told.append(f"{label} {max(served):,} bytes{rest}" if served else f"{label} none")
+    return f"What serves all that is served: {'; '.join(told)}."
 
 
 def _steps(label: str, needs: Sequence[Need], largest: int) -> list[dict[str, object]]:

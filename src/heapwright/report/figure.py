@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +21,21 @@ from heapwright.errors import HeapwrightError
 # Okabe and Ito, "Color universal design" (2008): told apart with every common colour blindness, by lightness in print.
 BLUE, VERMILLION = "#0072B2", "#D55E00"
 INK, SOFT, CLOUD, PALE, GRID = "#1c2630", "#5b6670", "#8b949c", "#d5dade", "#e8ebee"
+
+DARK = {
+    "white": "#14191e",
+    INK: "#e4e9ed",
+    SOFT: "#a7b2bb",
+    CLOUD: "#76828c",
+    PALE: "#46525c",
+    GRID: "#262e35",
+    "#c5cbd1": "#46525c",
+    "#a9b2ba": "#66727c",
+    "#9c4500": "#f5a877",
+    BLUE: "#3f9fd8",
+    VERMILLION: "#ee7f38",
+}
+"""What colours of plots become on a dark page."""
 
 SI = "format(datum.value, '~s')"
 """Axis labels with the prefix that fits each number; a common prefix for all makes 200 calls into 0.2k."""
@@ -37,7 +54,10 @@ class Figure:
         note: how to read it.
         chart: of any Altair kind; what it names in `datasets` it does not hold.
         width: of the PNG and SVG, in pixels; in the page a plot is as wide as its place.
-        datasets: rows by name of those data that the page holds once for all its plots.
+        told: the numbers in words, for those who do not see the plot.
+        datasets: rows by the names by which the chart knows them: Altair takes seconds to check thousands that a chart
+            holds itself.
+        fitted: whether the whole plot is to be `width` pixels wide; else its inside is, and the axes come on top.
     """
 
     name: str
@@ -45,21 +65,28 @@ class Figure:
     note: str
     chart: alt.TopLevelMixin
     width: int
+    told: str = ""
     datasets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    fitted: bool = True
 
-    def page_spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification for the page, without title and `datasets`, which the page adds."""
-        return self._spec("container")
+    @property
+    def described(self) -> str:
+        """Title, note and numbers: what stands for the plot where it is not seen."""
+        return " ".join(filter(None, (f"{self.title}.", self.note, self.told)))
+
+    def still(self, width: int | None = None) -> str:
+        """The plot as SVG to stand in a page that has its words, so many pixels wide (`self.width` by default).
+
+        Raises HeapwrightError where it cannot be drawn.
+        """
+        return _embedded(_drawn(self.name, self._spec(width or self.width)), self.name)
 
     def files(self) -> dict[str, str | bytes]:
         """The plot as `name`.png and `name`.svg, with its words; raises HeapwrightError where it cannot be drawn."""
         import vl_convert
 
-        spec = json.dumps(self.whole_spec())
-        try:
-            picture, drawing = vl_convert.vegalite_to_png(spec, scale=2), vl_convert.vegalite_to_svg(spec)
-        except ValueError as error:
-            raise HeapwrightError(f"{self.name}: the plot cannot be drawn: {error}") from error
+        drawing = _drawn(self.name, self.whole_spec())
+        picture = vl_convert.svg_to_png(drawing, scale=2)
         # Without transparency and well compressed it is a fifth of the size.
         png = io.BytesIO()
         Image.open(io.BytesIO(picture)).convert("RGB").save(png, "PNG", optimize=True)
@@ -68,16 +95,68 @@ class Figure:
     def whole_spec(self) -> dict[str, Any]:
         """The Vega-Lite specification with title, note and data, `width` pixels wide."""
         title = {"text": self.title, "subtitle": textwrap.wrap(self.note, self.width // 6)}
-        drawn = self._spec(self.width)
-        return {**drawn, "title": title, "datasets": {**drawn.get("datasets", {}), **self.datasets}}
+        return {**self._spec(self.width), "title": title}
 
     def standalone(self) -> alt.TopLevelMixin:
         """The plot as an Altair chart that holds all its data: what a notebook shows."""
         return alt.LayerChart.from_dict(self.whole_spec(), validate=False)
 
-    def _spec(self, width: int | str) -> dict[str, Any]:
+    def _spec(self, width: int) -> dict[str, Any]:
         spec: dict[str, Any] = self.chart.to_dict(validate=False)
-        return {**spec, "width": width, "config": CONFIG, "autosize": {"type": "fit-x", "contains": "padding"}}
+        fitted = {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+        datasets = {**spec.get("datasets", {}), **self.datasets}
+        return {**spec, **(fitted if self.fitted else {}), "config": CONFIG, "datasets": datasets}
+
+
+def _drawn(name: str, spec: Mapping[str, Any]) -> str:
+    import vl_convert
+
+    try:
+        drawing: str = vl_convert.vegalite_to_svg(json.dumps(spec))
+    except ValueError as error:
+        raise HeapwrightError(f"{name}: the plot cannot be drawn: {error}") from error
+    return drawing
+
+
+def _embedded(drawing: str, name: str) -> str:
+    """An SVG as a part of a page: its size is the page's affair, its ids are its own, its words are told elsewhere."""
+    head, end, rest = drawing.partition(">")
+    size = re.search(r'viewBox="[^"]*"', head)
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" {size[0] if size else ""} aria-hidden="true"{end}{rest}'
+    # What Vega tells of a mark becomes a title, which a browser shows under the pointer.
+    marks = r'<(\w+) aria-label="([^"]*)" role="graphics-symbol"([^>]*)/>'
+    drawing = re.sub(marks, r"<\1\3><title>\2</title></\1>", drawing)
+    drawing = re.sub(r' (?:role|aria-roledescription|aria-label)="[^"]*"', "", drawing)
+    drawing = re.sub(r'(\bid="|url\(#)(?=\w)', rf"\1{name}-", drawing)
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), drawing)
+
+
+def dark_style() -> str:
+    """CSS that turns the colours of embedded plots into those of a dark page.
+
+    In a figure with a picture only words and lines change: the picture's colours, and those of its legend, stay.
+    """
+    rules = []
+    for light, dark in DARK.items():
+        for what in ("fill", "stroke"):
+            some = f'[{what}="{light}"]'
+            anywhere = (f"text{some}", f"line{some}", f"> rect{some}")
+            where = [f".chart:not(.picture) svg {some}", *(f".chart svg {one}" for one in anywhere)]
+            rules.append(f"{', '.join(where)} {{ {what}: {dark}; }}")
+    return "\n".join(rules)
+
+
+def ticks(low: float, high: float, log: bool) -> list[float]:
+    """Values worth writing on an axis: powers of ten, what lies between where there are too few, else round steps."""
+    powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1) if log else ()
+    for steps in ((1,), (1, 2, 5), range(1, 10)):
+        found = [float(f"{step}e{power}") for power in powers for step in steps]
+        found = [value for value in found if low <= value <= high]
+        if len(found) >= 3:
+            return found
+    power = 10 ** math.floor(math.log10((high - low) / 6))
+    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= (high - low) / 6)
+    return [at * step for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def inline(values: Sequence[Row]) -> alt.Chart:
@@ -113,7 +192,7 @@ CONFIG: Row = {
         "tickColor": "#c5cbd1",
         "titlePadding": 8,
     },
-    "legend": {"labelColor": INK, "labelFontSize": 12, "orient": "top", "title": None},
+    "legend": {"labelColor": INK, "labelFontSize": 12, "orient": "top", "title": None, "columnPadding": 28},
     "title": {
         "anchor": "start",
         "color": INK,

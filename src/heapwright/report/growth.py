@@ -39,4 +39,5 @@ def growth(study: Study) -> list[Figure]:
         f"99 % of what the front dominates at the end was reached after {late['recipes']:,}. The space holds more "
         "recipes than can be tried; what is left may be better."
     )
-    return [Figure("search", title, note, chart.properties(height=HEIGHT), WIDE)]
+    told = "; ".join(f"{row['share']:.1%} after {row['recipes']:,}" for row in rows[:: max(1, len(rows) // 8)])
+    return [Figure("search", title, note, chart.properties(height=HEIGHT), WIDE, f"{told}.")]

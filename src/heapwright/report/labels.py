@@ -1,14 +1,16 @@
-"""Where to write the names of points so that no two names overlap: greedy, in pixels."""
+"""Where to write the names of points so that no two names overlap and none is nearer to another point: in pixels."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 LINE_HEIGHT = 13.0
 CHARACTER = 6.1
 """Mean width in pixels of a character at 11 px in the fonts of the page."""
-MARKER_RADIUS = 5.0
+APART = 1.0
+"""Pixels by which a name is nearer to its own point than to any other."""
 
 
 class Marker(NamedTuple):
@@ -28,58 +30,77 @@ class Label(NamedTuple):
     align: str
 
 
-class _Box(NamedTuple):
+class Box(NamedTuple):
+    """An upright rectangle of the plot, in pixels from its upper left corner."""
+
     left: float
     top: float
     right: float
     bottom: float
 
-    def overlaps(self, other: _Box) -> bool:
+    def overlaps(self, other: Box) -> bool:
+        """Whether they share an area."""
         return (
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
+    def distance(self, point: Marker) -> float:
+        """Pixels from the point to the nearest part of the box; 0 inside."""
+        across = max(self.left - point.x, 0.0, point.x - self.right)
+        return math.hypot(across, max(self.top - point.y, 0.0, point.y - self.bottom))
+
 
 def place(
-    anchors: Sequence[Marker], texts: Sequence[str], markers: Sequence[Marker], width: float, height: float
+    anchors: Sequence[Marker],
+    texts: Sequence[str],
+    markers: Sequence[Marker],
+    width: float,
+    height: float,
+    taken: Sequence[Box] = (),
 ) -> list[Label | None]:
-    """A place for each text beside its anchor, or None where all near places are taken.
+    """A place for each text beside its anchor, or None where there is no room.
 
-    Texts are placed in their order, each where it covers the fewest `markers`, then nearest to its anchor. None
-    leaves the plot of `width` x `height` pixels or overlaps another text.
+    Texts are placed in their order, each at the first place near its anchor that does not leave the plot of
+    `width` x `height` pixels, overlaps no other text and none of the boxes `taken`, and is nearer to the anchor than to
+    any of the other `markers`.
     """
-    taken: list[_Box] = []
-    points = [_around(marker) for marker in markers]
+    full = list(taken)
     labels: list[Label | None] = []
     for anchor, text in zip(anchors, texts, strict=True):
-        best: tuple[int, float, Label, _Box] | None = None
-        for distance, label in _candidates():
-            box = _box(anchor, label, len(text) * CHARACTER)
-            if box.left < 0 or box.right > width or box.top < 0 or box.bottom > height:
+        # Points that all but coincide may be as near; no other may be nearly so.
+        others = [(marker, min(APART, math.dist(marker, anchor) / 2)) for marker in markers]
+        found = None
+        for label in _CANDIDATES:
+            box = box_of(anchor, label, text)
+            inside = box.left >= 0 and box.right <= width and box.top >= 0 and box.bottom <= height
+            if not inside or any(box.overlaps(other) for other in full):
                 continue
-            if any(box.overlaps(other) for other in taken):
-                continue
-            covered = sum(box.overlaps(point) for point in points)
-            if best is None or (covered, distance) < best[:2]:
-                best = (covered, distance, label, box)
-        if best is not None:
-            taken.append(best[3])
-        labels.append(None if best is None else best[2])
+            own = box.distance(anchor)
+            if all(box.distance(other) >= own + apart for other, apart in others):
+                found = label
+                full.append(box)
+                break
+        labels.append(found)
     return labels
 
 
-def _candidates() -> list[tuple[float, Label]]:
-    near = [Label(9, 0, "left"), Label(-9, 0, "right"), Label(0, -13, "center"), Label(0, 13, "center")]
-    corners = [Label(7 * side, 11 * up, "left" if side > 0 else "right") for up in (-1, 1) for side in (1, -1)]
-    far = [Label(12 * side, 22 * up, "left" if side > 0 else "right") for up in (-1, 1) for side in (1, -1)]
-    return [(rank, label) for rank, group in enumerate((near, corners, far)) for label in group]
-
-
-def _box(anchor: Marker, label: Label, width: float) -> _Box:
+def box_of(anchor: Marker, label: Label, text: str) -> Box:
+    """What a text placed so covers."""
+    width = len(text) * CHARACTER
     left = anchor.x + label.dx - {"left": 0.0, "center": width / 2, "right": width}[label.align]
     middle = anchor.y + label.dy
-    return _Box(left, middle - LINE_HEIGHT / 2, left + width, middle + LINE_HEIGHT / 2)
+    return Box(left, middle - LINE_HEIGHT / 2, left + width, middle + LINE_HEIGHT / 2)
 
 
-def _around(marker: Marker) -> _Box:
-    return _Box(marker.x - MARKER_RADIUS, marker.y - MARKER_RADIUS, marker.x + MARKER_RADIUS, marker.y + MARKER_RADIUS)
+def _around(gap: float) -> list[Label]:
+    beside = [Label(gap, 0, "left"), Label(-gap, 0, "right")]
+    above = [Label(0, -gap - 5, "center"), Label(0, gap + 5, "center")]
+    corners = [
+        Label(0.7 * gap * side, (0.7 * gap + 5) * up, "left" if side > 0 else "right")
+        for up in (-1, 1)
+        for side in (1, -1)
+    ]
+    return [*beside, *above, *corners]
+
+
+_CANDIDATES = [label for gap in (9, 20) for label in _around(gap)]

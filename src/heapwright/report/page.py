@@ -6,17 +6,22 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heapwright.replay.metrics import METRICS, Value
-from heapwright.report.figure import Figure
+from heapwright.explore.budgets import Budgets
+from heapwright.replay.metrics import METRICS
+from heapwright.report.figure import Figure, dark_style, words
 from heapwright.report.film import Film
 
 TEMPLATE = Path(__file__).with_name("template")
+SCRIPTS = ("choice.js", "trade_off.js", "tables.js", "film.js", "page.js")
+NARROW = 340
+"""Pixels that a plot is drawn for, beside its own width, so that its words can be read on a phone."""
+HINT = "A point under the pointer tells here what it is; a click selects it, arrow keys go along the front."
 
 
 @dataclass(frozen=True)
@@ -30,10 +35,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Heap:
-    """What one heap makes of one trace: two figures with the same axes."""
+    """What one heap makes of one trace: two figures with the same axes, and the heap's hash."""
 
     timeline: Figure
     heap_map: Figure
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,39 @@ class TargetSection:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What a page lets its reader choose among.
+
+    Attributes:
+        recipes: each with "id", "kind", "name", "balanced", "summary", "toml" and "metrics".
+        objectives: of the study.
+        axes: the two metrics shown at first, of `offered`, those that can be chosen.
+        rivals: ids that the axes always hold.
+        selected: the id of the pick.
+        says: the decision in sentences for the recipes that were tried elsewhere, too, by id.
+        needs: their memory by role and trace, None where they refused requests.
+        budgets: picks within bounds.
+        source: name of the study's file.
+    """
+
+    recipes: Sequence[Mapping[str, Any]]
+    objectives: Sequence[str]
+    axes: tuple[str, str]
+    offered: Sequence[str]
+    rivals: Sequence[str]
+    selected: str
+    says: Mapping[str, Sequence[str]]
+    needs: Mapping[str, Mapping[str, Sequence[int | None]]]
+    budgets: Budgets
+    source: str
+
+
+@dataclass(frozen=True)
 class Content:
-    """All that a page shows. A trace's page has no answer, trade-offs, tables or recipes."""
+    """All that a page shows. A trace's page has no answer, choice, trade-offs or tables.
+
+    Of the `trade_offs` the first stands where there are no scripts for the one that moves, the others beside it.
+    """
 
     title: str
     lead: str
@@ -77,20 +114,18 @@ class Content:
     answer: str = ""
     beside: Sequence[str] = ()
     arena: Figure | None = None
+    choice: Choice | None = None
     trade_offs: Sequence[Figure] = ()
+    growth: Sequence[Figure] = ()
     front: Table | None = None
     zoo: Table | None = None
     held_out: Table | None = None
     target: Sequence[TargetSection] = ()
-    recipes: Sequence[Mapping[str, Any]] = ()
-    objectives: Sequence[str] = ()
-    selected: str = ""
-    source: str = ""
     origin: Sequence[str] = field(default_factory=list)
 
     def figures(self) -> list[Figure]:
         """Every figure of the page, in its order."""
-        found = [*([self.arena] if self.arena else []), *self.trade_offs]
+        found = [*([self.arena] if self.arena else []), *self.trade_offs, *self.growth]
         found += [figure for section in self.target for figure in section.figures]
         for trace in self.traces:
             found += trace.figures
@@ -111,7 +146,7 @@ class Script:
 
 
 def render(content: Content) -> str:
-    """The page as HTML. A content security policy in its head lets it load nothing, and run its own scripts alone."""
+    """The page as HTML. A content security policy in its head lets it load nothing, and run its own script alone."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -124,51 +159,69 @@ def render(content: Content) -> str:
     return environment.get_template("page.html.jinja").render(
         content=content,
         style=_template("page.css") + _template("film.css"),
-        scripts=[Script(_library()), Script(_template("film.js") + _template("page.js"))],
+        dark=dark_style(),
+        stills={figure.name: figure.still() for figure in content.figures()},
+        script=_script(),
         data=_packed(content),
+        hint=HINT,
     )
-
-
-def _shortened(value: Value | None) -> Value | None:
-    """A metric with two digits more than the page shows of it: noise in the last places does not pack."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _template(name: str) -> str:
     return (TEMPLATE / name).read_text(encoding="utf-8")
 
 
+def _script() -> Script:
+    """All scripts as one, so that none of their names is seen outside."""
+    parts = [_template(name) for name in SCRIPTS]
+    return Script("(() => {\n" + "\n".join(['"use strict";', *parts]) + "})();\n")
+
+
 def _packed(content: Content) -> str:
-    """Plots and recipes as JSON, gzip, base64: a fifth of the plain size, and browsers since 2023 unpack it
+    """What scripts need as JSON, gzip, base64: a fifth of the plain size, and browsers since 2023 unpack it
     themselves.
     """
-    at = {recipe["id"]: position for position, recipe in enumerate(content.recipes)}
-    keys = [key for key in METRICS if any(key in recipe["metrics"] for recipe in content.recipes)]
-    columns = ("id", "kind", "name", "balanced", "summary", "toml")
-    data = {
-        "figures": {figure.name: figure.page_spec() for figure in content.figures()},
-        "films": {film.name: film.data for trace in content.traces for film in trace.films},
-        "points": {
-            figure.name: [at[row["id"]] for row in figure.datasets["points"]]
-            for figure in content.trade_offs
-            if figure.datasets
-        },
-        "metrics": {key: {"unit": METRICS[key].unit, "meaning": METRICS[key].meaning} for key in keys},
-        # By column: like stands beside like, and packs twice as well.
-        "recipes": {column: [recipe[column] for recipe in content.recipes] for column in columns},
-        "values": {key: [_shortened(recipe["metrics"].get(key)) for recipe in content.recipes] for key in keys},
-        "objectives": list(content.objectives),
-        "selected": content.selected,
-        "source": content.source,
-    }
+    apart = {figure.name for figure in content.trade_offs}
+    narrow = {figure.name: figure.still(NARROW) for figure in content.figures() if figure.name not in apart}
+    # Pictures are in the page already, in the wide one.
+    stills = {name: re.sub(r' (?:xlink:)?href="data:[^"]*"', "", still) for name, still in narrow.items()}
+    films = {film.name: film.data for trace in content.traces for film in trace.films}
+    data: dict[str, Any] = {"stills": stills, "films": films, "selected": ""}
+    if content.choice:
+        data |= _choice(content.choice)
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
 
 
-@cache
-def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that defines vegaEmbed."""
-    import vl_convert
-
-    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return script.replace("</script", "<\\/script")
+def _choice(choice: Choice) -> dict[str, Any]:
+    recipes, at = choice.recipes, {recipe["id"]: place for place, recipe in enumerate(choice.recipes)}
+    keys = [key for key in METRICS if any(key in recipe["metrics"] for recipe in recipes)]
+    columns = ("id", "kind", "name", "balanced", "summary", "toml")
+    bounds = choice.budgets
+    return {
+        "metrics": {
+            key: {
+                "unit": METRICS[key].unit,
+                "meaning": METRICS[key].meaning,
+                "words": words(key),
+                "direction": METRICS[key].direction,
+            }
+            for key in keys
+        },
+        # By column: like stands beside like, and packs twice as well.
+        "recipes": {column: [recipe[column] for recipe in recipes] for column in columns},
+        "values": {key: [recipe["metrics"].get(key) for recipe in recipes] for key in keys},
+        "objectives": list(choice.objectives),
+        "axes": list(choice.axes),
+        "offered": list(choice.offered),
+        "rivals": list(choice.rivals),
+        "selected": choice.selected,
+        "says": {id: list(said) for id, said in choice.says.items()},
+        "needs": {id: dict(needs) for id, needs in choice.needs.items()},
+        "budgets": {
+            "memory": bounds.memory,
+            "worst": bounds.worst,
+            "picks": [[None if id is None else at[id] for id in row] for row in bounds.picks],
+        },
+        "source": choice.source,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -18,6 +18,8 @@ from heapwright.report.figure import BLUE, INK, PALE, SI, VERMILLION, Figure, Ro
 from heapwright.traces.profile import FREQUENT_SHARE
 
 TOP_SIZES = 12
+HOVERS = 90
+"""Places of a timeline that tell their numbers under the pointer: as many as a pointer can tell apart."""
 WIDTH, HEIGHT = 540, 250
 """Pixels of a plot as PNG and SVG; in the page two stand side by side."""
 
@@ -47,6 +49,7 @@ def top_sizes(profile: Row, name: str) -> Figure:
         f"{profile['sizes_for_90_percent']:,} make up 90 %. In colour: 10 % or more.",
         alt.layer(bars, text.encode(x=x, y=y, text=alt.Text("share:Q", format=".1%"))).properties(height=HEIGHT),
         WIDTH,
+        _listed(f"{row['size']}: {small_share(row['share'])}" for row in rows),
     )
 
 
@@ -58,7 +61,7 @@ def size_histogram(profile: Row, name: str) -> Figure:
         sums[0] += row["count"]
         sums[1] += row["count"] * row["size"]
     sums_of_all = [sum(sums[at] for sums in octaves.values()) or 1 for at in (0, 1)]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"octave": _octave(bits), "of": of, "share": octaves.get(bits, [0, 0])[at] / sums_of_all[at]}
         for bits in range(min(octaves), max(octaves) + 1)
         for at, of in enumerate(("of the requests", "of the requested bytes"))
@@ -85,6 +88,7 @@ def size_histogram(profile: Row, name: str) -> Figure:
         "Sizes in octaves, powers of two.",
         chart.properties(height=HEIGHT),
         WIDTH,
+        _listed(f"{row['octave']} B: {small_share(row['share'])} {row['of']}" for row in rows if row["share"]),
     )
 
 
@@ -106,9 +110,10 @@ def lifetimes(profile: Row, name: str) -> Figure:
     return Figure(
         name,
         "Nothing is freed" if median is None else f"Half of the freed objects live for {median:,} calls or less",
-        f"Calls between birth and death. {never['objects']:,} objects ({never['share']:.0%}) are never freed.",
+        f"Calls between birth and death. {never['objects']:,} objects ({small_share(never['share'])}) are never freed.",
         chart.properties(height=HEIGHT),
         WIDTH,
+        _listed(f"{row['octave']} calls: {small_share(row['share'])}" for row in rows if row["share"]),
     )
 
 
@@ -133,7 +138,25 @@ def live_curve(profile: Row, name: str) -> Figure:
         f"At most {profile['live_objects_peak']:,} objects are alive at once.",
         encoded.properties(height=HEIGHT),
         WIDTH,
+        _sampled(live["event"], live["bytes"], "live bytes"),
     )
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return f"{'; '.join(parts)}."
+
+
+def _sampled(events: Sequence[int], values: Sequence[int], what: str) -> str:
+    """A curve in words: its values at every eighth of the calls."""
+    at = np.unique(np.linspace(0, len(events) - 1, 9).round().astype(int)).tolist()
+    return _listed(f"{values[place]:,} {what} after call {events[place]:,}" for place in at)
+
+
+def small_share(share: float) -> str:
+    """A share in per cent that is 0 only for none: a share of a thousandth is told as such."""
+    if not share or share >= 0.1:
+        return f"{share:.0%}"
+    return f"{share:.1%}" if share >= 0.0005 else "below 0.1%"
 
 
 def _octave(bits: int) -> str:
@@ -168,8 +191,11 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
     lines = base.transform_fold(list(SERIES), as_=["series", "bytes"]).mark_line(
         strokeWidth=1.5, interpolate="step-after"
     )
-    hover = base.mark_rule(opacity=0.001, strokeWidth=6).encode(
-        tooltip=[alt.Tooltip(f"{key}:Q", format=",", title=key) for key in ("event", *SERIES)]
+    step = max(1, len(rows) // HOVERS)
+    hover = (
+        inline(rows[::step])
+        .mark_rule(opacity=0.001, strokeWidth=6)
+        .encode(x=_calls(calls), tooltip=[alt.Tooltip(f"{key}:Q", format=",", title=key) for key in ("event", *SERIES)])
     )
     colour = alt.Color("series:N", scale=alt.Scale(domain=list(domain), range=list(colours)), legend=alt.Legend())
     peak, footprint = int(samples["requested"].max()), int(samples["footprint"].max())
@@ -179,6 +205,8 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         f"{footprint / max(peak, 1) - 1:.1%} above the peak of the requested bytes, {quantity(peak)}.",
         alt.layer(area, lines.encode(y=_bytes("bytes", "bytes", scale), color=colour), hover).properties(height=170),
         WIDTH,
+        f"At most: footprint {footprint:,}, allocated {int(samples['allocated'].max()):,}, requested {peak:,} bytes. "
+        + _sampled(columns["event"], columns["requested"], "bytes requested"),
     )
 
 
@@ -213,7 +241,19 @@ def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int
         "Each pixel mixes the colours of all that lies in its stretch of the arena.",
         alt.layer(*layers).properties(height=HEIGHT),
         WIDTH,
+        f"Of {extent:,} bytes, at the middle and at the last call: {_contents(shares, calls)}",
     )
+
+
+def _contents(shares: npt.NDArray[np.float64], calls: int) -> str:
+    told = []
+    for column in (shares.shape[2] // 2, shares.shape[2] - 1):
+        parts = shares[:, :, column].mean(axis=1)
+        named = [
+            f"{small_share(part)} {state}" for state, part in zip(HEAP_MAP_STATES, parts.tolist(), strict=True) if part
+        ]
+        told.append(", ".join(named))
+    return f"{'; '.join(told)}, over {calls:,} calls."
 
 
 BINS_PER_OCTAVE = 4
@@ -259,6 +299,7 @@ def instructions(
         f"The height of a bar is the number of calls, logarithmic, up to {most:,}. Written out: the dearest call.",
         alt.layer(*layers).properties(height=40 + 34 * len(upwards)),
         WIDTH,
+        _listed(f"{heap} {histogram[-1][0]:,}" for heap, histogram in histograms.items()),
     )
 
 

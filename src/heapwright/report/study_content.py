@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright.explore import pareto
-from heapwright.explore.decision import Decision, decide
+from heapwright.explore.budgets import budgets
+from heapwright.explore.decision import Deciding, Decision
 from heapwright.explore.originals import place
 from heapwright.explore.results import Candidate, Standing
 from heapwright.explore.robustness import AMONG, Worst
@@ -21,9 +22,9 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.report import trade_off
 from heapwright.report.answer import served_by_arena
-from heapwright.report.figure import Figure, quantity, words
+from heapwright.report.figure import Figure, words
 from heapwright.report.growth import growth
-from heapwright.report.page import Content, Fact, Table, TraceSection
+from heapwright.report.page import Choice, Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section, slug
 from heapwright.traces.profile import profile
@@ -38,9 +39,11 @@ TABLE_METRICS = (
     "accesses_free_max",
     "energy_nJ",
 )
-SAME_SPOT = 3.0
-"""Pixels within which two recipes off the front are drawn as one point."""
+SAME_SPOT, SAME_SMALL_SPOT = 5.0, 10.0
+"""Pixels within which two recipes off the front are drawn as one point: where the choice is made, and elsewhere."""
 PLOTTED_PAIRS = 3
+UNCHOSEN = ("requested_peak_bytes", "lower_bound_bytes", "failed")
+"""What a trace or a refusal makes, not a recipe that served all: no axis of a plot."""
 WORTH_TELLING = 1.0005
 """From this ratio on, four digits show that one value is larger."""
 
@@ -52,12 +55,13 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
     and the zoo's best. `against`: the heap of the study that the reader has today. Raises HeapwrightError where no
     recipe of the study serves every request.
     """
-    decision = decide(study, against=against)
+    deciding = Deciding(study, study.objectives, against=against)
+    decision = deciding.on(study.pick("balanced"))
     front, balanced, standings = study.front(), decision.pick, study.zoo_standings()
     rival = _best_of_zoo(standings, front, study.objectives)
     drawn = heaps or [balanced.id, *([rival.id] if rival and rival.id != balanced.id else [])]
     named = [_named_heap(study, heap, balanced.id) for heap in drawn]
-    recipes = _drawn_recipes(study, front, standings, balanced.id)
+    choice = _choice(study, deciding, front, standings, balanced.id)
     infos = study.traces()
     names = _listed([info.name for info in infos])
     ranked = sum(standing.ranked for standing in standings)
@@ -78,24 +82,68 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
         answer=decision.evidence(),
         beside=decision.beside(),
         arena=served_by_arena(study, balanced),
-        trade_offs=[*_trade_offs(study, recipes, admitted), *growth(study)],
+        choice=choice,
+        trade_offs=_trade_offs(study, choice.recipes, choice.rivals, admitted),
+        growth=growth(study),
         front=_front(study, front, balanced.id),
         zoo=_zoo(study, standings, balanced.id) if standings else None,
         held_out=_held_out(study, balanced.id),
         target=target_sections(study, front, balanced.id),
+        origin=_origin(study, admitted, len(choice.recipes)),
+    )
+
+
+def _choice(
+    study: Study, deciding: Deciding, front: Sequence[Candidate], standings: Sequence[Standing], balanced: str
+) -> Choice:
+    """What the page's reader may choose among."""
+    bounds = budgets(study)
+    offered = _offered(study)
+    x, y, *_ = _plotted(study.objectives)
+    kinds = _standing_out(study, front, standings, {*bounds.ids, balanced})
+    rivals = [id for id in (*deciding.rivals, deciding.yours) if id in kinds]
+    recipes = _drawn_recipes(study, kinds, offered, rivals, balanced)
+    told = {recipe["id"]: study.candidate(recipe["id"]) for recipe in recipes if recipe["id"] in kinds}
+    return Choice(
         recipes=recipes,
         objectives=study.objectives,
-        selected=balanced.id,
+        axes=(x, y),
+        offered=offered,
+        rivals=rivals,
+        selected=balanced,
+        says={id: deciding.on(one).sentences() for id, one in told.items()},
+        needs={id: _needs(study, id) for id in told},
+        budgets=bounds,
         source=study.path.name,
-        origin=_origin(study, admitted, len(recipes)),
     )
+
+
+def _needs(study: Study, id: str) -> dict[str, list[int | None]]:
+    found: dict[str, list[int | None]] = {}
+    for need in study.needs(id):
+        found.setdefault(need.role, []).append(need.bytes)
+    return found
+
+
+def _offered(study: Study) -> list[str]:
+    """The metrics in which recipes differ, those of the objectives first."""
+    rows = _admitted(study)
+    differing = [
+        key for key in METRICS if key not in UNCHOSEN and len(np.unique(_known(study.combined.columns[key][rows]))) > 1
+    ]
+    return list(dict.fromkeys([*_plotted(study.objectives), *differing]))
+
+
+def _known(column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return column[~np.isnan(column)]
 
 
 def overview(study: Study) -> Figure:
     """Every recipe of the study by its first two objectives; the front, the zoo and the balanced pick stand out."""
-    front, balanced, standings = study.front(), study.pick("balanced"), study.zoo_standings()
-    recipes = _drawn_recipes(study, front, standings, balanced.id)
-    return _trade_offs(study, recipes, len(_admitted(study)))[0]
+    deciding, pick = Deciding(study, study.objectives), study.pick("balanced")
+    kinds = _standing_out(study, study.front(), study.zoo_standings(), {pick.id})
+    recipes = _drawn_recipes(study, kinds, _plotted(study.objectives)[:2], deciding.rivals, pick.id)
+    return _trade_offs(study, recipes, deciding.rivals, len(_admitted(study)))[0]
 
 
 def _admitted(study: Study) -> npt.NDArray[np.intp]:
@@ -138,32 +186,56 @@ def _named_heap(study: Study, heap: str, balanced: str) -> NamedHeap:
     return NamedHeap(name, study.recipe(identifier))
 
 
+def _standing_out(
+    study: Study, front: Sequence[Candidate], standings: Sequence[Standing], picks: set[str]
+) -> dict[str, str]:
+    """What stands out among the recipes, by id: the front, the zoo as far as it is ranked, picks, what was measured."""
+    kinds = dict.fromkeys(sorted(picks | measured_ids(study)), "cloud")
+    kinds |= {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
+    return kinds | {candidate.id: "front" for candidate in front}
+
+
 def _drawn_recipes(
-    study: Study, front: Sequence[Candidate], standings: Sequence[Standing], balanced: str
+    study: Study, kinds: dict[str, str], offered: Sequence[str], rivals: Sequence[str], balanced: str
 ) -> list[dict[str, Any]]:
-    """The recipes that the page holds: front, zoo, and of the others one for each spot of the plots."""
-    kinds = {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
-    kinds |= {candidate.id: "front" for candidate in front}
-    kinds = dict.fromkeys([balanced, *measured_ids(study)], "cloud") | kinds
+    """The recipes that the page holds.
+
+    What stands out, the front of any two of the metrics `offered`, and of the others one for each spot of the plot of
+    the objectives, and for each of its part where the choice is made.
+    """
     rows = _admitted(study)
-    ids = study.combined.ids
-    standing_out = np.array([ids[row] in kinds for row in rows])
+    at = {study.combined.ids[row]: int(row) for row in rows}
+    shown = {*(at[id] for id in kinds if id in at), *_fronts_of_pairs(study, offered, rows)}
     points = study.combined.values(_plotted(study.objectives))
-    front_points, pick = points[[ids.index(candidate.id) for candidate in front]], points[ids.index(balanced)]
-    limits = [
-        trade_off.reach(column.tolist(), float(value)) for column, value in zip(front_points.T, pick, strict=True)
-    ]
-    others = rows[~standing_out]
+    fitted = {balanced, *rivals, *(id for id, kind in kinds.items() if kind == "front")}
+    limits = points[[at[id] for id in fitted if id in at]].max(axis=0)
+    others = np.array([row for row in rows if row not in shown], dtype=np.intp)
     near = others[(points[others] <= limits).all(axis=1)]
-    shown = {*_spots(points, others).tolist(), *_spots(points, near).tolist(), *rows[standing_out].tolist()}
+    shown |= {*_spots(points, others, SAME_SMALL_SPOT).tolist(), *_spots(points, near, SAME_SPOT).tolist()}
     texts = study.recipe_texts()
     candidates = [study.combined.candidate(row) for row in sorted(shown)]
-    recipes = [_recipe(study, one, texts[one.id], kinds, balanced) for one in candidates]
-    return sorted(recipes, key=lambda recipe: list(trade_off.KINDS).index(recipe["kind"]))
+    recipes = [_recipe(study, one, texts[one.id], kinds, offered, balanced) for one in candidates]
+    return sorted(recipes, key=lambda recipe: _ORDER.index(recipe["kind"]))
 
 
-def _recipe(study: Study, candidate: Candidate, toml: str, kinds: dict[str, str], balanced: str) -> dict[str, Any]:
-    keys = METRICS if candidate.id in kinds else dict.fromkeys([*_plotted(study.objectives), *TABLE_METRICS])
+_ORDER = ("cloud", "zoo", "front")
+
+
+def _fronts_of_pairs(study: Study, keys: Sequence[str], rows: npt.NDArray[np.intp]) -> set[int]:
+    """Rows of what no other row beats in some two of the metrics."""
+    found: set[int] = set()
+    for pair in combinations(keys, 2):
+        values = study.combined.values(pair)[rows]
+        known = ~np.isnan(values).any(axis=1)
+        best = pareto.front(values[known], [METRICS[key].direction for key in pair])
+        found.update(rows[known][best].tolist())
+    return found
+
+
+def _recipe(
+    study: Study, candidate: Candidate, toml: str, kinds: dict[str, str], offered: Sequence[str], balanced: str
+) -> dict[str, Any]:
+    keys = METRICS if candidate.id in kinds else dict.fromkeys([*offered, *TABLE_METRICS])
     return {
         "id": candidate.id,
         "kind": kinds.get(candidate.id, "cloud"),
@@ -175,13 +247,13 @@ def _recipe(study: Study, candidate: Candidate, toml: str, kinds: dict[str, str]
     }
 
 
-def _spots(points: npt.NDArray[np.float64], rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Of rows whose points a plot of them all would draw within `SAME_SPOT` pixels of each other, the first."""
+def _spots(points: npt.NDArray[np.float64], rows: npt.NDArray[np.intp], pixels: float) -> npt.NDArray[np.intp]:
+    """Of rows whose points a plot of them all would draw within so many pixels of each other, the first."""
     if not len(rows):
         return rows
     scaled = np.where((points > 0).all(axis=0), np.log(np.maximum(points, 1e-9)), points)[rows]
     low, high = scaled.min(axis=0), scaled.max(axis=0)
-    spots = ((scaled - low) / np.where(high > low, high - low, 1) * trade_off.WIDE / SAME_SPOT).astype(np.int64)
+    spots = ((scaled - low) / np.where(high > low, high - low, 1) * trade_off.INSIDE / pixels).astype(np.int64)
     return rows[np.unique(spots, axis=0, return_index=True)[1]]
 
 
@@ -192,39 +264,37 @@ def _plotted(objectives: Sequence[str]) -> tuple[str, ...]:
     return (*objectives, "footprint_bytes" if objectives[0] == "accesses" else "accesses")
 
 
-def _trade_offs(study: Study, recipes: Sequence[dict[str, Any]], admitted: int) -> list[Figure]:
-    """A plot for every pair of objectives, the first of them followed by a close-up where that shows more."""
-    objectives = study.objectives
-    joined = len(objectives) == 2 and len(study.combined.traces) == 1
-    keys = _plotted(objectives)
-    rows = [_point(recipe, keys) for recipe in recipes]
-    figures = []
-    for x, y in list(combinations(keys, 2))[:PLOTTED_PAIRS]:
-        stem = "trade-off" if len(keys) == 2 else f"trade-off-{slug(words(x))}-{slug(words(y))}"
+def _trade_offs(
+    study: Study, recipes: Sequence[Mapping[str, Any]], rivals: Sequence[str], admitted: int
+) -> list[Figure]:
+    """A plot for every pair of objectives, and of what was measured on the target against memory."""
+    keys = _plotted(study.objectives)
+    pairs = list(combinations(keys, 2))[:PLOTTED_PAIRS]
+    figures: list[Figure] = []
+    for x, y in pairs:
+        stem = "trade-off" if len(figures) == 0 else f"trade-off-{slug(words(x))}-{slug(words(y))}"
         title = f"{admitted:,} recipes: {words(x)} against {words(y)}"
-        figures.append(trade_off.trade_off(stem, title, rows, x, y, staircase=joined))
-        corner = trade_off.close_up(rows, x, y)
-        if corner and len(figures) == 1:
-            title = "Close up: where most of the front lies"
-            figures.append(trade_off.trade_off(f"{stem}-close", title, corner, x, y, staircase=joined))
-    return figures + _measured_trade_off(keys, recipes)
+        figures.append(trade_off.trade_off(stem, title, _points(recipes, (x, y)), x, y, rivals))
+    target = ("footprint_bytes", "instructions_pair_mean")
+    measured = _points(recipes, target)
+    if len(measured) >= 2 and not set(keys) & set(TARGET_METRICS):
+        title = (
+            f"{len(measured):,} recipes measured on the target: footprint against instructions of a malloc and a free"
+        )
+        figures.append(trade_off.trade_off("trade-off-target", title, measured, *target, rivals))
+    return figures
 
 
-def _measured_trade_off(plotted: Sequence[str], recipes: Sequence[dict[str, Any]]) -> list[Figure]:
-    """What was measured on the target, against memory, where that is no objective that is plotted anyway."""
-    keys = ("footprint_bytes", "instructions_pair_mean")
-    measured = [recipe for recipe in recipes if all(key in recipe["metrics"] for key in keys)]
-    if len(measured) < 2 or set(plotted) & set(TARGET_METRICS):
-        return []
-    rows = [_point(recipe, keys) for recipe in measured]
-    title = f"{len(rows):,} recipes measured on the target: footprint against instructions of a malloc and a free"
-    return [trade_off.trade_off("trade-off-target", title, rows, *keys, staircase=False)]
-
-
-def _point(recipe: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """A recipe as the plots want it; page.js makes the same of the page's recipes."""
-    told = {key: recipe[key] for key in ("id", "kind", "name", "balanced", "summary")}
-    return {**told, "label": recipe["name"] or recipe["id"], **{key: recipe["metrics"][key] for key in keys}}
+def _points(recipes: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """The recipes that have these metrics as the plots want them."""
+    return [
+        {
+            **{key: recipe[key] for key in ("id", "kind", "name", "balanced")},
+            **{key: recipe["metrics"][key] for key in keys},
+        }
+        for recipe in recipes
+        if all(key in recipe["metrics"] for key in keys)
+    ]
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -283,7 +353,7 @@ def _behind(standing: Standing) -> str:
 
 
 def _held_out(study: Study, balanced: str) -> Table | None:
-    """The recipes replayed on the traces held out: the objectives there beside those explored."""
+    """The recipes replayed on the traces held out: how much more they cost there than the best on each trace."""
     results = study.elsewhere.get("held out")
     if results is None or not results.ids:
         return None
@@ -291,20 +361,33 @@ def _held_out(study: Study, balanced: str) -> Table | None:
     order = {candidate.id: at for at, candidate in enumerate(study.front())}
     place = order | {balanced: -1}
     candidates = sorted(map(results.candidate, range(len(results.ids))), key=lambda one: place.get(one.id, len(order)))
+    ratios = {key: [where.ratios(key) for where in (study.combined, results)] for key in study.objectives}
     rows = []
     for candidate in candidates:
-        explored = study.candidate(candidate.id).metrics
-        cells = [_cell(key, metrics[key]) for key in study.objectives for metrics in (explored, candidate.metrics)]
+        at = [where.row(candidate.id) for where in (study.combined, results)]
+        cells = [_regret(found[row]) for key in study.objectives for found, row in zip(ratios[key], at, strict=True)]
         kind = "front" if candidate.id in order else "zoo" if candidate.zoo_name else "cloud"
         rows.append(_row(study, candidate, kind, balanced, [*cells, "yes" if candidate.id in best else "no"]))
     columns = [
-        (f"{words(key)}, {where}", METRICS[key].unit, METRICS[key].meaning)
+        (f"{words(key)}, {where}", "", f"{METRICS[key].meaning}: more than the best of all on the same trace, at worst")
         for key in study.objectives
         for where in ("explored", "held out")
     ]
     columns.append(("best there", "", "on the Pareto front of these recipes over the traces held out"))
     names = _listed([info.name for info in study.traces("held out")])
-    return Table(columns, rows, f"Held out: {names}. The front was made without them; a pick has to hold on them.")
+    note = (
+        f"Held out: {names}. The front was made without them; a pick has to hold on them. In per cent: how much worse "
+        "than the best tried on the same trace, on the trace where that is most."
+    )
+    return Table(columns, rows, note)
+
+
+def _regret(ratios: npt.NDArray[np.float64]) -> str:
+    """How much worse than the best on the worst of the traces, in per cent."""
+    worst = float(ratios.max())
+    if np.isnan(worst):
+        return "\u2013"
+    return "refused" if np.isinf(worst) else f"{100 * (worst - 1):+,.1f} %"
 
 
 def _row(study: Study, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:
@@ -322,11 +405,9 @@ def _column(key: str) -> tuple[str, str, str]:
     return words(key), METRICS[key].unit.replace("count", "").replace("ratio", ""), METRICS[key].meaning
 
 
-def _cell(key: str, value: Value | None, short: bool = False) -> str:
+def _cell(key: str, value: Value | None) -> str:
     if value is None:
         return "\u2013"
-    if short and METRICS[key].unit == "B":
-        return quantity(int(value))
     return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.4g}"
 
 

@@ -47,7 +47,7 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
             Fact(
                 "Distinct sizes", f"{described['distinct_sizes']:,}", f"{described['sizes_for_90_percent']:,} make 90 %"
             ),
-            Fact("Never freed", f"{described['never_freed']['share']:.0%}", "of the objects"),
+            Fact("Never freed", *_never_freed(described["never_freed"])),
             Fact("Neighbours die together", percent(locality["share"]), f"by chance {percent(locality['by_chance'])}"),
         ],
         traces=[section(trace, described, named, everything=True)],
@@ -58,6 +58,12 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
             f"they die together when at most {locality['within_frees']} frees lie between.",
         ],
     )
+
+
+def _never_freed(never: Mapping[str, Any]) -> tuple[str, str]:
+    count = never["objects"]
+    objects = "1 object" if count == 1 else f"{count:,} objects"
+    return objects, f"{plots.small_share(never['share'])} of all, {quantity(never['bytes'])}"
 
 
 def _order_of_death(order: Mapping[str, float | None]) -> str:
@@ -98,6 +104,7 @@ def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
                 plots.heap_map(shares, heap.name, len(trace), extent, f"heap-map-{name}"),
+                heap.recipe.hash,
             )
         )
     return found

@@ -1,173 +1,342 @@
-"""The plot of a study: every recipe by two metrics, the front, the zoo, and a close-up of where the choice is made."""
+"""The plot of a study as it stands in files and where a page has no scripts; template/trade_off.js draws the same."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+import numpy as np
 
+from heapwright.explore import pareto
 from heapwright.replay.metrics import METRICS
-from heapwright.report.figure import (
-    BLUE,
-    CLOUD,
-    INK,
-    LEGEND_COLUMNS,
-    SI,
-    VERMILLION,
-    Figure,
-    Row,
-    inline,
-    words,
-)
-from heapwright.report.labels import Label, Marker, place
+from heapwright.report.figure import BLUE, CLOUD, INK, SI, SOFT, VERMILLION, Figure, Row, inline, ticks, words
+from heapwright.report.labels import Box, Marker, box_of, place
 
 LOG_SPREAD = 4
 """From this ratio of its largest to its smallest value on an axis is logarithmic."""
-WIDE, NARROW, HEIGHT = 760, 320, 520
-"""Widths in pixels for which labels are placed, a desktop page and a phone, and the height."""
-AXIS_PADDING = 14
-AXIS_WIDTH = 70
-CLOSE_UP_MEMBERS = 0.9
-"""Share of the front that a close-up reaches over, on each axis: what is left out is a far end of the trade-off."""
-CLOSE_UP_AT_MOST = 0.6
-"""A close-up is worth drawing where it takes at most this share of an axis."""
+INSIDE, HEIGHT = 690, 480
+"""Pixels between the axes."""
+MARGIN = 24
+"""Pixels between the outermost points and the edge."""
+INSET = (0.3, 0.25, 0.2)
+"""Shares of the plot, in each direction, that the small one of all recipes may take."""
+AWAY = 8
+"""Pixels that it keeps away from what stands out."""
+GAP = 6
+"""Pixels between the inset and the edge, and between its points and its frame."""
+COVERED = 4.0
+"""Pixels within which of two recipes off the front one is drawn."""
+DOT, SMALL_DOT = 4.0, 2.0
+"""Pixels across of a recipe off the front, and of one in the inset."""
+NAMED = 12
+"""Members of the front that are told in words."""
 
-KINDS = {"cloud": "other recipe", "zoo": "zoo allocator", "front": "on the front"}
+KINDS = {
+    "cloud": "other recipe",
+    "elsewhere": "on the study's front",
+    "zoo": "zoo allocator",
+    "front": "on the front of these two",
+}
 """What a point can be, in the order of drawing."""
 
 
-def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, staircase: bool) -> Figure:
-    """Every recipe as a point over the metrics `x` and `y`; the front, the zoo and the balanced pick stand out.
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of so many pixels that shows all values from `low` to `high` and a margin."""
 
-    `rows`, one a point, in the order of `KINDS`: "id", "kind" (a key of `KINDS`), "name" (a zoo allocator's, else ""),
-    "balanced" (bool), "summary", and both metrics. `staircase`: join the front by steps, which is right where these two
-    are all the objectives.
+    low: float
+    high: float
+    pixels: int
+
+    @classmethod
+    def over(cls, values: Sequence[float], pixels: int) -> _Axis:
+        low, high = min(values), max(values)
+        if low < high:
+            return cls(low, high, pixels)
+        return cls(low - abs(low) / 10, high + abs(high) / 10, pixels) if low else cls(-1, 1, pixels)
+
+    @property
+    def log(self) -> bool:
+        return self.low > 0 and self.high / self.low >= LOG_SPREAD
+
+    def at(self, value: float) -> float:
+        turn = math.log if self.log else float
+        part = (turn(value) - turn(self.low)) / (turn(self.high) - turn(self.low))
+        return MARGIN + part * (self.pixels - 2 * MARGIN)
+
+    def edges(self) -> tuple[float, float]:
+        """The values at both ends."""
+        beyond = MARGIN / (self.pixels - 2 * MARGIN)
+        if self.log:
+            return self.low * (self.low / self.high) ** beyond, self.high * (self.high / self.low) ** beyond
+        return self.low - beyond * (self.high - self.low), self.high + beyond * (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A recipe on the plot."""
+
+    row: Row
+    kind: str
+    point: Marker
+
+
+def front(rows: Sequence[Row], x: str, y: str) -> list[Row]:
+    """The rows that no other beats in both metrics, the best in `x` first."""
+    ways = [METRICS[key].direction for key in (x, y)]
+    ordered = sorted(rows, key=lambda row: row["id"])
+    best = pareto.front(np.array([[float(row[key]) for key in (x, y)] for row in ordered]), ways)
+    found = [row for row, one in zip(ordered, best, strict=True) if one]
+    return sorted(found, key=lambda row: row[x], reverse=ways[0] == "max")
+
+
+def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals: Collection[str] = ()) -> Figure:
+    """Recipes over the metrics `x` and `y`, and all of them in small; front, zoo and balanced pick stand out.
+
+    `rows`, one a recipe: "id", "kind" ("front": of the study), "name" (a zoo allocator's, else ""), "balanced" (bool),
+    and both metrics. The axes hold the front of these two, the balanced pick, and the ids that are `rivals`.
     """
-    axes = {"x": _axis(alt.X, x, rows), "y": _axis(alt.Y, y, rows)}
-    balanced = [row for row in rows if row["balanced"]]
-    layers = [
-        _points(axes, (x, y)),
-        inline(balanced).mark_point(size=200, color=BLUE, strokeWidth=2).encode(**axes),
-        alt.Chart(alt.NamedData("chosen")).mark_point(size=340, color=INK, strokeWidth=2.5, clip=True).encode(**axes),
-        *_label_layers(rows, x, y, axes),
+    members = front(rows, x, y)
+    wanted = {*rivals, *(row["id"] for row in members)}
+    view = [row for row in rows if row["balanced"] or row["id"] in wanted]
+    across, up = (_Axis.over([row[key] for row in view], size) for key, size in ((x, INSIDE), (y, HEIGHT)))
+    on_front = {row["id"] for row in members}
+    spots = [_Spot(row, _kind(row, on_front), Marker(across.at(row[x]), HEIGHT - up.at(row[y]))) for row in rows]
+    inside = [spot for spot in spots if 0 <= spot.point.x <= INSIDE and 0 <= spot.point.y <= HEIGHT]
+    marks = [spot for spot in inside if spot.kind != "cloud" or spot.row["balanced"]]
+    inset = _inset_box(marks) if len(view) < len(rows) else None
+    labels = _labels(marks, rivals, [inset] if inset else [])
+    boxes = [(box, box.distance(spot.point)) for spot, _, box in labels]
+    cloud = [spot for spot in inside if spot.kind == "cloud" and not spot.row["balanced"]]
+    cloud = [spot for spot in cloud if all(box.distance(spot.point) > own + 1 for box, own in boxes)]
+    cloud = [spot for spot in cloud if not (inset and inset.distance(spot.point) < COVERED)]
+    axes = {"x": _axis(alt.X, x, across), "y": _axis(alt.Y, y, up)}
+    datasets = {"cloud": _stretches([spot.point for spot in cloud], DOT)}
+    layers: list[alt.Chart | alt.LayerChart] = [
+        _dots("cloud", DOT),
+        _steps(members, x, y, axes),
+        _marks(marks, x, y, axes),
     ]
-    if staircase and _both_smaller(x, y):
-        front = [{x: row[x], y: row[y]} for row in rows if row["kind"] == "front"]
-        steps = inline(front).mark_line(interpolate="step-after", color=BLUE, strokeWidth=1.5, opacity=0.6)
-        layers.insert(0, steps.encode(**axes))
-    note = "Nearer the lower left is better." if _both_smaller(x, y) else "Those on the front are the best."
-    datasets = {"points": rows, "chosen": balanced}
-    chart = alt.layer(*layers).properties(height=HEIGHT)
-    return Figure(name, title, f"Each point is a recipe. {note}", chart, WIDE, datasets)
+    layers += _named(labels)
+    note = "Each point is a recipe; of those that would cover each other one is drawn."
+    if inset:
+        note = f"{note} In small: all recipes, and the part shown."
+        small = _Inset.over(rows, x, y, inset)
+        datasets |= small.datasets(rows, on_front)
+        layers += small.layers(across, up)
+    chart = alt.layer(*layers).resolve_scale(x="independent", y="independent")
+    chart = chart.properties(width=INSIDE, height=HEIGHT)
+    return Figure(name, title, note, chart, INSIDE, _told(members, rows, x, y), datasets, fitted=False)
 
 
-def close_up(rows: Sequence[Row], x: str, y: str) -> list[Row]:
-    """The rows of the corner where most of the front is; none where the whole plot shows it well enough."""
-    front = [row for row in rows if row["kind"] == "front"]
-    if len(front) < 3 or not _both_smaller(x, y) or min(min(row[x], row[y]) for row in rows) <= 0:
-        return []
-    (pick,) = (row for row in rows if row["balanced"])
-    limits = {key: reach([row[key] for row in front], pick[key]) for key in (x, y)}
-    parts = [_part(limits[key], [row[key] for row in rows]) for key in (x, y)]
-    if min(parts) > CLOSE_UP_AT_MOST:
-        return []
-    return [row for row in rows if row[x] <= limits[x] and row[y] <= limits[y]]
+def _kind(row: Row, on_front: Collection[str]) -> str:
+    if row["id"] in on_front:
+        return "front"
+    if row["name"]:
+        return "zoo"
+    return "elsewhere" if row["kind"] == "front" else "cloud"
 
 
-def reach(front: Sequence[float], balanced: float) -> float:
-    """How far a close-up goes on an axis: what `CLOSE_UP_MEMBERS` of the front's values and the balanced pick do not
-    exceed, and some room.
-    """
-    values = sorted(front)
-    limit = max(values[math.ceil(len(values) * CLOSE_UP_MEMBERS) - 1], balanced)
-    return float(limit * (limit / values[0]) ** 0.2) if values[0] > 0 else limit
+def _told(members: Sequence[Row], rows: Sequence[Row], x: str, y: str) -> str:
+    def values(row: Row) -> str:
+        return f"{_label(row)} {row[x]:,.5g} and {row[y]:,.5g}"
+
+    more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""
+    picks = "".join(f" The pick: {values(row)}." for row in rows if row["balanced"])
+    return f"On the front, by {words(x)} and {words(y)}: {'; '.join(map(values, members[:NAMED]))}{more}.{picks}"
 
 
-def _part(limit: float, values: Sequence[float]) -> float:
-    low, high = min(values), max(values)
-    return math.log(limit / low) / math.log(high / low) if high > low else 1.0
+def _label(row: Row) -> str:
+    return str(row["name"] or row["id"])
 
 
-def _both_smaller(x: str, y: str) -> bool:
-    return METRICS[x].direction == METRICS[y].direction == "min"
+def _name(row: Row) -> str:
+    """What stands beside a point: a zoo allocator's name, and which is the pick; its id would take too much room."""
+    return " · ".join(filter(None, (row["name"], "the pick" if row["balanced"] else "")))
 
 
-def _points(axes: dict[str, Any], keys: tuple[str, str]) -> alt.Chart:
-    tooltip = [
-        alt.Tooltip("label:N", title="recipe"),
-        *(alt.Tooltip(f"{key}:Q", title=key, format="," if METRICS[key].integer else ".4~g") for key in keys),
-        alt.Tooltip("summary:N", title="is"),
-    ]
-    marks = alt.Chart(alt.NamedData("points")).mark_point(
-        filled=True,
-        cursor="pointer",
-        size=alt.expr("datum.kind == 'cloud' ? 14 : datum.kind == 'front' ? 58 : 80"),
-        opacity=alt.expr("datum.kind == 'cloud' ? 0.4 : 1"),
+def _axis(channel: Any, key: str, axis: _Axis) -> Any:
+    unit = "" if METRICS[key].unit in ("count", "ratio") else f", {METRICS[key].unit}"
+    low, high = axis.edges()
+    scale = alt.Scale(type="log" if axis.log else "linear", domain=[low, high], nice=False, zero=False)
+    drawn = alt.Axis(
+        title=f"{words(key)}{unit}{' (log)' if axis.log else ''}", labelExpr=SI, values=ticks(low, high, axis.log)
     )
-    kinds = list(KINDS)
-    legend = alt.Legend(symbolOpacity=1, symbolSize=70, columns=LEGEND_COLUMNS, labelExpr=f"({KINDS})[datum.value]")
-    scale = alt.Scale(domain=kinds, range=[CLOUD, VERMILLION, BLUE])
-    encoded: alt.Chart = marks.encode(
+    return channel(f"{key}:Q", scale=scale, axis=drawn)
+
+
+def _marks(marks: Sequence[_Spot], x: str, y: str, axes: dict[str, Any]) -> Any:
+    order = list(KINDS)
+    rows = [
+        {x: spot.row[x], y: spot.row[y], "kind": spot.kind, "label": _label(spot.row), "pick": spot.row["balanced"]}
+        for spot in sorted(marks, key=lambda spot: order.index(spot.kind))
+    ]
+    colours = {"cloud": CLOUD, "elsewhere": CLOUD, "zoo": VERMILLION, "front": BLUE}
+    shapes = {"cloud": "circle", "elsewhere": "circle", "zoo": "diamond", "front": "circle"}
+    shown = [kind for kind in order if any(row["kind"] == kind for row in rows)]
+    legend = alt.Legend(symbolOpacity=1, symbolSize=70, labelExpr=f"({KINDS})[datum.value]", columns=4)
+    tooltip = [alt.Tooltip("label:N"), *(alt.Tooltip(f"{key}:Q", title=words(key), format=",") for key in (x, y))]
+    points = inline(rows).mark_point(filled=True, size=64, opacity=1)
+    drawn = points.encode(
         **axes,
-        color=alt.Color("kind:N", scale=scale, legend=legend),
-        shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond", "circle"])),
+        color=alt.Color("kind:N", scale=alt.Scale(domain=shown, range=[colours[one] for one in shown]), legend=legend),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=shown, range=[shapes[one] for one in shown])),
         tooltip=tooltip,
     )
-    return encoded
+    ring = inline([row for row in rows if row["pick"]]).mark_point(size=260, color=BLUE, strokeWidth=2)
+    return alt.layer(drawn, ring.encode(**axes))
 
 
-def _label_layers(rows: Sequence[Row], x: str, y: str, axes: dict[str, Any]) -> list[alt.Chart]:
-    """The names of zoo and balanced pick: a white halo, then the text, each where there is room for it."""
-    shown = [row for row in rows if row["kind"] != "cloud"]
-    named = sorted((row for row in shown if row["name"] or row["balanced"]), key=lambda row: not row["balanced"])
-    texts = [" · ".join(filter(None, (row["name"], "balanced pick" if row["balanced"] else ""))) for row in named]
-    placed = {}
-    for key, width in (("wide", WIDE - AXIS_WIDTH), ("narrow", NARROW - AXIS_WIDTH)):
-        across, up = _pixels(rows, x, width), _pixels(rows, y, HEIGHT)
-        markers = [Marker(across(row[x]), HEIGHT - up(row[y])) for row in shown]
-        anchors = [Marker(across(row[x]), HEIGHT - up(row[y])) for row in named]
-        placed[key] = [_offsets(label) for label in place(anchors, texts, markers, width, HEIGHT)]
-    data = inline(
-        [
-            {x: row[x], y: row[y], "text": text, "balanced": row["balanced"], "wide": wide, "narrow": narrow}
-            for row, text, wide, narrow in zip(named, texts, placed["wide"], placed["narrow"], strict=True)
-        ]
+def _steps(members: Sequence[Row], x: str, y: str, axes: dict[str, Any]) -> alt.Chart:
+    """The front joined by steps: beyond these no recipe was found."""
+    rows = [{x: row[x], y: row[y], "n": number} for number, row in enumerate(members)]
+    line = inline(rows).mark_line(interpolate="step-after", color=BLUE, strokeWidth=1.5, opacity=0.6)
+    bare = {key: axes[key].copy() for key in axes}
+    for channel in bare.values():
+        channel.axis = None
+    drawn: alt.Chart = line.encode(**bare, order="n:Q")
+    return drawn
+
+
+# --- in pixels of the plot, from its upper left corner ----------------------------------------------------------------
+
+
+def _pixels(x: str = "x", y: str = "y", **others: str) -> dict[str, Any]:
+    across = alt.X(f"{x}:Q", scale=alt.Scale(domain=[0, INSIDE], nice=False, zero=False), axis=None)
+    down = alt.Y(f"{y}:Q", scale=alt.Scale(domain=[HEIGHT, 0], nice=False, zero=False), axis=None)
+    return {"x": across, "y": down, **others}
+
+
+def _dots(name: str, size: float, colour: str = CLOUD, opacity: float = 0.45) -> alt.Chart:
+    """Points as one broken line of `_stretches`."""
+    dots = alt.Chart(alt.NamedData(name)).mark_line(
+        color=colour, strokeWidth=size, strokeCap="round", opacity=opacity, aria=False
     )
-    where = f"(width < {(WIDE + NARROW) // 2} ? datum.narrow : datum.wide)"
-    position: dict[str, Any] = {key: alt.expr(f"{where}.{key}") for key in ("dx", "dy", "align", "opacity")}
-    halo = data.mark_text(fontSize=11, baseline="middle", stroke="white", strokeWidth=3, **position)
-    text = data.mark_text(fontSize=11, baseline="middle", **position)
-    colour = alt.condition("datum.balanced", alt.value(BLUE), alt.value("#9c4500"))
-    return [halo.encode(**axes, text="text:N"), text.encode(**axes, text="text:N", color=colour)]
+    drawn: alt.Chart = dots.encode(**_pixels(), order="n:Q")
+    return drawn
 
 
-def _offsets(label: Label | None) -> dict[str, Any]:
-    if label is None:
-        return {"dx": 0, "dy": 0, "align": "left", "opacity": 0}
-    return {"dx": label.dx, "dy": label.dy, "align": label.align, "opacity": 1}
+def _stretches(points: Sequence[Marker], size: float) -> list[dict[str, float | None]]:
+    """A stretch too short to see for each point, those once that would cover each other.
+
+    A tenth of the size of as many marks.
+    """
+    kept = {(round(point.x / size), round(point.y / size)): point for point in points}.values()
+    rows: list[dict[str, float | None]] = []
+    for point in kept:
+        rows += [{"x": point.x, "y": point.y}, {"x": point.x + 0.01, "y": point.y}, {"x": None, "y": None}]
+    return [{**row, "n": number} for number, row in enumerate(rows)]
 
 
-def _axis(channel: Any, key: str, rows: Sequence[Row]) -> Any:
-    logarithmic = _is_log(rows, key)
-    unit = "" if METRICS[key].unit in ("count", "ratio") else f", {METRICS[key].unit}"
-    # Without a domain of its own the axis would stretch to a selected point that lies outside a close-up.
-    domain = [min(row[key] for row in rows), max(row[key] for row in rows)]
-    scale = alt.Scale(type="log" if logarithmic else "linear", domain=domain, nice=False, padding=AXIS_PADDING)
-    title = f"{words(key)}{unit}{' (log)' if logarithmic else ''}"
-    axis = alt.Axis(title=title, labelExpr=SI, tickCount=6, labelOverlap="greedy", labelSeparation=8)
-    return channel(f"{key}:Q", scale=scale, axis=axis)
+def _labels(marks: Sequence[_Spot], rivals: Collection[str], taken: Sequence[Box]) -> list[tuple[_Spot, str, Box]]:
+    """The names for which there is room: of the pick, the rivals, the zoo on the front, the rest of the zoo."""
+
+    def weight(spot: _Spot) -> int:
+        wanted = (spot.row["balanced"], spot.row["id"] in rivals, spot.kind == "front", True)
+        return wanted.index(True)
+
+    named = sorted((spot for spot in marks if spot.row["name"] or spot.row["balanced"]), key=weight)
+    texts = [_name(spot.row) for spot in named]
+    anchors = [spot.point for spot in named]
+    placed = place(anchors, texts, [spot.point for spot in marks], INSIDE, HEIGHT, taken)
+    return [
+        (spot, text, box_of(spot.point, label, text))
+        for spot, text, label in zip(named, texts, placed, strict=True)
+        if label is not None
+    ]
 
 
-def _is_log(rows: Sequence[Row], key: str) -> bool:
-    low, high = min(row[key] for row in rows), max(row[key] for row in rows)
-    return bool(low > 0 and high / low >= LOG_SPREAD)
+def _named(labels: Sequence[tuple[_Spot, str, Box]]) -> list[alt.Chart]:
+    """Names, each over a white halo and as near to its point as its box."""
+    rows = [
+        {
+            **_beside(spot.point, box),
+            "y": (box.top + box.bottom) / 2,
+            "text": text,
+            "colour": INK if spot.row["balanced"] else "#9c4500",
+        }
+        for spot, text, box in labels
+    ]
+    style: dict[str, Any] = {"fontSize": 11, "baseline": "middle", "align": alt.expr("datum.align")}
+    text, halo = inline(rows).mark_text(**style), inline(rows).mark_text(**style, stroke="white", strokeWidth=3)
+    coloured = text.encode(**_pixels(), text="text:N", color=alt.Color("colour:N", scale=None))
+    return [halo.encode(**_pixels(), text="text:N"), coloured]
 
 
-def _pixels(rows: Sequence[Row], key: str, length: int) -> Callable[[float], float]:
-    """The scale of an axis of `length` pixels, as Vega-Lite will draw it."""
-    scale: Callable[[float], float] = math.log if _is_log(rows, key) else float
-    low, high = scale(min(row[key] for row in rows)), scale(max(row[key] for row in rows))
-    stretch = (length - 2 * AXIS_PADDING) / ((high - low) or 1)
-    return lambda value: AXIS_PADDING + (scale(value) - low) * stretch
+def _beside(point: Marker, box: Box) -> dict[str, Any]:
+    if box.left > point.x:
+        return {"x": box.left, "align": "left"}
+    if box.right < point.x:
+        return {"x": box.right, "align": "right"}
+    return {"x": (box.left + box.right) / 2, "align": "center"}
+
+
+def _inset_box(marks: Sequence[_Spot]) -> Box | None:
+    """The largest place that keeps away from all marks, the upper right first."""
+    for share in INSET:
+        wide, high = share * INSIDE, share * HEIGHT
+        for left in np.linspace(INSIDE - GAP - wide, GAP, 21).tolist():
+            for top in np.linspace(GAP, HEIGHT - GAP - high, 21).tolist():
+                box = Box(left, top, left + wide, top + high)
+                if all(box.distance(spot.point) >= AWAY for spot in marks):
+                    return box
+    return None
+
+
+@dataclass(frozen=True)
+class _Inset:
+    """All recipes in small, and a frame around what the axes show."""
+
+    x: str
+    y: str
+    box: Box
+    across: _Axis
+    up: _Axis
+
+    @classmethod
+    def over(cls, rows: Sequence[Row], x: str, y: str, box: Box) -> _Inset:
+        # Their margins lie outside of the box.
+        across, up = (
+            _Axis.over([row[key] for row in rows], round(size) - 2 * GAP + 2 * MARGIN)
+            for key, size in ((x, box.right - box.left), (y, box.bottom - box.top))
+        )
+        return cls(x, y, box, across, up)
+
+    def datasets(self, rows: Sequence[Row], on_front: Collection[str]) -> dict[str, list[dict[str, float | None]]]:
+        """The points: off the front of the two metrics, and on it."""
+        points = [(row["id"] in on_front, self._spot(row[self.x], row[self.y])) for row in rows]
+        return {
+            "small": _stretches([point for front, point in points if not front], SMALL_DOT),
+            "small-front": _stretches([point for front, point in points if front], SMALL_DOT),
+        }
+
+    def layers(self, across: _Axis, up: _Axis) -> list[alt.Chart]:
+        """Ground, points and frame, for axes of the whole plot."""
+        box = self.box
+        low, high = (
+            self._spot(_positive(self.across, right), _positive(self.up, above))
+            for right, above in zip(across.edges(), up.edges(), strict=True)
+        )
+        ground = {"x": box.left, "x2": box.right, "y": box.top, "y2": box.bottom}
+        frame = {"x": max(low.x, box.left), "x2": min(high.x, box.right)}
+        frame |= {"y": max(high.y, box.top), "y2": min(low.y, box.bottom)}
+        outline = inline([frame]).mark_rect(filled=False, stroke=INK, strokeWidth=1.5)
+        return [
+            inline([ground]).mark_rect(color="white", stroke=SOFT, strokeWidth=1).encode(**_pixels(x2="x2", y2="y2")),
+            _dots("small", SMALL_DOT),
+            _dots("small-front", 2 * SMALL_DOT, BLUE, 1.0),
+            outline.encode(**_pixels(x2="x2", y2="y2")),
+        ]
+
+    def _spot(self, right: float, above: float) -> Marker:
+        return Marker(
+            self.box.left + GAP + self.across.at(right) - MARGIN, self.box.bottom - GAP - self.up.at(above) + MARGIN
+        )
+
+
+def _positive(axis: _Axis, value: float) -> float:
+    """The value, or the least that a logarithmic axis has a place for."""
+    return max(value, axis.low / 1e6) if axis.log else value

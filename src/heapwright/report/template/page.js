@@ -1,127 +1,247 @@
-(async () => {
-  "use strict";
+// What ties the page together: one recipe is selected, and everything that shows one follows.
 
-  const element = (id) => document.getElementById(id);
-  const kinds = { front: "On the front", zoo: "Zoo allocator", cloud: "Off the front" };
+const element = (id) => document.getElementById(id);
+const kinds = { front: "On the front", zoo: "Zoo allocator", cloud: "Off the front" };
+const roles = { explored: ["recording", "recordings"], copy: ["perturbed copy", "perturbed copies"], "held out": ["held-out trace", "held-out traces"] };
+const NARROW = matchMedia("(max-width: 600px)");
 
-  async function unpack(text) {
-    const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+function explain(error) {
+  element("problem").textContent = `The page stands still (${error.message}). It moves in a browser of 2023 or later.`;
+  element("problem").hidden = false;
+}
+
+function number(value, unit) {
+  const text = Number.isInteger(value) ? value.toLocaleString("en") : value.toLocaleString("en", { maximumSignificantDigits: 4 });
+  return unit === "ratio" || unit === "count" ? text : `${text} ${unit}`;
+}
+
+function find(recipes, wanted) {
+  if (!wanted) return undefined;
+  const exact = recipes.find((recipe) => recipe.id === wanted || recipe.name === wanted);
+  if (exact || wanted.length < 4) return exact;
+  const near = recipes.filter((recipe) => recipe.id.startsWith(wanted));
+  return near.length === 1 ? near[0] : undefined;
+}
+
+function rows(data) {
+  return data.recipes.id.map((id, at) => {
+    const recipe = Object.fromEntries(Object.entries(data.recipes).map(([key, column]) => [key, column[at]]));
+    const measured = Object.entries(data.values).map(([key, column]) => [key, column[at]]).filter(([, value]) => value !== null);
+    return { ...recipe, label: recipe.name || id, metrics: Object.fromEntries(measured) };
+  });
+}
+
+// Plots that were drawn for a narrow page, in place of those that would shrink to it.
+function fit(stills) {
+  const wide = new Map(Object.keys(stills).map((name) => [name, [...element(name).childNodes]]));
+  const swap = () => {
+    for (const [name, text] of Object.entries(stills)) {
+      const place = element(name);
+      if (!NARROW.matches) {
+        place.replaceChildren(...wide.get(name));
+        continue;
+      }
+      place.innerHTML = text;
+      const pictures = wide.get(name).flatMap((node) => [...(node.querySelectorAll?.("image") ?? [])]);
+      for (const [at, image] of place.querySelectorAll("image").entries()) image.setAttribute("href", pictures[at].href.baseVal);
+    }
+  };
+  NARROW.addEventListener("change", swap);
+  swap();
+}
+
+class Study {
+  constructor(data) {
+    Object.assign(this, { data, recipes: rows(data), limits: { memory: null, worst: null } });
+    const place = element("trade-off");
+    place.setAttribute("role", "group");
+    place.setAttribute("aria-label", "The trade-off; arrow keys go along the front");
+    place.tabIndex = 0;
+    this.plot = new TradeOff(place, data, this.recipes, (id) => this.choose(id));
+    this.offerAxes();
+    this.offerBudget();
+    element("whole").addEventListener("change", () => this.plot.show({ whole: element("whole").checked }));
+    addEventListener("hashchange", () => this.select(decodeURIComponent(location.hash.slice(1))));
+    this.select(data.selected);
+    this.select(decodeURIComponent(location.hash.slice(1)));
   }
 
-  function explain(error) {
-    element("problem").textContent = `The plots could not be drawn (${error.message}). They need a browser of 2023 or later.`;
-    element("problem").hidden = false;
+  // Select a recipe, and let the address say so.
+  choose(id) {
+    history.replaceState(null, "", `#${id}`);
+    this.select(id);
   }
 
-  function number(value, unit) {
-    const text = Number.isInteger(value) ? value.toLocaleString("en") : value.toLocaleString("en", { maximumSignificantDigits: 4 });
-    return unit === "ratio" || unit === "count" ? text : `${text} ${unit}`;
+  select(wanted) {
+    const recipe = find(this.recipes, wanted);
+    if (!recipe) return;
+    this.selected = recipe;
+    document.documentElement.dataset.selected = recipe.id;
+    this.answer(recipe);
+    this.describe(recipe);
+    this.plot.show({ selected: recipe.id });
+    for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("selected", row.dataset.id === recipe.id);
+    this.showMaps(recipe);
+    this.showBar(recipe);
   }
 
-  function find(recipes, wanted) {
-    if (!wanted) return undefined;
-    const exact = recipes.find((recipe) => recipe.id === wanted || recipe.name === wanted);
-    if (exact || wanted.length < 4) return exact;
-    const near = recipes.filter((recipe) => recipe.id.startsWith(wanted));
-    return near.length === 1 ? near[0] : undefined;
+  answer(recipe) {
+    const told = this.data.says[recipe.id];
+    const alone = `${recipe.label} was tried on what was explored alone: it takes ${number(recipe.metrics.footprint_bytes, "bytes")} there.`;
+    element("answer-text").textContent = this.limited() && told ? this.within(recipe, told) : told ? told[0] : alone;
+    const points = (told ? told.slice(1) : []).map((text) => Object.assign(document.createElement("li"), { textContent: text }));
+    element("beside").replaceChildren(...points);
   }
 
-  function fill(table, keys, recipe, data) {
-    const rows = keys.map((key) => {
-      const row = document.createElement("tr");
-      row.title = data.metrics[key].meaning;
-      row.append(document.createElement("th"), document.createElement("td"));
-      row.cells[0].textContent = key;
-      row.cells[1].textContent = number(recipe.metrics[key], data.metrics[key].unit);
-      return row;
+  limited() {
+    return this.limits.memory !== null || this.limits.worst !== null;
+  }
+
+  bounds() {
+    const { memory, worst } = this.limits;
+    const bytes = memory === null ? [] : [`${number(memory, "bytes")}`];
+    return [...bytes, ...(worst === null ? [] : [`at most ${number(worst, "count")} loads and stores a call`])].join(" and ");
+  }
+
+  // What a recipe serves of all that it was tried on, within the bounds.
+  within(recipe, told) {
+    const { memory } = this.limits;
+    if (memory === null) return `Within ${this.bounds()}: ${told[0]}`;
+    const needs = Object.entries(this.data.needs[recipe.id]).filter(([, found]) => found.length);
+    const served = needs.map(([role, found]) => {
+      const count = found.filter((bytes) => bytes !== null && bytes <= memory).length;
+      return `${count} of ${found.length} ${roles[role][found.length === 1 ? 0 : 1]}`;
     });
-    element(table).tBodies[0].replaceChildren(...rows);
+    const all = Math.max(...needs.flatMap(([, found]) => found.map((bytes) => bytes ?? Infinity)));
+    const rest = all <= memory ? "" : all < Infinity ? ` To serve all, reserve ${number(all, "bytes")}.` : " It serves all in no arena.";
+    return `Within ${this.bounds()}: ship ${recipe.label}, which serves ${served.join(", ").replace(/, ([^,]*)$/, " and $1")}.${rest}`;
   }
 
-  function describe(recipe, data) {
+  describe(recipe) {
     const pick = recipe.balanced ? ", the balanced pick" : "";
     element("details-kind").textContent = kinds[recipe.kind] + (recipe.name && recipe.kind === "front" ? ", zoo allocator" : "") + pick;
-    element("details-name").textContent = recipe.name || recipe.id;
+    element("details-name").textContent = recipe.label;
     element("details-summary").textContent = recipe.summary;
-    element("details-command").textContent = `heapwright generate ${data.source}:${recipe.id} -o heap/`;
+    element("details-command").textContent = `heapwright generate ${this.data.source}:${recipe.id} -o heap/`;
     element("details-toml").textContent = recipe.toml;
-    const measured = Object.keys(data.metrics).filter((key) => key in recipe.metrics);
-    fill("details-objectives", data.objectives, recipe, data);
-    fill("details-metrics", measured.filter((key) => !data.objectives.includes(key)), recipe, data);
+    const measured = Object.keys(this.data.metrics).filter((key) => key in recipe.metrics);
+    this.fill("details-objectives", this.data.objectives, recipe);
+    this.fill("details-metrics", measured.filter((key) => !this.data.objectives.includes(key)), recipe);
     element("details-body").hidden = false;
   }
 
-  function rows(data) {
-    return data.recipes.id.map((id, at) => {
-      const recipe = Object.fromEntries(Object.entries(data.recipes).map(([key, column]) => [key, column[at]]));
-      const measured = Object.entries(data.values).map(([key, column]) => [key, column[at]]).filter(([, value]) => value !== null);
-      recipe.metrics = Object.fromEntries(measured);
-      recipe.point = { ...recipe.metrics, id, kind: recipe.kind, summary: recipe.summary, label: recipe.name || id };
-      return recipe;
+  fill(table, keys, recipe) {
+    const found = keys.map((key) => {
+      const row = document.createElement("tr");
+      row.title = this.data.metrics[key].meaning;
+      const heading = Object.assign(document.createElement("th"), { scope: "row", textContent: this.data.metrics[key].words });
+      const cell = Object.assign(document.createElement("td"), { textContent: number(recipe.metrics[key], this.data.metrics[key].unit) });
+      row.append(heading, cell);
+      return row;
+    });
+    element(table).tBodies[0].replaceChildren(...found);
+  }
+
+  showMaps(recipe) {
+    const drawn = [...document.querySelectorAll("[data-heap]")];
+    for (const heap of drawn) heap.classList.toggle("selected", heap.dataset.heap === recipe.id);
+    const there = drawn.some((heap) => heap.dataset.heap === recipe.id);
+    for (const note of document.querySelectorAll(".no-map")) {
+      note.hidden = there;
+      note.querySelector("b").textContent = recipe.label;
+      note.querySelector("code").textContent = `heapwright report ${this.data.source} --heap ${recipe.id} -o ${recipe.id}.html`;
+    }
+  }
+
+  // A line at the foot of the window, so that the selection stays in view wherever it was made.
+  showBar(recipe) {
+    const told = this.data.objectives.map((key) => `${this.data.metrics[key].words} ${number(recipe.metrics[key], this.data.metrics[key].unit)}`);
+    element("selection-name").textContent = recipe.label;
+    element("selection-metrics").textContent = told.join(" · ");
+    element("selection").hidden = recipe.id === this.data.selected;
+  }
+
+  offerAxes() {
+    const [first, second] = [element("axis-x"), element("axis-y")];
+    for (const choice of [first, second])
+      choice.append(...this.data.offered.map((key) => new Option(this.data.metrics[key].words, key)));
+    [first.value, second.value] = this.data.axes;
+    // The same metric twice shows nothing: the other axis takes the one that was there.
+    first.addEventListener("change", () => {
+      if (first.value === second.value) second.value = this.plot.x;
+      this.plot.show({ x: first.value, y: second.value });
+    });
+    second.addEventListener("change", () => {
+      if (first.value === second.value) first.value = this.plot.y;
+      this.plot.show({ x: first.value, y: second.value });
     });
   }
 
-  async function draw(data, recipes) {
-    const options = { ast: true, actions: { export: true, source: false, compiled: false, editor: false }, renderer: "canvas" };
-    const views = new Map();
-    for (const [name, spec] of Object.entries(data.figures)) {
-      if (name in data.points) {
-        const chosen = recipes.filter((recipe) => recipe.id === data.selected);
-        const points = data.points[name].map((at) => recipes[at].point);
-        spec.datasets = { ...spec.datasets, points, chosen: chosen.map((recipe) => recipe.point) };
-        element(name).dataset.points = points.length;
-      }
-      const { view } = await vegaEmbed(element(name), spec, { ...options, downloadFileName: name });
-      views.set(name, view);
-    }
-    return views;
-  }
-
-  function select(wanted, data, recipes, views) {
-    const recipe = find(recipes, wanted);
-    if (!recipe) return;
-    describe(recipe, data);
-    for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("selected", row.dataset.id === recipe.id);
-    for (const name of Object.keys(data.points)) views.get(name).data("chosen", [recipe.point]).run();
-    document.documentElement.dataset.selected = recipe.id;
-  }
-
-  async function copy(button) {
-    const text = element(button.dataset.copies);
-    try {
-      await navigator.clipboard.writeText(text.textContent);
-    } catch {
-      getSelection().selectAllChildren(text);
-      document.execCommand("copy");
-    }
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  }
-
-  try {
-    const data = await unpack(element("data").textContent);
-    const recipes = rows(data);
-    drawFilms(data.films);
-    const views = await draw(data, recipes);
-    const fromAddress = () => select(decodeURIComponent(location.hash.slice(1)), data, recipes, views);
-    const choose = (event, item) => {
-      if (item && item.datum && item.datum.id) {
-        history.replaceState(null, "", `#${item.datum.id}`);
-        fromAddress();
+  offerBudget() {
+    const { budgets } = this.data;
+    if (!budgets) return;
+    const sliders = { memory: element("budget-memory"), worst: element("budget-worst") };
+    const told = { memory: (bytes) => number(bytes, "bytes"), worst: (most) => `${number(most, "count")} loads and stores` };
+    const read = () => {
+      for (const [what, slider] of Object.entries(sliders)) {
+        const at = Number(slider.value);
+        this.limits[what] = at < budgets[what].length ? budgets[what][at] : null;
+        const text = this.limits[what] === null ? "no limit" : told[what](this.limits[what]);
+        slider.setAttribute("aria-valuetext", text);
+        element(`${slider.id}-told`).textContent = text;
       }
     };
-    for (const name of Object.keys(data.points)) views.get(name).addEventListener("click", choose);
-    for (const button of document.querySelectorAll("button[data-copies]")) button.addEventListener("click", () => copy(button));
-    addEventListener("hashchange", fromAddress);
-    if (data.selected) {
-      select(data.selected, data, recipes, views);
-      fromAddress();
+    const follow = () => {
+      read();
+      const at = budgets.picks[Number(sliders.worst.value)][Number(sliders.memory.value)];
+      if (at !== null) return this.choose(this.recipes[at].id);
+      element("answer-text").textContent = `Nothing that was tried serves what was explored within ${this.bounds()}.`;
+      element("beside").replaceChildren();
+    };
+    for (const [what, slider] of Object.entries(sliders)) {
+      slider.max = slider.value = budgets[what].length;
+      slider.addEventListener("input", follow);
     }
-    document.documentElement.dataset.ready = "true";
-  } catch (error) {
-    explain(error);
-    throw error;
+    element("budget").addEventListener("reset", () => setTimeout(() => {
+      for (const slider of Object.values(sliders)) slider.value = slider.max;
+      follow();
+    }));
+    read();
+    element("budget").hidden = false;
   }
-})();
+}
+
+async function copy(button) {
+  const text = element(button.dataset.copies);
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+  } catch {
+    getSelection().selectAllChildren(text);
+    document.execCommand("copy");
+  }
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+}
+
+async function begin() {
+  const data = await unpack(element("data").textContent);
+  for (const button of document.querySelectorAll("button[data-copies]")) button.addEventListener("click", () => copy(button));
+  for (const table of document.querySelectorAll(".scroll.sortable")) enliven(table);
+  document.documentElement.classList.add("live");
+  fit(data.stills);
+  drawFilms(data.films);
+  if (data.selected) new Study(data);
+  document.documentElement.dataset.ready = "true";
+}
+
+begin().catch((error) => {
+  document.documentElement.classList.remove("live");
+  explain(error);
+  throw error;
+});

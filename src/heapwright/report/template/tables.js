@@ -1,0 +1,44 @@
+// Tables that are sorted by a click on a heading and filtered by words.
+
+const FILTERED_FROM = 9; // rows
+
+function enliven(scroll) {
+  const table = scroll.querySelector("table");
+  const body = table.tBodies[0];
+  for (const [column, heading] of [...table.tHead.rows[0].cells].entries()) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    button.title = heading.title;
+    heading.replaceChildren(button);
+    button.addEventListener("click", () => sort(table, column));
+  }
+  if (body.rows.length < FILTERED_FROM) return;
+  const input = Object.assign(document.createElement("input"), { type: "search", placeholder: "Filter" });
+  input.setAttribute("aria-label", `Filter: ${scroll.getAttribute("aria-label")}`);
+  input.addEventListener("input", () => {
+    const wanted = input.value.toLowerCase().split(/\s+/);
+    for (const row of body.rows) row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word));
+  });
+  scroll.before(input);
+}
+
+function sort(table, column) {
+  const headings = table.tHead.rows[0].cells;
+  const way = headings[column].getAttribute("aria-sort") === "ascending" ? -1 : 1;
+  for (const heading of headings) heading.removeAttribute("aria-sort");
+  headings[column].setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
+  const rows = [...table.tBodies[0].rows].map((row) => ({ row, value: valueOf(row.cells[column]) }));
+  // What has no number stands last, whatever the order.
+  rows.sort(({ value: one }, { value: other }) => {
+    if (typeof one !== typeof other) return typeof one === "number" ? -1 : 1;
+    return way * (typeof one === "number" ? one - other : one.localeCompare(other));
+  });
+  table.tBodies[0].append(...rows.map(({ row }) => row));
+}
+
+function valueOf(cell) {
+  const text = (cell.querySelector("a") ?? cell).textContent.trim();
+  const figure = cell.tagName === "TD" ? /^[+\-−]?[\d,]+(\.\d+)?/.exec(text) : null;
+  return figure ? Number(figure[0].replaceAll(",", "").replace("−", "-")) : text;
+}
