@@ -9,9 +9,11 @@ import altair as alt
 from heapwright.explore.results import Candidate
 from heapwright.explore.search import RIVALS
 from heapwright.explore.study import Need, Study
-from heapwright.report.figure import BLUE, CLOUD, SI, VERMILLION, Figure, inline
+from heapwright.report.figure import BLUE, CLOUD, LEGEND_COLUMNS, SI, VERMILLION, Figure, inline
 
 _COLOURS = (BLUE, VERMILLION, CLOUD)
+_DASHES = [[1, 0], [7, 3], [2, 2]]
+"""In grey the colours are alike."""
 
 
 def served_by_arena(study: Study, pick: Candidate) -> Figure | None:
@@ -36,7 +38,8 @@ def served_by_arena(study: Study, pick: Candidate) -> Figure | None:
         .encode(
             x=alt.X("arena:Q", title="arena, bytes", axis=alt.Axis(labelExpr=SI), scale=alt.Scale(zero=False)),
             y=alt.Y("share:Q", title="traces served whole", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("heap:N", scale=colours),
+            color=alt.Color("heap:N", scale=colours, legend=alt.Legend(columns=LEGEND_COLUMNS)),
+            strokeDash=alt.StrokeDash("heap:N", scale=alt.Scale(domain=list(shown), range=_DASHES[: len(shown)])),
         )
         .properties(height=240)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -238,11 +238,16 @@ def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int
     return Figure(
         name,
         f"{heap}: what lies where, over time",
-        "Each pixel mixes the colours of all that lies in its stretch of the arena.",
+        "Each pixel mixes the colours of all that lies in its stretch of the arena." + _patterns(present),
         alt.layer(*layers).properties(height=HEIGHT),
         WIDTH,
         f"Of {extent:,} bytes, at the middle and at the last call: {_contents(shares, calls)}",
     )
+
+
+def _patterns(present: Collection[str]) -> str:
+    told = [f"{pattern.words} on {state}" for state, pattern in raster.PATTERNS.items() if state in present]
+    return f" For print: {', '.join(told)}." if told else ""
 
 
 def _contents(shares: npt.NDArray[np.float64], calls: int) -> str:

@@ -1,0 +1,44 @@
+"""Budgets: picks within bounds are those of the study within the same conditions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from made_studies import identity, metrics, result
+
+from heapwright.explore.budgets import WORST, budgets
+from heapwright.explore.study import Study
+
+
+def four(path: Path) -> Study:
+    """Less memory costs accesses and a dearer malloc; the smallest has the dearest free."""
+    study = Study.create_or_resume(path, identity())
+    study.add(
+        [
+            result(0, metrics(100, 1000, accesses_malloc_max=90, accesses_free_max=95)),
+            result(1, metrics(120, 700, accesses_malloc_max=60, accesses_free_max=5)),
+            result(2, metrics(150, 400, accesses_malloc_max=30, accesses_free_max=5)),
+            result(3, metrics(400, 300, accesses_malloc_max=10, accesses_free_max=5)),
+        ]
+    )
+    return study
+
+
+def test_every_pick_is_that_of_the_study_within_the_same_bounds(tmp_path: Path) -> None:
+    with four(tmp_path / "s.duckdb") as study:
+        found = budgets(study)
+        assert (found.memory, found.worst) == ([100, 120, 150], [10, 30, 60])
+        for row, most in zip(found.picks, (*found.worst, None), strict=True):
+            for pick, bytes in zip(row, (*found.memory, None), strict=True):
+                where = [f"{key} <= {most}" for key in WORST] if most is not None else []
+                where += [f"footprint_bytes <= {bytes}"] if bytes is not None else []
+                assert (pick is None) == (not study.within(where).any())
+                assert pick is None or pick == study.pick("balanced", where=where).id
+        assert found.picks[-1][-1] == study.pick("balanced").id
+        assert found.ids == {pick for row in found.picks for pick in row if pick}
+
+
+def test_where_nothing_stays_within_there_is_no_pick(tmp_path: Path) -> None:
+    with four(tmp_path / "s.duckdb") as study:
+        found = budgets(study)
+    assert found.picks[0] == [None, None, None, found.picks[0][-1]] and found.picks[0][-1] is not None
