@@ -120,7 +120,8 @@ def _sentence(
     """What caps the arena."""
     begin = f"The arena is fullest after call {frame.call:,}: {arena:,} bytes, {_holes_in_words(told)}."
     if refused:
-        return f"{begin} {refused:,} requests are refused, so nothing is said of what more room would take."
+        requests = "1 request is" if refused == 1 else f"{refused:,} requests are"
+        return f"{begin} {requests} refused, so nothing is said of what more room would take."
     if found is None:
         return f"{begin} No object that lives long lies beside a hole."
     where = f"above a hole of {found.hole:,} bytes" if found.hole else "below a hole"
