@@ -251,6 +251,31 @@ def test_a_last_line_that_is_cut_is_left_out(name: str, tmp_path: Path) -> None:
             assert found == whole[: len(found)]
 
 
+@pytest.mark.parametrize("name", ["sysview", "tracealyzer"])
+def test_of_a_stream_that_is_cut_anywhere_all_is_read_that_is_whole(name: str, tmp_path: Path) -> None:
+    stream = LOGS[name]
+    assert isinstance(stream, bytes)
+    lengths = set()
+    for length in range(1, len(stream) + 1):
+        try:
+            found = calls(imported(tmp_path, stream[:length], name))
+        except HeapwrightError:
+            continue
+        assert found == EXPECTED[name][: len(found)]
+        lengths.add(len(found))
+    assert lengths == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("name", sorted(LOGS.keys() - {"bytehound", "sysview", "tracealyzer"}))
+def test_lines_of_other_programs_between_those_of_a_log_are_passed_over(name: str, tmp_path: Path) -> None:
+    log = LOGS[name]
+    lines = (log if isinstance(log, bytes) else log.encode()).splitlines(keepends=True)
+    head = {"malloclab": 4, "heaptrack": 2}.get(name, 1)
+    others = [b"hello\n", b"\0\xff\xfe\n", b"GET / HTTP/1.1\r\n", b"\n", b"= malloc free 0x\n"]
+    mixed = b"".join(line + others[place % len(others)] for place, line in enumerate(lines[head:]))
+    assert calls(imported(tmp_path, b"".join(lines[:head]) + mixed)) == EXPECTED[name]
+
+
 @pytest.mark.parametrize(
     "compress", [gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress], ids=["gzip", "xz", "zstd"]
 )
