@@ -376,6 +376,35 @@ def test_other_files_are_no_logs(tmp_path: Path) -> None:
         convert_log(tmp_path / "a", tmp_path, "mtrace")
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "sizes"),
+    [
+        ("perf", "size=24", "size=0024", [24, 16, 48, 77, 128, 21]),
+        ("heaptrack", "+ 18", "+ -18", [100]),
+        ("heaptrack", "+ 18", "+ 1_8", [100]),
+        ("kmem", "bytes_req=640", "bytes_req=-640", [232]),
+    ],
+)
+def test_numbers_that_no_tool_prints_are_no_calls(
+    name: str, old: str, new: str, sizes: list[int], tmp_path: Path
+) -> None:
+    log = LOGS[name]
+    assert isinstance(log, str) and old in log
+    trace = imported(tmp_path, log.replace(old, new))
+    assert [size for op, _, size in calls(trace) if op != FREE] == sizes
+
+
+def test_clocks_and_units_that_make_no_sense_do_no_harm(tmp_path: Path) -> None:
+    events = [(0x38, 0x00FFFFFF, (0x1000, 8)), (0x38, 0x01000000, (0x2000, 8))]
+    trace = imported(tmp_path, stream_of(events, clock=(4, 1_000_000, 1000)))
+    assert trace.ts_us.tolist() == [0, 2000]
+    init = sysview_packet(24, 1_000_000, 1_000_000, 0x20000000, 2, ticks=0)
+    damaged = SYSVIEW.replace(init, sysview_packet(24, 1_000_000, 1_000_000, 0x20000000, 1 << 28, ticks=0))
+    trace = imported(tmp_path, damaged)
+    assert trace.repairs == ("lines or records that make no sense, left out: 1",)
+    assert trace.ts_us.tolist() == [-1] * 4
+
+
 def perf_line(time: int, event: str, arguments: str, thread: str = "7/7") -> str:
     return f" {thread} [000] {time}.000000000: heapwright:{event}: ({arguments}\n"
 

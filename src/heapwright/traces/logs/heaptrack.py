@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
@@ -24,12 +25,12 @@ def _read(source: Source) -> History:
             if sign == b"a":
                 return _interpreted(History(source.folder), line, lines)
             if sign == b"+":
-                size, _, pointer = (int(field, 16) for field in fields)
+                size, _, pointer = map(_number, fields)
                 history.allocate(pointer, size)
             elif sign == b"-":
-                history.release(int(fields[0], 16))
+                history.release(_number(fields[0]))
             elif sign == b"c":
-                history.now_ns = min(int(fields[0][:16], 16), _LATEST_MS) * 10**6
+                history.now_ns = min(_number(fields[0]), _LATEST_MS) * 10**6
         except (ValueError, IndexError):
             history.skipped += 1
     history.caveats.append("realloc is told as a free and a malloc")
@@ -39,22 +40,22 @@ def _read(source: Source) -> History:
 def _interpreted(history: History, first: bytes, lines: Iterator[bytes]) -> History:
     """Interpreted files know the size and place of a call, and no object: the youngest of them is freed first."""
     history.now_ns = 0
-    sizes: list[int] = [int(first[2:].split()[0], 16)]
+    sizes: list[int] = []
     live: dict[int, list[int]] = {}
     born = 0
-    for line in lines:
+    for line in chain([first], lines):
         sign, fields = line[:1], line[2:].split()
         try:
             if sign == b"a":
-                sizes.append(int(fields[0], 16))
+                sizes.append(_number(fields[0]))
             elif sign == b"+":
-                kind, born = int(fields[0], 16), born + 1
+                kind, born = _number(fields[0]), born + 1
                 history.allocate(born, sizes[kind])
                 live.setdefault(kind, []).append(born)
             elif sign == b"-":
-                history.release(live[int(fields[0], 16)].pop())
+                history.release(live[_number(fields[0])].pop())
             elif sign == b"c":
-                history.now_ns = min(int(fields[0][:16], 16), _LATEST_MS) * 10**6
+                history.now_ns = min(_number(fields[0]), _LATEST_MS) * 10**6
         except (ValueError, LookupError):
             history.skipped += 1
     history.caveats += [
@@ -62,6 +63,13 @@ def _interpreted(history: History, first: bytes, lines: Iterator[bytes]) -> Hist
         "realloc is told as a free and a malloc",
     ]
     return history
+
+
+def _number(field: bytes) -> int:
+    """A number as heaptrack writes it; raises ValueError for all else that int() takes."""
+    if len(field) > 16 or not field.isalnum():
+        raise ValueError(field)
+    return int(field, 16)
 
 
 FORMAT = Format(

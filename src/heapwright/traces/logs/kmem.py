@@ -12,7 +12,7 @@ _EVENT = re.compile(
     rb"\s*(.+?)\s+\[\d+\].*?\s(\d{1,9})\.(\d{6,9}): (?:kmem:)?(kmalloc|kmalloc_node|kfree|kmem_cache_alloc|"
     rb"kmem_cache_alloc_node|kmem_cache_free): (.*)"
 )
-_FIELD = re.compile(rb"(call_site|ptr|bytes_req)=(?:\()?(\S{1,200}?)(?:\))?(?: |$)")
+_FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 
 
 def _read(source: Source) -> History:
@@ -26,6 +26,8 @@ def _read(source: Source) -> History:
         try:
             pointer = int(fields[b"ptr"], 16)
             size = 0 if b"free" in event else int(fields[b"bytes_req"][:19])
+            if size < 0:
+                raise ValueError(size)
         except (KeyError, ValueError):
             history.skipped += 1
             continue

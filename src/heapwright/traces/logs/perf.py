@@ -21,7 +21,7 @@ _EVENT = re.compile(
     rb"(malloc|calloc|realloc|memalign|aligned_alloc|free)(?:_\d{1,4})?(?:__return)?: "
     rb"\([0-9a-fx]{1,18}( <- [0-9a-fx]{1,18})?\)((?: \w{1,64}=(?:0x[0-9a-f]{1,16}|\d{1,20}))*)\s*$"
 )
-_VALUE = re.compile(rb"=(0x[0-9a-f]+|\d+)")
+_VALUE = re.compile(rb"=(?:0x([0-9a-f]+)|(\d+))")
 _LOST = re.compile(rb"PERF_RECORD_LOST lost (\d{1,18})")
 _MOST_NESTED = 2
 """Calls that glibc's functions make of one another at most; where more follow, a return was lost."""
@@ -105,7 +105,7 @@ def _read(source: Source) -> History:
         history, name = thread.history, "memalign" if function == b"aligned_alloc" else function.decode()
         history.set_thread(number)
         history.now_ns = int(seconds) * 10**9 + int((part + b"000")[:9])
-        numbers = [int(value, 0) for value in _VALUE.findall(rest)]
+        numbers = [int(hexadecimal, 16) if hexadecimal else int(value) for hexadecimal, value in _VALUE.findall(rest)]
         if len(numbers) < (1 if returned else _ARGUMENTS[name]):
             history.skipped += 1
         elif returned:
