@@ -63,6 +63,7 @@ struct raw_header {
     uint64_t started_ns; /* CLOCK_MONOTONIC */
     uint64_t started_ticks;
     uint64_t forked_ticks; /* when this process was forked; what `forked_from` recorded until then it inherited */
+    uint64_t limit;        /* of calls, or 0 where there is none; a few more may be recorded */
     uint64_t noted_ns;     /* nanoseconds since the start and ticks, as of the last growth or the end */
     uint64_t noted_ticks;
     _Atomic(uint64_t) end;          /* of the part of the file that was mapped for records */
@@ -75,7 +76,7 @@ struct raw_header {
 };
 
 _Static_assert(sizeof(struct raw_record) == 16, "read by numpy with this layout");
-_Static_assert(sizeof(struct raw_header) == 1160, "read by numpy with this layout");
+_Static_assert(sizeof(struct raw_header) == 1168, "read by numpy with this layout");
 _Static_assert(sizeof(struct raw_header) <= RAW_RECORDS_AT, "header and records do not overlap");
 
 #endif

@@ -37,6 +37,7 @@
 #define SLOW static __attribute__((noinline, cold))
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define DIRECTORY_VARIABLE "HEAPWRIGHT_RECORD_DIR"
+#define LIMIT_VARIABLE "HEAPWRIGHT_RECORD_LIMIT"
 
 /* ------------------------------------------------- the real allocator ------------------------------------------ */
 
@@ -145,7 +146,8 @@ struct state {
     _Atomic(int) growing; /* lock */
     _Atomic(uint32_t) threads;
     uint32_t generation;
-    uint64_t extent; /* length of the file */
+    uint64_t extent;         /* length of the file */
+    _Atomic(uint64_t) calls; /* in runs that are done; counted where they are limited */
     struct raw_header *header;
     char path[PATH_MAX];
     _Atomic(struct raw_record *) chunks[MAX_CHUNKS];
@@ -154,6 +156,7 @@ struct state {
 static _Atomic(struct state *) the_state;
 static _Atomic(uint32_t) generations; /* survives a fork, so a child's generation differs from its parent's */
 static char directory[PATH_MAX - 64]; /* kept here because programs clear their environment */
+static uint64_t call_limit;           /* of calls; 0 where there is none */
 
 /* These survive a fork, too: what they are in a child tells what it inherited. */
 static uint64_t forking_ticks;
@@ -178,7 +181,9 @@ static _Thread_local struct {
     uint64_t latest_ticks;
     uint32_t generation;
     uint32_t number;
-    uint32_t run; /* length of the latest one */
+    uint32_t run;             /* length of the latest one, as wanted */
+    uint32_t records;         /* in it */
+    struct raw_record *begin; /* of it */
     uint32_t long_runs;
     bool inside; /* in the real allocator: what it calls under our names is not the program's call */
 } me __attribute__((tls_model("initial-exec"))) = {.cursor = FULL};
@@ -405,6 +410,7 @@ static void write_header(struct raw_header *const header, const char *const fork
     header->pointer_bytes = (uint32_t)sizeof(void *);
     header->record_bytes = (uint32_t)sizeof(struct raw_record);
     header->pid = (uint32_t)getpid();
+    header->limit = call_limit;
     header->forked_ticks = forking_ticks > me.latest_ticks ? forking_ticks : me.latest_ticks;
     header->started_ticks = read_clocks(&header->started_ns);
     copy_text(header->forked_from, sizeof header->forked_from, forked_from);
@@ -420,6 +426,8 @@ static bool open_recording(struct state *const state)
     if (wanted != NULL && strlen(wanted) < sizeof directory) {
         memcpy(directory, wanted, strlen(wanted) + 1);
         by_counter = has_counter();
+        const char *const most = getenv(LIMIT_VARIABLE);
+        call_limit = most == NULL ? 0 : strtoull(most, NULL, 10);
     }
     if (directory[0] == '\0') {
         return false;
@@ -650,6 +658,23 @@ static unsigned log2_up(const size_t align)
                             (unsigned)__builtin_clzll((unsigned long long)align - 1);
 }
 
+/* Counts the calls of the run that is done; more than the limit end the recording. */
+static bool is_over(struct state *const state)
+{
+    const unsigned calls =
+        1u << RAW_MALLOC | 1u << RAW_CALLOC | 1u << RAW_FREE | 1u << RAW_REALLOC_END | 1u << RAW_REALLOC_FREED;
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < me.records; i++) {
+        done += calls >> (atomic_load_explicit(&me.begin[i].what, memory_order_relaxed) & 7) & 1;
+    }
+    me.records = 0;
+    if (atomic_fetch_add(&state->calls, done) + done < call_limit) {
+        return false;
+    }
+    atomic_store(&state->status, OFF);
+    return true;
+}
+
 /* The length of the run that the thread has now; 0 where it can have none. */
 static uint32_t begin_run(struct state *const state)
 {
@@ -658,12 +683,16 @@ static uint32_t begin_run(struct state *const state)
         me.number = atomic_fetch_add(&state->threads, 1);
         me.run = 0;
         me.long_runs = 0;
+    } else if (call_limit != 0 && is_over(state)) {
+        return 0;
     }
     uint32_t length = me.run = next_length();
     struct raw_record *const base = place(state, reserve(&length));
     if (base == NULL) {
         return 0;
     }
+    me.begin = base;
+    me.records = length;
     write_clock(state, base + 1);
     write_record(base, (uint64_t)me.number << 8 | RAW_RUN, 0);
     const uint64_t address = (uintptr_t)(base + 2) / sizeof *base;

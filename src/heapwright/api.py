@@ -57,7 +57,7 @@ from heapwright.traces.cut import cut as _cut
 from heapwright.traces.merge import merge as _merge
 from heapwright.traces.record import Recording
 from heapwright.traces.record import record as _record
-from heapwright.traces.recorded import Recorded
+from heapwright.traces.recorded import Follow, Recorded
 from heapwright.traces.scale import POINTER_SHARE
 from heapwright.traces.scale import scale as _scale
 from heapwright.traces.streams import Stream, Written
@@ -112,19 +112,23 @@ def read_trace(path: PathLike, *, repair: bool = False) -> Trace:
 
 
 @_one_line
-def record(command: Sequence[str], output: PathLike | None = None) -> Recording:
+def record(
+    command: Sequence[str], output: PathLike | None = None, *, limit: int | None = None, follow: Follow = "each"
+) -> Recording:
     """Run a program and write every heap call it makes as a Parquet trace; Linux only.
 
     Args:
         command: the program and its arguments.
         output: the trace; PROGRAM.parquet in the current folder if None. Processes that the program starts get traces
             of their own beside it.
+        limit: calls after which the recording of a process ends, while the program goes on; none if None.
+        follow: "each" process has a trace, or there is "one" of them all, in the order of their calls' times.
 
     Returns the traces written (`files`, the largest first), `exit_status`, and what recording cost.
 
     Raises HeapwrightError where there is no such program, nothing was recorded, or the output cannot be written.
     """
-    return _record(command, output)
+    return _record(command, output, limit=limit, follow=follow)
 
 
 @_one_line
@@ -183,15 +187,16 @@ def convert_log(path: PathLike, output: PathLike, *, format: str | None = None) 
 
 
 @_one_line
-def import_recording(folder: PathLike, output: PathLike) -> list[Recorded]:
+def import_recording(folder: PathLike, output: PathLike, *, follow: Follow = "each") -> list[Recorded]:
     """Write the traces of what the recorder left in a folder, as `record` would have; the folder is left as it is.
 
     That is what a killed `record` leaves (``.heapwright-*.recording``), or the folder that HEAPWRIGHT_RECORD_DIR named
-    for a program that was started with the recorder preloaded. Raises HeapwrightError where it holds no recording.
+    for a program that was started with the recorder preloaded; `follow` is that of `record`. Raises HeapwrightError
+    where it holds no recording.
     """
     from heapwright.traces.recorded import convert
 
-    files = convert(Path(folder), Path(output), consume=False)
+    files = convert(Path(folder), Path(output), consume=False, follow=follow)
     if not files:
         raise HeapwrightError(f"{folder}: holds no recording; give the folder that a killed `record` left")
     return files

@@ -449,6 +449,86 @@ def test_eight_threads_that_pass_blocks_around(
     assert len(recorded_by(libraries[clock], program, tmp_path / "raw")) > 8 * 20000 * 2
 
 
+def test_a_limit_ends_the_recording_not_the_program(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled(
+        HAMMER
+        + """
+        for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+        puts("done");
+    """,
+        "-DROUNDS=40000",
+    )
+    done = run_command("--limit", "25000", "-o", "app.parquet", "--", program, cwd=tmp_path)
+    assert done.stdout == "done\n"
+    assert "app.parquet: recording ended at the limit of 25,000 calls\n" in done.stderr
+    trace = Trace.read(tmp_path / "app.parquet")
+    assert len(trace) == 25000
+    everything = Trace.read(record([program], tmp_path / "all.parquet").files[0].path)
+    assert len(everything) > 10 * len(trace)
+
+
+@pytest.mark.parametrize("limit", [1, 1500, 10**6])
+def test_exactly_the_first_calls_are_kept(limit: int, compiled: Compile, tmp_path: Path) -> None:
+    program = compiled("for (int i = 1; i < 3000; i++) malloc(i);")
+    whole = Trace.read(record([program], tmp_path / "whole.parquet").files[0].path)
+    file, trace = only(record([program], tmp_path / "app.parquet", limit=limit))
+    assert trace.size.tolist() == whole.size.tolist()[:limit]
+    assert len(file.notes) == (limit < len(whole))
+
+
+def test_one_trace_of_a_tree_keeps_its_processes_apart(compiled: Compile, tmp_path: Path) -> None:
+    last = compiled("malloc(303); usleep(200000); malloc(304);")
+    program = compiled(f"""
+        static void *own(void *unused) {{ malloc(102); return NULL; }}
+        ---
+        void *inherited = malloc(100000);
+        malloc(101);
+        pthread_t thread;
+        pthread_create(&thread, NULL, own, NULL);
+        pthread_join(thread, NULL);
+        if (fork() == 0) {{
+            malloc(201);
+            free(inherited);
+            usleep(100000);
+            malloc(50000);
+            _exit(0);
+        }}
+        usleep(50000);
+        malloc(103);
+        wait(NULL);
+        malloc(104);
+        execl("{last}", "last", (char *)NULL);
+    """)
+    file, trace = only(record([program], tmp_path / "app.parquet", follow="one"))
+    assert trace.metadata["processes"] == "3"
+    assert file.notes[0] == "one trace of 3 process images"
+    sizes = trace.size.tolist()
+    told = (101, 102, 201, 103, 50000, 104, 303, 304)
+    rows = [sizes.index(size) for size in told]
+    assert rows == sorted(rows)
+    assert sizes.count(100000) == 1
+    tids = dict(zip(told, trace.tid[rows].tolist(), strict=True))
+    assert tids[101] == tids[103] == tids[104]
+    assert len({tids[101], tids[102], tids[201], tids[303]}) == 4
+    assert file.threads == 4
+    assert 90_000 < trace.ts_us[rows[4]] - trace.ts_us[rows[2]] < 5_000_000
+    # The child's 50,000 B are gone before the parent goes on; what is live when the last one begins is its own alone.
+    assert file.requested_peak_bytes == trace.peak_live_bytes > 150_000
+    assert trace.live_bytes[rows[5]] < trace.peak_live_bytes - 50_000
+    assert trace.live_bytes[-1] < 100_000
+    assert file.live_objects_peak == trace.peak_live_objects
+
+
+def test_one_trace_of_a_shell_and_what_it_starts(tmp_path: Path) -> None:
+    script = "for i in 1 2 3; do ls / >/dev/null; done; sort /etc/passwd | tail -1"
+    done = run_command("--follow", "one", "-o", "app.parquet", "--", "sh", "-c", script, cwd=tmp_path)
+    assert done.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["app.parquet"]
+    trace = Trace.read(tmp_path / "app.parquet")
+    assert int(trace.metadata["processes"]) >= 5
+    assert len(set(trace.tid.tolist())) >= 5
+
+
 def test_errno_is_left_alone(compiled: Compile, tmp_path: Path) -> None:
     program = compiled("for (int i = 0; i < 5000; i++) { errno = 77; free(malloc(9)); if (errno != 77) return 1; }")
     assert record([program], tmp_path / "app.parquet").exit_status == 0
@@ -641,6 +721,8 @@ def test_what_a_killed_record_leaves_is_imported(compiled: Compile, tmp_path: Pa
     assert json.loads(done.stdout)["files"][0]["path"] == "app.parquet"
     made = calls_after(Trace.read(tmp_path / "app.parquet"), 424242)[:999]
     assert made == [(MALLOC, i + 1, 10, 0) for i in range(999)]
+    subprocess.run([*importing[:-1], "--follow", "one"], cwd=tmp_path, check=True)
+    assert Trace.read(tmp_path / "app.parquet").metadata["processes"] == "1"
 
 
 def test_a_folder_without_a_recording_is_told(tmp_path: Path) -> None:

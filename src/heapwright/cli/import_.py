@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from heapwright.cli.options import seed_option
 from heapwright.cli.output import json_option, note, print_json
+
+if TYPE_CHECKING:
+    from heapwright.traces.recorded import Follow
 
 PACKETS = ("capture", "tsh", "csv", "profile")
 LOGS = (
@@ -43,6 +47,12 @@ LOGS = (
     metavar="N",
     help="Of a profile: how many packets; default, as many as it saw.",
 )
+@click.option(
+    "--follow",
+    type=click.Choice(["each", "one"]),
+    default="each",
+    help="Of a folder: a trace of each process, the default, or one of them all.",
+)
 @seed_option
 @click.option(
     "-o",
@@ -53,7 +63,15 @@ LOGS = (
     help="The trace or packet table to write, a Parquet file.",
 )
 @json_option
-def command(file: Path, format_name: str | None, count: int | None, seed: int, output: Path, as_json: bool) -> None:
+def command(
+    file: Path,
+    format_name: str | None,
+    count: int | None,
+    follow: Follow,
+    seed: int,
+    output: Path,
+    as_json: bool,
+) -> None:
     """Turn FILE into a trace or a packet table.
 
     A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, perf, bpftrace, SystemView,
@@ -68,18 +86,18 @@ def command(file: Path, format_name: str | None, count: int | None, seed: int, o
     from heapwright import api
 
     if file.is_dir():
-        _import_recording(file, output, as_json)
+        _import_recording(file, output, follow, as_json)
     elif format_name in LOGS or (format_name is None and api.is_log(file)):
         _import_log(file, format_name, output, as_json)
     else:
         _import_packets(file, format_name, count, seed, output, as_json)
 
 
-def _import_recording(folder: Path, output: Path, as_json: bool) -> None:
+def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool) -> None:
     from heapwright import api
     from heapwright.cli.record import file_lines
 
-    files = api.import_recording(folder, output)
+    files = api.import_recording(folder, output, follow=follow)
     for line in file_lines(files):
         note(line)
     if as_json:

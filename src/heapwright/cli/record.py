@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from heapwright.traces.record import Recording
-    from heapwright.traces.recorded import Recorded
+    from heapwright.traces.recorded import Follow, Recorded
 
 _SHOWN = 10
 
@@ -25,20 +25,33 @@ _SHOWN = 10
 @click.option(
     "-o", "--output", metavar="TRACE", type=click.Path(path_type=Path), help="The trace; PROGRAM.parquet if not given."
 )
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="End a process's recording after N calls; CMD goes on.",
+)
+@click.option(
+    "--follow",
+    type=click.Choice(["each", "one"]),
+    default="each",
+    help="A trace of each process, the default, or one of them all.",
+)
 @json_option
 @click.argument("cmd", metavar="CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(output: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+def command(output: Path | None, limit: int | None, follow: Follow, as_json: bool, cmd: tuple[str, ...]) -> None:
     """Run CMD and write every heap call it makes as a Parquet trace.
 
     Each process CMD starts gets a trace of its own: the one with most calls gets the name asked for, the others that
-    name with what they are called added; a forked one begins with what it inherited. CMD's input and output pass
+    name with what they are called added; a forked one begins with what it inherited. With --follow one a single trace
+    holds the calls of all, in the order of their times. CMD's input and output pass
     through (with --json its output goes to stderr). Ctrl-C goes to CMD; what was recorded is kept. If `record` itself
     is killed, `heapwright import` takes the folder that it leaves.
     """
     from heapwright.traces.record import record
 
     stdout = sys.stderr.fileno() if as_json else None
-    recording = record(cmd, output, stdout=stdout, tell=note)
+    recording = record(cmd, output, limit=limit, follow=follow, stdout=stdout, tell=note)
     for line in _summary(recording):
         note(line)
     if as_json:

@@ -52,14 +52,19 @@ def allocations(kind: NDArray[np.uint8]) -> int:
 class History:
     """What one process did with its heap.
 
+    Args:
+        begun_ns: when time 0 is; the first call if None.
+
     Attributes:
+        changes: for the calls given last, by how many bytes and objects each changed what is live; int64 (calls, 2).
         calls: calls so far.
         threads: threads that made them.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begun_ns: int | None = None) -> None:
+        self.changes = np.zeros((0, 2), np.int64)
         self.calls = 0
         self.threads = 0
         self.peak_bytes = 0
@@ -69,8 +74,8 @@ class History:
         self._born = 0
         self._counts = dict.fromkeys(_NOTES, 0)
         self._thread_numbers = np.zeros(0, np.int64)
-        self._begun: int | None = None
-        self._latest = 0
+        self._begun = begun_ns
+        self._latest = begun_ns or 0
         # Of the rows carried over: who is live, after the objects in the middle of a realloc and the begins of these.
         self._carried = np.zeros(0, RECORD)
         self._carried_objects = np.zeros(0, np.int64)
@@ -133,6 +138,7 @@ class History:
 
     def _account(self, op: NDArray[np.uint8], roots: Rows, size: NDArray[np.int64], now: NDArray[Any]) -> NDArray[Any]:
         """Follow what is live; `now` is each object's size before the calls, and after them what is returned."""
+        self.changes = np.zeros((len(op), 2), np.int64)
         if not len(op):
             return now
         order = np.argsort(roots, kind="stable")
@@ -142,7 +148,9 @@ class History:
         change = np.empty(len(op), np.int64)
         change[order] = size[order] - before
         bytes_ = self._bytes + np.cumsum(change)
-        objects = self._objects + np.cumsum((op <= CALLOC).astype(np.int64) - (op == FREE))
+        self.changes[:, 0] = change
+        self.changes[:, 1] = (op <= CALLOC).astype(np.int64) - (op == FREE)
+        objects = self._objects + np.cumsum(self.changes[:, 1])
         self._bytes, self._objects = int(bytes_[-1]), int(objects[-1])
         self.peak_bytes = max(self.peak_bytes, int(bytes_.max()))
         self.peak_objects = max(self.peak_objects, int(objects.max()))

@@ -25,6 +25,7 @@ _HEADER = np.dtype(
         ("started_ns", "u8"),
         ("started_ticks", "u8"),
         ("forked_ticks", "u8"),
+        ("limit", "u8"),
         ("noted_ns", "u8"),
         ("noted_ticks", "u8"),
         ("end", "u8"),
@@ -39,6 +40,7 @@ _HEADER = np.dtype(
 _PLACE = np.dtype([("what", "u8"), ("more", "u8")])
 _RUN = np.dtype([("place", "i8"), ("thread", "u4"), ("ticks", "u8")])
 _WINDOW = 1 << 18
+_NO_CALLS = [lib.RAW_REALLOC_BEGIN, lib.RAW_REALLOC_FAILED]
 
 Ticks = NDArray[np.uint64]
 
@@ -64,6 +66,7 @@ class RawFile:
     Attributes:
         path: the file.
         allocations: records that gave out an address.
+        ended: a limit of calls ended the records that `windows` gave.
     """
 
     def __init__(self, path: Path, header: Any) -> None:
@@ -72,6 +75,7 @@ class RawFile:
         end = min(int(header["end"]), path.stat().st_size)
         self._places = max(0, end - lib.RAW_RECORDS_AT) // _PLACE.itemsize
         self.allocations = 0
+        self.ended = False
         runs = [np.zeros(0, _RUN)]
         clock = (int(header["noted_ticks"]), int(header["noted_ns"]))
         for at in range(0, self._places, _WINDOW):
@@ -98,6 +102,11 @@ class RawFile:
             return None
         return cls(path, headers[0])
 
+    @property
+    def threads(self) -> int:
+        """How many threads made calls, at most."""
+        return int(self._runs["thread"].max(initial=0)) + 1
+
     def number(self, field: str) -> int:
         """A number of the header."""
         return int(self._header[field])
@@ -107,6 +116,23 @@ class RawFile:
         return os.fsdecode(bytes(self._header[field]).partition(b"\0")[0]).strip()
 
     def windows(self) -> Iterator[Window]:
+        """Give all records in the order of events, up to the limit of calls.
+
+        Where that ended them, `ended` is true afterwards.
+        """
+        left = self.number("limit") or None
+        for window in self._all_windows():
+            if left is not None:
+                done = np.cumsum(~np.isin(window.records["kind"], _NO_CALLS))
+                keep = int(np.searchsorted(done, left))
+                if keep < len(done):
+                    self.ended = True
+                    yield Window(window.ticks[: keep + 1], window.records[: keep + 1], window.costs)
+                    return
+                left -= int(done[-1]) if len(done) else 0
+            yield window
+
+    def _all_windows(self) -> Iterator[Window]:
         """Give all records in the order of events.
 
         A thread may take as long as it likes to fill a run. So what comes after the begin of a run that is not read

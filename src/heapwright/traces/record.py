@@ -25,7 +25,7 @@ from typing import Any
 
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
-from heapwright.traces.recorded import Recorded, convert
+from heapwright.traces.recorded import Follow, Recorded, convert
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ def record(
     command: Sequence[str],
     output: str | os.PathLike[str] | None = None,
     *,
+    limit: int | None = None,
+    follow: Follow = "each",
     stdout: int | None = None,
     tell: Callable[[str], None] = lambda message: None,
 ) -> Recording:
@@ -77,6 +79,10 @@ def record(
     Args:
         command: the program, found as a shell finds it, and its arguments.
         output: name of the trace; PROGRAM.parquet in the current folder if None.
+        limit: calls after which the recording of a process ends, while the program goes on; none if None.
+        follow: "each" process image has a trace of its own, or "one" trace holds the calls of all in the order of their
+            times: threads of processes are kept apart, what a process inherits at a fork lives on in the one that
+            forked it, and what it holds at its end is freed then.
         stdout: file descriptor for the program's standard output; None is this process's own.
         tell: called with one line about the progress.
 
@@ -88,8 +94,8 @@ def record(
         raise HeapwrightError("record: no command; give one after --")
     output = Path(output) if output is not None else Path(Path(command[0]).name + ".parquet")
     with _raw_folder(output) as folder:
-        status, run_seconds, processor_seconds = _run(command, folder, stdout, tell)
-        files = convert(folder, output, consume=True)
+        status, run_seconds, processor_seconds = _run(command, folder, limit, stdout, tell)
+        files = convert(folder, output, consume=True, follow=follow)
         if not files:
             raise HeapwrightError(f"{command[0]}: no heap call was recorded: {_why_nothing(command[0], folder)}")
     return Recording(files, status, _cost(files, run_seconds, processor_seconds))
@@ -139,11 +145,13 @@ def _recorder(folder: Path) -> Path:
 
 
 def _run(
-    command: Sequence[str], folder: Path, stdout: int | None, tell: Callable[[str], None]
+    command: Sequence[str], folder: Path, limit: int | None, stdout: int | None, tell: Callable[[str], None]
 ) -> tuple[int, float, float]:
     """Run to the end; return exit status, wall seconds, processor seconds."""
     preload = [str(_recorder(folder)), os.environ.get("LD_PRELOAD", "")]
     environment = os.environ | {"LD_PRELOAD": ":".join(filter(None, preload)), "HEAPWRIGHT_RECORD_DIR": str(folder)}
+    if limit is not None:
+        environment["HEAPWRIGHT_RECORD_LIMIT"] = str(limit)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with _Signals() as signals:
         try:

@@ -7,22 +7,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright._native import lib
+from heapwright.errors import HeapwrightError
 from heapwright.files.names import shortened
 from heapwright.files.version import __version__
-from heapwright.traces.history import RECORD, History
+from heapwright.traces.history import RECORD, Columns, History
 from heapwright.traces.raw import RawFile, Window
 from heapwright.traces.tables import writing_to
+from heapwright.traces.together import Stream, together
 from heapwright.traces.trace import FORMAT_VERSION
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One process image and the trace made of it.
+    """One process image, or several in one, and the trace made of it.
 
     Attributes:
         path: the Parquet trace.
@@ -53,12 +56,21 @@ class Recorded:
     notes: tuple[str, ...]
 
 
-def convert(folder: Path, output: Path, *, consume: bool) -> list[Recorded]:
+Follow = Literal["each", "one"]
+"""A trace for each process image, or one of them all."""
+
+
+def convert(folder: Path, output: Path, *, consume: bool, follow: Follow = "each") -> list[Recorded]:
     """Write the traces of the raw files in a folder, the one with most calls as `output`; give them in this order.
 
     `consume` removes each raw file as soon as it is not needed any more: on a full disk that makes the room.
     """
     images = sorted(_images(folder), key=lambda image: (-image.raw.allocations, image.path.name))
+    if follow == "one" and images:
+        result = _convert_tree(sorted(images, key=lambda image: image.raw.number("started_ns")), output)
+        for image in images if consume else []:
+            image.path.unlink()
+        return [result]
     names = _names(images)
     paths = {
         image.path: output.with_name(shortened(output.stem, ending=f".{name}{output.suffix}"))
@@ -83,6 +95,14 @@ class _Image:
     @property
     def path(self) -> Path:
         return self.raw.path
+
+    @property
+    def pid(self) -> int:
+        return self.raw.number("pid")
+
+    @property
+    def processor_seconds(self) -> float:
+        return self.raw.number("processor_ns") / 1e9
 
     @property
     def forked_from(self) -> str:
@@ -135,22 +155,14 @@ def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[
         for records in _up_to_forks(image, children, history, inherited, sample):
             table.add(history.feed(records))
         recording_ns = sample.mean_ns * sample.records + image.raw.number("growing_ns")
-        metadata = {
-            "format_version": FORMAT_VERSION,
-            "program": image.program,
-            "pointer_bytes": str(image.raw.number("pointer_bytes")),
-            "recorder": f"heapwright {__version__}",
-            "recording_ns_per_call": f"{recording_ns / max(1, history.calls - len(first)):.1f}",
-        }
+        metadata = _metadata(image, recording_ns, history.calls - len(first))
         if len(first):
             metadata["inherited"] = str(len(first))
         table.write(path, metadata)
-    stopped = image.raw.number("stopped")
-    ended = [f"recording ended early: {os.strerror(stopped)}"] if stopped else []
     begun = f"begins with {len(first):,} blocks ({int(first['size'].sum()):,} B) inherited at the fork"
     return Recorded(
         path=path,
-        pid=image.raw.number("pid"),
+        pid=image.pid,
         program=image.raw.text("program"),
         name=image.name,
         events=history.calls,
@@ -159,8 +171,109 @@ def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[
         requested_peak_bytes=history.peak_bytes,
         live_objects_peak=history.peak_objects,
         recording_ns=recording_ns,
-        processor_seconds=image.raw.number("processor_ns") / 1e9,
-        notes=(*([begun] if len(first) else []), *history.notes, *ended),
+        processor_seconds=image.processor_seconds,
+        notes=(*([begun] if len(first) else []), *history.notes, *_ended(image)),
+    )
+
+
+def _metadata(image: _Image, recording_ns: float, calls: int) -> dict[str, str]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "program": image.program,
+        "pointer_bytes": str(image.raw.number("pointer_bytes")),
+        "recorder": f"heapwright {__version__}",
+        "recording_ns_per_call": f"{recording_ns / max(1, calls):.1f}",
+    }
+
+
+def _ended(image: _Image) -> list[str]:
+    """Say why the recording ended before the program did."""
+    stopped = image.raw.number("stopped")
+    ended = [f"recording ended early: {os.strerror(stopped)}"] if stopped else []
+    if image.raw.ended:
+        ended.append(f"recording ended at the limit of {image.raw.number('limit'):,} calls")
+    return ended
+
+
+class _Process:
+    """A process image as a part of one trace.
+
+    Its objects and threads are numbered from numbers of its own. What it inherits lives on in the process that forked
+    it, so its frees of that are left out; what it holds at its end is freed then.
+    """
+
+    def __init__(self, image: _Image, begun_ns: int, first_object: int, first_thread: int) -> None:
+        self.image = image
+        self.history = History(begun_ns)
+        self.sample = _Sample()
+        self._begun_ns = begun_ns
+        self._first = first_object, first_thread
+
+    @property
+    def recording_ns(self) -> float:
+        return self.sample.mean_ns * self.sample.records + self.image.raw.number("growing_ns")
+
+    def stream(self) -> Stream:
+        started = self.image.raw.number("started_ns")
+        return (started - self._begun_ns) // 1000, self._columns(started)
+
+    def _columns(self, latest: int) -> Iterator[Columns]:
+        for window in self.image.raw.windows():
+            self.sample.add(window)
+            yield self._numbered(window.records)
+            latest = max(latest, int(window.records["time_ns"].max(initial=0)))
+        rest = self.history.live()
+        noted = self.image.raw.number("started_ns") + self.image.raw.number("noted_ns")
+        rest["kind"], rest["thread"], rest["time_ns"] = lib.RAW_FREE, 0, max(latest, noted)
+        yield self._numbered(rest)
+
+    def _numbered(self, records: NDArray[Any]) -> Columns:
+        columns = self.history.feed(records)
+        columns["id"] = columns["id"] + np.uint32(self._first[0])
+        columns["tid"] = ((columns["tid"].astype(np.int64) + self._first[1]) % 65536).astype(np.uint16)
+        return columns | {"bytes": self.history.changes[:, 0], "objects": self.history.changes[:, 1]}
+
+
+def _convert_tree(images: list[_Image], path: Path) -> Recorded:
+    """Write one trace of all images, the first of which started the others."""
+    begun_ns = images[0].raw.number("started_ns")
+    objects = np.cumsum([0, *(image.raw.allocations for image in images)]).tolist()
+    threads = np.cumsum([0, *(image.raw.threads for image in images)]).tolist()
+    if objects[-1] >= 1 << 32:
+        raise HeapwrightError(f"{path}: a trace tells 2^32 objects apart, and this one has more; write one a process")
+    processes = [
+        _Process(image, begun_ns, *first) for image, *first in zip(images, objects[:-1], threads[:-1], strict=True)
+    ]
+    live, peak = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    with writing_to(path) as table:
+        for columns in together([process.stream() for process in processes]):
+            after = live + np.cumsum(np.stack([columns.pop("bytes"), columns.pop("objects")], axis=1), axis=0)
+            live, peak = after[-1], np.maximum(peak, after.max(axis=0))
+            table.add(columns)
+        calls = sum(process.history.calls for process in processes)
+        recording_ns = sum(process.recording_ns for process in processes)
+        table.write(path, _metadata(images[0], recording_ns, calls) | {"processes": str(len(images))})
+    notes = [
+        f"{name}: {note}"
+        for name, process in zip(_names(images), processes, strict=True)
+        for note in (*process.history.notes, *_ended(process.image))
+    ]
+    used: dict[int, float] = {}
+    for image in images:
+        used[image.pid] = max(used.get(image.pid, 0.0), image.processor_seconds)
+    return Recorded(
+        path=path,
+        pid=images[0].pid,
+        program=images[0].raw.text("program"),
+        name=images[0].name,
+        events=calls,
+        inherited=0,
+        threads=sum(process.history.threads for process in processes),
+        requested_peak_bytes=int(peak[0]),
+        live_objects_peak=int(peak[1]),
+        recording_ns=recording_ns,
+        processor_seconds=sum(used.values()),
+        notes=(f"one trace of {len(images)} process images", *notes),
     )
 
 
