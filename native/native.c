@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "ordinary.h"
 #include "replay.h"
+#include "route.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -197,6 +198,31 @@ int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void
         replay_call(&r, i);
     }
     return replay_end(&r) ? HW_NO_MEMORY : metrics.failed == 0;
+}
+
+int hw_route(struct hw_memory *memories, uint32_t count, const struct hw_calls *calls, uint32_t *where, uint32_t *at,
+             struct hw_metrics *metrics)
+{
+    struct route r = {.count = 0, .calls = calls, .metrics = metrics};
+    r.heaps = calloc(count, sizeof *r.heaps);
+    r.owner = calloc(calls->slots + 1u, sizeof *r.owner);
+    int failed = r.heaps && r.owner && accounts_open(&r.accounts, calls) ? 0 : HW_NO_MEMORY;
+    while (failed == 0 && r.count < count) {
+        failed = route_start(&r, &memories[r.count]);
+        r.count += failed == 0;
+    }
+    if (failed == 0) {
+        failed = route_all(&r, where, at);
+        r.count = 0;
+    }
+    while (r.count > 0) {
+        replay_free_memory(&r.heaps[--r.count].replay);
+    }
+    free(r.accounts.allocating.dear);
+    free(r.accounts.freeing.dear);
+    free(r.heaps);
+    free(r.owner);
+    return failed;
 }
 
 /* ---- films ------------------------------------------------------------------------------------------------------- */

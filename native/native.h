@@ -173,6 +173,29 @@ void hw_forget(void *memory, size_t bytes);
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
               const struct hw_watch *watch, const struct hw_timeline *timeline, struct hw_metrics *metrics);
 
+/* One of several heaps that serve a program together, and the calls that it is asked: arrays with room for two of each
+ * of the program's. */
+struct hw_memory {
+    const struct hw_policy *policy;
+    void *memory; /* `bytes` of it */
+    size_t bytes;
+    uint32_t least; /* sizes of the requests that it is offered */
+    uint32_t most;
+    uint64_t count; /* out: of its calls, as of struct hw_calls; a refused request is freed at once */
+    uint8_t *op;
+    uint32_t *slot;
+    uint32_t *size;
+    uint32_t *align;
+    uint64_t *call; /* the program's */
+};
+
+/* Plays the calls on `count` heaps, which are asked in this order. Objects stay where they are: no heap moves them, or
+ * has caches of threads. `where` and `at` have room for a number for each call: after it, which heap has the object,
+ * from 1, and its address there; 0 where it is not alive. Metrics are those of all together; covered, capacity, headers
+ * and shared are left out. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of each heap. */
+int hw_route(struct hw_memory *memories, uint32_t count, const struct hw_calls *calls, uint32_t *where, uint32_t *at,
+             struct hw_metrics *metrics);
+
 /* Whether hw_replay() has code of its own for policies like this one, which leave most switches where nearly all
  * recipes have them (ordinary.h). */
 int hw_is_ordinary(const struct hw_policy *policy);

@@ -11,7 +11,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
@@ -555,12 +555,14 @@ class Replay:
         heap: its name, or the recipe's name or id.
         metrics: every metric by its key; units in docs/metrics.md, None where unknown or not asked for.
         error: why a foreign heap has no metrics; None for every other.
+        memories: the metrics of each memory of a recipe in several, by its name; empty for every other heap.
     """
 
     trace: str
     heap: str
     metrics: Mapping[str, Value]
     error: str | None = None
+    memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         if self.error:
@@ -623,7 +625,7 @@ def replay(
     """
     named, table = _named(heaps, word_size), _energy_table(energy_table)
     found = [
-        Replay(trace.name, name, outcome.metrics, outcome.error)
+        Replay(trace.name, name, outcome.metrics, outcome.error, outcome.memories)
         for trace in (_trace(one, repair) for one in _listed(traces))
         for name, outcome in replay_each(trace, named, arena=arena, time=time, fit=fit, energy=table).items()
     ]
@@ -1151,8 +1153,11 @@ def generate(
     from heapwright.generate import generate as write
     from heapwright.platforms.catalogue import platform as find_platform
     from heapwright.platforms.files import generate_for
+    from heapwright.recipes.policy import require_one_memory
 
     traces, others = ([_trace(one, repair) for one in _listed(given)] for given in (evidence, held_out))
+    if traces:
+        require_one_memory(_recipe(heap))
     tuned_for: tuple[str | None, Mapping[str, Value] | None] = (None, None)
     if isinstance(heap, Member):
         tuned_for = heap.tuned_for, heap.metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -16,6 +16,7 @@ from heapwright.foreign.heap import ForeignHeap
 from heapwright.host.timing import Bench, Program, Timed, time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy
+from heapwright.replay.memories import replay_memories
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import replay
@@ -299,6 +300,8 @@ class Outcome:
 
     metrics: Mapping[str, Value]
     error: str | None = None
+    memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """The metrics of each memory of a recipe in several."""
 
 
 def replay_each(
@@ -318,7 +321,10 @@ def replay_each(
     outcomes: dict[str, Outcome] = {}
     for name, heap in heaps.items():
         try:
-            outcomes[name] = Outcome(with_energy(heap.replay(trace, arena=arena, fit=fit), energy))
+            if isinstance(heap, RecipeHeap) and heap.recipe.memory:
+                outcomes[name] = _in_memories(trace, heap.recipe, arena, time or fit, energy)
+            else:
+                outcomes[name] = Outcome(with_energy(heap.replay(trace, arena=arena, fit=fit), energy))
         except ForeignHeapError as error:
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
@@ -329,6 +335,20 @@ def replay_each(
             else:
                 outcomes[name] = Outcome(dict.fromkeys(METRICS), str(found))
     return outcomes
+
+
+def _in_memories(
+    trace: Trace, recipe: Recipe, arena: int | None, searched: bool, energy: EnergyTable | None
+) -> Outcome:
+    name = recipe.name or recipe.hash
+    if arena is not None:
+        raise HeapwrightError(f"{name}: its memories have sizes of their own; leave the arena out", parameter="arena")
+    if searched:
+        raise HeapwrightError(f"{name}: is neither timed nor fitted, as it lies in several memories; replay it alone")
+    whole, parts = replay_memories(trace, recipe)
+    memories = {part: with_energy(metrics, energy) for part, metrics in parts.items()}
+    spent = sum(metrics["energy_nJ"] or 0 for metrics in memories.values())
+    return Outcome({**whole, "energy_nJ": spent}, memories=memories)
 
 
 @dataclass(frozen=True)

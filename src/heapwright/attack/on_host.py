@@ -33,12 +33,13 @@ class Host:
 
         Everything is compiled in `folder`. Raises HeapwrightError where that, or the heap without a fault, fails.
         """
+        arena = arena_bytes(recipe, records)
         generate(recipe, folder, PREFIX)
         records.tofile(folder / "calls")
         sources = [str(DRIVER), str(folder / f"{PREFIX}_heap.c")]
         command = [self._compiler, *flags(recipe), "-O1", f"-I{folder}", "-o", str(folder / "attack"), *sources]
         _told(command, "the attack does not compile")
-        numbers = [str(number) for number in (arena_bytes(recipe, records), runs, seed)]
+        numbers = [str(number) for number in (arena, runs, seed)]
         told = _told([str(folder / "attack"), str(folder / "calls"), *numbers], "the attack failed")
         return {name: counts for name, counts, _ in outcomes(told)}
 

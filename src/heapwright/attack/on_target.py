@@ -54,8 +54,8 @@ class Target:
         self, recipe: Recipe, records: NDArray[np.uint32], runs: int, seed: int, folder: Path
     ) -> dict[str, dict[str, int]]:
         """As `Host.commit`; a run has crashed when the processor faults, or it does not end."""
-        image = self._image(recipe, folder)
-        machine = _Machine(image, records, arena_bytes(recipe, records), seed)
+        arena = arena_bytes(recipe, records)
+        machine = _Machine(self._image(recipe, folder), records, arena, seed)
         machine.run_without_fault()
         found = {}
         for fault, name in enumerate(FAULTS):

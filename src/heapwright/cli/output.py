@@ -37,9 +37,13 @@ def print_json(value: Any) -> None:
 
 
 def print_rows(found: Sequence[DataclassInstance]) -> None:
-    """Write one JSON array of what was found for each trace and heap; `error` stands only in what failed."""
+    """Write one JSON array of what was found for each trace and heap.
+
+    `error` stands only in what failed, `memories` only with a recipe in several.
+    """
     rows = map(dataclasses.asdict, found)
-    print_json([{key: value for key, value in row.items() if key != "error" or value} for row in rows])
+    optional = ("error", "memories")
+    print_json([{key: value for key, value in row.items() if key not in optional or value} for row in rows])
 
 
 def check_errors(found: Sequence[Replay | Fit]) -> None:

@@ -59,7 +59,11 @@ def command(
 
     for trace, rows in groupby(found, lambda one: one.trace):
         shown = list(rows)
-        print_metrics(f"Metrics on {trace}", {one.heap: one.metrics for one in shown})
+        columns = {}
+        for one in shown:
+            columns[one.heap] = one.metrics
+            columns |= {f"{one.heap}, {name}": metrics for name, metrics in one.memories.items()}
+        print_metrics(f"Metrics on {trace}", columns)
         for one in shown:
             if one.error:
                 click.echo(printable(f"No metrics: {one.error}"))

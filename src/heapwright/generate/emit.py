@@ -118,6 +118,8 @@ def generated_files(
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
 
+    A recipe in several memories also has PREFIX_MEMORY_heap.c and PREFIX_MEMORY_heap.h for each.
+
     Args:
         recipe: the allocator.
         prefix: what every public name begins with; a C identifier.
@@ -134,6 +136,8 @@ def generated_files(
     from heapwright.recipes.pools import Compact
 
     check_prefix(prefix)
+    if recipe.memory:
+        return _memory_files(recipe, prefix, tuned_for, metrics)
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     checking = CHECKING if recipe.checks != "none" else ()
@@ -182,6 +186,57 @@ def generated_files(
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c")
     return {f"{prefix}_{suffix}": _template(suffix).render(names) for suffix in suffixes}
+
+
+def _memory_files(
+    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None
+) -> dict[str, str]:
+    """The files of a recipe in several memories: a heap in each, and what routes calls to them."""
+    from heapwright.recipes.policy import policy
+    from heapwright.recipes.pools import MAX_REQUEST
+
+    files: dict[str, str] = {}
+    memories = []
+    for name, part in recipe.parts().items():
+        own = f"{prefix}_{name}"
+        files |= {file: text for file, text in generated_files(part, own).items() if not file.endswith("_test.c")}
+        values, (least, most) = policy(part), part.offered
+        conditions = [f"n >= {least}u"] if least > 1 else []
+        conditions += [f"n <= {most}u"] if most < MAX_REQUEST else []
+        size = dict(recipe.memory)[name]
+        memories.append(
+            {
+                "name": name,
+                "prefix": own,
+                "upper": own.upper(),
+                "header": f"{own}_heap.h",
+                "source": f"{own}_heap.c",
+                "unchecked": f"-D{align_unchecked(own)}",
+                "title": f"{name}: {size:,} bytes, requests of {least:,} to {most:,}"
+                if most < MAX_REQUEST
+                else f"{name}: {size:,} bytes, requests from {least:,}",
+                "bytes": size,
+                "conditions": conditions,
+                "least": values["fixed_end"],
+                "test_bytes": _test_arena(values),
+            }
+        )
+    names = {
+        "prefix": prefix,
+        "upper": prefix.upper(),
+        "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
+        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics)],
+        "toml": [_in_comment(line) for line in _narrow(recipe.to_toml().rstrip())],
+        "version": __version__,
+        "hash": recipe.hash,
+        "threads": recipe.threads,
+        "align": recipe.align,
+        "checked": recipe.checks != "none",
+        "memories": memories,
+        "compared": any(one["conditions"] for one in memories),
+    }
+    suffixes = {"heap.c": "memories.c", "heap.h": "memories.h", "heap_test.c": "memories_test.c"}
+    return {f"{prefix}_{suffix}": _template(file).render(names) for suffix, file in suffixes.items()} | files
 
 
 def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:

@@ -84,6 +84,11 @@ class Platform:
 
     def require(self, recipe: Recipe, heap: str) -> None:
         """Raise HeapwrightError in one line, with the heap's name, where the platform cannot do with the recipe."""
+        if recipe.memory:
+            raise HeapwrightError(
+                f"{heap}: lies in several memories, and {self.name} gives it one; leave the platform out, or use the "
+                "pools of one memory"
+            )
         if isinstance(recipe.pools[0], Compact):
             raise HeapwrightError(f"{heap}: its objects move, and {self.name} needs them to stay; use no compact pool")
         if recipe.threads == "cached" and self.lock:

@@ -12,7 +12,17 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from heapwright.errors import unknown_key
-from heapwright.recipes.pools import KINDS, MAX_CLASSES, MAX_POOLS, MAX_REQUEST, Buddy, General, Table
+from heapwright.recipes.pools import (
+    KINDS,
+    MAX_CLASSES,
+    MAX_MEMORIES,
+    MAX_POOLS,
+    MAX_REACH,
+    MAX_REQUEST,
+    Buddy,
+    General,
+    Table,
+)
 
 NO_ORDER = (
     '"header" 0: free reads the order of a block from its header, and its payload is the program\'s; valid: 1 to 16'
@@ -73,6 +83,9 @@ def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
         return NO_HEADER
     if table is Buddy and key == "header" and detail["input"] == 0:
         return NO_ORDER
+    if key == "memory" and table not in KINDS.values():
+        valid = f"a table of 1 to {MAX_MEMORIES} names with their bytes, from 1 to {MAX_REACH}, as in fast = 16384"
+        return f'"memory": {_quoted(detail["input"])} is not valid; valid: {valid}'
     if key == "pool":
         return f"needs 1 to {MAX_POOLS} [[pool]] tables; valid kinds: {', '.join(KINDS)}"
     if detail["type"] == "missing":

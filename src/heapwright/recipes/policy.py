@@ -99,9 +99,19 @@ def policy(recipe: Recipe) -> dict[str, Any]:
     """The policy of a recipe as nested dicts and lists that mirror `struct hw_policy`.
 
     The recipe is taken in its canonical form. Raises BeyondReachError where the control data and the regions with a
-    size of their own are beyond what the recipe's links reach.
+    size of their own are beyond what the recipe's links reach, HeapwrightError for a recipe in several memories.
     """
+    require_one_memory(recipe)
     return _Layout(recipe.canonical()).values
+
+
+def require_one_memory(recipe: Recipe) -> None:
+    """Raise HeapwrightError for a recipe in several memories: what asks here cannot do with it."""
+    if recipe.memory:
+        raise HeapwrightError(
+            f"{recipe.name or recipe.hash}: lies in several memories ({', '.join(recipe.parts())}), and only replay "
+            "and generate take it whole; give each memory's pools a recipe of their own"
+        )
 
 
 @lru_cache(maxsize=64)

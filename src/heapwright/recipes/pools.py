@@ -31,6 +31,12 @@ MAX_GROUP_LISTS = 32
 DESCRIPTOR_FIELDS = 4
 """Numbers in the descriptor of a group of partitions: how many, where it starts, and two links."""
 
+MAX_MEMORIES = 4
+"""Each is asked in turn, and has a look at each free."""
+
+MEMORY_NAME = "^[a-z][a-z0-9]{0,30}$"
+"""What a memory may be called: part of a C name."""
+
 MAX_POOLS, MAX_QUICK_POOLS, MAX_GENERAL_POOLS = lib.HW_MAX_POOLS, 2, 4
 
 
@@ -70,6 +76,7 @@ class Table(BaseModel):
 class _Pool(Table):
     min_size: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
     max_size: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
+    memory: str = Field(default="", description="name of the memory that it lies in, where the recipe has several")
 
     def takes(self, size: int) -> bool:
         """Whether the pool is offered a request of `size` bytes."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
-from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from heapwright.errors import HeapwrightError
@@ -23,8 +23,19 @@ from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.canonical import canonical_pools, without_resolved
 from heapwright.recipes.geometry import GUARD_BYTES, Geometry
 from heapwright.recipes.messages import one_line
-from heapwright.recipes.pools import MAX_POOLS, MAX_UP_TO, Pool, Table, whole
-from heapwright.recipes.rules import contradictions, guard_contradictions, thread_contradictions
+from heapwright.recipes.pools import (
+    MAX_MEMORIES,
+    MAX_POOLS,
+    MAX_REACH,
+    MAX_REQUEST,
+    MAX_UP_TO,
+    MEMORY_NAME,
+    Pool,
+    Quick,
+    Table,
+    whole,
+)
+from heapwright.recipes.rules import contradictions, guard_contradictions, memory_contradictions, thread_contradictions
 from heapwright.recipes.summary import pool_summary
 
 if sys.version_info >= (3, 11):
@@ -43,6 +54,12 @@ CHECKS: tuple[Checks, ...] = get_args(Checks)
 def _level(value: Any) -> Any:
     """Read the two levels that recipes had before there were more as what they meant."""
     return {True: "frees", False: "none"}[value] if isinstance(value, bool) else value
+
+
+def _pairs(value: Any) -> Any:
+    """Read a table, or what JSON makes of its pairs, as pairs: they are hashable, and keep the order."""
+    pairs = value.items() if isinstance(value, Mapping) else value
+    return tuple(tuple(pair) for pair in pairs) if isinstance(value, Mapping | list) else value
 
 
 class ContradictionError(HeapwrightError):
@@ -80,6 +97,15 @@ class Recipe(Table):
     cache_bytes: int = Field(
         default=65536, ge=1, le=1 << 24, description="most payload bytes that a thread's cache holds"
     )
+    memory: Annotated[
+        tuple[tuple[Annotated[str, Field(pattern=MEMORY_NAME)], Annotated[int, Field(ge=1, le=MAX_REACH)]], ...],
+        BeforeValidator(_pairs),
+        WithJsonSchema({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}}),
+    ] = Field(
+        default=(),
+        max_length=MAX_MEMORIES,
+        description="several memories by their names, with their bytes, in the order in which they are asked",
+    )
     pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
         validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS
     )
@@ -92,6 +118,9 @@ class Recipe(Table):
 
     def _contradictions(self) -> Iterator[tuple[int | None, str]]:
         """Yield what no reading of the keys can make sense of: a pool's index, None for the heap; the problem."""
+        if self.memory or any(pool.memory for pool in self.pools):
+            yield from self._memory_contradictions()
+            return
         yield from contradictions(self.pools, self.geometry)
         if self.counters and self.threads == "cached":
             yield (
@@ -103,6 +132,16 @@ class Recipe(Table):
         if self.threads != "none":
             cached = (self.cache_up_to, self.cache_bytes) if self.threads == "cached" else None
             yield from ((None, problem) for problem in thread_contradictions(cached, self.pools, self.geometry))
+
+    def _memory_contradictions(self) -> Iterator[tuple[int | None, str]]:
+        """What is wrong with several memories, or with the heap in one of them."""
+        wrong = list(memory_contradictions(dict(self.memory), self.threads, self.pools))
+        yield from wrong
+        first = 0
+        for part in () if wrong else self.parts().values():
+            for where, problem in part._contradictions():
+                yield None if where is None else first + where, problem
+            first += len(part.pools)
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -146,6 +185,26 @@ class Recipe(Table):
         """What all blocks share."""
         return Geometry(self.align, self.link_bytes, GUARD_BYTES if self.checks == "full" else 0)
 
+    def parts(self) -> dict[str, Recipe]:
+        """The heap in each memory by its name, in the order in which they are asked; empty where there is one."""
+        found = {}
+        for name, _ in self.memory:
+            pools = tuple(pool.model_copy(update={"memory": ""}) for pool in self.pools if pool.memory == name)
+            whole = f"{self.name}, {name}" if self.name else ""
+            found[name] = self.model_copy(update={"name": whole, "memory": (), "pools": pools})
+        return found
+
+    @property
+    def offered(self) -> tuple[int, int]:
+        """The smallest and the largest request that any of its pools could serve, in bytes; a gap is looked over."""
+        owners = [pool for pool in self._canonical_pools() if not isinstance(pool, Quick)]
+        largest = [min(pool.max_size or MAX_REQUEST, self.geometry.largest_served(pool)) for pool in owners]
+        return max(1, min(pool.min_size for pool in owners)), max(largest)
+
+    def _joined(self, parts: Mapping[str, Recipe]) -> tuple[Pool, ...]:
+        """The pools of all parts, each with the name of its memory."""
+        return tuple(pool.model_copy(update={"memory": name}) for name, part in parts.items() for pool in part.pools)
+
     def at_alignment(self, align: int) -> Recipe:
         """Return the same design for another alignment of payloads, in bytes.
 
@@ -158,6 +217,9 @@ class Recipe(Table):
             raise HeapwrightError(f"align {align} is not valid; valid: {', '.join(map(str, ALIGNMENTS))}")
         if align == self.align:
             return self
+        if self.memory:
+            parts = {name: part.at_alignment(align) for name, part in self.parts().items()}
+            return self.model_copy(update={"align": align, "pools": self._joined(parts)})
         geometry = self.geometry._replace(align=align)
         moved = self.model_copy(update={"align": align, "pools": moved_pools(self.pools, self.geometry, geometry)})
         for where, problem in moved._contradictions():
@@ -172,17 +234,23 @@ class Recipe(Table):
         Defaults that depend on other keys are filled in (`min_block`, `unit`, `linear_up_to`, `bins_per_octave`),
         keys without effect are reset, sizes are those of the blocks handed out, in ascending order. Idempotent.
         """
-        pools = canonical_pools(self.pools, self.geometry)
+        pools = self._canonical_pools()
         changes: dict[str, Any] = {} if pools == self.pools else {"pools": pools}
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
         return self.model_copy(update=changes) if changes else self
 
+    def _canonical_pools(self) -> tuple[Pool, ...]:
+        if self.memory:
+            return self._joined({name: part.canonical() for name, part in self.parts().items()})
+        return canonical_pools(self.pools, self.geometry)
+
     @property
     def hash(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
-        pools = canonical_pools(self.pools, self.geometry)
+        pools = self._canonical_pools()
         heap = {key: getattr(self, key) for key in _UNTOLD}
+        heap |= {"memory": self.memory} if self.memory else {}
         heap["checks"] = _HASHED_CHECKS.get(self.checks, self.checks)
         if self.threads == "cached":
             heap |= {key: getattr(self, key) for key in _CACHE_KEYS}
@@ -200,7 +268,8 @@ class Recipe(Table):
 
         `align` is always there: it is the first thing to look at, and files without it once meant 4.
         """
-        heap = _non_default(self, skip={"pools"}, always={"align"})
+        heap = _non_default(self, skip={"pools", "memory"}, always={"align"})
+        heap |= {"memory": dict(self.memory)} if self.memory else {}
         pools = [
             {"kind": pool.kind, **_non_default(without_resolved(pool, self.geometry), skip={"kind"})}
             for pool in self.pools
@@ -229,8 +298,13 @@ class Recipe(Table):
         heap += ["lock"] if self.threads == "lock" else []
         if self.threads == "cached":
             heap.append(f"caches of threads <= {self.cache_up_to}, {self.cache_bytes} bytes each")
-        pools = " + ".join(pool_summary(without_resolved(pool, self.geometry)) for pool in self.pools)
-        return ", ".join([pools, *heap])
+        return ", ".join([self._pools_summary(), *heap])
+
+    def _pools_summary(self) -> str:
+        if self.memory:
+            sizes = dict(self.memory)
+            return ", ".join(f"{name} {sizes[name]} B: {part._pools_summary()}" for name, part in self.parts().items())
+        return " + ".join(pool_summary(without_resolved(pool, self.geometry)) for pool in self.pools)
 
 
 _UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "counters": False, "control_bytes": 0, "threads": "none"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from heapwright.recipes.geometry import Geometry, has_tags, round_up
 from heapwright.recipes.pools import (
@@ -44,6 +44,31 @@ def contradictions(pools: tuple[Pool, ...], geometry: Geometry) -> _Found:
         else:
             problems = _fixed_contradictions(pool, pools, geometry)
         yield from ((index, problem) for problem in problems)
+
+
+def memory_contradictions(
+    sizes: Mapping[str, int], threads: str, pools: tuple[Pool, ...]
+) -> Iterator[tuple[int | None, str]]:
+    """Yield why pools cannot lie in memories of these names; an index is the pool's, None the heap's."""
+    known = f"valid: {', '.join(sizes)}" if sizes else 'no table "memory" names any'
+    for index, pool in enumerate(pools):
+        if pool.memory not in sizes:
+            told = f'"memory" "{pool.memory}" is none of the recipe\'s' if pool.memory else '"memory" is missing'
+            yield index, f"{told}; {known}"
+        elif isinstance(pool, Compact):
+            yield index, "objects of a compact pool move within one memory; it needs a recipe of its own"
+    order = list(dict.fromkeys(pool.memory for pool in pools if pool.memory in sizes))
+    for name in sizes:
+        if name not in order:
+            yield None, f'"memory" "{name}" has no pool; give one memory = "{name}", or leave it out'
+    places = [order.index(pool.memory) for pool in pools if pool.memory in sizes]
+    if places != sorted(places) or order != [name for name in sizes if name in order]:
+        yield (
+            None,
+            f'pools are tried in order, so those of a memory stand together, as "memory" has them: {", ".join(sizes)}',
+        )
+    if threads == "cached":
+        yield None, '"threads" "cached" keeps blocks of one heap; with several memories valid: "none", "lock"'
 
 
 def guard_contradictions(threads: str, pools: tuple[Pool, ...]) -> Iterator[str]:

@@ -1,0 +1,140 @@
+/* memories_driver.c: replays a trace on a generated heap in two memories, and tells where each object lies.
+ *
+ *     driver CALLS FAST_BYTES EXTERNAL_BYTES > two uint32_t a call
+ *
+ * CALLS is as for generated_driver.c. After each call: which memory has its object, 1 or 2, and its address there; both
+ * 0 where it is not alive. Objects hold a pattern, which must be there when they are resized or freed. On stderr: the
+ * checker's answer, and the number of broken objects.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app_heap.h"
+
+struct call {
+    uint32_t op_and_slot; /* operation in the upper 2 bits: malloc, calloc, realloc, free */
+    uint32_t size;
+    uint32_t align; /* 0 is the heap's own */
+};
+
+struct object {
+    unsigned char *bytes; /* NULL where it is not alive */
+    uint32_t size;
+};
+
+static struct app_heap heap;
+static unsigned char *memories[2];
+static unsigned broken;
+
+static unsigned char pattern(uint32_t slot, uint32_t i)
+{
+    return (unsigned char)(slot * 167u + i * 59u + 1u);
+}
+
+static void look_at(const struct object *object, uint32_t slot, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++) {
+        broken += object->bytes[i] != pattern(slot, i);
+    }
+}
+
+static void perform(const struct call *call, struct object *object, uint32_t slot)
+{
+    const uint32_t op = call->op_and_slot >> 30;
+    if (op == 3u) {
+        look_at(object, slot, object->bytes ? object->size : 0);
+        app_free(&heap, object->bytes);
+        object->bytes = NULL;
+        return;
+    }
+    if (op == 2u && object->bytes == NULL) {
+        return;
+    }
+    unsigned char *bytes = op == 2u      ? app_realloc(&heap, object->bytes, call->size)
+                           : call->align ? app_aligned_alloc(&heap, call->align, call->size)
+                           : op == 1u    ? app_calloc(&heap, 1, call->size)
+                                         : app_malloc(&heap, call->size);
+    if (op != 2u) {
+        object->bytes = NULL;
+        object->size = 0;
+    }
+    if (bytes == NULL) {
+        return;
+    }
+    object->bytes = bytes;
+    look_at(object, slot, object->size < call->size ? object->size : call->size);
+    object->size = call->size;
+    for (uint32_t i = 0; i < call->size; i++) {
+        bytes[i] = pattern(slot, i);
+    }
+}
+
+static void tell(const struct object *object, const size_t *sizes)
+{
+    uint32_t told[2] = {0, 0};
+    for (uint32_t k = 0; k < 2u && object->bytes; k++) {
+        const uintptr_t at = (uintptr_t)object->bytes - (uintptr_t)memories[k];
+        if (at < sizes[k]) {
+            told[0] = k + 1u;
+            told[1] = (uint32_t)at;
+        }
+    }
+    fwrite(told, sizeof told, 1, stdout);
+}
+
+static void *required(void *memory)
+{
+    if (memory == NULL) {
+        fputs("out of memory\n", stderr);
+        exit(2);
+    }
+    return memory;
+}
+
+/* Offsets are as aligned as addresses, whatever is asked for. */
+static void *reserved(size_t bytes)
+{
+    size_t alignment = 4096;
+    while (alignment < bytes) {
+        alignment *= 2u;
+    }
+    return required(aligned_alloc(alignment, alignment));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fputs("usage: driver CALLS FAST_BYTES EXTERNAL_BYTES\n", stderr);
+        return 2;
+    }
+    FILE *file = required(fopen(argv[1], "rb"));
+    uint32_t numbers[2]; /* calls, slots */
+    if (fread(numbers, sizeof numbers, 1, file) != 1) {
+        return 2;
+    }
+    struct call *calls = required(malloc((numbers[0] + 1u) * sizeof *calls));
+    struct object *objects = required(calloc(numbers[1] + 1u, sizeof *objects));
+    if (fread(calls, sizeof *calls, numbers[0], file) != numbers[0]) {
+        return 2;
+    }
+    fclose(file);
+    const size_t sizes[2] = {strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10)};
+    memories[0] = reserved(sizes[0]);
+    memories[1] = reserved(sizes[1]);
+    if (!app_init(&heap, memories[0], sizes[0], memories[1], sizes[1])) {
+        return 2;
+    }
+    for (uint32_t i = 0; i < numbers[0]; i++) {
+        const uint32_t slot = calls[i].op_and_slot & 0x3fffffffu;
+        perform(&calls[i], &objects[slot], slot);
+        tell(&objects[slot], sizes);
+    }
+    fprintf(stderr, "%d %u\n", app_check(&heap), broken);
+    free(memories[0]);
+    free(memories[1]);
+    free(objects);
+    free(calls);
+    return 0;
+}

@@ -1,0 +1,200 @@
+"""Recipes in several memories: generated code and replay put each object into the same memory, at the same address."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import ROOT, SANITIZED, STRICT
+from numpy.typing import NDArray
+
+import heapwright as hw
+from heapwright.errors import HeapwrightError
+from heapwright.generate import generate
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.memories import replay_memories, route
+from heapwright.replay.pictures import metadata
+from heapwright.traces.trace import Trace
+
+HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+BROKER = ROOT / "examples" / "mosquitto_broker.parquet"
+UNCHECKED = ["-DAPP_FAST_HEAP_ALIGN_UNCHECKED", "-DAPP_EXTERNAL_HEAP_ALIGN_UNCHECKED"]
+FIXED = {"kind": "fixed", "memory": "fast", "sizes": [64, 256], "counts": [100, 20]}
+SMALL = {"kind": "general", "memory": "fast", "max_size": 128}
+LARGE = {"kind": "general", "memory": "external", "bins": "two-level"}
+DESIGNS: dict[str, dict[str, Any]] = {
+    "pools": {"memory": {"fast": 16384, "external": 400_000}, "pool": [FIXED, SMALL, LARGE]},
+    "full": {"memory": {"fast": 30_000, "external": 90_000}, "pool": [{**SMALL, "max_size": None}, LARGE]},
+    "sizes": {
+        "memory": {"fast": 40_000, "external": 300_000},
+        "pool": [
+            {"kind": "quick", "memory": "fast", "sizes": [100]},
+            {"kind": "general", "memory": "fast", "min_size": 40, "max_size": 600, "fit": "best"},
+            {"kind": "buddy", "memory": "external"},
+        ],
+    },
+}
+
+
+def recipe_of(design: str, checks: str = "none") -> Recipe:
+    return Recipe.from_dict({"name": design, "checks": checks, **DESIGNS[design]})
+
+
+def compiled(recipe: Recipe, folder: Path, test: Path, *flags: str) -> Path:
+    generate(recipe, folder)
+    sources = [folder / f"app{part}_heap.c" for part in ("", "_fast", "_external")]
+    command = ["cc", *STRICT, "-Wshadow", *UNCHECKED, *flags, f"-I{folder}", *sources, test, "-o", folder / "program"]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "program"
+
+
+@pytest.mark.parametrize("checks", ["none", "neighbours", "full"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_each_object_of_a_real_trace_lies_where_the_replay_says(design: str, checks: str, tmp_path: Path) -> None:
+    recipe, trace = recipe_of(design, checks), Trace.read(BROKER)
+    secret = [f"-DAPP_{name}_SECRET(heap)=((void)(heap), UINT32_C(0x5bd1e995))" for name in ("FAST", "EXTERNAL")]
+    program = compiled(recipe, tmp_path, ROOT / "tests" / "c" / "memories_driver.c", "-O2", *secret)
+    records = np.array([len(trace), trace.calls.slots], np.uint32).tobytes() + trace.calls.records().tobytes()
+    (tmp_path / "calls").write_bytes(records)
+    sizes = [str(size) for _, size in recipe.memory]
+    done = subprocess.run([program, tmp_path / "calls", *sizes], capture_output=True, check=True)
+    assert done.stderr == b"0 0\n"
+    where, at = np.frombuffer(done.stdout, np.uint32).reshape(-1, 2).T
+    routed = route(trace, recipe)
+    np.testing.assert_array_equal(routed.where, where)
+    np.testing.assert_array_equal(routed.at, at)
+    assert (np.bincount(where, minlength=3) > 100).all()
+    assert moves(trace, where) > 3 or design == "sizes"
+
+
+def moves(trace: Trace, where: NDArray[np.uint32]) -> int:
+    """How many calls took a living object to another memory."""
+    slot, last, moved = trace.calls.slot, dict[int, int](), 0
+    for one, place in zip(slot.tolist(), where.tolist(), strict=True):
+        moved += last.get(one, 0) not in (0, place) and place != 0
+        last[one] = place
+    return moved
+
+
+def test_objects_that_grow_move_to_another_memory() -> None:
+    """Ten objects of 100 bytes fit into 1,200; one that grows to 400 has to go, and its place serves the next."""
+    recipe = Recipe.from_dict(
+        {
+            "memory": {"fast": 1200, "slow": 4000},
+            "pool": [{"kind": "general", "memory": "fast", "max_size": 500}, {"kind": "general", "memory": "slow"}],
+        }
+    )
+    calls = [(0, i, 100) for i in range(10)] + [(2, 0, 400), (0, 10, 100), (2, 0, 3000), (3, 0, 0), (0, 11, 600)]
+    op, id, size = zip(*calls, strict=True)
+    routed = route(Trace.from_columns(op=op, id=id, size=size), recipe)
+    assert routed.where.tolist() == [1] * 10 + [2, 1, 2, 0, 2]
+    fast = routed.traces["fast"]
+    assert list(zip(fast.op, fast.size, strict=True))[10:] == [(2, 400), (3, 0), (0, 100)]
+    whole, memories = replay_memories(Trace.from_columns(op=op, id=id, size=size), recipe)
+    assert (whole["failed"], memories["fast"]["failed"], memories["slow"]["failed"]) == (0, 1, 0)
+    assert whole["moved_bytes"] == 100 + (memories["slow"]["moved_bytes"] or 0)
+
+
+def test_what_each_memory_does_adds_up() -> None:
+    recipe, trace = recipe_of("pools"), Trace.read(BROKER)
+    whole, memories = replay_memories(trace, recipe)
+    for key in ("accesses", "reads", "writes", "footprint_bytes", "header_bytes", "energy_nJ"):
+        assert whole[key] == pytest.approx(sum(one[key] or 0 for one in memories.values())), key
+    alone = hw.replay(trace, Recipe.from_dict({"pool": [{"kind": "general"}]})).metrics
+    for key in ("requested_peak_bytes", "lower_bound_bytes", "failed", "admitted_fraction"):
+        assert whole[key] == alone[key], key
+    for (name, size), part in zip(recipe.memory, recipe.parts().values(), strict=True):
+        assert 0 < (memories[name]["footprint_bytes"] or 0) <= size
+        content, marks = metadata(route(trace, recipe).traces[name], part, size)
+        assert marks.any() and len(content) <= size
+
+
+@pytest.mark.parametrize("checks", ["none", "full"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_generated_test_passes(design: str, checks: str, tmp_path: Path) -> None:
+    generate(recipe_of(design, checks), tmp_path)
+    unwatched = ["-DAPP_FAST_UNWATCHED", "-DAPP_EXTERNAL_UNWATCHED"]
+    program = compiled(recipe_of(design, checks), tmp_path, tmp_path / "app_heap_test.c", *SANITIZED, *unwatched)
+    assert subprocess.run([program], capture_output=True, text=True).stdout == "app_heap: ok\n"
+
+
+def test_each_memory_may_have_a_lock(tmp_path: Path) -> None:
+    recipe = Recipe.from_dict({"threads": "lock", **DESIGNS["full"]})
+    generate(recipe, tmp_path)
+    program = compiled(recipe, tmp_path, tmp_path / "app_heap_test.c", "-O2", "-pthread")
+    assert subprocess.run([program], capture_output=True, text=True).stdout == "app_heap: ok\n"
+
+
+def test_a_wrong_pointer_is_counted_and_not_moved(tmp_path: Path) -> None:
+    (tmp_path / "wrong.c").write_text("""
+        #include "app_heap.h"
+        static _Alignas(16) unsigned char fast[2000], external[4000];
+        int main(void)
+        {
+            struct app_heap heap;
+            int elsewhere = 0;
+            app_init(&heap, fast, sizeof fast, external, sizeof external);
+            void *object = app_malloc(&heap, 100);
+            app_free(&heap, object);
+            app_free(&heap, &elsewhere);
+            return app_misused(&heap) != 1u || app_realloc(&heap, object, 200) != NULL || app_misused(&heap) != 2u;
+        }
+    """)
+    program = compiled(recipe_of("full", "neighbours"), tmp_path, tmp_path / "wrong.c")
+    assert subprocess.run([program]).returncode == 0
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "two.toml"
+    path.write_text(recipe_of("pools").to_toml())
+    return path
+
+
+def test_the_command_tells_the_metrics_of_each_memory(file: Path) -> None:
+    command = [HEAPWRIGHT, "replay", str(BROKER), "--heap", str(file), "--heap", "tlsf"]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    ours, tlsf = json.loads(done.stdout)
+    assert list(ours) == ["trace", "heap", "metrics", "memories"]
+    assert list(ours["memories"]) == ["fast", "external"]
+    assert ours["memories"]["fast"].keys() == ours["metrics"].keys() == tlsf["metrics"].keys()
+    assert "memories" not in tlsf
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f"{file}, external" in shown or "two.toml, external" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["replay", str(BROKER), "--arena", "9000", "--heap"], "its memories have sizes of their own"),
+        (["replay", str(BROKER), "--fit", "--heap"], "is neither timed nor fitted"),
+        (["fit", str(BROKER), "--heap"], "lies in several memories (fast, external)"),
+        (["prove"], "lies in several memories (fast, external)"),
+        (["measure"], "lies in several memories (fast, external)"),
+        (["generate", "--evidence", str(BROKER), "-o", "out"], "lies in several memories (fast, external)"),
+        (["attack"], "lies in several memories (fast, external)"),
+        (["generate", "--platform", "newlib", "-o", "out"], "lies in several memories, and newlib gives it one"),
+    ],
+)
+def test_what_cannot_be_had_is_told_in_one_line(words: list[str], told: str, file: Path) -> None:
+    traces = [str(BROKER)] if words == ["measure"] else []
+    done = subprocess.run([HEAPWRIGHT, *words, str(file), *traces], capture_output=True, text=True, cwd=file.parent)
+    assert done.returncode in (1, 2)
+    assert not (file.parent / "out").exists()
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_memory_that_is_too_small_is_named() -> None:
+    recipe = Recipe.from_dict({**DESIGNS["pools"], "name": "tight", "memory": {"fast": 1000, "external": 9000}})
+    with pytest.raises(HeapwrightError, match="tight, fast: control data and regions need"):
+        hw.replay(BROKER, recipe)
