@@ -36,12 +36,13 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.replay.replay import replay
-from heapwright.report import raster, write_report
+from heapwright.report import held_plots, raster, write_report
 from heapwright.report.answer import served_by_arena
 from heapwright.report.figure import Figure, inline, ticks
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
 from heapwright.report.target_content import target_sections
 from heapwright.report.trade_off import front, trade_off
+from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.zoo import catalogue as zoo
@@ -291,8 +292,43 @@ def test_page_of_a_trace(browser: Chromium, made: Made) -> None:
     assert written == [page]
     figures = set(packed(page)["stills"])
     drawn = {f"{kind}-traffic-{heap}" for kind in ("timeline", "heap-map") for heap in ("tlsf", "kingsley")}
-    assert figures == {f"{kind}-traffic" for kind in ("sizes", "histogram", "live", "lifetimes")} | drawn
+    assert figures == {f"{kind}-traffic" for kind in ("sizes", "histogram", "live", "lifetimes", "peak")} | drawn
     assert opened(browser, page).console == []
+
+
+def test_the_peak_is_drawn_by_callers_sites_and_sizes(browser: Chromium, tmp_path: Path) -> None:
+    sites = ("main;parse;node", "main;read", "")
+    trace = Trace.from_columns(
+        op=[0] * 6 + [3],
+        id=[*range(6), 0],
+        size=[500, 100, 100, 200, 99, 1, 0],
+        site=[0, 0, 0, 1, 2, 2, 0],
+        sites=sites,
+        name="app",
+        metadata={"caveats": "no times\nno threads"},
+    )
+    trace.write(tmp_path / "app.parquet")
+    write_report(tmp_path / "app.parquet", tmp_path / "app.html")
+    figure = held_plots.at_peak(profile(trace), "peak-app")
+    (rows,) = figure.chart.to_dict()["datasets"].values()
+    assert [(row["level"], row["name"], row["bytes"]) for row in rows] == [
+        (0, "1,000 B at the peak", 1000),
+        (1, "main", 900),
+        (2, "parse", 700),
+        (3, "node", 700),
+        (4, "500 B", 500),
+        (4, "100 B", 200),
+        (2, "read", 200),
+        (3, "200 B", 200),
+        (1, "(not named)", 100),
+        (2, "99 B", 99),
+    ]
+    ends = {row["name"]: (row["from"], row["to"]) for row in rows}
+    assert ends["read"] == (0.7, 0.9)
+    assert ends["100 B"] == (0.5, 0.7)
+    assert "Mind: no times; no threads." in (tmp_path / "app.html").read_text(encoding="utf-8")
+    assert "main: 900 B; parse: 700 B; node: 700 B; 500 B: 500 B" in figure.described
+    assert opened(browser, tmp_path / "app.html").console == []
 
 
 # --- the trade-off ----------------------------------------------------------------------------------------------------
@@ -758,7 +794,7 @@ def test_command_writes_plots_beside_the_page_or_none(made: Made, tmp_path: Path
     told = json.loads(result.stdout)
     assert told["page"] == str(page)
     assert sorted(map(Path, told["plots"])) == sorted((tmp_path / "r_plots").iterdir())
-    assert len(told["plots"]) == 12
+    assert len(told["plots"]) == 14
     quiet = tmp_path / "alone" / "q.html"
     quiet.parent.mkdir()
     assert run("report", made.folder / "traffic.parquet", "-o", quiet, "--no-plots").returncode == 0

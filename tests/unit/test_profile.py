@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_traces import packets_of, stack, trace_of
+from traces_random import labelled_traces
 
+from heapwright.traces.held import GROUPS, held, short_names, size_class
 from heapwright.traces.profile import births_and_deaths, locality_of_frees, order_of_frees, profile, sample_events
+from heapwright.traces.streams import Stream
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 from heapwright.traffic.profile import profile_packets
@@ -205,3 +208,63 @@ def peak_of_profile(rounds: int) -> int:
 def test_a_longer_trace_takes_at_most_18_bytes_a_call_to_profile() -> None:
     shorter, longer = 2_000_000, 4_000_000
     assert peak_of_profile(longer // 2) - peak_of_profile(shorter // 2) <= 18 * (longer - shorter)
+
+
+# ---- who holds the live bytes --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(labelled_traces(), st.booleans(), st.integers(1, 40))
+def test_who_holds_the_live_bytes_is_what_a_walk_over_the_calls_finds(trace: Trace, named: bool, points: int) -> None:
+    if not named:
+        trace = Trace.from_columns(op=trace.op, id=trace.id, size=trace.size)
+    moments = np.unique(np.append(np.linspace(0, len(trace) - 1, points).astype(np.int64), len(trace) - 1))
+    peak = int(trace.live_bytes.argmax())
+    found = held(Stream.of(trace), moments, peak)
+    told = found["live_by"]
+    assert told["key"] == ("site" if named else "size")
+    alive: dict[int, tuple[str, int]] = {}
+    for at in range(len(trace)):
+        if trace.op[at] == FREE:
+            del alive[int(trace.id[at])]
+        else:
+            alive[int(trace.id[at])] = trace.sites[trace.site[at]], int(trace.size[at])
+        if at in moments:
+            by: dict[str, int] = {}
+            for site, size in alive.values():
+                group = site if named else size_class(size)
+                group = group if group in told["groups"] else "others"
+                by[group] = by.get(group, 0) + size
+            place = told["event"].index(at)
+            assert {group: row[place] for group, row in zip(told["groups"], told["bytes"], strict=True)} == {
+                group: by.get(group, 0) for group in told["groups"]
+            }
+            assert sum(by.values()) == trace.live_bytes[at]
+        if at == peak:
+            rows = sorted((row["site"], row["size"]) for row in found["at_peak"] for _ in range(row["objects"]))
+            assert rows == sorted(alive.values())
+    assert len(told["groups"]) <= GROUPS + 1
+    assert all(row["bytes"] == row["size"] * row["objects"] for row in found["at_peak"])
+
+
+def test_classes_of_sizes_are_powers_of_two() -> None:
+    assert [size_class(size) for size in (0, 1, 2, 3, 64, 127, 1024, 2047, 1 << 31)] == [
+        "0 B",
+        "1 B",
+        "2-3 B",
+        "2-3 B",
+        "64-127 B",
+        "64-127 B",
+        "1-2 KiB",
+        "1-2 KiB",
+        "2048-4096 MiB",
+    ]
+
+
+def test_a_site_is_short_where_that_tells_it_from_others() -> None:
+    assert short_names(["/lib/a.so:f", "main;parse;src/node.c:3", "x/main.c:1", "y/main.c:1"]) == {
+        "/lib/a.so:f": "a.so:f",
+        "main;parse;src/node.c:3": "node.c:3",
+        "x/main.c:1": "x/main.c:1",
+        "y/main.c:1": "y/main.c:1",
+    }

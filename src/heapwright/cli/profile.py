@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SHOWN_SIZES = 20
 BAR_WIDTH = 24
 CURVE_WIDTH = 60
+HOLDER_WIDTH = 28
 CURVE_LEVELS = " ▁▂▃▄▅▆▇█"
 
 
@@ -104,6 +105,7 @@ def _show_trace(console: Console, result: dict[str, Any]) -> None:
     console.print(f"never freed: {never['objects']:,} objects ({never['share']:.1%}), {never['bytes']:,} B")
     _show_sizes(console, result, "requests")
     console.print(f"\nlive bytes, first call to last\n│{_curve(result['live']['bytes'])}│\n")
+    _show_holders(console, result)
     _show_lifetimes(console, result["lifetimes"])
     _show_locality(console, result["locality"])
     _show_order(console, result["free_order"])
@@ -130,6 +132,36 @@ def _show_sizes(console: Console, result: dict[str, Any], unit: str) -> None:
     if len(result["sizes"]) > SHOWN_SIZES:
         rest = sum(row["share"] for row in result["sizes"][SHOWN_SIZES:])
         console.print(f" and {len(result['sizes']) - SHOWN_SIZES:,} more sizes with {rest:.1%} (all with --json)")
+
+
+def _show_holders(console: Console, result: dict[str, Any]) -> None:
+    """Who holds the live bytes: a line over the calls each, at one scale, and what it holds at the peak."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from heapwright.traces.held import short_names
+
+    told = result["live_by"]
+    at_peak = dict(zip(told["groups"], _at(result["requested_peak_event"], told), strict=True))
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    table.add_column(f"held by {told['key']}", no_wrap=True, overflow="ellipsis", max_width=26)
+    for heading in ("at peak, B", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("first call to last", no_wrap=True)
+    peak, short = result["requested_peak_bytes"] or 1, short_names(told["groups"])
+    for group, row in zip(told["groups"], told["bytes"], strict=True):
+        held = at_peak[group]
+        line = _curve(row, HOLDER_WIDTH, max(map(max, told["bytes"])))
+        table.add_row(Text(printable(short[group])), f"{held:,}", f"{held / peak:.1%}", f"│{line}│")
+    if told["groups"]:
+        console.print(table)
+        console.print()
+
+
+def _at(event: int, told: dict[str, Any]) -> list[int]:
+    """What each group holds after a call, which is one of those that are told."""
+    place = told["event"].index(event)
+    return [row[place] for row in told["bytes"]]
 
 
 def _show_lifetimes(console: Console, lifetimes: dict[str, Any]) -> None:
@@ -164,9 +196,9 @@ def _show_order(console: Console, order: dict[str, Any]) -> None:
     console.print(f"the youngest goes in {order['youngest_share']:.1%}, the oldest in {order['oldest_share']:.1%}")
 
 
-def _curve(values: list[int]) -> str:
-    stretch = max(1, -(-len(values) // CURVE_WIDTH))
-    peak = max(values, default=0) or 1
+def _curve(values: list[int], width: int = CURVE_WIDTH, peak: int | None = None) -> str:
+    stretch = max(1, -(-len(values) // width))
+    peak = peak or max(values, default=0) or 1
     tops = [max(values[start : start + stretch]) for start in range(0, len(values), stretch)]
     return "".join(CURVE_LEVELS[round(top / peak * (len(CURVE_LEVELS) - 1))] for top in tops)
 

@@ -158,6 +158,18 @@ def inline(values: Sequence[Row]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=list(values)))
 
 
+def calls_axis(last: int) -> alt.X:
+    """The axis of the calls of a trace, so many."""
+    axis = alt.Axis(labelExpr=SI, title="calls since the start", tickCount=6)
+    return alt.X("event:Q", scale=alt.Scale(domain=[0, last], nice=False), axis=axis)
+
+
+def bytes_axis(field: str, title: str, scale: alt.Scale | None = None) -> alt.Y:
+    """The axis of a field that holds bytes, from 0 on if nothing else is said."""
+    axis = alt.Axis(labelExpr=SI, title=title, tickCount=5, minExtent=38)
+    return alt.Y(f"{field}:Q", axis=axis, scale=scale or alt.Scale(zero=True))
+
+
 def words(key: str) -> str:
     """A metric's key as words: without its unit, with spaces."""
     return key.removesuffix("_bytes").removesuffix("_nJ").replace("_", " ")

@@ -44,13 +44,15 @@ class Heap:
 
 @dataclass(frozen=True)
 class TraceSection:
-    """One trace: figures of what it asks for, and what heaps make of it; `missing` says why there are none."""
+    """One trace: figures of what it asks for, and what heaps make of it; `missing` says why there are none, `caveats`
+    what it cannot tell."""
 
     name: str
     figures: Sequence[Figure] = ()
     heaps: Sequence[Heap] = ()
     missing: str = ""
     films: Sequence[Film] = ()
+    caveats: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

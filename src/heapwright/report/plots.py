@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.report import raster
-from heapwright.report.figure import BLUE, INK, PALE, SI, VERMILLION, Figure, Row, inline, quantity
+from heapwright.report.figure import BLUE, INK, PALE, VERMILLION, Figure, Row, inline, quantity
+from heapwright.report.figure import bytes_axis as _bytes
+from heapwright.report.figure import calls_axis as _calls
 from heapwright.traces.profile import FREQUENT_SHARE
 
 TOP_SIZES = 12
@@ -49,7 +51,7 @@ def top_sizes(profile: Row, name: str) -> Figure:
         f"{profile['sizes_for_90_percent']:,} make up 90 %. In colour: 10 % or more.",
         alt.layer(bars, text.encode(x=x, y=y, text=alt.Text("share:Q", format=".1%"))).properties(height=HEIGHT),
         WIDTH,
-        _listed(f"{row['size']}: {small_share(row['share'])}" for row in rows),
+        listed(f"{row['size']}: {small_share(row['share'])}" for row in rows),
     )
 
 
@@ -88,7 +90,7 @@ def size_histogram(profile: Row, name: str) -> Figure:
         "Sizes in octaves, powers of two.",
         chart.properties(height=HEIGHT),
         WIDTH,
-        _listed(f"{row['octave']} B: {small_share(row['share'])} {row['of']}" for row in rows if row["share"]),
+        listed(f"{row['octave']} B: {small_share(row['share'])} {row['of']}" for row in rows if row["share"]),
     )
 
 
@@ -113,43 +115,19 @@ def lifetimes(profile: Row, name: str) -> Figure:
         f"Calls between birth and death. {never['objects']:,} objects ({small_share(never['share'])}) are never freed.",
         chart.properties(height=HEIGHT),
         WIDTH,
-        _listed(f"{row['octave']} calls: {small_share(row['share'])}" for row in rows if row["share"]),
+        listed(f"{row['octave']} calls: {small_share(row['share'])}" for row in rows if row["share"]),
     )
 
 
-def live_curve(profile: Row, name: str) -> Figure:
-    """Live requested bytes after each call."""
-    live = profile["live"]
-    rows = [
-        {"event": event, "bytes": size, "objects": objects}
-        for event, size, objects in zip(live["event"], live["bytes"], live["objects"], strict=True)
-    ]
-    chart = inline(rows).mark_area(color=BLUE, opacity=0.25, line={"color": BLUE, "strokeWidth": 1.5})
-    tooltip = [
-        alt.Tooltip("event:Q", format=","),
-        alt.Tooltip("bytes:Q", format=","),
-        alt.Tooltip("objects:Q", format=","),
-    ]
-    peak = quantity(profile["requested_peak_bytes"])
-    encoded = chart.encode(x=_calls(profile["events"]), y=_bytes("bytes", "live bytes requested, B"), tooltip=tooltip)
-    return Figure(
-        name,
-        f"Live memory peaks at {peak} after call {profile['requested_peak_event']:,}",
-        f"At most {profile['live_objects_peak']:,} objects are alive at once.",
-        encoded.properties(height=HEIGHT),
-        WIDTH,
-        _sampled(live["event"], live["bytes"], "live bytes"),
-    )
-
-
-def _listed(parts: Iterable[str]) -> str:
+def listed(parts: Iterable[str]) -> str:
+    """Numbers in words, one after the other."""
     return f"{'; '.join(parts)}."
 
 
-def _sampled(events: Sequence[int], values: Sequence[int], what: str) -> str:
+def sampled(events: Sequence[int], values: Sequence[int], what: str) -> str:
     """A curve in words: its values at every eighth of the calls."""
     at = np.unique(np.linspace(0, len(events) - 1, 9).round().astype(int)).tolist()
-    return _listed(f"{values[place]:,} {what} after call {events[place]:,}" for place in at)
+    return listed(f"{values[place]:,} {what} after call {events[place]:,}" for place in at)
 
 
 def small_share(share: float) -> str:
@@ -206,7 +184,7 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         alt.layer(area, lines.encode(y=_bytes("bytes", "bytes", scale), color=colour), hover).properties(height=170),
         WIDTH,
         f"At most: footprint {footprint:,}, allocated {int(samples['allocated'].max()):,}, requested {peak:,} bytes. "
-        + _sampled(columns["event"], columns["requested"], "bytes requested"),
+        + sampled(columns["event"], columns["requested"], "bytes requested"),
     )
 
 
@@ -304,7 +282,7 @@ def instructions(
         f"The height of a bar is the number of calls, logarithmic, up to {most:,}. Written out: the dearest call.",
         alt.layer(*layers).properties(height=40 + 34 * len(upwards)),
         WIDTH,
-        _listed(f"{heap} {histogram[-1][0]:,}" for heap, histogram in histograms.items()),
+        listed(f"{heap} {histogram[-1][0]:,}" for heap, histogram in histograms.items()),
     )
 
 
@@ -330,13 +308,3 @@ def _binned(histogram: Sequence[Sequence[int]]) -> dict[int, int]:
 
 def _bin(instructions: int) -> int:
     return math.floor(math.log2(instructions) * BINS_PER_OCTAVE)
-
-
-def _calls(last: int) -> alt.X:
-    axis = alt.Axis(labelExpr=SI, title="calls since the start", tickCount=6)
-    return alt.X("event:Q", scale=alt.Scale(domain=[0, last], nice=False), axis=axis)
-
-
-def _bytes(field: str, title: str, scale: alt.Scale | None = None) -> alt.Y:
-    axis = alt.Axis(labelExpr=SI, title=title, tickCount=5, minExtent=38)
-    return alt.Y(f"{field}:Q", axis=axis, scale=scale or alt.Scale(zero=True))

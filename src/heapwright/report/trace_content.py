@@ -11,7 +11,7 @@ from heapwright.files.names import LONGEST, shortened
 from heapwright.files.version import __version__
 from heapwright.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
-from heapwright.report import plots, raster
+from heapwright.report import held_plots, plots, raster
 from heapwright.report.figure import quantity
 from heapwright.report.film import film
 from heapwright.report.page import Content, Fact, Heap, TraceSection
@@ -52,7 +52,6 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
         ],
         traces=[section(trace, described, named, everything=True)],
         origin=[
-            *caveats(trace),
             f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes.",
             "Neighbours are objects born one after the other, both alive; "
             f"they die together when at most {locality['within_frees']} frees lie between.",
@@ -80,14 +79,16 @@ def _order_of_death(order: Mapping[str, float | None]) -> str:
 def section(
     trace: Trace, described: Mapping[str, Any], heaps: Sequence[NamedHeap], everything: bool, traces: int = 1
 ) -> TraceSection:
-    """The figures of one trace of so many and of each heap on it; `everything` adds live curve and lifetimes."""
+    """The figures of one trace of so many and of each heap on it; `everything` adds who holds the live bytes, and
+    lifetimes."""
     stem = slug(trace.name)
     figures = [plots.top_sizes(described, f"sizes-{stem}"), plots.size_histogram(described, f"histogram-{stem}")]
     if everything:
-        figures += [plots.live_curve(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
+        figures += [held_plots.live_by(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
+        figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
     films = [film(trace, one.recipe, one.name, f"film-{stem}-{slug(one.name)}", fullest, count) for one in heaps]
-    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem), films=films)
+    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem), films=films, caveats=trace.caveats)
 
 
 def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
@@ -108,11 +109,6 @@ def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
             )
         )
     return found
-
-
-def caveats(trace: Trace) -> list[str]:
-    """What the trace cannot tell, as lines of a page's foot."""
-    return [f"{trace.name}: {caveat}." for caveat in trace.caveats]
 
 
 def slug(text: str) -> str:

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright.traces.calls import Calls, number_objects
+from heapwright.traces.held import held
+from heapwright.traces.streams import Stream
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -26,6 +28,8 @@ optimization of wireless protocols based on the exploitation of dynamic input pa
 
 LOCALITY_WINDOWS = (1, 8, 64)
 PERCENTILES = (10, 25, 50, 75, 90, 99)
+MOMENTS = 300
+"""Calls after which it is told who holds the live bytes."""
 
 _SLICE = 1 << 18
 """Calls or objects taken at a time, so that what is computed on the way does not grow with the trace."""
@@ -61,6 +65,7 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
       and Mamagkakis et al. 2006);
     - `requested_peak_bytes`, `requested_peak_event`, `live_objects_peak`;
     - `live`: `{"event", "bytes", "objects"}`, at most `points` samples, the peak of the bytes among them;
+    - `live_by`, `at_peak`: who holds these bytes, at most `MOMENTS` samples and at the peak, see `held.held`;
     - `lifetimes`: see `lifetimes`; `never_freed`: `{"objects", "bytes", "share"}`, bytes at their last size, share of
       all objects;
     - `caveats`: what the trace cannot tell, in words; `repairs`: what reading it dropped or changed;
@@ -70,6 +75,7 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     counts = np.array([np.count_nonzero(operation == kind) for kind in (MALLOC, CALLOC, REALLOC, FREE)])
     requests = _requests(trace)
     live = _live(trace, points)
+    holders = held(Stream.of(trace), live.moments, live.peak_event)
     objects = births_and_deaths(trace)
     never = objects.death < 0
     return {
@@ -86,6 +92,7 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
         "requested_peak_event": live.peak_event,
         "live_objects_peak": live.peak_objects,
         "live": live.sampled,
+        **holders,
         "lifetimes": lifetimes(trace, objects),
         "never_freed": {
             "objects": int(never.sum()),
@@ -107,7 +114,7 @@ def _requests(trace: Trace) -> dict[str, Any]:
 
 class _Live(NamedTuple):
     """The most bytes and objects that are live, the call after which these bytes are, the bytes after the last call,
-    and samples of the curve.
+    samples of the curve, and at most `MOMENTS` calls of these.
     """
 
     peak_bytes: int
@@ -115,6 +122,7 @@ class _Live(NamedTuple):
     peak_event: int
     left: int
     sampled: dict[str, list[int]]
+    moments: Int64s
 
 
 def _live(trace: Trace, points: int) -> _Live:
@@ -123,13 +131,13 @@ def _live(trace: Trace, points: int) -> _Live:
     calls = Calls.of(trace.op, trace.id, trace.size, trace.align, trace.ts_us, trace.tid)  # the trace's own would stay
     peak_bytes, peak_objects = calls.largest_live_sum(after=live), calls.slots
     del calls
-    sample = sample_events(live, points)
+    sample, moments = sample_events(live, points), sample_events(live, MOMENTS)
     peak_event, left, bytes_ = int(live.argmax()), int(live[-1]), live[sample].tolist()
     del live
     change = (trace.op <= CALLOC).view(np.int8) - (trace.op == FREE).view(np.int8)
     objects = np.cumsum(change, dtype=np.int32)[sample].tolist()
     sampled = {"event": sample.tolist(), "bytes": bytes_, "objects": objects}
-    return _Live(peak_bytes, peak_objects, peak_event, left, sampled)
+    return _Live(peak_bytes, peak_objects, peak_event, left, sampled, moments)
 
 
 def size_table(sizes: Ints) -> list[dict[str, Any]]:
