@@ -216,6 +216,7 @@ def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made
     assert f"{chosen.metrics['footprint_bytes']:,} B" in text(browser, "details-objectives")
     assert text(browser, "answer-text").startswith(f"Ship {chosen.label}: reserve {max(needs):,} bytes, which served")
     assert text(browser, "selection-name") == chosen.label
+    assert f"{max(needs):,}for {chosen.label}" in text(browser, "facts")
     marked = browser.run("[...document.querySelectorAll('tr.selected')].map((row) => row.dataset.id)")
     assert set(marked) == {chosen.id} and len(marked) >= 2
     assert browser.run(f"document.querySelector('#trade-off [data-id=\"{chosen.id}\"] .chosen') !== null")
@@ -416,6 +417,8 @@ def test_no_dominated_recipe_is_drawn_as_front_and_no_name_at_another_point(
         with Study.open(one.study) as study:
             results, rows = study.combined, np.flatnonzero(study.combined.eligible(study.objectives))
         assert {"footprint_bytes", "accesses", "energy_nJ"} <= set(offered)
+        title = f"{len(rows):,} recipes: footprint against accesses"
+        assert browser.run("document.querySelector('#trade-offs h3').textContent") == title
         names = 0
         for x, y in combinations(offered if width > 600 else offered[:4], 2):
             choose_axes(browser, x, y)

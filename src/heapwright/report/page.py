@@ -26,11 +26,12 @@ HINT = "A point under the pointer tells here what it is; a click selects it, arr
 
 @dataclass(frozen=True)
 class Fact:
-    """One figure of the page's head: what it is, its value in words, and what to compare it with."""
+    """One figure of the page's head: what it is, its value in words, what to compare it with; is it of the pick?"""
 
     words: str
     value: str
     note: str = ""
+    of_pick: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,23 +81,27 @@ class Choice:
 
     Attributes:
         recipes: each with "id", "kind", "name", "balanced", "summary", "toml" and "metrics".
+        admitted: how many there are in all, those that would cover others counted.
         objectives: of the study.
         axes: the two metrics shown at first, of `offered`, those that can be chosen.
         rivals: ids that the axes always hold.
         selected: the id of the pick.
-        says: the decision in sentences for the recipes that were tried elsewhere, too, by id.
+        says: the decision in sentences for the recipes that stand out, by id.
+        facts: the figures of the page's head that are of the pick, for the same.
         needs: their memory by role and trace, None where they refused requests.
         budgets: picks within bounds.
         source: name of the study's file.
     """
 
     recipes: Sequence[Mapping[str, Any]]
+    admitted: int
     objectives: Sequence[str]
     axes: tuple[str, str]
     offered: Sequence[str]
     rivals: Sequence[str]
     selected: str
     says: Mapping[str, Sequence[str]]
+    facts: Mapping[str, Sequence[Fact]]
     needs: Mapping[str, Mapping[str, Sequence[int | None]]]
     budgets: Budgets
     source: str
@@ -213,12 +218,14 @@ def _choice(choice: Choice) -> dict[str, Any]:
         # By column: like stands beside like, and packs twice as well.
         "recipes": {column: [recipe[column] for recipe in recipes] for column in columns},
         "values": {key: [recipe["metrics"].get(key) for recipe in recipes] for key in keys},
+        "admitted": choice.admitted,
         "objectives": list(choice.objectives),
         "axes": list(choice.axes),
         "offered": list(choice.offered),
         "rivals": list(choice.rivals),
         "selected": choice.selected,
         "says": {id: list(said) for id, said in choice.says.items()},
+        "facts": {id: [[fact.words, fact.value, fact.note] for fact in facts] for id, facts in choice.facts.items()},
         "needs": {id: dict(needs) for id, needs in choice.needs.items()},
         "budgets": {
             "memory": bounds.memory,

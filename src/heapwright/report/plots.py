@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.report import raster
-from heapwright.report.figure import BLUE, INK, PALE, VERMILLION, Figure, Row, inline, quantity
+from heapwright.report.figure import BLUE, INK, PALE, VERMILLION, Figure, Row, inline, quantity, ticks
 from heapwright.report.figure import bytes_axis as _bytes
 from heapwright.report.figure import calls_axis as _calls
 from heapwright.traces.profile import FREQUENT_SHARE
@@ -262,7 +262,11 @@ def instructions(
     ]
     extent = [min(bar["low"] for bar in bars), max(bar["high"] for bar in bars) * 2]
     scale = alt.Scale(type="log", base=2, domain=extent, nice=False)
-    x = alt.X("low:Q", scale=scale, axis=alt.Axis(title=f"instructions a {kind} (log)", format=",", tickCount=8))
+    x = alt.X(
+        "low:Q",
+        scale=scale,
+        axis=alt.Axis(title=f"instructions a {kind} (log)", format=",", values=ticks(extent[0], extent[1], log=True)),
+    )
     names = f"{json.dumps(upwards)}[round(datum.value - 0.4)]"
     axis = alt.Axis(title=None, values=[at + 0.4 for at in range(len(upwards))], labelExpr=names, grid=False)
     y = alt.Y("base:Q", scale=alt.Scale(domain=[0, len(upwards)], nice=False), axis=axis)

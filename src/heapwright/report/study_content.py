@@ -103,15 +103,17 @@ def _choice(
     kinds = _standing_out(study, front, standings, {*bounds.ids, balanced})
     rivals = [id for id in (*deciding.rivals, deciding.yours) if id in kinds]
     recipes = _drawn_recipes(study, kinds, offered, rivals, balanced)
-    told = {recipe["id"]: study.candidate(recipe["id"]) for recipe in recipes if recipe["id"] in kinds}
+    told = {one["id"]: deciding.on(study.candidate(one["id"])) for one in recipes if one["id"] in kinds}
     return Choice(
         recipes=recipes,
+        admitted=len(_admitted(study)),
         objectives=study.objectives,
         axes=(x, y),
         offered=offered,
         rivals=rivals,
         selected=balanced,
-        says={id: deciding.on(one).sentences() for id, one in told.items()},
+        says={id: one.sentences() for id, one in told.items()},
+        facts={id: _facts(one) for id, one in told.items()},
         needs={id: _needs(study, id) for id in told},
         budgets=bounds,
         source=study.path.name,
@@ -152,16 +154,20 @@ def _admitted(study: Study) -> npt.NDArray[np.intp]:
 
 
 def _facts(decision: Decision) -> list[Fact]:
-    """The decision in figures."""
+    """The decision in figures, all of them of the pick."""
     told, reserve = decision.pick.metrics, decision.reserve_bytes
-    found = [Fact("Reserve, bytes", "-" if reserve is None else f"{reserve:,}", f"for {decision.pick.label}")]
+    found = [
+        Fact("Reserve, bytes", "-" if reserve is None else f"{reserve:,}", f"for {decision.pick.label}", of_pick=True)
+    ]
     if (pair := told["instructions_pair_mean"]) is not None:
         most = told["instructions_pair_max"]
-        found.append(Fact("Instructions, malloc and free", f"{pair:,.1f}", f"at most {most:,.0f}" if most else ""))
+        found.append(
+            Fact("Instructions, malloc and free", f"{pair:,.1f}", f"at most {most:,.0f}" if most else "", True)
+        )
     if (code := told["code_bytes"]) is not None:
-        found.append(Fact("Code, bytes", f"{code:,}"))
+        found.append(Fact("Code, bytes", f"{code:,}", of_pick=True))
     worst = max(told["accesses_malloc_max"] or 0, told["accesses_free_max"] or 0)
-    return [*found, Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", f"at most {worst:,}")]
+    return [*found, Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", f"at most {worst:,}", True)]
 
 
 def _best_of_zoo(

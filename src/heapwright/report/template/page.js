@@ -97,6 +97,20 @@ class Study {
     element("answer-text").textContent = this.limited() && told ? this.within(recipe, told) : told ? told[0] : alone;
     const points = (told ? told.slice(1) : []).map((text) => Object.assign(document.createElement("li"), { textContent: text }));
     element("beside").replaceChildren(...points);
+    for (const fact of document.querySelectorAll(".of-pick")) fact.remove();
+    element("facts").prepend(...(this.data.facts[recipe.id] ?? []).map((fact) => this.fact(...fact)));
+  }
+
+  fact(words, value, note) {
+    const made = (name, text, ...inside) => {
+      const one = Object.assign(document.createElement(name), { textContent: text });
+      one.append(...inside);
+      return one;
+    };
+    const fact = document.createElement("div");
+    fact.className = "of-pick";
+    fact.append(made("dt", words), made("dd", value, ...(note ? [made("small", note)] : [])));
+    return fact;
   }
 
   limited() {

@@ -17,11 +17,12 @@ class TradeOff {
     Object.assign(this, { place, data, recipes, choose, selected: null, whole: false });
     [this.x, this.y] = data.axes;
     this.readout = document.getElementById("trade-off-readout");
+    this.heading = place.closest("figure").querySelector("h3");
     place.addEventListener("pointermove", (event) => this.point(event));
     place.addEventListener("pointerleave", () => this.tell(null));
     place.addEventListener("click", (event) => this.click(event));
     place.addEventListener("keydown", (event) => this.step(event));
-    new ResizeObserver(() => this.draw()).observe(place);
+    new ResizeObserver(() => place.clientWidth !== this.width && this.draw()).observe(place);
   }
 
   show(change) {
@@ -40,7 +41,7 @@ class TradeOff {
   }
 
   draw() {
-    const width = this.place.clientWidth;
+    const width = (this.width = this.place.clientWidth);
     if (!width) return;
     const { x, y } = this;
     const height = Math.round(Math.min(520, Math.max(340, width * 0.72)));
@@ -69,6 +70,8 @@ class TradeOff {
       ...names.map((name) => this.name(name)),
     );
     this.place.replaceChildren(svg);
+    const count = known.length < this.recipes.length ? known.length : this.data.admitted;
+    this.heading.textContent = `${number(count, "count")} recipes: ${this.data.metrics[x].words} against ${this.data.metrics[y].words}`;
     this.place.dataset.points = known.length;
     this.place.dataset.front = [...front].map((one) => one.id).join(" ");
   }
