@@ -925,6 +925,15 @@ def test_a_png_is_the_drawing_well_compressed() -> None:
     assert len(png) < len(drawn) / 2
 
 
+def test_a_plot_in_a_page_escapes_what_it_tells_of_its_marks() -> None:
+    chart = inline([{"x": "<b>&x", "y": 2}]).mark_bar().encode(x="x:N", y="y:Q")
+    still = Figure("bar-1", "A bar", "It stands.", chart, 400).still()
+    assert "<title>" in still and "&lt;b&gt;&amp;x" in still and "<b>" not in still
+    ids = re.findall(r'\bid="([^"]*)"', still)
+    assert all(one.startswith("bar-1-") for one in ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", still)) <= set(ids)
+
+
 def test_labels_neither_overlap_nor_leave_the_plot_nor_stand_at_another_point() -> None:
     generator = np.random.default_rng(4)
     anchors = [Marker(float(x), float(y)) for x, y in generator.uniform(0, 300, (40, 2))]

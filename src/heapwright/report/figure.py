@@ -4,6 +4,7 @@ share.
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import math
@@ -125,10 +126,15 @@ def _embedded(drawing: str, name: str) -> str:
     drawing = f'<svg xmlns="http://www.w3.org/2000/svg" {size[0] if size else ""} aria-hidden="true"{end}{rest}'
     # What Vega tells of a mark becomes a title, which a browser shows under the pointer.
     marks = r'<(\w+) aria-label="([^"]*)" role="graphics-symbol"([^>]*)/>'
-    drawing = re.sub(marks, r"<\1\3><title>\2</title></\1>", drawing)
+    drawing = re.sub(marks, lambda mark: f"<{mark[1]}{mark[3]}><title>{_escaped(mark[2])}</title></{mark[1]}>", drawing)
     drawing = re.sub(r' (?:role|aria-roledescription|aria-label)="[^"]*"', "", drawing)
     drawing = re.sub(r'(\bid="|url\(#)(?=\w)', rf"\1{name}-", drawing)
     return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), drawing)
+
+
+def _escaped(attribute: str) -> str:
+    """The value of an attribute as the text of an element: there `<` has to be escaped, too."""
+    return html.escape(html.unescape(attribute), quote=False)
 
 
 def dark_style() -> str:
