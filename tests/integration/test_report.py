@@ -236,6 +236,15 @@ def test_a_row_selects_its_recipe_and_its_pictures(browser: Chromium, made: Made
     assert browser.run("document.getElementById('selection').getBoundingClientRect().bottom <= innerHeight")
 
 
+def test_every_link_to_a_recipe_selects_it(made: Made) -> None:
+    data, page = packed(made.page), made.page.read_text(encoding="utf-8")
+    links = set(re.findall(r'<th scope="row"><a href="#([^"]+)"', page))
+    assert len(links) > 60 and links <= set(data["recipes"]["id"])
+    with Study.open(made.study) as study:
+        beside = {one.candidate.label for one in study.zoo_standings() if not one.ranked}
+    assert beside and all(f"</i>{label}<span>" in page.replace(" <b>", "<b>") for label in beside)
+
+
 def test_address_may_be_a_zoo_name_and_nonsense_changes_nothing(browser: Chromium, made: Made) -> None:
     opened(browser, made.page, "#tlsf")
     assert text(browser, "details-name") == "tlsf"

@@ -171,6 +171,7 @@ def render(content: Content) -> str:
         script=_script(),
         data=_packed(content),
         hint=HINT,
+        known={recipe["id"] for recipe in content.choice.recipes} if content.choice else set(),
     )
 
 
