@@ -1,7 +1,8 @@
 /* The raw file a recorded process leaves behind, read by src/heapwright/traces/raw.py.
  *
  *     0                     header
- *     RAW_RECORDS_AT        records, 16 bytes each, in runs
+ *     RAW_MODULES_AT        where sites are recorded: the executable and the libraries that made calls, up to the first
+ * empty RAW_RECORDS_AT        records, 16 bytes each, in runs
  *
  * A run belongs to one thread, which alone fills it, from its begin on. It starts with a record RAW_RUN and one
  * RAW_CLOCK; runs stand in the order in which they were reserved, their lengths are multiples of RAW_LEAST_RUN, and
@@ -40,6 +41,7 @@ enum raw_note {
     RAW_RUN = 8,    /* a run of thread n begins; threads count from 0 in order of their first run */
     RAW_CLOCK = 16, /* n: nanoseconds since `started_ns`; more: ticks then, in full */
     RAW_ALIGN = 24, /* the next record is of a call that asked for an alignment of 2^n bytes */
+    RAW_SITE = 40,  /* more: where the next call was made: the address it returns to */
     RAW_COST = 32   /* n: mean processor time, in nanoseconds, of RAW_MEASURED empty records that were just written */
 };
 
@@ -75,8 +77,19 @@ struct raw_header {
     char program[512];              /* path of the executable */
 };
 
+#define RAW_MODULES_AT 4096u
+#define RAW_MODULES 240u
+
+struct raw_module {
+    uint64_t begin, end; /* addresses */
+    uint64_t bias;       /* what to take off an address for the file's own */
+    char path[232];
+};
+
+_Static_assert(sizeof(struct raw_module) == 256, "read by numpy with this layout");
+_Static_assert(RAW_MODULES_AT + RAW_MODULES * sizeof(struct raw_module) <= RAW_RECORDS_AT, "modules fit");
 _Static_assert(sizeof(struct raw_record) == 16, "read by numpy with this layout");
 _Static_assert(sizeof(struct raw_header) == 1168, "read by numpy with this layout");
-_Static_assert(sizeof(struct raw_header) <= RAW_RECORDS_AT, "header and records do not overlap");
+_Static_assert(sizeof(struct raw_header) <= RAW_MODULES_AT, "header and modules do not overlap");
 
 #endif

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -35,6 +36,14 @@
 #define EXPORT __attribute__((visibility("default")))
 #define FAST static inline __attribute__((always_inline))
 #define SLOW static __attribute__((noinline, cold))
+#ifdef HEAPWRIGHT_SITES
+#define SITES 1u
+/* Where the exported function was called; where C++'s operators were, if they called it. */
+#define CALLER called_at(__builtin_return_address(0))
+#else
+#define SITES 0u
+#define CALLER NULL
+#endif
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define DIRECTORY_VARIABLE "HEAPWRIGHT_RECORD_DIR"
 #define LIMIT_VARIABLE "HEAPWRIGHT_RECORD_LIMIT"
@@ -185,6 +194,8 @@ static _Thread_local struct {
     uint32_t records;         /* in it */
     struct raw_record *begin; /* of it */
     uint32_t long_runs;
+    const void *operator_caller;     /* of C++'s operators, on their way to malloc or free */
+    const struct raw_module *module; /* of the latest site */
     bool inside; /* in the real allocator: what it calls under our names is not the program's call */
 } me __attribute__((tls_model("initial-exec"))) = {.cursor = FULL};
 
@@ -443,7 +454,8 @@ static bool open_recording(struct state *const state)
         return false;
     }
     state->extent = stretch(file);
-    struct raw_header *const header = state->extent < sizeof *header ? NULL : map_part(file, 0, sizeof *header);
+    struct raw_header *const header =
+        state->extent < RAW_RECORDS_AT ? NULL : map_part(file, 0, SITES != 0 ? RAW_RECORDS_AT : sizeof *header);
     (void)close(file);
     if (header == NULL) {
         (void)unlink(state->path);
@@ -452,6 +464,7 @@ static bool open_recording(struct state *const state)
     }
     write_header(header, forked_from);
     state->header = header;
+    me.module = NULL;
     state->generation = atomic_fetch_add(&generations, 1) + 1;
     atomic_store(&next_place, 0);
     atomic_store(&me.cursor, FULL);
@@ -761,13 +774,82 @@ SLOW struct raw_record *claim_slowly(struct state *const state, const unsigned c
     return at;
 }
 
-FAST void record(const enum raw_kind kind, const void *const pointer, const size_t size, const size_t align)
+#ifdef HEAPWRIGHT_SITES
+FAST const void *called_at(const void *const caller)
+{
+    const void *const operator_caller = me.operator_caller;
+    me.operator_caller = NULL;
+    return operator_caller != NULL ? operator_caller : caller;
+}
+
+static bool is_in(const struct raw_module *const module, const void *const site)
+{
+    return (uintptr_t)site >= module->begin && (uintptr_t)site < module->end;
+}
+
+/* The module that holds a site, or the first empty one where it is not known; NULL where there is neither. */
+static struct raw_module *find_module(const struct state *const state, const void *const site)
+{
+    struct raw_module *const modules = (struct raw_module *)((unsigned char *)state->header + RAW_MODULES_AT);
+    for (unsigned i = 0; i < RAW_MODULES; i++) {
+        if (modules[i].end == 0 || is_in(&modules[i], site)) {
+            return &modules[i];
+        }
+    }
+    return NULL;
+}
+
+SLOW void note_module(struct state *const state, const void *const site)
+{
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 35)
+    struct dl_find_object found; /* unlike dladdr it takes no lock */
+    const struct calm calm = calm_begin();
+    while (atomic_exchange_explicit(&state->growing, 1, memory_order_acquire) != 0) {
+        (void)sched_yield();
+    }
+    struct raw_module *const module = find_module(state, site);
+    if (module != NULL && module->end == 0 && _dl_find_object((void *)(uintptr_t)site, &found) == 0) {
+        const char *const name = found.dlfo_link_map->l_name;
+        copy_text(module->path, sizeof module->path, name[0] == '\0' ? state->header->program : name);
+        module->bias = found.dlfo_link_map->l_addr;
+        module->begin = (uintptr_t)found.dlfo_map_start;
+        module->end = (uintptr_t)found.dlfo_map_end;
+    }
+    if (module != NULL && module->end != 0) {
+        me.module = module;
+    }
+    atomic_store_explicit(&state->growing, 0, memory_order_release);
+    calm_end(&calm);
+#else
+    (void)state;
+    (void)site;
+#endif
+}
+
+static void write_site(struct state *const state, struct raw_record *const at, const void *const site)
+{
+    if (me.module == NULL || !is_in(me.module, site)) {
+        note_module(state, site);
+    }
+    write_record(at, RAW_SITE, (uintptr_t)site);
+}
+#else
+FAST void write_site(struct state *const state, struct raw_record *const at, const void *const site)
+{
+    (void)state;
+    (void)at;
+    (void)site;
+}
+#endif
+
+FAST void record(const enum raw_kind kind, const void *const pointer, const size_t size, const size_t align,
+                 const void *const site)
 {
     struct state *const state = recording();
     if (state == NULL) {
         return;
     }
-    const unsigned count = align == 0 ? 1 : 2;
+    const unsigned count = 1 + SITES + (align != 0);
     const bool fenced = atomic_load_explicit(&state->threads, memory_order_relaxed) > 1;
     uint64_t now = ticks(fenced);
     struct raw_record *at = LIKELY(now - me.latest_ticks <= RAW_LONGEST_GAP) ? claim(count) : NULL;
@@ -778,9 +860,11 @@ FAST void record(const enum raw_kind kind, const void *const pointer, const size
         }
         now = ticks(true);
     }
+    if (SITES != 0) {
+        write_site(state, at++, site);
+    }
     if (align != 0) {
-        write_record(at, (uint64_t)log2_up(align) << 8 | RAW_ALIGN, 0);
-        at++;
+        write_record(at++, (uint64_t)log2_up(align) << 8 | RAW_ALIGN, 0);
     }
     write_call(at, ((uint64_t)(uintptr_t)pointer & ~UINT64_C(7)) | (uint64_t)kind, size, now);
 }
@@ -808,16 +892,17 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-FAST void *allocated(void *const pointer, const enum raw_kind kind, const size_t size, const size_t align)
+FAST void *allocated(void *const pointer, const enum raw_kind kind, const size_t size, const size_t align,
+                     const void *const site)
 {
     me.inside = false;
     if (pointer != NULL) {
-        record(kind, pointer, size, align);
+        record(kind, pointer, size, align, site);
     }
     return pointer;
 }
 
-EXPORT void *malloc(const size_t size)
+FAST void *malloc_at(const size_t size, const void *const site)
 {
     if (!resolved()) {
         return bootstrap_allocate(size);
@@ -826,11 +911,17 @@ EXPORT void *malloc(const size_t size)
         return real.malloc(size);
     }
     me.inside = true;
-    return allocated(real.malloc(size), RAW_MALLOC, size, 0);
+    return allocated(real.malloc(size), RAW_MALLOC, size, 0, site);
+}
+
+EXPORT void *malloc(const size_t size)
+{
+    return malloc_at(size, CALLER);
 }
 
 EXPORT void *calloc(const size_t count, const size_t size)
 {
+    const void *const site = CALLER;
     if (!resolved()) {
         return size != 0 && count > sizeof bootstrap / size ? bootstrap_allocate(SIZE_MAX)
                                                             : bootstrap_allocate(count * size);
@@ -839,10 +930,10 @@ EXPORT void *calloc(const size_t count, const size_t size)
         return real.calloc(count, size);
     }
     me.inside = true;
-    return allocated(real.calloc(count, size), RAW_CALLOC, count * size, 0);
+    return allocated(real.calloc(count, size), RAW_CALLOC, count * size, 0, site);
 }
 
-EXPORT void free(void *const pointer)
+FAST void free_at(void *const pointer, const void *const site)
 {
     if (pointer == NULL || in_bootstrap(pointer) || !resolved()) {
         return;
@@ -851,10 +942,15 @@ EXPORT void free(void *const pointer)
         real.free(pointer);
         return;
     }
-    record(RAW_FREE, pointer, 0, 0);
+    record(RAW_FREE, pointer, 0, 0, site);
     me.inside = true;
     real.free(pointer);
     me.inside = false;
+}
+
+EXPORT void free(void *const pointer)
+{
+    free_at(pointer, CALLER);
 }
 
 /* C23; declared here because the headers of most systems do not yet. */
@@ -864,20 +960,20 @@ EXPORT void free_aligned_sized(void *pointer, size_t align, size_t size);
 void free_sized(void *const pointer, const size_t size)
 {
     (void)size;
-    free(pointer);
+    free_at(pointer, CALLER);
 }
 
 void free_aligned_sized(void *const pointer, const size_t align, const size_t size)
 {
     (void)align;
     (void)size;
-    free(pointer);
+    free_at(pointer, CALLER);
 }
 
-EXPORT void *realloc(void *const old, const size_t size)
+FAST void *realloc_at(void *const old, const size_t size, const void *const site)
 {
     if (old == NULL) {
-        return malloc(size);
+        return malloc_at(size, site);
     }
     if (in_bootstrap(old)) {
         return leave_bootstrap(old, size);
@@ -889,16 +985,21 @@ EXPORT void *realloc(void *const old, const size_t size)
     if (me.inside) {
         return real.realloc(old, size);
     }
-    record(RAW_REALLOC_BEGIN, old, size, 0);
+    record(RAW_REALLOC_BEGIN, old, size, 0, site);
     me.inside = true;
     void *const fresh = real.realloc(old, size);
     me.inside = false;
     if (fresh != NULL) {
-        record(RAW_REALLOC_END, fresh, size, 0);
+        record(RAW_REALLOC_END, fresh, size, 0, site);
     } else {
-        record(size == 0 ? RAW_REALLOC_FREED : RAW_REALLOC_FAILED, old, size, 0);
+        record(size == 0 ? RAW_REALLOC_FREED : RAW_REALLOC_FAILED, old, size, 0, site);
     }
     return fresh;
+}
+
+EXPORT void *realloc(void *const old, const size_t size)
+{
+    return realloc_at(old, size, CALLER);
 }
 
 EXPORT void *reallocarray(void *const old, const size_t count, const size_t size)
@@ -907,7 +1008,7 @@ EXPORT void *reallocarray(void *const old, const size_t count, const size_t size
         errno = ENOMEM;
         return NULL;
     }
-    return realloc(old, count * size);
+    return realloc_at(old, count * size, CALLER);
 }
 
 static void *unsupported(void)
@@ -925,7 +1026,7 @@ EXPORT void *aligned_alloc(const size_t align, const size_t size)
         return real.aligned_alloc(align, size);
     }
     me.inside = true;
-    return allocated(real.aligned_alloc(align, size), RAW_MALLOC, size, align);
+    return allocated(real.aligned_alloc(align, size), RAW_MALLOC, size, align, CALLER);
 }
 
 EXPORT void *memalign(const size_t align, const size_t size)
@@ -937,7 +1038,7 @@ EXPORT void *memalign(const size_t align, const size_t size)
         return real.memalign(align, size);
     }
     me.inside = true;
-    return allocated(real.memalign(align, size), RAW_MALLOC, size, align);
+    return allocated(real.memalign(align, size), RAW_MALLOC, size, align, CALLER);
 }
 
 EXPORT int posix_memalign(void **const out, const size_t align, const size_t size)
@@ -950,7 +1051,7 @@ EXPORT int posix_memalign(void **const out, const size_t align, const size_t siz
     }
     me.inside = true;
     const int failed = real.posix_memalign(out, align, size);
-    (void)allocated(failed == 0 ? *out : NULL, RAW_MALLOC, size, align);
+    (void)allocated(failed == 0 ? *out : NULL, RAW_MALLOC, size, align, CALLER);
     return failed;
 }
 
@@ -963,7 +1064,7 @@ EXPORT void *valloc(const size_t size)
         return real.valloc(size);
     }
     me.inside = true;
-    return allocated(real.valloc(size), RAW_MALLOC, size, page_size());
+    return allocated(real.valloc(size), RAW_MALLOC, size, page_size(), CALLER);
 }
 
 EXPORT void *pvalloc(const size_t size)
@@ -975,5 +1076,67 @@ EXPORT void *pvalloc(const size_t size)
         return real.pvalloc(size);
     }
     me.inside = true;
-    return allocated(real.pvalloc(size), RAW_MALLOC, size, page_size());
+    return allocated(real.pvalloc(size), RAW_MALLOC, size, page_size(), CALLER);
 }
+
+/* ------------------------------------------------- C++'s operators -------------------------------------------- */
+
+#if defined HEAPWRIGHT_SITES && defined __LP64__
+/* They lie between a C++ program and malloc, which would see one site for all of it. A library that was loaded for
+ * itself alone is not searched after ours: then they are looked for where they come from. */
+static void *real_operator(_Atomic(void *) *const known, const char *const name)
+{
+    void *found = atomic_load_explicit(known, memory_order_acquire);
+    if (found == NULL) {
+        const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1"};
+        found = dlsym(RTLD_NEXT, name);
+        for (unsigned i = 0; found == NULL && i < 2; i++) {
+            void *const library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+            found = library == NULL ? NULL : dlsym(library, name);
+        }
+        if (found == NULL) {
+            abort(); /* who calls it has none, and would not have started without ours */
+        }
+        atomic_store_explicit(known, found, memory_order_release);
+    }
+    return found;
+}
+
+#define OPERATOR(symbol, result, parameters, arguments, keep)                                                          \
+    EXPORT result symbol parameters;                                                                                   \
+    EXPORT result symbol parameters                                                                                    \
+    {                                                                                                                  \
+        static _Atomic(void *) known;                                                                                  \
+        result(*real_one) parameters = NULL;                                                                           \
+        void *const found = real_operator(&known, #symbol);                                                            \
+        memcpy((void *)&real_one, &found, sizeof found);                                                               \
+        if (me.operator_caller == NULL) { /* else one of them calls another */                                         \
+            me.operator_caller = __builtin_return_address(0);                                                          \
+        }                                                                                                              \
+        keep real_one arguments;                                                                                       \
+        me.operator_caller = NULL;
+#define NEW(symbol, parameters, arguments)                                                                             \
+    OPERATOR(symbol, void *, parameters, arguments, void *const block =)                                               \
+    return block;                                                                                                      \
+    }
+#define DELETE(symbol, parameters, arguments)                                                                          \
+    OPERATOR(symbol, void, parameters, arguments, )                                                                    \
+    }
+
+NEW(_Znwm, (size_t size), (size))
+NEW(_Znam, (size_t size), (size))
+NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag))
+NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag))
+NEW(_ZnwmSt11align_val_t, (size_t size, size_t align), (size, align))
+NEW(_ZnamSt11align_val_t, (size_t size, size_t align), (size, align))
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, const void *tag), (size, align, tag))
+NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, const void *tag), (size, align, tag))
+DELETE(_ZdlPv, (void *block), (block))
+DELETE(_ZdaPv, (void *block), (block))
+DELETE(_ZdlPvm, (void *block, size_t size), (block, size))
+DELETE(_ZdaPvm, (void *block, size_t size), (block, size))
+DELETE(_ZdlPvSt11align_val_t, (void *block, size_t align), (block, align))
+DELETE(_ZdaPvSt11align_val_t, (void *block, size_t align), (block, align))
+DELETE(_ZdlPvmSt11align_val_t, (void *block, size_t size, size_t align), (block, size, align))
+DELETE(_ZdaPvmSt11align_val_t, (void *block, size_t size, size_t align), (block, size, align))
+#endif

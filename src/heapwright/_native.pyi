@@ -159,6 +159,8 @@ class _Lib:
     RAW_HUGE: Final[int]
     RAW_MEASURED: Final[int]
     RAW_LONGEST_GAP: Final[int]
+    RAW_MODULES_AT: Final[int]
+    RAW_MODULES: Final[int]
     RAW_EMPTY: Final[int]
     RAW_MALLOC: Final[int]
     RAW_CALLOC: Final[int]
@@ -170,6 +172,7 @@ class _Lib:
     RAW_RUN: Final[int]
     RAW_CLOCK: Final[int]
     RAW_ALIGN: Final[int]
+    RAW_SITE: Final[int]
     RAW_COST: Final[int]
 
 ffi: _FFI

@@ -113,7 +113,12 @@ def read_trace(path: PathLike, *, repair: bool = False) -> Trace:
 
 @_one_line
 def record(
-    command: Sequence[str], output: PathLike | None = None, *, limit: int | None = None, follow: Follow = "each"
+    command: Sequence[str],
+    output: PathLike | None = None,
+    *,
+    limit: int | None = None,
+    follow: Follow = "each",
+    sites: bool = False,
 ) -> Recording:
     """Run a program and write every heap call it makes as a Parquet trace; Linux only.
 
@@ -123,12 +128,13 @@ def record(
             of their own beside it.
         limit: calls after which the recording of a process ends, while the program goes on; none if None.
         follow: "each" process has a trace, or there is "one" of them all, in the order of their calls' times.
+        sites: record where each call was made, too.
 
     Returns the traces written (`files`, the largest first), `exit_status`, and what recording cost.
 
     Raises HeapwrightError where there is no such program, nothing was recorded, or the output cannot be written.
     """
-    return _record(command, output, limit=limit, follow=follow)
+    return _record(command, output, limit=limit, follow=follow, sites=sites)
 
 
 @_one_line

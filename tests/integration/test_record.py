@@ -13,6 +13,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import heapwright._native
@@ -529,6 +530,143 @@ def test_one_trace_of_a_shell_and_what_it_starts(tmp_path: Path) -> None:
     assert len(set(trace.tid.tolist())) >= 5
 
 
+def sites_of(path: Path, *sizes: int) -> list[str]:
+    trace = Trace.read(path)
+    return [trace.sites[trace.site[trace.size.tolist().index(size)]] for size in sizes]
+
+
+SITED = """
+static void *first(void) { return malloc(1001); }
+static void *second(void *old) { return realloc(old, 1002); }
+---
+void *aligned;
+free(second(first()));
+posix_memalign(&aligned, 64, 1003);
+calloc(17, 59 * 61);
+"""
+
+
+def test_sites_are_the_functions_and_lines_that_call(compiled: Compile, tmp_path: Path) -> None:
+    plain, debug = compiled(SITED, "-s", "-rdynamic"), compiled(SITED, "-g")
+    file, trace = only(record([plain], tmp_path / "app.parquet", sites=True))
+    assert file.notes == ()
+    sites = sites_of(file.path, 1001, 1003)
+    assert sites[0].startswith(f"{Path(plain).name}+0x")
+    assert sites[1].startswith("main+0x") and sites[1].endswith(f" ({Path(plain).name})")
+    assert trace.align[trace.size.tolist().index(1003)] == 64
+    if shutil.which("addr2line") is None:
+        return
+    source = Path(debug).with_suffix(".c")
+    lines = source.read_text().splitlines()
+    expected = [
+        f"{function} ({source.name}:{next(i for i, line in enumerate(lines, 1) if code in line)})"
+        for function, code in (
+            ("first", "malloc(1001)"),
+            ("second", "realloc(old, 1002)"),
+            ("main", "posix_memalign"),
+            ("main", "calloc(17"),
+        )
+    ]
+    file, trace = only(record([debug], tmp_path / "app.parquet", sites=True))
+    assert sites_of(file.path, 1001, 1002, 1003, 17 * 59 * 61) == expected
+    freed = int(trace.id[trace.size.tolist().index(1002)])
+    assert trace.sites[trace.site[(trace.id == freed) & (trace.op == FREE)][0]].startswith(f"main ({source.name}:")
+
+
+def test_without_the_option_a_trace_has_no_sites(compiled: Compile, tmp_path: Path) -> None:
+    assert only(record([compiled(SITED)], tmp_path / "app.parquet"))[1].sites == ("",)
+
+
+CPP = """
+#include <cstdlib>
+#include <new>
+struct alignas(64) Wide { char bytes[192]; };
+struct Small { char bytes[1101]; };
+extern "C" void makes_small() { delete new Small; }
+extern "C" void makes_wide() { delete new Wide; }
+extern "C" void makes_some() { delete[] new Small[2]; delete[] new Wide[4]; }
+extern "C" void makes_or_not() { ::operator delete(::operator new(1102, std::nothrow), std::nothrow); }
+extern "C" void fails() {
+    try { new char[std::size_t(1) << 62]; } catch (const std::bad_alloc &) {}
+    std::free(std::malloc(1103));
+}
+extern "C" void deletes_nothing() { Small *volatile none = nullptr; delete none; std::free(std::malloc(1104)); }
+int main() { makes_small(); makes_wide(); makes_some(); makes_or_not(); fails(); deletes_nothing(); }
+"""
+
+
+def built_cpp(code: str, program: Path, *flags: str) -> str:
+    if shutil.which("c++") is None:
+        pytest.skip("no C++ compiler")
+    options = ["-std=c++17", "-O0", "-fno-builtin", "-w", "-x", "c++", "-"]
+    subprocess.run(["c++", *flags, *options, "-o", program], input=code, text=True, check=True)
+    return str(program)
+
+
+@pytest.mark.parametrize("sites", [False, True])
+def test_the_operators_of_cpp(sites: bool, tmp_path: Path) -> None:
+    file, trace = only(record([built_cpp(CPP, tmp_path / "cpp", "-rdynamic")], tmp_path / "a.parquet", sites=sites))
+    assert file.notes == ()
+    asked = [(1101, 0), (192, 64), (2202, 0), (768, 64), (1102, 0), (1103, 0), (1104, 0)]
+    rows = [trace.size.tolist().index(size) for size, _ in asked]
+    assert rows == sorted(rows)
+    assert trace.align[rows].tolist() == [align for _, align in asked]
+    freed = [
+        int(np.flatnonzero((trace.id == trace.id[row]) & (trace.op == FREE) & (trace.ts_us >= 0))[-1]) for row in rows
+    ]
+    assert all(after > row for after, row in zip(freed, rows, strict=True))
+    if sites:
+        names = [trace.sites[site].partition("+")[0] for site in trace.site[rows]]
+        some = ["makes_small", "makes_wide", "makes_some", "makes_some", "makes_or_not", "fails", "deletes_nothing"]
+        assert names == some
+        assert [trace.sites[site].partition("+")[0] for site in trace.site[freed]] == some
+
+
+PLUGIN = """
+#include <string>
+struct Odd { char bytes[1201]; };
+extern "C" Odd *made() { std::string(9000, 'x'); return new Odd; }
+"""
+
+
+def test_a_plugin_in_cpp_that_a_program_in_c_loads(compiled: Compile, tmp_path: Path) -> None:
+    plugin = built_cpp(PLUGIN, tmp_path / "plugin.so", "-shared", "-fPIC")
+    program = compiled(
+        f"""
+        #include <dlfcn.h>
+        ---
+        void *plugin = dlopen("{plugin}", RTLD_NOW | RTLD_LOCAL);
+        if (!plugin || !((void *(*)(void))dlsym(plugin, "made"))()) return 1;
+        dlclose(plugin);
+        malloc(1202);
+        """,
+        "-ldl",
+    )
+    for sites in (False, True):
+        recording = record([program], tmp_path / "app.parquet", sites=sites)
+        assert recording.exit_status == 0
+        file, trace = only(recording)
+        assert file.notes == ()
+        sizes = trace.size.tolist()
+        assert sizes.index(1201) < sizes.index(1202)
+    assert sites_of(file.path, 1201)[0].startswith("made+0x")
+
+
+def test_calls_before_main_are_recorded(compiled: Compile, tmp_path: Path) -> None:
+    early = compiled("__attribute__((constructor)) static void early(void) { malloc(1301); }\n---", "-shared", "-fPIC")
+    program = compiled(
+        """
+        __attribute__((constructor)) static void own(void) { malloc(1302); }
+        __attribute__((destructor)) static void late(void) { malloc(1304); }
+        ---
+        malloc(1303);
+        """,
+        early,
+    )
+    _, trace = only(record([program], tmp_path / "app.parquet"))
+    assert [size for size in trace.size.tolist() if size // 10 == 130] == [1301, 1302, 1303, 1304]
+
+
 def test_errno_is_left_alone(compiled: Compile, tmp_path: Path) -> None:
     program = compiled("for (int i = 0; i < 5000; i++) { errno = 77; free(malloc(9)); if (errno != 77) return 1; }")
     assert record([program], tmp_path / "app.parquet").exit_status == 0
@@ -739,10 +877,11 @@ def rest_of(terminal: int) -> bytes:
     return shown
 
 
-def test_the_recorder_compiles_without_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize("define", ["", "-DHEAPWRIGHT_SITES", "-DHEAPWRIGHT_NO_COUNTER"])
+def test_the_recorder_compiles_without_a_warning(define: str, tmp_path: Path) -> None:
     cc = shutil.which("cc")
     if cc is None:
         pytest.skip("no C compiler")
     strict = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    flags = ["-fPIC", "-shared", "-ftls-model=initial-exec"]
+    flags = ["-fPIC", "-shared", "-ftls-model=initial-exec", *filter(None, [define])]
     subprocess.run([cc, *strict, *flags, str(RECORDER), "-o", str(tmp_path / "recorder.so")], check=True)

@@ -19,7 +19,7 @@ Row = tuple[int, int, int, int]
 def raw(rows: list[Row]) -> np.ndarray:
     records = np.zeros(len(rows), raw_history.RECORD)
     for i, (kind, pointer, size, thread) in enumerate(rows):
-        records[i] = (1000 * i, pointer, size, thread, 0, kind)
+        records[i] = (1000 * i, pointer, size, thread, 0, kind, 0)
     return records
 
 

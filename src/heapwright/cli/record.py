@@ -37,9 +37,12 @@ _SHOWN = 10
     default="each",
     help="A trace of each process, the default, or one of them all.",
 )
+@click.option("--sites", is_flag=True, help="Record where each call is made, too.")
 @json_option
 @click.argument("cmd", metavar="CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(output: Path | None, limit: int | None, follow: Follow, as_json: bool, cmd: tuple[str, ...]) -> None:
+def command(
+    output: Path | None, limit: int | None, follow: Follow, sites: bool, as_json: bool, cmd: tuple[str, ...]
+) -> None:
     """Run CMD and write every heap call it makes as a Parquet trace.
 
     Each process CMD starts gets a trace of its own: the one with most calls gets the name asked for, the others that
@@ -51,7 +54,7 @@ def command(output: Path | None, limit: int | None, follow: Follow, as_json: boo
     from heapwright.traces.record import record
 
     stdout = sys.stderr.fileno() if as_json else None
-    recording = record(cmd, output, limit=limit, follow=follow, stdout=stdout, tell=note)
+    recording = record(cmd, output, limit=limit, follow=follow, sites=sites, stdout=stdout, tell=note)
     for line in _summary(recording):
         note(line)
     if as_json:

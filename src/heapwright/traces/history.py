@@ -23,6 +23,7 @@ RECORD = np.dtype(
         ("thread", "u4"),
         ("align_log2", "u1"),
         ("kind", "u1"),
+        ("site", "u8"),
     ]
 )
 """A record of the recorder, with its kinds (``recorder/raw_format.h``)."""
@@ -54,6 +55,7 @@ class History:
 
     Args:
         begun_ns: when time 0 is; the first call if None.
+        sites: give each call's site, too: uint64, the address it returns to.
 
     Attributes:
         changes: for the calls given last, by how many bytes and objects each changed what is live; int64 (calls, 2).
@@ -63,7 +65,8 @@ class History:
         peak_objects: largest number of live objects.
     """
 
-    def __init__(self, begun_ns: int | None = None) -> None:
+    def __init__(self, begun_ns: int | None = None, sites: bool = False) -> None:
+        self._sites = sites
         self.changes = np.zeros((0, 2), np.int64)
         self.calls = 0
         self.threads = 0
@@ -192,7 +195,8 @@ class History:
             self._begun = int(times[0]) if self._begun is None else self._begun
             self._latest = int(times[-1])
         align = np.where(op == FREE, 0, rows["align_log2"][at]).astype(np.uint32)
-        return {
+        sites = {"site": rows["site"][at]} if self._sites else {}
+        return sites | {
             "ts_us": (times - (self._begun or 0)) // 1000,
             "tid": (self._numbered(rows["thread"][at]) % 65536).astype(np.uint16),
             "op": op,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heapwright._native import lib
 from heapwright.traces.history import RECORD, allocations
+from heapwright.traces.sites import Module
 
 _MAGIC = b"HWRAW03"
 _HEADER = np.dtype(
@@ -37,6 +38,7 @@ _HEADER = np.dtype(
         ("program", "S512"),
     ]
 )
+_MODULE = np.dtype([("begin", "u8"), ("end", "u8"), ("bias", "u8"), ("path", "S232")])
 _PLACE = np.dtype([("what", "u8"), ("more", "u8")])
 _RUN = np.dtype([("place", "i8"), ("thread", "u4"), ("ticks", "u8")])
 _WINDOW = 1 << 18
@@ -107,6 +109,16 @@ class RawFile:
         """How many threads made calls, at most."""
         return int(self._runs["thread"].max(initial=0)) + 1
 
+    def modules(self) -> list[Module]:
+        """The executable and the libraries that made calls, where sites were recorded."""
+        if int(self._header["end"]) <= lib.RAW_RECORDS_AT:
+            return []
+        found = np.fromfile(self.path, _MODULE, count=lib.RAW_MODULES, offset=lib.RAW_MODULES_AT)
+        return [
+            Module(int(module["begin"]), int(module["end"]), int(module["bias"]), Path(os.fsdecode(module["path"])))
+            for module in found[found["end"] > 0]
+        ]
+
     def number(self, field: str) -> int:
         """A number of the header."""
         return int(self._header[field])
@@ -164,6 +176,9 @@ class RawFile:
         """What stands in whole runs, in their order."""
         what, more = places["what"], places["more"]
         noted = np.where(what & 7 == 0, what & 255, 0)
+        site = np.zeros(len(what) + 2, np.uint64)
+        sited = np.flatnonzero(noted == lib.RAW_SITE)
+        site[sited + 1 + (noted[np.minimum(sited + 1, len(what) - 1)] == lib.RAW_ALIGN)] = more[sited]
         align = np.zeros(len(what) + 1, np.uint8)
         aligned = np.flatnonzero(noted == lib.RAW_ALIGN)
         align[aligned + 1] = what[aligned] >> 8
@@ -189,4 +204,5 @@ class RawFile:
         records["thread"] = runs["thread"][run[calls]]
         records["align_log2"] = align[at[calls]]
         records["kind"] = what & 7
+        records["site"] = site[at[calls]]
         return Window(ticks, records, costs)

@@ -66,6 +66,7 @@ def record(
     *,
     limit: int | None = None,
     follow: Follow = "each",
+    sites: bool = False,
     stdout: int | None = None,
     tell: Callable[[str], None] = lambda message: None,
 ) -> Recording:
@@ -83,6 +84,7 @@ def record(
         follow: "each" process image has a trace of its own, or "one" trace holds the calls of all in the order of their
             times: threads of processes are kept apart, what a process inherits at a fork lives on in the one that
             forked it, and what it holds at its end is freed then.
+        sites: record where each call was made, too: the function, and the line where the program has debug information.
         stdout: file descriptor for the program's standard output; None is this process's own.
         tell: called with one line about the progress.
 
@@ -94,7 +96,7 @@ def record(
         raise HeapwrightError("record: no command; give one after --")
     output = Path(output) if output is not None else Path(Path(command[0]).name + ".parquet")
     with _raw_folder(output) as folder:
-        status, run_seconds, processor_seconds = _run(command, folder, limit, stdout, tell)
+        status, run_seconds, processor_seconds = _run(command, folder, limit, sites, stdout, tell)
         files = convert(folder, output, consume=True, follow=follow)
         if not files:
             raise HeapwrightError(f"{command[0]}: no heap call was recorded: {_why_nothing(command[0], folder)}")
@@ -127,15 +129,15 @@ def _raw_folder(output: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _recorder(folder: Path) -> Path:
+def _recorder(folder: Path, name: str) -> Path:
     """Find the preload library; LD_PRELOAD splits at blanks and colons, so such a path gets a link without them."""
     native = importlib.util.find_spec("heapwright._native")
-    library = Path(native.origin).with_name("recorder.so").absolute() if native and native.origin else None
+    library = Path(native.origin).with_name(name).absolute() if native and native.origin else None
     if library is None or not library.is_file():
-        raise HeapwrightError("recorder.so: not built; `pip install .` builds it on Linux")
+        raise HeapwrightError(f"{name}: not built; `pip install .` builds it on Linux")
     if not any(c in str(library) for c in " :"):
         return library
-    link = folder / "recorder.so"
+    link = folder / name
     if any(c in str(link) for c in " :"):
         raise HeapwrightError(
             f"{library}: LD_PRELOAD takes no path with a blank or colon; choose another folder", parameter="output"
@@ -145,10 +147,18 @@ def _recorder(folder: Path) -> Path:
 
 
 def _run(
-    command: Sequence[str], folder: Path, limit: int | None, stdout: int | None, tell: Callable[[str], None]
+    command: Sequence[str],
+    folder: Path,
+    limit: int | None,
+    sites: bool,
+    stdout: int | None,
+    tell: Callable[[str], None],
 ) -> tuple[int, float, float]:
     """Run to the end; return exit status, wall seconds, processor seconds."""
-    preload = [str(_recorder(folder)), os.environ.get("LD_PRELOAD", "")]
+    preload = [
+        str(_recorder(folder, "recorder_sites.so" if sites else "recorder.so")),
+        os.environ.get("LD_PRELOAD", ""),
+    ]
     environment = os.environ | {"LD_PRELOAD": ":".join(filter(None, preload)), "HEAPWRIGHT_RECORD_DIR": str(folder)}
     if limit is not None:
         environment["HEAPWRIGHT_RECORD_LIMIT"] = str(limit)

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from heapwright.files.names import shortened
 from heapwright.files.version import __version__
 from heapwright.traces.history import RECORD, Columns, History
 from heapwright.traces.raw import RawFile, Window
+from heapwright.traces.sites import Module, Sites
 from heapwright.traces.tables import writing_to
 from heapwright.traces.together import Stream, together
 from heapwright.traces.trace import FORMAT_VERSION
@@ -92,6 +94,11 @@ def convert(folder: Path, output: Path, *, consume: bool, follow: Follow = "each
 class _Image:
     raw: RawFile
 
+    @cached_property
+    def modules(self) -> list[Module]:
+        """What made calls, where sites were recorded."""
+        return self.raw.modules()
+
     @property
     def path(self) -> Path:
         return self.raw.path
@@ -146,14 +153,14 @@ def _names(images: list[_Image]) -> list[str]:
 
 def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[Path, NDArray[Any]]) -> Recorded:
     """Write the trace of one image; leave in `inherited` what its children begin with."""
-    history, sample = History(), _Sample()
+    history, sample, named = History(sites=bool(image.modules)), _Sample(), _Named(image)
     with writing_to(path) as table:
         first = inherited.pop(image.path, np.zeros(0, RECORD))
         if len(first):
             first["time_ns"], first["thread"] = image.raw.number("started_ns"), 0
-            table.add(history.feed(first))
+            table.add(named(history.feed(first)))
         for records in _up_to_forks(image, children, history, inherited, sample):
-            table.add(history.feed(records))
+            table.add(named(history.feed(records)))
         recording_ns = sample.mean_ns * sample.records + image.raw.number("growing_ns")
         metadata = _metadata(image, recording_ns, history.calls - len(first))
         if len(first):
@@ -195,6 +202,16 @@ def _ended(image: _Image) -> list[str]:
     return ended
 
 
+class _Named:
+    """Puts names in the place of sites' addresses."""
+
+    def __init__(self, image: _Image) -> None:
+        self._sites = Sites(image.modules)
+
+    def __call__(self, columns: Columns) -> Columns:
+        return columns | {"site": self._sites.names(columns["site"])} if "site" in columns else columns
+
+
 class _Process:
     """A process image as a part of one trace.
 
@@ -202,9 +219,10 @@ class _Process:
     it, so its frees of that are left out; what it holds at its end is freed then.
     """
 
-    def __init__(self, image: _Image, begun_ns: int, first_object: int, first_thread: int) -> None:
+    def __init__(self, image: _Image, begun_ns: int, first_object: int, first_thread: int, sites: bool) -> None:
         self.image = image
-        self.history = History(begun_ns)
+        self.history = History(begun_ns, sites)
+        self._named = _Named(image)
         self.sample = _Sample()
         self._begun_ns = begun_ns
         self._first = first_object, first_thread
@@ -228,7 +246,7 @@ class _Process:
         yield self._numbered(rest)
 
     def _numbered(self, records: NDArray[Any]) -> Columns:
-        columns = self.history.feed(records)
+        columns = self._named(self.history.feed(records))
         columns["id"] = columns["id"] + np.uint32(self._first[0])
         columns["tid"] = ((columns["tid"].astype(np.int64) + self._first[1]) % 65536).astype(np.uint16)
         return columns | {"bytes": self.history.changes[:, 0], "objects": self.history.changes[:, 1]}
@@ -241,8 +259,10 @@ def _convert_tree(images: list[_Image], path: Path) -> Recorded:
     threads = np.cumsum([0, *(image.raw.threads for image in images)]).tolist()
     if objects[-1] >= 1 << 32:
         raise HeapwrightError(f"{path}: a trace tells 2^32 objects apart, and this one has more; write one a process")
+    sites = any(image.modules for image in images)
     processes = [
-        _Process(image, begun_ns, *first) for image, *first in zip(images, objects[:-1], threads[:-1], strict=True)
+        _Process(image, begun_ns, first_object, first_thread, sites)
+        for image, first_object, first_thread in zip(images, objects[:-1], threads[:-1], strict=True)
     ]
     live, peak = np.zeros(2, np.int64), np.zeros(2, np.int64)
     with writing_to(path) as table:

@@ -89,7 +89,7 @@ class TableWriter:
 
     Attributes:
         names: what the indices in the columns phase and site stand for; whoever adds may lengthen a list. A column
-            without other names than "" is not written.
+            without other names than "" is not written; one that holds names is written as it is.
     """
 
     def __init__(self, folder: Path | None, names: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -153,9 +153,11 @@ class TableWriter:
         rows: dict[str, Any] = self.columns()
         for key in _LABELS:
             known = self.names.get(key, ("",))
-            if key in rows and list(known) == [""]:
+            if key not in rows or rows[key].dtype == object:
+                continue
+            if list(known) == [""]:
                 del rows[key]
-            elif key in rows:
+            else:
                 rows[key] = np.array(known, dtype=object)[rows[key]]
         return rows
 
