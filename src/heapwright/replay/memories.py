@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import MAX_REQUEST
 from heapwright.replay.engine import arena_bytes_of, control_bytes, explain
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.replay import replay
@@ -56,7 +57,8 @@ def route(trace: Trace, recipe: Recipe) -> Routed:
         memory.policy, memory.bytes = struct, arena_bytes_of(struct, sizes[name])
         memory.memory = reserved = _reserved(memory.bytes)
         kept.append((struct, reserved))
-        memory.least, memory.most = part.offered
+        memory.least, most = part.offered
+        memory.most = most if most < MAX_REQUEST else 0xFFFFFFFF  # the heap itself refuses what none serves
         for key, kind in _COLUMNS.items():
             setattr(memory, key, pointer(f"{np.dtype(kind).name}_t", own[key]))
     found = ffi.new("struct hw_metrics *")
