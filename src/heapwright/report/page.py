@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.explore.budgets import Budgets
-from heapwright.replay.metrics import METRICS
+from heapwright.replay.metrics import METRICS, Value
 from heapwright.report.figure import Figure, dark_style, words
 from heapwright.report.film import Film
 
@@ -201,6 +201,11 @@ def _packed(content: Content) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
 
 
+def _shortened(value: Value | None) -> Value | None:
+    """A metric with four digits more than the page shows of it: noise in the last places does not pack."""
+    return float(f"{value:.8g}") if isinstance(value, float) else value
+
+
 def _choice(choice: Choice) -> dict[str, Any]:
     recipes, at = choice.recipes, {recipe["id"]: place for place, recipe in enumerate(choice.recipes)}
     keys = [key for key in METRICS if any(key in recipe["metrics"] for recipe in recipes)]
@@ -218,7 +223,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
         },
         # By column: like stands beside like, and packs twice as well.
         "recipes": {column: [recipe[column] for recipe in recipes] for column in columns},
-        "values": {key: [recipe["metrics"].get(key) for recipe in recipes] for key in keys},
+        "values": {key: [_shortened(recipe["metrics"].get(key)) for recipe in recipes] for key in keys},
         "admitted": choice.admitted,
         "objectives": list(choice.objectives),
         "axes": list(choice.axes),
