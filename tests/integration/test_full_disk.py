@@ -44,7 +44,7 @@ RAISED = "ulimit -S -f unlimited; exec ls -lR /usr/include"
 COMMANDS = {
     "generate": (8000, "out/heap/app_heap.c", HEAPWRIGHT, "generate", "tlsf", "-o", "out/heap"),
     "report": (8000, "out/plots/", HEAPWRIGHT, "report", str(EXAMPLE), "-o", "page.html", "--plots", "out/plots"),
-    "page": (200_000, "page.html", HEAPWRIGHT, "report", str(EXAMPLE), "-o", "page.html", "--plots", "out/plots"),
+    "page": (250_000, "page.html", HEAPWRIGHT, "report", str(EXAMPLE), "-o", "page.html", "--plots", "out/plots"),
     "import": (2000, "new.parquet", HEAPWRIGHT, "import", "packets.csv", "-o", "new.parquet"),
     "workload": (2000, "new.parquet", HEAPWRIGHT, "workload", "poisson", "--requests", "9999", "-o", "new.parquet"),
     "record": (2000, "new.parquet", HEAPWRIGHT, "record", "-o", "new.parquet", "--", "sh", "-c", RAISED),

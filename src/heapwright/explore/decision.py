@@ -156,7 +156,8 @@ def decide(
     Raises `HeapwrightError` where the front is empty, and where the study has no such heap.
     """
     keys = tuple(objectives or study.objectives)
-    return Deciding(study, keys, where, against).on(study.pick(how, keys, where))
+    pick = study.pick(how, keys, where)
+    return Deciding(study, keys, where, against).on(pick)
 
 
 class Deciding:

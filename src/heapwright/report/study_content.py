@@ -55,8 +55,9 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
     and the zoo's best. `against`: the heap of the study that the reader has today. Raises HeapwrightError where no
     recipe of the study serves every request.
     """
+    pick = study.pick("balanced")
     deciding = Deciding(study, study.objectives, against=against)
-    decision = deciding.on(study.pick("balanced"))
+    decision = deciding.on(pick)
     front, balanced, standings = study.front(), decision.pick, study.zoo_standings()
     rival = _best_of_zoo(standings, front, study.objectives)
     drawn = heaps or [balanced.id, *([rival.id] if rival and rival.id != balanced.id else [])]
@@ -142,7 +143,7 @@ def _known(column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def overview(study: Study) -> Figure:
     """Every recipe of the study by its first two objectives; the front, the zoo and the balanced pick stand out."""
-    deciding, pick = Deciding(study, study.objectives), study.pick("balanced")
+    pick, deciding = study.pick("balanced"), Deciding(study, study.objectives)
     kinds = _standing_out(study, study.front(), study.zoo_standings(), {pick.id})
     recipes = _drawn_recipes(study, kinds, _plotted(study.objectives)[:2], deciding.rivals, pick.id)
     return _trade_offs(study, recipes, deciding.rivals, len(_admitted(study)))[0]
