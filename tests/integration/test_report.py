@@ -497,7 +497,12 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
     for _ in range(2):
         browser.press("ArrowLeft")
     assert selected(browser) == both.id
-    assert f"Within {memory:,} bytes and at most {worst:,} loads and stores a call" in text(browser, "answer-text")
+    assert f"Within {memory:,} bytes and with at most {worst:,} loads and stores a call:" in text(
+        browser, "answer-text"
+    )
+    browser.run("location.hash = '#kingsley'")
+    browser.wait("document.getElementById('details-name').textContent === 'kingsley'")
+    assert text(browser, "answer-text").startswith("Ship kingsley: reserve ")  # it does not stay within
     browser.run("document.querySelector('#budget button').click()")
     browser.wait(f"document.documentElement.dataset.selected === '{unbound}'")
     assert text(browser, "answer-text").startswith("Ship ")

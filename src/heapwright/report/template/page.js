@@ -94,7 +94,7 @@ class Study {
   answer(recipe) {
     const told = this.data.says[recipe.id];
     const alone = `${recipe.label} was tried on what was explored alone: it takes ${number(recipe.metrics.footprint_bytes, "bytes")} there.`;
-    element("answer-text").textContent = this.limited() && told ? this.within(recipe, told) : told ? told[0] : alone;
+    element("answer-text").textContent = told ? this.within(recipe, told[0]) : alone;
     const points = (told ? told.slice(1) : []).map((text) => Object.assign(document.createElement("li"), { textContent: text }));
     element("beside").replaceChildren(...points);
     for (const fact of document.querySelectorAll(".of-pick")) fact.remove();
@@ -113,20 +113,25 @@ class Study {
     return fact;
   }
 
-  limited() {
-    return this.limits.memory !== null || this.limits.worst !== null;
-  }
-
   bounds() {
     const { memory, worst } = this.limits;
-    const bytes = memory === null ? [] : [`${number(memory, "bytes")}`];
-    return [...bytes, ...(worst === null ? [] : [`at most ${number(worst, "count")} loads and stores a call`])].join(" and ");
+    const told = [memory !== null && `within ${number(memory, "bytes")}`, worst !== null && `with at most ${number(worst, "count")} loads and stores a call`];
+    return told.filter(Boolean).join(" and ");
   }
 
-  // What a recipe serves of all that it was tried on, within the bounds.
-  within(recipe, told) {
+  fits({ metrics }) {
+    const { memory, worst } = this.limits;
+    const dearest = Math.max(metrics.accesses_malloc_max, metrics.accesses_free_max);
+    return (memory === null || metrics.footprint_bytes <= memory) && (worst === null || dearest <= worst);
+  }
+
+  // What is said of a recipe; within bounds, what it serves there of all that it was tried on.
+  within(recipe, plain) {
     const { memory } = this.limits;
-    if (memory === null) return `Within ${this.bounds()}: ${told[0]}`;
+    const bounds = this.bounds();
+    if (!bounds || !this.fits(recipe)) return plain;
+    const begin = `${bounds[0].toUpperCase()}${bounds.slice(1)}:`;
+    if (memory === null) return `${begin} ${plain[0].toLowerCase()}${plain.slice(1)}`;
     const needs = Object.entries(this.data.needs[recipe.id]).filter(([, found]) => found.length);
     const served = needs.map(([role, found]) => {
       const count = found.filter((bytes) => bytes !== null && bytes <= memory).length;
@@ -134,7 +139,7 @@ class Study {
     });
     const all = Math.max(...needs.flatMap(([, found]) => found.map((bytes) => bytes ?? Infinity)));
     const rest = all <= memory ? "" : all < Infinity ? ` To serve all, reserve ${number(all, "bytes")}.` : " It serves all in no arena.";
-    return `Within ${this.bounds()}: ship ${recipe.label}, which serves ${served.join(", ").replace(/, ([^,]*)$/, " and $1")}.${rest}`;
+    return `${begin} ship ${recipe.label}, which serves ${served.join(", ").replace(/, ([^,]*)$/, " and $1")}.${rest}`;
   }
 
   describe(recipe) {
@@ -215,7 +220,7 @@ class Study {
       read();
       const at = budgets.picks[Number(sliders.worst.value)][Number(sliders.memory.value)];
       if (at !== null) return this.choose(this.recipes[at].id);
-      element("answer-text").textContent = `Nothing that was tried serves what was explored within ${this.bounds()}.`;
+      element("answer-text").textContent = `Nothing that was tried serves what was explored ${this.bounds()}.`;
       element("beside").replaceChildren();
     };
     for (const [what, slider] of Object.entries(sliders)) {
