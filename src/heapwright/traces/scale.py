@@ -18,7 +18,9 @@ from heapwright.traces.streams import Stream
 from heapwright.traces.validation import FREE, MAX_SIZE, Columns
 
 POINTER_SHARE = 0.5
-"""Share of a struct's words that are pointers or as wide as these; docs/traces.md has what it was chosen by."""
+"""Share of a struct's words that are pointers or as wide as these. Between what fits Lua (0.8) and SQLite (0.35); see
+docs/traces.md.
+"""
 
 BUFFER = 256
 """Bytes from which a power of two is taken for a buffer."""
