@@ -18,7 +18,7 @@ from heapwright.cli.options import (
     seed_option,
     traces_argument,
 )
-from heapwright.cli.output import json_option, note, note_partial, print_json
+from heapwright.cli.output import json_option, note, note_partial, print_json, print_sentences
 from heapwright.cli.progress import showing
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def command(
         note_partial(study)
         by_load = picks_by_load(study, read)
         if not as_json:
-            from heapwright.cli.tables import print_by_load, print_front, print_sentences
+            from heapwright.cli.tables import print_by_load, print_front
             from heapwright.explore.decision import decide
 
             print_front(study, study.objectives)

@@ -16,8 +16,7 @@ from heapwright.cli.options import (
     seed_option,
     word_size_option,
 )
-from heapwright.cli.output import check_errors, json_option, note, print_rows
-from heapwright.files.names import printable
+from heapwright.cli.output import check_errors, json_option, note, print_rows, print_sentences
 
 if TYPE_CHECKING:
     from heapwright.api import Fit
@@ -107,16 +106,16 @@ def command(
         _tell_reserve(count, share, len(held_out))
     for fit in found:
         if fit.error:
-            click.echo(printable(f"No arena: {fit.error}"))
+            print_sentences([f"No arena: {fit.error}"])
         elif fit.refused:
-            click.echo(printable(f"{fit.heap}: refused in any arena that it reaches: {', '.join(fit.refused)}"))
+            print_sentences([f"{fit.heap}: refused in any arena that it reaches: {', '.join(fit.refused)}"])
 
 
 def _tell_reserve(copies: int, share: float, held_out: int) -> None:
     of_copies = f"{copies} perturbed copies of it" if share == 1 else f"{share:.0%} of {copies} perturbed copies of it"
     others = [of_copies] * (copies > 0) + [f"held-out traces: {held_out}"] * (held_out > 0)
     if others:
-        click.echo(f"The reserve is enough for the trace and for {', '.join(others)}.")
+        print_sentences([f"The reserve is enough for the trace and for {', '.join(others)}."])
 
 
 def _how_sure(fit: Fit) -> str:

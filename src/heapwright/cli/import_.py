@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heapwright.cli.options import seed_option
-from heapwright.cli.output import json_option, note, print_json
+from heapwright.cli.output import json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
     from heapwright.traces.recorded import Follow
@@ -114,7 +114,7 @@ def _import_log(file: Path, format_name: str | None, output: Path, as_json: bool
         print_json(dataclasses.asdict(imported) | {"path": str(output)})
         return
     peak = f"peak {imported.requested_peak_bytes:,} B in {imported.live_objects_peak:,} objects"
-    click.echo(f"{output}: {imported.calls:,} calls of a {imported.format} log, {peak}")
+    print_sentences([f"{output}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
 
 
 def _import_packets(

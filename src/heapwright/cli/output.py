@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +48,17 @@ def print_rows(found: Sequence[DataclassInstance]) -> None:
     print_json([{key: value for key, value in row.items() if key not in optional or value} for row in rows])
 
 
+def print_sentences(sentences: Sequence[str]) -> None:
+    """Print a line for each sentence; on a terminal words that would run over its edge go to the next line."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for sentence in map(printable, sentences):
+        indent = " " * (len(sentence) - len(sentence.lstrip()) + 2)
+        lines = textwrap.wrap(
+            sentence, width or sys.maxsize, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        )
+        click.echo("\n".join(lines))
+
+
 def check_errors(found: Sequence[Replay | Fit]) -> None:
     """Fail where every heap has failed; where one has not, the reasons stand in the others' rows."""
     if all(one.error for one in found):
@@ -66,7 +79,7 @@ def written(trace: Trace, path: Path) -> dict[str, Any]:
 def print_written(trace: Trace, path: Path) -> None:
     """Tell people the same, in a line."""
     peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
-    click.echo(printable(f"{path}: {len(trace):,} calls, {peak}"))
+    print_sentences([f"{path}: {len(trace):,} calls, {peak}"])
 
 
 def note(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from heapwright.cli.options import OBJECTIVES, objectives_option
-from heapwright.cli.output import json_option, note, note_partial, print_json
+from heapwright.cli.output import json_option, note, note_partial, print_json, print_sentences
 from heapwright.files.names import printable
 
 
@@ -67,7 +67,7 @@ def command(
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
-            from heapwright.cli.tables import print_front, print_sentences
+            from heapwright.cli.tables import print_front
             from heapwright.explore.decision import decide
 
             print_front(study, keys, where, against=against, everything=everything)

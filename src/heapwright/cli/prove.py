@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from heapwright.cli.output import json_option, note, print_json
-from heapwright.files.names import printable
+from heapwright.cli.output import json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
     from heapwright.prove.prove import Proof
@@ -57,6 +56,6 @@ def _tell(proof: Proof) -> None:
     for one in proof.harnesses:
         programs = "" if one.programs is None else f"{one.programs:,} programs, "
         told = f"{programs}{one.properties} properties, {len(one.failures)} failed, {one.seconds:.0f} s"
-        click.echo(printable(f"{proof.heap} {one.name}: {told} ({one.bounds})"))
+        print_sentences([f"{proof.heap} {one.name}: {told} ({one.bounds})"])
         for what, calls in one.failures.items():
-            click.echo(printable(f"  FAILED {what}: {'; '.join(calls) or 'no call'}"))
+            print_sentences([f"  FAILED {what}: {'; '.join(calls) or 'no call'}"])

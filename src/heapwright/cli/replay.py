@@ -17,8 +17,7 @@ from heapwright.cli.options import (
     replayed_argument,
     word_size_option,
 )
-from heapwright.cli.output import check_errors, json_option, print_rows
-from heapwright.files.names import printable
+from heapwright.cli.output import check_errors, json_option, print_rows, print_sentences
 
 
 @click.command()
@@ -66,4 +65,4 @@ def command(
         print_metrics(f"Metrics on {trace}", columns)
         for one in shown:
             if one.error:
-                click.echo(printable(f"No metrics: {one.error}"))
+                print_sentences([f"No metrics: {one.error}"])

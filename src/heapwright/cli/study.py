@@ -10,7 +10,7 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.options import read_traces, repair_option
-from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.cli.output import json_option, note_partial, print_json, print_sentences
 from heapwright.cli.progress import showing
 from heapwright.errors import HeapwrightError
 from heapwright.files.names import printable
@@ -77,7 +77,7 @@ def _tell(study: Study, as_json: bool) -> None:
         print_json({**told, "traces": names, "front": front})
         return
     what = f"{study.tried} recipes on {', '.join(names)}, {len(front)} on the front"
-    click.echo(printable(f"{study.path}: {what}"))
+    print_sentences([f"{study.path}: {what}"])
 
 
 @command.command()
@@ -144,4 +144,4 @@ def again(heap: str, names: tuple[str, ...], moved: tuple[Path, ...], as_json: b
             f"with heapwright {one.heapwright} and is {one.metrics[key]}"
         )
     if not as_json:
-        click.echo(printable(f"Equal to what the study holds, on {', '.join(one.trace for one in found)}."))
+        print_sentences([f"Equal to what the study holds, on {', '.join(one.trace for one in found)}."])

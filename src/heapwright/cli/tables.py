@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from heapwright.cli.output import print_sentences
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def print_table(
             )
         for section in sections:
             for row in section:
-                style = "bold" if row[0] in strong else ""
+                style = "bold green" if row[0] in strong else ""
                 table.add_row(*(Text(printable(row[at])) for at in columns), style=style)
             table.add_section()
         needed = console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum
@@ -112,13 +111,6 @@ def _parts(keys: int, widths: Sequence[int], width: int) -> list[list[int]]:
         parts[-1].append(at)
         used += widths[at] + _GAP
     return parts
-
-
-def print_sentences(sentences: Sequence[str]) -> None:
-    """Print a line for each sentence; on a terminal words that would run over its edge go to the next line."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNBOUNDED
-    for sentence in sentences:
-        click.echo(textwrap.fill(printable(sentence), width, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _lines(text: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from heapwright.cli.tables import print_sentences, print_table
+from heapwright.cli.output import print_sentences
+from heapwright.cli.tables import print_table
 
 _HEADINGS = (
     "heap",

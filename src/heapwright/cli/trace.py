@@ -13,7 +13,7 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.options import read_traces, repair_option, seed_option, trace_output_option
-from heapwright.cli.output import json_option, note, print_json, print_written, written
+from heapwright.cli.output import json_option, note, print_json, print_sentences, print_written, written
 from heapwright.cli.tables import print_table
 from heapwright.files.names import printable, shortened
 
@@ -74,11 +74,11 @@ def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
         seconds = "no times" if facts["seconds"] is None else f"{facts['seconds']:,.1f} s"
         labels = "".join(f", {len(facts[key])} {key}" for key in ("phases", "sites") if facts[key])
         head = f"{facts['trace']}: {facts['events']:,} calls, {seconds}, threads: {facts['threads']}{labels}"
-        click.echo(printable(head))
+        print_sentences([head])
         click.echo(f"  peak {facts['requested_peak_bytes']:,} B live, {facts['live_objects_peak']:,} objects")
         for key, value in facts["metadata"].items():
             for line in value.splitlines():
-                click.echo(printable(f"  {'caveat' if key == 'caveats' else key}: {line}"))
+                print_sentences([f"  {'caveat' if key == 'caveats' else key}: {line}"])
 
 
 @command.command()
@@ -316,7 +316,7 @@ def export(path: Path, format_name: str, output: Path, repair: bool, as_json: bo
     if as_json:
         print_json(dataclasses.asdict(done))
         return
-    click.echo(printable(f"{output}: {done.events:,} calls for {done.format}"))
+    print_sentences([f"{output}: {done.events:,} calls for {done.format}"])
 
 
 @command.command()
@@ -398,7 +398,7 @@ def worst(
     print_written(found.trace, output)
     bound = "none known" if found.worst_case_bytes is None else f"{found.worst_case_bytes:,} bytes"
     told = f"{found.objective} {found.value:,}, {found.original_value:,} on {trace.name}; worst case: {bound}"
-    click.echo(printable(f"{found.heap}: {told}"))
+    print_sentences([f"{found.heap}: {told}"])
 
 
 def _tell(parts: Sequence[Written], as_json: bool) -> None:
@@ -409,7 +409,7 @@ def _tell(parts: Sequence[Written], as_json: bool) -> None:
         return
     for part in parts:
         peak = f"peak {part.requested_peak_bytes:,} B in {part.live_objects_peak:,} objects"
-        click.echo(printable(f"{part.path}: {part.events:,} calls, {peak}"))
+        print_sentences([f"{part.path}: {part.events:,} calls, {peak}"])
 
 
 def _note(lines: Iterable[str]) -> None:

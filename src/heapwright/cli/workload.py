@@ -11,7 +11,7 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.options import Command, seed_option, trace_output_option
-from heapwright.cli.output import json_option, print_json, print_written, written
+from heapwright.cli.output import json_option, print_json, print_sentences, print_written, written
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -334,5 +334,5 @@ def _told(trace: Trace, path: Path, as_json: bool, peaks: dict[float, int] | Non
     if peaks:
         less, here, more = peaks.values()
         at = trace.metadata["load"]
-        click.echo(f"peak {here:,} bytes at load {at}; 10 % less load: {less:,}; 10 % more: {more:,}")
+        print_sentences([f"peak {here:,} bytes at load {at}; 10 % less load: {less:,}; 10 % more: {more:,}"])
     return {}
