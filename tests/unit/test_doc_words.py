@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
+from doc_commands import commands
 
 import heapwright
 from heapwright.cli import fit, tables
@@ -82,6 +83,31 @@ def test_so_is_every_heading_and_pick() -> None:
     assert len(of_fit) > 5
     headings = [*tables._HEADINGS.values(), *tables._WORST.values(), *PICKS, *of_fit]
     assert words(" ".join(headings)) - GLOSSARY == set()
+
+
+# ---- numbers -------------------------------------------------------------------------------------------------------
+
+CHOSEN = {"1,004", "12,000", "130,000"}
+"""What the tutorial rounds, asks for itself, or quotes from a recipe that writes it without a comma."""
+
+
+def numbers(text: str) -> set[str]:
+    """The ids of recipes and the numbers with commas."""
+    return set(re.findall(r"\b[0-9a-f]{12}\b|\b\d{1,3}(?:,\d{3})+\b", text))
+
+
+def test_the_tutorial_talks_of_what_it_prints() -> None:
+    page = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    shown = "\n".join("\n".join(command.shown) for command in commands(page) if command.mark != "not run")
+    prose = "\n".join(line for line in page.split("\n") if not line.startswith("    "))
+    assert numbers(prose) - numbers(shown) == CHOSEN
+
+
+def test_the_readme_tells_of_the_demo_what_the_tutorial_shows() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    of_the_demo = readme[readme.index("beginning of the demo's report") : readme.index("## The next six commands")]
+    assert len(numbers(of_the_demo)) > 5
+    assert numbers(of_the_demo) - numbers((DOCS / "tutorial.md").read_text(encoding="utf-8")) == set()
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
