@@ -110,6 +110,41 @@ def test_the_readme_tells_of_the_demo_what_the_tutorial_shows() -> None:
     assert numbers(of_the_demo) - numbers((DOCS / "tutorial.md").read_text(encoding="utf-8")) == set()
 
 
+BENCHMARKED = {
+    "all-round": "all-round",
+    "tcmalloc": "tcmalloc",
+    "mimalloc": "mimalloc",
+    "jemalloc": "jemalloc",
+    "o1heap": "o1heap",
+    "TLSF": "tlsf, original",
+    "heap_4": "freertos-heap4",
+}
+"""Heaps as README and alternatives call them, and as the benchmark does."""
+
+
+def rows(path: Path) -> list[list[str]]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+
+
+@pytest.mark.parametrize("page", [DOCS.parent / "README.md", DOCS / "alternatives.md"], ids=lambda path: path.name)
+def test_times_and_arenas_are_those_of_the_benchmark(page: Path) -> None:
+    measured = {cells[0]: cells for cells in reversed(rows(DOCS / "benchmark.md")) if len(cells) == 8}
+    for name, benchmarked in BENCHMARKED.items():
+        row = next(cells for cells in rows(page) if name in cells[0])
+        time, arena = measured[benchmarked][3], measured[benchmarked][6]
+        assert f"{float(time):.2f}" in row[1], (name, time)
+        assert arena == "-" or f"{float(arena):.2f}" == row[2], (name, arena)
+
+
+def test_instructions_and_code_are_those_measured_on_the_target() -> None:
+    measured = {cells[0].strip("`"): cells for cells in rows(DOCS / "target.md") if len(cells) == 7}
+    shown = rows(DOCS / "alternatives.md")
+    for name, key in {"all-round": "all-round", "dlmalloc": "dlmalloc", "TLSF": "tlsf", "o1heap": "o1heap"}.items():
+        row = next(cells for cells in shown if name in cells[0])
+        assert row[3:5] == [measured[key][2], f"{measured[key][5]}, {measured[key][6]}"]
+
+
 # ---- messages --------------------------------------------------------------------------------------------------------
 
 QUOTED = re.findall(r"^- `([^`]+)`:$", TROUBLE, re.MULTILINE)
