@@ -81,8 +81,9 @@ struct raw_header {
 #define RAW_MODULES 240u
 
 struct raw_module {
-    uint64_t begin, end; /* addresses */
-    uint64_t bias;       /* what to take off an address for the file's own */
+    uint64_t begin;        /* address */
+    _Atomic(uint64_t) end; /* written last */
+    uint64_t bias;         /* what to take off an address for the file's own */
     char path[232];
 };
 

@@ -50,7 +50,7 @@
 
 /* ------------------------------------------------- the real allocator ------------------------------------------ */
 
-static struct {
+struct allocator {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
     void *(*realloc)(void *, size_t);
@@ -60,7 +60,37 @@ static struct {
     void *(*memalign)(size_t, size_t);
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
-} real;
+};
+
+#ifdef HEAPWRIGHT_WRAP
+/* Linked into a program, with ld's --wrap: what is called malloc there is ours, and the linker knows the real ones. */
+#define NAME(function) __wrap_##function
+#define REAL(result, function, parameters)                                                                             \
+    result NAME(function) parameters;                                                                                  \
+    extern result __real_##function parameters
+REAL(void *, malloc, (size_t));
+REAL(void *, calloc, (size_t, size_t));
+REAL(void *, realloc, (void *, size_t));
+void *NAME(reallocarray)(void *, size_t, size_t);
+REAL(void, free, (void *));
+REAL(void *, aligned_alloc, (size_t, size_t));
+REAL(int, posix_memalign, (void **, size_t, size_t));
+REAL(void *, memalign, (size_t, size_t)) __attribute__((weak)); /* not every C library has these three */
+REAL(void *, valloc, (size_t)) __attribute__((weak));
+REAL(void *, pvalloc, (size_t)) __attribute__((weak));
+
+static const struct allocator real = {__real_malloc,   __real_calloc,        __real_realloc,
+                                      __real_free,     __real_aligned_alloc, __real_posix_memalign,
+                                      __real_memalign, __real_valloc,        __real_pvalloc};
+
+FAST bool resolved(void)
+{
+    return true;
+}
+#else
+#define NAME(function) function
+
+static struct allocator real;
 
 enum { UNRESOLVED, RESOLVING, RESOLVED };
 static _Atomic(int) resolution;
@@ -97,6 +127,7 @@ FAST bool resolved(void)
 {
     return LIKELY(atomic_load_explicit(&resolution, memory_order_acquire) == RESOLVED) || resolve();
 }
+#endif
 
 /* ------------------------------------------------- the bootstrap buffer ---------------------------------------- */
 
@@ -132,7 +163,7 @@ static void *leave_bootstrap(const void *const old, const size_t size)
 {
     size_t old_size = 0;
     memcpy(&old_size, (const unsigned char *)old - BOOTSTRAP_ALIGN, sizeof old_size);
-    void *const fresh = malloc(size);
+    void *const fresh = NAME(malloc)(size);
     if (fresh != NULL) {
         memcpy(fresh, old, old_size < size ? old_size : size);
     }
@@ -784,7 +815,8 @@ FAST const void *called_at(const void *const caller)
 
 static bool is_in(const struct raw_module *const module, const void *const site)
 {
-    return (uintptr_t)site >= module->begin && (uintptr_t)site < module->end;
+    return (uintptr_t)site < atomic_load_explicit(&module->end, memory_order_acquire) &&
+           (uintptr_t)site >= module->begin;
 }
 
 /* The module that holds a site, or the first empty one where it is not known; NULL where there is neither. */
@@ -792,7 +824,7 @@ static struct raw_module *find_module(const struct state *const state, const voi
 {
     struct raw_module *const modules = (struct raw_module *)((unsigned char *)state->header + RAW_MODULES_AT);
     for (unsigned i = 0; i < RAW_MODULES; i++) {
-        if (modules[i].end == 0 || is_in(&modules[i], site)) {
+        if (is_in(&modules[i], site) || atomic_load_explicit(&modules[i].end, memory_order_relaxed) == 0) {
             return &modules[i];
         }
     }
@@ -813,10 +845,7 @@ SLOW void note_module(struct state *const state, const void *const site)
         copy_text(module->path, sizeof module->path, name[0] == '\0' ? state->header->program : name);
         module->bias = found.dlfo_link_map->l_addr;
         module->begin = (uintptr_t)found.dlfo_map_start;
-        module->end = (uintptr_t)found.dlfo_map_end;
-    }
-    if (module != NULL && module->end != 0) {
-        me.module = module;
+        atomic_store_explicit(&module->end, (uintptr_t)found.dlfo_map_end, memory_order_release);
     }
     atomic_store_explicit(&state->growing, 0, memory_order_release);
     calm_end(&calm);
@@ -829,7 +858,10 @@ SLOW void note_module(struct state *const state, const void *const site)
 static void write_site(struct state *const state, struct raw_record *const at, const void *const site)
 {
     if (me.module == NULL || !is_in(me.module, site)) {
-        note_module(state, site);
+        me.module = find_module(state, site);
+        if (me.module != NULL && !is_in(me.module, site)) {
+            note_module(state, site);
+        }
     }
     write_record(at, RAW_SITE, (uintptr_t)site);
 }
@@ -914,12 +946,12 @@ FAST void *malloc_at(const size_t size, const void *const site)
     return allocated(real.malloc(size), RAW_MALLOC, size, 0, site);
 }
 
-EXPORT void *malloc(const size_t size)
+EXPORT void *NAME(malloc)(const size_t size)
 {
     return malloc_at(size, CALLER);
 }
 
-EXPORT void *calloc(const size_t count, const size_t size)
+EXPORT void *NAME(calloc)(const size_t count, const size_t size)
 {
     const void *const site = CALLER;
     if (!resolved()) {
@@ -948,22 +980,22 @@ FAST void free_at(void *const pointer, const void *const site)
     me.inside = false;
 }
 
-EXPORT void free(void *const pointer)
+EXPORT void NAME(free)(void *const pointer)
 {
     free_at(pointer, CALLER);
 }
 
 /* C23; declared here because the headers of most systems do not yet. */
-EXPORT void free_sized(void *pointer, size_t size);
-EXPORT void free_aligned_sized(void *pointer, size_t align, size_t size);
+EXPORT void NAME(free_sized)(void *pointer, size_t size);
+EXPORT void NAME(free_aligned_sized)(void *pointer, size_t align, size_t size);
 
-void free_sized(void *const pointer, const size_t size)
+void NAME(free_sized)(void *const pointer, const size_t size)
 {
     (void)size;
     free_at(pointer, CALLER);
 }
 
-void free_aligned_sized(void *const pointer, const size_t align, const size_t size)
+void NAME(free_aligned_sized)(void *const pointer, const size_t align, const size_t size)
 {
     (void)align;
     (void)size;
@@ -997,12 +1029,12 @@ FAST void *realloc_at(void *const old, const size_t size, const void *const site
     return fresh;
 }
 
-EXPORT void *realloc(void *const old, const size_t size)
+EXPORT void *NAME(realloc)(void *const old, const size_t size)
 {
     return realloc_at(old, size, CALLER);
 }
 
-EXPORT void *reallocarray(void *const old, const size_t count, const size_t size)
+EXPORT void *NAME(reallocarray)(void *const old, const size_t count, const size_t size)
 {
     if (size != 0 && count > SIZE_MAX / size) {
         errno = ENOMEM;
@@ -1017,7 +1049,7 @@ static void *unsupported(void)
     return NULL;
 }
 
-EXPORT void *aligned_alloc(const size_t align, const size_t size)
+EXPORT void *NAME(aligned_alloc)(const size_t align, const size_t size)
 {
     if (!resolved() || real.aligned_alloc == NULL) {
         return unsupported();
@@ -1029,7 +1061,7 @@ EXPORT void *aligned_alloc(const size_t align, const size_t size)
     return allocated(real.aligned_alloc(align, size), RAW_MALLOC, size, align, CALLER);
 }
 
-EXPORT void *memalign(const size_t align, const size_t size)
+EXPORT void *NAME(memalign)(const size_t align, const size_t size)
 {
     if (!resolved() || real.memalign == NULL) {
         return unsupported();
@@ -1041,7 +1073,7 @@ EXPORT void *memalign(const size_t align, const size_t size)
     return allocated(real.memalign(align, size), RAW_MALLOC, size, align, CALLER);
 }
 
-EXPORT int posix_memalign(void **const out, const size_t align, const size_t size)
+EXPORT int NAME(posix_memalign)(void **const out, const size_t align, const size_t size)
 {
     if (!resolved() || real.posix_memalign == NULL) {
         return ENOMEM;
@@ -1055,7 +1087,7 @@ EXPORT int posix_memalign(void **const out, const size_t align, const size_t siz
     return failed;
 }
 
-EXPORT void *valloc(const size_t size)
+EXPORT void *NAME(valloc)(const size_t size)
 {
     if (!resolved() || real.valloc == NULL) {
         return unsupported();
@@ -1067,7 +1099,7 @@ EXPORT void *valloc(const size_t size)
     return allocated(real.valloc(size), RAW_MALLOC, size, page_size(), CALLER);
 }
 
-EXPORT void *pvalloc(const size_t size)
+EXPORT void *NAME(pvalloc)(const size_t size)
 {
     if (!resolved() || real.pvalloc == NULL) {
         return unsupported();

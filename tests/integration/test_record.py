@@ -652,6 +652,54 @@ def test_a_plugin_in_cpp_that_a_program_in_c_loads(compiled: Compile, tmp_path: 
     assert sites_of(file.path, 1201)[0].startswith("made+0x")
 
 
+STATIC = """
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char text[1401];
+static void *own(void *unused) { free(strdup(text)); return NULL; }
+int main(void) {
+    pthread_t thread;
+    void *aligned;
+    memset(text, 'x', sizeof text - 1);
+    pthread_create(&thread, NULL, own, NULL);
+    pthread_join(thread, NULL);
+    if (posix_memalign(&aligned, 256, 1402)) return 1;
+    free(realloc(calloc(2, 10), 1403));
+    if (fork() == 0) { free(aligned); free(malloc(1404)); _exit(0); }
+    wait(NULL);
+    return 0;
+}
+"""
+
+
+def documented(command: str) -> str:
+    """The command of the documentation that begins so."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "traces.md"
+    (line,) = [line.strip() for line in page.read_text().splitlines() if line.strip().startswith(command)]
+    return line
+
+
+def test_a_statically_linked_program_as_documented(tmp_path: Path) -> None:
+    (tmp_path / "app.c").write_text(STATIC)
+    link = documented("at=").replace("python ", f"{sys.executable} ") + "\n" + documented("cc -static")
+    linked = subprocess.run(link.replace("cc ", "cc -pthread -fno-builtin "), shell=True, cwd=tmp_path)
+    if linked.returncode:
+        pytest.skip("no C compiler, or no static C library")
+    parent, child = record([str(tmp_path / "app")], tmp_path / "app.parquet").files
+    assert parent.notes == ()
+    trace = Trace.read(parent.path)
+    rows = [trace.size.tolist().index(size) for size in (1401, 1402, 20, 1403)]
+    assert rows == sorted(rows)
+    assert trace.op[rows].tolist() == [MALLOC, MALLOC, CALLOC, REALLOC]
+    assert trace.align[rows].tolist() == [0, 256, 0, 0]
+    assert parent.threads == 2
+    assert [size for size in Trace.read(child.path).size.tolist() if size > 1400] == [1402, 1404]
+
+
 def test_calls_before_main_are_recorded(compiled: Compile, tmp_path: Path) -> None:
     early = compiled("__attribute__((constructor)) static void early(void) { malloc(1301); }\n---", "-shared", "-fPIC")
     program = compiled(
@@ -773,7 +821,7 @@ def test_what_cannot_be_recorded_is_one_line(compiled: Compile, tmp_path: Path) 
         ("--", "no-such-command"): f"no-such-command: command not found; {advice}",
         ("-o", "x.parquet", "--", "./plain.txt"): f"./plain.txt: Permission denied; {advice}",
         ("-o", "x.parquet", "--", static): f"{static}: no heap call was recorded: it is statically linked; "
-        "link it dynamically (no -static)",
+        "link it dynamically (no -static), or the recorder into it",
         ("-o", "absent/x.parquet", "--", "true"): "absent/x.parquet: cannot be written: No such file or directory; "
         "name a file in another folder",
         ("-o", "taken", "--", "true"): "taken: cannot be written: is a folder; name a file in it",
@@ -877,7 +925,7 @@ def rest_of(terminal: int) -> bytes:
     return shown
 
 
-@pytest.mark.parametrize("define", ["", "-DHEAPWRIGHT_SITES", "-DHEAPWRIGHT_NO_COUNTER"])
+@pytest.mark.parametrize("define", ["", "-DHEAPWRIGHT_SITES", "-DHEAPWRIGHT_NO_COUNTER", "-DHEAPWRIGHT_WRAP"])
 def test_the_recorder_compiles_without_a_warning(define: str, tmp_path: Path) -> None:
     cc = shutil.which("cc")
     if cc is None:

@@ -278,5 +278,5 @@ def _why_nothing(program: str, folder: Path) -> str:
         if executable.elfclass != (64 if sys.maxsize > 1 << 32 else 32):
             return "it was built for another word size than the recorder"
         if not any(executable.iter_segments("PT_INTERP")):
-            return "it is statically linked; link it dynamically (no -static)"
+            return "it is statically linked; link it dynamically (no -static), or the recorder into it"
     return "it made no call, or calls an allocator linked into it; link it with the C library's malloc"
