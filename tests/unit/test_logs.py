@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import lzma
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -27,6 +29,7 @@ from heap_logs import tracealyzer as stream_of
 
 import heapwright as hw
 from heapwright.errors import HeapwrightError
+from heapwright.files import parquet
 from heapwright.traces import parts
 from heapwright.traces.logs import (
     FORMATS,
@@ -341,6 +344,24 @@ def test_a_log_that_is_written_in_parts_is_as_in_memory(
     assert told.repairs == whole.repairs
     assert (told.calls, told.format) == (len(whole), name)
     assert (told.requested_peak_bytes, told.live_objects_peak) == (whole.peak_live_bytes, whole.peak_live_objects)
+
+
+def test_an_import_holds_no_more_calls_than_a_part_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_WINDOW", 1 << 6)
+    monkeypatch.setattr(parts, "_PART", 1 << 8)
+    rows: list[int] = []
+    write = parquet.write
+
+    def counted(path: Path, columns: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+        rows.append(len(columns["op"]))
+        write(path, columns, metadata)
+
+    monkeypatch.setattr(parquet, "write", counted)
+    log = tmp_path / "app.log"
+    log.write_text("".join(f"hw{'-+'[row % 2]} {(row - 1) // 2 % 500 + 1} 24\n" for row in range(1, 2001)))
+    assert convert_log(log, tmp_path / "app.parquet").calls == 2000
+    assert rows == [256] * 7 + [208]
+    assert len(import_log(log)) == 2000
 
 
 def test_sites_that_come_late_are_kept_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
