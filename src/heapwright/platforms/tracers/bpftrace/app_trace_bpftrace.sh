@@ -36,5 +36,6 @@ done
 kill -CONT "$program"
 status=0
 wait "$program" || status=$?
+trap - EXIT
 wait "$tracer" || :
 exit "$status"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The heap calls of a program from its start: app_trace_perf.sh LOG PROGRAM [ARGUMENT]...
 #
-# As root. Probes of the group "heapwright" are put on the C library and taken away again. LIBC in the environment names
-# the file of the C library where the program's is not found.
+# As root. Probes of the group "heapwright" are put on the C library and taken away again, so one program is
+# recorded at a time. LIBC in the environment names the file of the C library where the program's is not found.
 set -eu
 if [ $# -lt 2 ]; then
     echo "usage: $0 LOG PROGRAM [ARGUMENT]..." >&2
