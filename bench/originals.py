@@ -1,4 +1,4 @@
-"""Other people's allocators as their authors released them, fetched through this machine's own package managers.
+"""Other people's allocators and recorders as released, fetched through this machine's own package managers.
 
 They come from crates and from Debian's source packages into `build/originals`, once; none is part of the repository.
 Every function raises MissingError where something cannot be had.
@@ -63,6 +63,11 @@ def o1heap() -> Path:
 def freertos() -> Path:
     """The folder of FreeRTOS's heaps."""
     return crate("freertos-next", "0.12.0", "FreeRTOS-Kernel/portable/MemMang")
+
+
+def systemview() -> Path:
+    """The folder of SEGGER's SystemView recorder, 3.32."""
+    return crate("systemview-target", "0.3.0", "lib/SEGGER")
 
 
 def tlsf() -> Path:
