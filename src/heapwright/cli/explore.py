@@ -125,7 +125,9 @@ def command(
     from heapwright.explore.study import Study
     from heapwright.explore.wide import fronts
     from heapwright.replay.energy import EnergyTable
+    from heapwright.replay.metrics import parse_objectives
 
+    ranked_by = DEFAULT_OBJECTIVES if objectives is None else parse_objectives(objectives)
     read = read_traces(traces, repair)
     space = Space.load(space_path, read, align) if space_path else Space.default(read, align or DEFAULT_ALIGN)
     for trace in read:
@@ -137,7 +139,7 @@ def command(
         done = explore(
             read,
             space,
-            DEFAULT_OBJECTIVES if objectives is None else objectives,
+            ranked_by,
             output,
             jobs,
             dask=dask,
