@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -413,6 +414,17 @@ def test_numbers_that_no_tool_prints_are_no_calls(
     assert isinstance(log, str) and old in log
     trace = imported(tmp_path, log.replace(old, new))
     assert [size for op, _, size in calls(trace) if op != FREE] == sizes
+
+
+@pytest.mark.parametrize("name", sorted(LOGS.keys() - {"bytehound", "sysview", "tracealyzer"}))
+def test_the_time_a_line_takes_does_not_explode_with_its_length(name: str, tmp_path: Path) -> None:
+    log = LOGS[name]
+    lines = (log if isinstance(log, bytes) else log.encode()).splitlines()
+    runs = [run * (3900 // len(run)) for run in (b" ", b"9", b"f", b"(", b"a b ", b"[0] ", b"{ }, ", b") = ", b"0x")]
+    damaged = [line[:at] + run + line[at:] for line in lines for run in runs for at in (0, 9, len(line) // 2)]
+    begun = time.process_time()
+    imported(tmp_path, b"\n".join([*lines, *damaged, b""]), name)
+    assert time.process_time() - begun < 2
 
 
 def test_clocks_and_units_that_make_no_sense_do_no_harm(tmp_path: Path) -> None:

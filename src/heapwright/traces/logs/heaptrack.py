@@ -22,7 +22,7 @@ def _read(source: Source) -> History:
     for line in lines:
         sign, fields = line[:1], line[2:].split()
         try:
-            if sign == b"a":
+            if sign == b"a" and not len(history):
                 return _interpreted(History(source.folder), line, lines)
             if sign == b"+":
                 size, _, pointer = map(_number, fields)

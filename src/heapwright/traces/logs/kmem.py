@@ -8,9 +8,10 @@ from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
 
+_THREAD = re.compile(rb"\s{0,40}(\S.{0,60}?)\s{1,40}\[\d{1,5}\]")
 _EVENT = re.compile(
-    rb"\s*(.+?)\s+\[\d+\].*?\s(\d{1,9})\.(\d{6,9}): (?:kmem:)?(kmalloc|kmalloc_node|kfree|kmem_cache_alloc|"
-    rb"kmem_cache_alloc_node|kmem_cache_free): (.*)"
+    rb"\s(\d{1,9})\.(\d{6,9}): (?:kmem:)?(kmalloc|kmalloc_node|kfree|kmem_cache_alloc|kmem_cache_alloc_node|"
+    rb"kmem_cache_free): (.*)"
 )
 _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 
@@ -18,10 +19,10 @@ _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 def _read(source: Source) -> History:
     history = History(source.folder)
     for line in source.lines():
-        found = _EVENT.fullmatch(line)
-        if found is None:
+        found, of_thread = _EVENT.search(line), _THREAD.match(line)
+        if found is None or of_thread is None:
             continue
-        thread, seconds, part, event, rest = found.groups()
+        seconds, part, event, rest = found.groups()
         fields = dict(_FIELD.findall(rest))
         try:
             pointer = int(fields[b"ptr"], 16)
@@ -31,7 +32,7 @@ def _read(source: Source) -> History:
         except (KeyError, ValueError):
             history.skipped += 1
             continue
-        history.set_thread(thread)
+        history.set_thread(of_thread[1])
         history.set_site(fields.get(b"call_site", b"").decode(errors="replace"))
         history.now_ns = int(seconds) * 10**9 + int((part + b"000")[:9])
         if b"free" in event:

@@ -9,8 +9,8 @@ from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
 
 _NOTE = re.compile(
-    rb"\s*(\S.*?)\s+\[\d+\]\s+(\d{1,9})\.(\d{1,9}): tracing_mark_write: C\|\d+\|Heap Usage\|\d+\|(\w+): heap: \S+ "
-    rb"size: ?(\d{1,19}), address: ((?:0x)?[0-9a-f]{1,16})"
+    rb"\s{0,40}(\S.{0,60}?)\s{1,40}\[\d{1,5}\]\s{1,40}(\d{1,9})\.(\d{1,9}): tracing_mark_write: "
+    rb"C\|\d+\|Heap Usage\|\d+\|(\w+): heap: \S+ size: ?(\d{1,19}), address: ((?:0x)?[0-9a-f]{1,16})"
 )
 
 
