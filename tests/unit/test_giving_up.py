@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from traces_random import churning, plain_trace
 
+from heapwright.api import cut
 from heapwright.explore import effort, halving, pareto, running, search, trying
 from heapwright.explore.crew import Threads
 from heapwright.explore.halving import by_promise
@@ -24,7 +25,6 @@ from heapwright.explore.study import Identity, Study
 from heapwright.explore.trying import Candidate, Patience, Trier
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
-from heapwright.traces.cut import cut
 from heapwright.traces.trace import Trace
 
 TRACES = [

@@ -43,7 +43,7 @@ _LEAST_SHARE = 0.002
 
 def live_by(profile: Row, name: str) -> Figure:
     """Live requested bytes over the calls, stacked by who holds them."""
-    told, live = profile["live_by"], profile["live"]
+    told = profile["live_by"]
     colours = group_colours(told)
     label = short_names(told["groups"])
     rows = [
@@ -51,10 +51,8 @@ def live_by(profile: Row, name: str) -> Figure:
         for at, (group, sizes) in enumerate(zip(told["groups"], told["bytes"], strict=True))
         for event, size in zip(told["event"], sizes, strict=True)
     ]
-    curve = [
-        {"event": event, "bytes": size, "objects": objects}
-        for event, size, objects in zip(live["event"], live["bytes"], live["objects"], strict=True)
-    ]
+    sums = [sum(sizes) for sizes in zip(*told["bytes"], strict=True)]
+    curve = [{"event": event, "bytes": size} for event, size in zip(told["event"], sums, strict=True)]
     scale = alt.Scale(domain=[label[group] for group in told["groups"]], range=list(colours.values()))
     numbers = [alt.Tooltip(f"{key}:Q", format=",") for key in ("event", "bytes")]
     x, y = calls_axis(profile["events"]), bytes_axis("bytes", "live bytes requested, B")
@@ -69,11 +67,7 @@ def live_by(profile: Row, name: str) -> Figure:
             tooltip=[alt.Tooltip("group:N", title=told["key"]), *numbers],
         )
     )
-    hover = (
-        inline(curve)
-        .mark_rule(opacity=0.001, strokeWidth=6)
-        .encode(x=x, tooltip=[*numbers, alt.Tooltip("objects:Q", format=",")])
-    )
+    hover = inline(curve).mark_rule(opacity=0.001, strokeWidth=6).encode(x=x, tooltip=numbers)
     by = "the call site of its latest request" if told["key"] == "site" else "its size"
     return Figure(
         name,
