@@ -90,6 +90,19 @@ def test_two_traces_are_merged_and_compared(run: Run, tmp_path: Path) -> None:
     assert found["sizes"][0] == {"size": 24, "requests": [0, 1], "peak_bytes": [0, 24]}
 
 
+def test_changes_by_site_fit_a_terminal(run: Run, tmp_path: Path) -> None:
+    sites = ("", "main;parse;src/node.c:3", "/usr/lib/very/long/" + "name_of_a_function" * 3)
+    for name, size in (("old", 1_000_000), ("new", 2_500_000)):
+        trace = Trace.from_columns(op=[0] * 3, id=[0, 1, 2], size=[8, size, size], site=[0, 1, 2], sites=sites)
+        trace.write(tmp_path / f"{name}.parquet")
+    lines = run("trace", "diff", "old.parquet", "new.parquet").stdout.splitlines()
+    assert "2 sites changed, 1 did not" in lines
+    assert max(map(len, lines)) <= 80
+    (row,) = (line.split() for line in lines if line.startswith("node.c:3"))
+    assert row == ["node.c:3", "1", "1", "1,000,000", "2,500,000", "+1,500,000"]
+    assert any(line.startswith("name_of_a_functionname_of_a… ") for line in lines)
+
+
 def test_an_estimate_says_so_on_stderr_and_in_info(run: Run) -> None:
     done = run("trace", "scale", "app.parquet", "--recorded-pointer-bytes", "8", "-o", "narrow.parquet")
     assert done.stdout == "narrow.parquet: 5 calls, peak 132 B in 2 objects\n"

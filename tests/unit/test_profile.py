@@ -268,3 +268,9 @@ def test_a_site_is_short_where_that_tells_it_from_others() -> None:
         "x/main.c:1": "x/main.c:1",
         "y/main.c:1": "y/main.c:1",
     }
+
+
+def test_a_trace_of_nothing_but_empty_requests_has_one_group() -> None:
+    found = held(Stream.of(trace_of((MALLOC, 0, 0), (FREE, 0, 0))), np.array([0, 1]), 0)
+    assert found["live_by"]["bytes"] == [[0, 0]]
+    assert found["at_peak"] == [{"site": "", "size": 0, "objects": 1, "bytes": 0}]

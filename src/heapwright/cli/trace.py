@@ -15,7 +15,7 @@ from heapwright.cli.group import Group
 from heapwright.cli.options import read_traces, repair_option, seed_option, trace_output_option
 from heapwright.cli.output import json_option, note, print_json, print_sentences, print_written, written
 from heapwright.cli.tables import print_table
-from heapwright.files.names import printable, shortened
+from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.traces.streams import Written
@@ -26,7 +26,7 @@ FORMATS = ("minimalloc", "malloclab", "c")
 
 SHOWN_CHANGES = 16
 """Sizes and sites that `diff` prints."""
-LONGEST_SITE = 40
+LONGEST_SITE = 28
 
 KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
 
@@ -221,21 +221,26 @@ def _change(before: float, after: float) -> str:
 
 
 def _print_changes(key: str, rows: list[dict[str, Any]]) -> None:
+    from heapwright.traces.held import short_names
+
     changed = [row for row in rows if row["requests"][0] != row["requests"][1] or len(set(row["peak_bytes"])) > 1]
+    short = short_names([row[key] for row in changed]) if key == "site" else {}
     cells = [
         [
-            f"{row[key]:,} B" if key == "size" else shortened(row[key] or "(not named)", LONGEST_SITE),
-            *map(_number, row["requests"]),
-            *map(_number, row["peak_bytes"]),
-            _change(*row["peak_bytes"]),
+            _label(short[row[key]]) if short else f"{row[key]:,} B",
+            *map(_number, (*row["requests"], *row["peak_bytes"])),
+            _change(*row["peak_bytes"]).partition(" ")[0],
         ]
         for row in changed[:SHOWN_CHANGES]
     ]
-    rest = len(changed) - len(cells)
-    unchanged = len(rows) - len(changed)
-    title = f"{len(changed):,} {key}s changed, {unchanged:,} did not" + (f"; the first {len(cells)}" if rest else "")
+    rest = f"; the first {len(cells)}" if len(cells) < len(changed) else ""
+    title = f"{len(changed):,} {key}s changed, {len(rows) - len(changed):,} did not{rest}"
     headings = [key, "requests\nbefore", "\nafter", "B at peak\nbefore", "\nafter", "\nchange"]
     print_table(title, headings, [cells], left=(key,))
+
+
+def _label(site: str) -> str:
+    return (site if len(site) <= LONGEST_SITE else f"{site[: LONGEST_SITE - 1]}…") or "(not named)"
 
 
 @command.command()

@@ -58,7 +58,7 @@ def held(trace: Stream, moments: NDArray[np.int64], peak_event: int) -> dict[str
         rest = np.delete(sums, chosen, axis=0).sum(axis=0)
         sums = np.vstack([sums[chosen], rest])
     drawn = [*zip([*names, OTHERS], sums.tolist(), strict=True)]
-    shown = [(name or "(not named)", row) for name, row in drawn if any(row)]
+    shown = [(name or "(not named)", row) for name, row in drawn if any(row)] or drawn[:1]
     return {
         "live_by": {
             "key": "site" if by_site else "size",
