@@ -16,7 +16,7 @@ from heapwright.report.figure import (
     inline,
     quantity,
 )
-from heapwright.report.plots import HEIGHT, WIDTH, listed, sampled
+from heapwright.report.plots import HEIGHT, HOVERS, WIDTH, listed, sampled
 from heapwright.traces.held import FRAME_SEPARATOR, OTHERS, short_names, size_class
 
 # Sites are told apart (Okabe and Ito), sizes rise from light to dark (ColorBrewer's YlGnBu).
@@ -67,6 +67,7 @@ def live_by(profile: Row, name: str) -> Figure:
             tooltip=[alt.Tooltip("group:N", title=told["key"]), *numbers],
         )
     )
+    curve = curve[:: max(1, len(curve) // HOVERS)]
     hover = inline(curve).mark_rule(opacity=0.001, strokeWidth=6).encode(x=x, tooltip=numbers)
     by = "the call site of its latest request" if told["key"] == "site" else "its size"
     return Figure(
@@ -76,7 +77,7 @@ def live_by(profile: Row, name: str) -> Figure:
         f"Each object by {by}. At most {profile['live_objects_peak']:,} objects are alive at once.",
         alt.layer(area, hover).properties(height=HEIGHT),
         WIDTH,
-        sampled(live["event"], live["bytes"], "live bytes"),
+        sampled(told["event"], sums, "live bytes"),
     )
 
 
