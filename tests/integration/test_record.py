@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -914,6 +915,29 @@ def test_what_a_killed_record_leaves_is_imported(compiled: Compile, tmp_path: Pa
 def test_a_folder_without_a_recording_is_told(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match="holds no recording; give the folder that a killed `record` left"):
         import_recording(tmp_path, tmp_path / "app.parquet")
+
+
+def test_damaged_recordings_are_imported_as_far_as_they_are_sound_or_refused(
+    libraries: dict[str, Path], compiled: Compile, tmp_path: Path
+) -> None:
+    program = compiled(HAMMER + "for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL); ", "-DROUNDS=300")
+    whole = recorded_by(libraries["counters"].with_name("recorder_sites.so"), program, tmp_path / "raw")
+    (path,) = (tmp_path / "raw").glob("*.raw")
+    with path.open("rb") as file:
+        sound, draw = file.read(65536 + 400000), random.Random(1)
+    kept = []
+    for _ in range(40):
+        damaged = bytearray(sound)
+        for _ in range(draw.choice([1, 3, 30])):
+            at = draw.choice([draw.randrange(200), 4096 + draw.randrange(600), 65536 + draw.randrange(200000)])
+            damaged[at : at + 8] = draw.choice([bytes(8), b"\xff" * 8, draw.randbytes(8)])
+        path.write_bytes(damaged[: draw.choice([len(damaged), draw.randrange(len(damaged))])])
+        try:
+            (file,) = import_recording(path.parent, tmp_path / "app.parquet", follow=draw.choice(["each", "one"]))
+            kept.append(len(Trace.read(file.path)))
+        except HeapwrightError:
+            kept.append(0)
+    assert sum(calls > len(whole) // 2 for calls in kept) > 10
 
 
 def rest_of(terminal: int) -> bytes:

@@ -42,6 +42,7 @@ _MODULE = np.dtype([("begin", "u8"), ("end", "u8"), ("bias", "u8"), ("path", "S2
 _PLACE = np.dtype([("what", "u8"), ("more", "u8")])
 _RUN = np.dtype([("place", "i8"), ("thread", "u4"), ("ticks", "u8")])
 _WINDOW = 1 << 18
+_LATEST_NS = 1 << 61  # 73 years
 _NO_CALLS = [lib.RAW_REALLOC_BEGIN, lib.RAW_REALLOC_FAILED]
 
 Ticks = NDArray[np.uint64]
@@ -84,7 +85,7 @@ class RawFile:
             places = self._read(at, min(self._places, at + _WINDOW))
             what = places["what"]
             self.allocations += allocations((what & 7).astype(np.uint8))
-            begins = np.flatnonzero(what & 255 == lib.RAW_RUN)
+            begins = np.flatnonzero((what[:-1] & 255 == lib.RAW_RUN) & (what[1:] & 255 == lib.RAW_CLOCK))
             found = np.zeros(len(begins), _RUN)
             found["place"], found["thread"] = at + begins, what[begins] >> 8
             found["ticks"] = places["more"][begins + 1]
@@ -93,14 +94,17 @@ class RawFile:
                 latest = begins[np.argmax(found["ticks"])] + 1
                 clock = max(clock, (int(places["more"][latest]), int(what[latest] >> 8)))
         self._runs = np.concatenate(runs)
+        self._runs = self._runs[self._runs["thread"] < len(self._runs)]  # a damaged file may name any thread
         passed = clock[0] - int(header["started_ticks"])
         self._ns_a_tick = clock[1] / passed if passed > 0 else 1.0
 
     @classmethod
     def open(cls, path: Path) -> RawFile | None:
-        """The file at a path; None where it is no raw file, or one of another version."""
+        """The file at a path; None where it is no raw file, one of another version, or its header is damaged."""
         headers = np.fromfile(path, _HEADER, count=1)
         if not len(headers) or headers[0]["magic"] != _MAGIC or headers[0]["record_bytes"] != _PLACE.itemsize:
+            return None
+        if any(headers[0][field] > _LATEST_NS for field in ("started_ns", "noted_ns", "end", "growing_ns")):
             return None
         return cls(path, headers[0])
 
@@ -115,8 +119,8 @@ class RawFile:
             return []
         found = np.fromfile(self.path, _MODULE, count=lib.RAW_MODULES, offset=lib.RAW_MODULES_AT)
         return [
-            Module(int(module["begin"]), int(module["end"]), int(module["bias"]), Path(os.fsdecode(module["path"])))
-            for module in found[found["end"] > 0]
+            Module(int(begin), int(end), int(bias), Path(os.fsdecode(path.partition(b"\0")[0])))
+            for begin, end, bias, path in found[found["end"] > 0]
         ]
 
     def number(self, field: str) -> int:
@@ -125,7 +129,7 @@ class RawFile:
 
     def text(self, field: str) -> str:
         """A text of the header."""
-        return os.fsdecode(bytes(self._header[field]).partition(b"\0")[0]).strip()
+        return bytes(self._header[field]).partition(b"\0")[0].decode(errors="replace").strip()
 
     def windows(self) -> Iterator[Window]:
         """Give all records in the order of events, up to the limit of calls.
@@ -198,7 +202,7 @@ class RawFile:
         what, ticks = what[calls], ticks[calls]
         records = np.zeros(len(calls), RECORD)
         passed = (ticks - np.uint64(self.number("started_ticks"))).view(np.int64) * self._ns_a_tick
-        records["time_ns"] = self.number("started_ns") + passed.astype(np.int64)
+        records["time_ns"] = self.number("started_ns") + np.clip(passed, 0, _LATEST_NS).astype(np.int64)
         records["pointer"] = what & ~np.uint64(7)
         records["size"] = more[calls] & np.uint64(0xFFFFFFFF)
         records["thread"] = runs["thread"][run[calls]]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from elftools.common.exceptions import ELFError
@@ -53,15 +55,22 @@ class Sites:
 
 def _names_in(module: Module, addresses: Sequence[int]) -> list[str]:
     own = [address - module.bias for address in addresses]
+    name = os.fsencode(module.path.name).decode(errors="replace")
+    if not module.path.is_file() or min(own) < 1:
+        return [f"{name}+{address:#x}" for address in own]
     lines = _lines(module.path, own)
-    symbols = _symbols(module.path)
-    return [lines.get(address) or _symbol(symbols, address, module.path.name) for address in own]
+    rest = [address for address in own if address not in lines]
+    if rest:
+        functions, starts = _symbols(module.path).before(rest)
+        for address, function, start in zip(rest, _readable(functions), starts, strict=True):
+            lines[address] = f"{function}+{address - start:#x} ({name})" if function else f"{name}+{address:#x}"
+    return [lines[address] for address in own]
 
 
 def _lines(path: Path, addresses: Sequence[int]) -> dict[int, str]:
     """Function and line of each address that debug information tells; a call is before the address it returns to."""
     program = shutil.which("addr2line")
-    if program is None or not path.is_file():
+    if program is None:
         return {}
     asked = "".join(f"{address - 1:#x}\n" for address in addresses)
     command = [program, "-a", "-f", "-i", "-C", "-e", str(path)]
@@ -81,25 +90,48 @@ def _lines(path: Path, addresses: Sequence[int]) -> dict[int, str]:
     }
 
 
-Symbols = tuple[NDArray[np.uint64], NDArray[np.uint64], list[str]]
-"""Addresses and sizes of functions, by address, and their names."""
+_SYMBOL = {
+    64: [("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8")],
+    32: [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2")],
+}
+_FUNCTION, _INDIRECT_FUNCTION = 2, 10
 
 
-def _symbols(path: Path) -> Symbols:
-    found: dict[int, tuple[int, str]] = {}
+@dataclass(frozen=True)
+class _Symbols:
+    """Functions of a file, by address, and the text that holds their names."""
+
+    functions: NDArray[Any]
+    text: bytes
+
+    def before(self, addresses: Sequence[int]) -> tuple[list[str], list[int]]:
+        """For each address the function that calls from there, and where it starts; an empty name where none does."""
+        if not len(self.functions):
+            return [""] * len(addresses), [0] * len(addresses)
+        calls = np.array(addresses, np.uint64) - np.uint64(1)
+        starts, sizes = self.functions["value"], np.maximum(self.functions["size"], 1)
+        at = np.maximum(np.searchsorted(starts, calls, side="right") - 1, 0)
+        inside = (calls >= starts[at]) & (calls - starts[at] < sizes[at])
+        names = [
+            self.text[begin : self.text.find(b"\0", begin)].decode(errors="replace") if good else ""
+            for begin, good in zip(self.functions["name"][at].tolist(), inside, strict=True)
+        ]
+        return names, starts[at].tolist()
+
+
+@functools.lru_cache(maxsize=64)
+def _symbols(path: Path) -> _Symbols:
     with contextlib.suppress(OSError, ELFError), path.open("rb") as file:
         elf = ELFFile(file)
         tables = [elf.get_section_by_name(name) for name in (".symtab", ".dynsym")]
         table = next((table for table in tables if isinstance(table, SymbolTableSection)), None)
-        for symbol in table.iter_symbols() if table else ():
-            if symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC") and symbol["st_shndx"] != "SHN_UNDEF":
-                found[symbol["st_value"]] = symbol["st_size"], symbol.name
-    ordered = sorted(found.items())
-    return (
-        np.array([address for address, _ in ordered], np.uint64),
-        np.array([size for _, (size, _) in ordered], np.uint64),
-        _readable([name for _, (_, name) in ordered]),
-    )
+        if table is not None:
+            layout = np.dtype(_SYMBOL[elf.elfclass]).newbyteorder("<" if elf.little_endian else ">")
+            symbols = np.frombuffer(table.data(), layout)
+            is_function = np.isin(symbols["info"] & 15, [_FUNCTION, _INDIRECT_FUNCTION]) & (symbols["section"] != 0)
+            functions = symbols[is_function]
+            return _Symbols(functions[np.argsort(functions["value"], kind="stable")], table.stringtable.data())
+    return _Symbols(np.zeros(0, _SYMBOL[64]), b"")
 
 
 def _readable(names: list[str]) -> list[str]:
@@ -110,11 +142,3 @@ def _readable(names: list[str]) -> list[str]:
     done = subprocess.run([program], input="\n".join(names), capture_output=True, text=True, check=False)
     readable = done.stdout.splitlines()
     return readable if len(readable) == len(names) else names
-
-
-def _symbol(symbols: Symbols, address: int, module: str) -> str:
-    addresses, sizes, names = symbols
-    at = int(np.searchsorted(addresses, np.uint64(address - 1), side="right")) - 1
-    if at < 0 or address - 1 >= int(addresses[at]) + max(1, int(sizes[at])):
-        return f"{module}+{address:#x}"
-    return f"{names[at]}+{address - int(addresses[at]):#x} ({module})"
