@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import heapwright as hw
 from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, REALLOC
+from heapwright.traces.validation import CALLOC, MALLOC, REALLOC
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.profile import profile_file, profile_packets
 from heapwright.traffic.synthetic import synthesise
@@ -47,6 +48,29 @@ PUBLISHED = {
 def test_facts_of_real_traces(name: str, shared_data: Path) -> None:
     trace = Trace.read(shared_data / "heap" / f"{name}.parquet")
     assert (len(trace), trace.peak_live_bytes, trace.peak_live_objects) == PUBLISHED[name]
+    facts = hw.trace_facts(shared_data / "heap" / f"{name}.parquet")
+    assert (facts["events"], facts["requested_peak_bytes"], facts["live_objects_peak"]) == PUBLISHED[name]
+
+
+def test_a_real_trace_that_is_cut_in_two_and_merged_is_whole_again(shared_data: Path, tmp_path: Path) -> None:
+    whole = Trace.read(shared_data / "heap" / "rec_tshark.parquet")
+    middle = len(whole) // 2
+    first = hw.cut(whole, stop=middle, close=False)
+    second = hw.cut(whole, start=middle, live=True, close=False)
+    lived = int(second.metadata["inherited"])
+    assert first.live_bytes[-1] == second.live_bytes[lived - 1]
+    assert np.array_equal(np.concatenate([first.live_bytes, second.live_bytes[lived:]]), whole.live_bytes)
+    told = hw.merge([first, second], tmp_path / "both.parquet")
+    assert told.events == len(whole) + lived
+
+
+def test_a_real_trace_comes_back_from_the_lines_of_malloc_labs(shared_data: Path, tmp_path: Path) -> None:
+    whole = Trace.read(shared_data / "heap" / "rec_jq.parquet")
+    hw.export_trace(whole, tmp_path / "jq.rep", format="malloclab")
+    again = hw.import_log(tmp_path / "jq.rep")
+    assert np.array_equal(again.op, np.where(whole.op == CALLOC, MALLOC, whole.op))
+    assert np.array_equal(again.id, whole.objects()[0])
+    assert np.array_equal(again.live_bytes, whole.live_bytes)
 
 
 def test_every_real_trace_is_valid(shared_data: Path) -> None:
