@@ -765,7 +765,7 @@ def test_a_path_with_blanks_and_colons(compiled: Compile, tmp_path: Path) -> Non
 
 
 def test_the_cost_is_measured(compiled: Compile, tmp_path: Path) -> None:
-    program = compiled("for (int i = 0; i < 200000; i++) free(malloc(10));")
+    program = compiled("for (int i = 0; i < 200000; i++) { void *p = malloc(3000); memset(p, i, 3000); free(p); }")
     recording = record([program], tmp_path / "app.parquet")
     cost = recording.cost
     assert cost.events == recording.files[0].events >= 400000

@@ -168,9 +168,10 @@ def check_nothing_lost(folder: Path) -> dict[str, int]:
         trace = Trace.read(path)
         op = trace.op[int(trace.metadata.get("inherited", 0)) :]
         made = [int(np.isin(op, kinds).sum()) for kinds in ([MALLOC, CALLOC], [REALLOC], [FREE])]
-        # The dynamic linker's first calls come before the recorder can open a file.
-        early = [there - here for there, here in zip(counted[process], made, strict=True)]
-        assert all(0 <= lost <= 3 for lost in early), (path, counted[process], made)
+        # The dynamic linker's first calls come before the recorder can open a file; what other threads do during exit
+        # comes after the counts were written.
+        lost = [there - here for there, here in zip(counted[process], made, strict=True)]
+        assert max(map(abs, lost)) <= 3, (path, counted[process], made)
         calls[path.name] = len(op)
     return calls
 
