@@ -36,7 +36,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.replay.replay import replay
-from heapwright.report import held_plots, raster, write_report
+from heapwright.report import held_plots, plots, raster, write_report
 from heapwright.report.answer import served_by_arena
 from heapwright.report.figure import Figure, inline, ticks
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
@@ -339,6 +339,25 @@ def test_the_peak_is_drawn_by_callers_sites_and_sizes(browser: Chromium, tmp_pat
     assert "Mind: no times; no threads." in (tmp_path / "app.html").read_text(encoding="utf-8")
     assert "main: 900 B; parse: 700 B; node: 700 B; 500 B: 500 B" in figure.described
     assert opened(browser, tmp_path / "app.html").console == []
+
+
+@pytest.mark.parametrize("calls", [1, 50, 10_000])
+def test_a_timeline_shows_the_most_and_the_least_of_each_stretch(calls: int) -> None:
+    """What comes and goes at each call is a band, not bars that alias."""
+    event = np.arange(calls)
+    samples = {"event": event, "requested": event % 2 * 100, "allocated": event % 2 * 120, "footprint": event + 200}
+    figure = plots.timeline(samples, "tlsf", calls, 20_000, "t")
+    drawn = figure.chart.to_dict()["datasets"].values()
+    rows = next(rows for rows in drawn if {row.get("series") for row in rows} >= {"requested", "footprint"})
+    found = {words: [row for row in rows if row["series"] == words] for words in ("requested", "footprint")}
+    assert all(len(one) <= plots.STRETCHES + 1 for one in found.values())
+    assert max(row["high"] for row in found["requested"]) == (100 if calls > 1 else 0)
+    assert [row["event"] for row in found["requested"]][:: len(found["requested"]) - 1] == [0, calls]
+    if calls > 2 * plots.STRETCHES:
+        assert {(row["low"], row["high"]) for row in found["requested"][:-1]} == {(0, 100)}
+        assert f"the most in {-(-calls // plots.STRETCHES)} calls" in figure.note
+    highs = [row["high"] for row in found["footprint"]]
+    assert highs == sorted(highs) and highs[-1] == calls + 199
 
 
 # --- the trade-off ----------------------------------------------------------------------------------------------------

@@ -154,37 +154,61 @@ def _short(number: int) -> str:
 SERIES = {"footprint": ("footprint", INK), "allocated": ("allocated", VERMILLION), "requested": ("requested", BLUE)}
 
 
+STRETCHES = 180
+"""Of a timeline, each three pixels wide: what comes and goes within one is a band, not a line that fills the plot."""
+
+
 def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int, extent: int, name: str) -> Figure:
-    """Requested, allocated and footprint bytes after each call, of one heap.
+    """Requested, allocated and footprint bytes after each call, of one heap: the most and the least in each stretch.
 
     `samples`: as `replay.timeline` gives them; `heap`: what to call the heap; `calls`: of the trace; `extent`: upper
     end of the axis in bytes, the same for heaps that are to be compared.
     """
-    columns = {key: values.tolist() for key, values in samples.items()}
-    rows = [{"event": event, **{key: columns[key][at] for key in SERIES}} for at, event in enumerate(columns["event"])]
+    event = samples["event"]
+    begins = np.unique(np.searchsorted(event, np.linspace(0, calls, STRETCHES, endpoint=False)))
+    begins = begins[begins < len(event)]
+    rows = [
+        {"event": at, "series": words, "low": low, "high": high}
+        for key, (words, _) in SERIES.items()
+        for at, low, high in zip(
+            [*event[begins].tolist(), calls],
+            *(
+                [*found.tolist(), int(samples[key][-1])]
+                for found in (np.minimum.reduceat(samples[key], begins), np.maximum.reduceat(samples[key], begins))
+            ),
+            strict=True,
+        )
+    ]
     domain, colours = zip(*SERIES.values(), strict=True)
-    base = inline(rows).encode(x=_calls(calls))
+    colour = alt.Color("series:N", scale=alt.Scale(domain=list(domain), range=list(colours)), legend=alt.Legend())
     scale = alt.Scale(domain=[0, extent])
-    area = base.mark_area(color=BLUE, opacity=0.15).encode(y=_bytes("requested", "bytes", scale))
-    lines = base.transform_fold(list(SERIES), as_=["series", "bytes"]).mark_line(
-        strokeWidth=1.5, interpolate="step-after"
-    )
-    step = max(1, len(rows) // HOVERS)
+    base = inline(rows).encode(x=_calls(calls), color=colour)
+    ground = inline([row for row in rows if row["series"] == "requested"]).encode(x=_calls(calls))
+    layers = [
+        ground.mark_area(color=BLUE, opacity=0.15, interpolate="step-after").encode(y=_bytes("low", "bytes", scale)),
+        ground.mark_area(color=BLUE, opacity=0.4, interpolate="step-after").encode(
+            y=_bytes("low", "bytes", scale), y2="high:Q"
+        ),
+        base.mark_line(strokeWidth=1.5, interpolate="step-after").encode(y=_bytes("high", "bytes", scale)),
+    ]
+    step = max(1, len(event) // HOVERS)
+    told = [{"event": int(event[at]), **{key: int(samples[key][at]) for key in SERIES}} for at in range(len(event))]
     hover = (
-        inline(rows[::step])
+        inline(told[::step])
         .mark_rule(opacity=0.001, strokeWidth=6)
         .encode(x=_calls(calls), tooltip=[alt.Tooltip(f"{key}:Q", format=",", title=key) for key in ("event", *SERIES)])
     )
-    colour = alt.Color("series:N", scale=alt.Scale(domain=list(domain), range=list(colours)), legend=alt.Legend())
     peak, footprint = int(samples["requested"].max()), int(samples["footprint"].max())
+    stretch = -(-calls // STRETCHES)
+    band = f" Lines are the most in {stretch:,} calls, the band reaches to the least." if stretch > 1 else ""
     return Figure(
         name,
         f"{heap}: footprint {quantity(footprint)}",
-        f"{footprint / max(peak, 1) - 1:.1%} above the peak of the requested bytes, {quantity(peak)}.",
-        alt.layer(area, lines.encode(y=_bytes("bytes", "bytes", scale), color=colour), hover).properties(height=170),
+        f"{footprint / max(peak, 1) - 1:.1%} above the peak of the requested bytes, {quantity(peak)}.{band}",
+        alt.layer(*layers, hover).properties(height=170),
         WIDTH,
         f"At most: footprint {footprint:,}, allocated {int(samples['allocated'].max()):,}, requested {peak:,} bytes. "
-        + sampled(columns["event"], columns["requested"], "bytes requested"),
+        + sampled(event.tolist(), samples["requested"].tolist(), "bytes requested"),
     )
 
 
