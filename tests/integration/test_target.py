@@ -96,6 +96,18 @@ def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: 
     assert (found["note"] is None) == (cpu != "cortex-m0plus")
 
 
+def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_trace: Trace) -> None:
+    """Firmware makes its secret of the heap's address: that costs instructions, and stands in every link."""
+    tools("cortex-m3", None, "unicorn")
+    levels = {
+        level: measure(zoo.load("tlsf").model_copy(update={"checks": level}), random_trace, backend="unicorn")
+        for level in ("neighbours", "full")
+    }
+    assert all(found["prediction"]["metadata_equal"] for found in levels.values())
+    told = {level: found["prediction"]["measured_loads"] for level, found in levels.items()}
+    assert told["full"] > told["neighbours"]
+
+
 def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None:
     from heapwright.replay.replay import replay
 

@@ -95,6 +95,11 @@ def core_sources() -> tuple[tuple[str, str], ...]:
     return tuple((name, (directory / name).read_text(encoding="utf-8")) for name in CORE_FILES)
 
 
+def replayed_secret(prefix: str) -> str:
+    """The definition by which links and guards at level full of `checks` are masked as a replay masks them."""
+    return f"{prefix.upper()}_SECRET(heap)=((void)(heap), UINT32_C(0x5bd1e995))"
+
+
 def align_unchecked(prefix: str) -> str:
     """The macro that turns off what the source checks at compile time: that its alignment suits the target's types."""
     return f"{prefix.upper()}_HEAP_ALIGN_UNCHECKED"
