@@ -38,6 +38,8 @@ def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
             found.setdefault(f"heap.{key}", Counter())[getattr(recipe, key)] += 1
         for pool in recipe.pools:
             for key, field in type(pool).model_fields.items():
+                if key == "memory":  # what each memory holds is a heap, and a recipe, of its own
+                    continue
                 value = getattr(pool, key)
                 listed = key in ("header", "bins_per_octave") or isinstance(value, str | bool)
                 kept = value if listed or value == field.default else "some"

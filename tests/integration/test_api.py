@@ -112,7 +112,10 @@ def test_a_study_is_a_table_and_a_chart(study: hw.api.Study) -> None:
     assert row["smallest_arena_bytes"] is None
     chart = study.plot()
     assert isinstance(chart, altair.TopLevelMixin)
-    assert len(chart.to_dict(validate=False)["datasets"]["points"]) >= len(front)
+    sets = chart.to_dict(validate=False)["datasets"].values()
+    drawn = next(rows for rows in sets if {"kind", "label"} <= set(rows[0]))
+    assert sum(row["kind"] == "front" for row in drawn) == len(front)
+    assert sum(row["pick"] for row in drawn) == 1
 
 
 def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:

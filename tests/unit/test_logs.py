@@ -31,7 +31,7 @@ from heap_logs import tracealyzer as stream_of
 import heapwright as hw
 from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
-from heapwright.traces import parts
+from heapwright.traces import tables
 from heapwright.traces.logs import (
     FORMATS,
     bpftrace,
@@ -332,7 +332,7 @@ def test_a_log_that_is_written_in_parts_is_as_in_memory(
 ) -> None:
     whole = imported(tmp_path, LOGS[name])
     monkeypatch.setattr(history, "_WINDOW", 2)
-    monkeypatch.setattr(parts, "_PART", 4)
+    monkeypatch.setattr(tables, "_PART", 4)
     again = imported(tmp_path, LOGS[name])
     told = convert_log(tmp_path / "app.log", tmp_path / "app.parquet")
     written = Trace.read(tmp_path / "app.parquet")
@@ -349,7 +349,7 @@ def test_a_log_that_is_written_in_parts_is_as_in_memory(
 
 def test_an_import_holds_no_more_calls_than_a_part_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "_WINDOW", 1 << 6)
-    monkeypatch.setattr(parts, "_PART", 1 << 8)
+    monkeypatch.setattr(tables, "_PART", 1 << 8)
     rows: list[int] = []
     write = parquet.write
 
@@ -367,7 +367,7 @@ def test_an_import_holds_no_more_calls_than_a_part_has(tmp_path: Path, monkeypat
 
 def test_sites_that_come_late_are_kept_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "_WINDOW", 1)
-    monkeypatch.setattr(parts, "_PART", 1)
+    monkeypatch.setattr(tables, "_PART", 1)
     (tmp_path / "a").write_text("= Start\n+ 0x10 0x1\n+ 0x20 0x2\n@ ./app:[0x1] + 0x30 0x3\n= End\n")
     convert_log(tmp_path / "a", tmp_path / "a.parquet")
     trace = Trace.read(tmp_path / "a.parquet")
