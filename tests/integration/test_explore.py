@@ -336,7 +336,7 @@ main()
     "moment",
     [
         ("cli.options", "read_traces"),
-        ("traces.trace", "_check_types"),
+        ("traces.tables", "_check_types"),
         ("explore.space", "Space.load"),
         ("explore.search", "_candidates"),
         ("explore.study", "_create"),
