@@ -35,7 +35,12 @@ $(VENV)/.docs: $(PACKAGE)
 	$(INSTALL) 'heapwright[docs]'
 	touch $@
 
-demo: $(PACKAGE)
+# Without an emulator for this machine the demo leaves measuring out.
+$(VENV)/.target: $(PACKAGE)
+	-$(INSTALL) 'heapwright[target]'
+	touch $@
+
+demo: $(VENV)/.target
 	$(BIN)/python examples/demo.py
 
 test: setup
