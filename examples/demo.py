@@ -30,13 +30,20 @@ def say(text: str) -> None:
     print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
 
 
-def run(*command: str | Path, capture: bool = False) -> str:
-    """Show a command and run it in the checkout; what it prints goes to the screen, or is returned."""
+def run(*command: str | Path, capture: bool = False, quiet: bool = False) -> str:
+    """Show a command and run it in the checkout; what it prints goes to the screen, or is returned.
+
+    `quiet` shows what it tells on stderr where it fails alone.
+    """
     words = [str(word) for word in command]
     shown = ["heapwright" if word == str(HEAPWRIGHT) else word for word in words]
     print(f"$ {shlex.join(shown)}", flush=True)
-    done = subprocess.run(words, cwd=ROOT, check=False, stdout=subprocess.PIPE if capture else None, text=True)
+    pipe = subprocess.PIPE
+    done = subprocess.run(
+        words, cwd=ROOT, check=False, stdout=pipe if capture else None, stderr=pipe if quiet else None, text=True
+    )
     if done.returncode:
+        print(done.stderr or "", end="", file=sys.stderr)
         sys.exit(f"demo: this command failed with exit code {done.returncode}")
     return done.stdout if capture else ""
 
@@ -54,7 +61,7 @@ def main() -> None:
 
     say("2. Count instructions of the front and of the zoo on an emulated Cortex-M3")
     if find_spec("unicorn"):
-        run(HEAPWRIGHT, "measure", STUDY, "--front", "--json", capture=True)
+        run(HEAPWRIGHT, "measure", STUDY, "--front", "--json", capture=True, quiet=not sys.stderr.isatty())
     else:
         print("Left out: pip install 'heapwright[target]' brings an emulator and a compiler.")
 
