@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from heapwright.errors import HeapwrightError
 from heapwright.traces.living import Living
 from heapwright.traces.streams import COLUMNS, Stream
+from heapwright.traces.together import together
 from heapwright.traces.validation import Columns
 
 _MAX_THREADS = 1 << 16
@@ -44,7 +45,7 @@ def merge(traces: Sequence[Stream]) -> Stream:
         told = (f"{low}-{high - 1}" for low, high in pairwise(begins.tolist()))
         metadata["merge_threads"] = "\n".join(told)
         sources = [
-            _Source(at, trace, int(begins[at]), {key: _places(getattr(trace, key), names[key]) for key in names})
+            _calls(at, trace, int(begins[at]), {key: _places(getattr(trace, key), names[key]) for key in names})
             for at, trace in enumerate(traces)
         ]
         yield from _merged(sources)
@@ -92,57 +93,25 @@ def _places(names: Sequence[str], union: Sequence[str]) -> NDArray[np.uint32]:
     return np.array([place[name] for name in names], np.uint32)
 
 
-class _Source:
-    """One of the traces: its next calls, and when the last of them is."""
-
-    def __init__(self, at: int, trace: Stream, first_thread: int, labels: dict[str, NDArray[np.uint32]]) -> None:
-        self._at, self._trace = at, trace
-        self._first_thread, self._labels = first_thread, labels
-        self._windows = iter(trace.windows())
-        self._latest = -1
-        self._held: Columns = {}
-        self.more = self._fill()
-
-    @property
-    def last(self) -> int:
-        """The time of the last call that is held."""
-        return int(self._held["key"][-1])
-
-    def take(self, until: int) -> Columns:
-        """Take the calls before this time away."""
-        count = int(np.searchsorted(self._held["key"], until))
-        taken = {key: values[:count] for key, values in self._held.items()}
-        self._held = {key: values[count:] for key, values in self._held.items()}
-        if not len(self._held["op"]):
-            self.more = self._fill()
-        return taken
-
-    def _fill(self) -> bool:
-        window = next(self._windows, None)
-        if window is None:
-            return False
-        if window["ts_us"].max() < 0 and self._latest < 0:
-            raise HeapwrightError(f"{self._trace.name}: its calls have no times to merge them by")
-        key = np.maximum(np.maximum.accumulate(window["ts_us"]), self._latest)
-        self._latest = int(key[-1])
-        self._held = window | {
+def _calls(at: int, trace: Stream, first_thread: int, labels: dict[str, NDArray[np.uint32]]) -> Iterator[Columns]:
+    """The calls of one of the traces with a time each (`key`), their threads and names those of the merged trace."""
+    latest = -1
+    for window in trace.windows():
+        if window["ts_us"].max() < 0 and latest < 0:
+            raise HeapwrightError(f"{trace.name}: its calls have no times to merge them by")
+        key = np.maximum(np.maximum.accumulate(window["ts_us"]), latest)
+        latest = int(key[-1])
+        yield window | {
             "key": key,
-            "id": window["id"].astype(np.uint64) | np.uint64(self._at << 32),
-            "tid": (window["tid"] + np.uint32(self._first_thread)).astype(np.uint16),
-            "phase": self._labels["phases"][window["phase"]].astype(np.uint16),
-            "site": self._labels["sites"][window["site"]],
+            "id": window["id"].astype(np.uint64) | np.uint64(at << 32),
+            "tid": (window["tid"] + np.uint32(first_thread)).astype(np.uint16),
+            "phase": labels["phases"][window["phase"]].astype(np.uint16),
+            "site": labels["sites"][window["site"]],
         }
-        return True
 
 
-def _merged(sources: list[_Source]) -> Iterator[Columns]:
+def _merged(sources: Sequence[Iterator[Columns]]) -> Iterator[Columns]:
     living = Living()
-    while sources := [source for source in sources if source.more]:
-        # All that is held of the trace whose calls end first; with it, of traces before it, what is at the same time.
-        end = min(source.last for source in sources)
-        first = next(at for at, source in enumerate(sources) if source.last == end)
-        parts = [source.take(end + (at <= first)) for at, source in enumerate(sources)]
-        calls = {key: np.concatenate([part[key] for part in parts]) for key in (*COLUMNS, "key")}
-        order = np.argsort(calls["key"], kind="stable")
-        window = {key: calls[key][order] for key in COLUMNS}
+    for calls in together([(-1, source) for source in sources], "key"):
+        window = {key: calls[key] for key in COLUMNS}
         yield window | {"id": living.follow({key: window[key] for key in ("op", "id")})["number"]}

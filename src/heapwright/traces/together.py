@@ -1,4 +1,4 @@
-"""Calls of several processes in one order, that of their times, in bounded memory."""
+"""Calls of several processes or traces in one order, that of their times, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from heapwright.traces.history import Columns
+from heapwright.traces.validation import Columns
 
 Stream = tuple[int, Iterator[Columns]]
-"""Microseconds before which nothing in it happens, and columns with a ``ts_us`` that never decreases."""
+"""A time before which nothing in it happens, and pieces of columns, one of which is a time that never decreases."""
 
 
-def together(streams: Sequence[Stream]) -> Iterator[Columns]:
-    """Give the columns of all streams, sorted by time; of each that has begun one piece is held at a time."""
-    waiting = sorted(streams, key=lambda stream: stream[0])
-    running: list[Iterator[Columns]] = []
-    held: list[Columns] = []
-    while waiting or running:
-        known = min((int(columns["ts_us"][-1]) for columns in held), default=-1)
-        if waiting and (not running or waiting[0][0] <= known):
-            running.append(waiting.pop(0)[1])
-            held.append(_next(running[-1]))
+def together(streams: Sequence[Stream], key: str = "ts_us") -> Iterator[Columns]:
+    """Give the columns of all streams, sorted by the time `key`; of equal times the stream given first comes first.
+
+    Of each stream that has begun one piece is held at a time.
+    """
+    waiting = sorted(range(len(streams)), key=lambda at: streams[at][0])
+    held: dict[int, Columns] = {}
+    while waiting or held:
+        ends = [(int(columns[key][-1]), at) for at, columns in held.items()]
+        if waiting and (not ends or streams[waiting[0]][0] <= min(ends)[0]):
+            held[waiting.pop(0)] = {}
         else:
-            cuts = [int(np.searchsorted(columns["ts_us"], known, side="right")) for columns in held]
-            ready = [_slice(columns, 0, cut) for columns, cut in zip(held, cuts, strict=True)]
-            yield _sorted(ready)
-            held = [_slice(columns, cut, None) for columns, cut in zip(held, cuts, strict=True)]
-        for i in reversed(range(len(held))):
-            if not held[i] or not len(held[i]["ts_us"]):
-                held[i] = _next(running[i])
-                if not held[i]:
-                    del held[i], running[i]
+            # All that is held of the stream that ends first; with it, of streams before it, what is at the same time.
+            end, first = min(ends)
+            cuts = {at: int(np.searchsorted(held[at][key], end + (at <= first))) for at in sorted(held)}
+            yield _sorted([_slice(held[at], 0, cut) for at, cut in cuts.items()], key)
+            held = {at: _slice(held[at], cut, None) for at, cut in cuts.items()}
+        filled = {
+            at: columns if len(columns.get(key, ())) else _next(streams[at][1], key) for at, columns in held.items()
+        }
+        held = {at: columns for at, columns in filled.items() if columns}
 
 
-def _next(stream: Iterator[Columns]) -> Columns:
+def _next(stream: Iterator[Columns], key: str) -> Columns:
     """The next piece that is not empty, or an empty dictionary at the end."""
-    return next((columns for columns in stream if len(columns["ts_us"])), {})
+    return next((columns for columns in stream if len(columns[key])), {})
 
 
 def _slice(columns: Columns, start: int, stop: int | None) -> Columns:
-    return {key: values[start:stop] for key, values in columns.items()}
+    return {name: values[start:stop] for name, values in columns.items()}
 
 
-def _sorted(parts: list[Columns]) -> Columns:
-    whole = {key: np.concatenate([columns[key] for columns in parts]) for key in parts[0]}
-    order = np.argsort(whole["ts_us"], kind="stable")
-    return {key: values[order] for key, values in whole.items()}
+def _sorted(parts: list[Columns], key: str) -> Columns:
+    whole = {name: np.concatenate([columns[name] for columns in parts]) for name in parts[0]}
+    order = np.argsort(whole[key], kind="stable")
+    return {name: values[order] for name, values in whole.items()}
