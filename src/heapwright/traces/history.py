@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import lib
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
 
 RECORD = np.dtype(
     [
@@ -35,7 +35,6 @@ _OPS = {_EMPTY: FREE, _MALLOC: MALLOC, _CALLOC: CALLOC, _FREE: FREE, _FREED: FRE
 _OF_KIND = np.array([_OPS.get(kind, REALLOC) for kind in range(_FREED + 1)], np.uint8)
 
 Rows = NDArray[np.intp]
-Columns = dict[str, NDArray[Any]]
 
 _NOTES = {
     "unknown": "frees of blocks allocated before the recording, left out",

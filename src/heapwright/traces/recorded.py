@@ -17,12 +17,13 @@ from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.files.names import shortened
 from heapwright.files.version import __version__
-from heapwright.traces.history import RECORD, Columns, History
+from heapwright.traces.history import RECORD, History
 from heapwright.traces.raw import RawFile, Window
 from heapwright.traces.sites import Module, Sites
 from heapwright.traces.tables import writing_to
 from heapwright.traces.together import Stream, together
 from heapwright.traces.trace import FORMAT_VERSION
+from heapwright.traces.validation import Columns
 
 
 @dataclass(frozen=True)
