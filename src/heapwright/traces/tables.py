@@ -163,14 +163,21 @@ class TableWriter:
 
 
 @contextlib.contextmanager
-def writing_to(path: Path, names: Mapping[str, Sequence[str]] | None = None) -> Iterator[TableWriter]:
-    """Give a writer whose parts lie in a folder beside `path` until the end.
+def room_beside(path: Path) -> Iterator[Path]:
+    """Give a folder for parts of the trace that is to be written to `path`; it is gone in the end.
 
     Raises HeapwrightError where no file can be written there.
     """
     parquet.check_writable(path)
     with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=path.parent) as folder:
-        yield TableWriter(Path(folder), names)
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def writing_to(path: Path, names: Mapping[str, Sequence[str]] | None = None) -> Iterator[TableWriter]:
+    """Give a writer whose parts lie in a folder beside `path` until the end. Raises as `room_beside`."""
+    with room_beside(path) as folder:
+        yield TableWriter(folder, names)
 
 
 def _check_types(types: dict[str, str], path: Path) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heapwright.errors import HeapwrightError, ParameterError
-from heapwright.files import parquet
 from heapwright.traces.logs import (
     board,
     bpftrace,
@@ -32,6 +30,7 @@ from heapwright.traces.logs import (
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
+from heapwright.traces.tables import room_beside
 from heapwright.traces.trace import FORMAT_VERSION, Trace
 
 _ALL = (
@@ -134,9 +133,8 @@ def convert_log(
     """
     output = Path(output)
     format_of(Path(path), format_name)
-    parquet.check_writable(output)
-    with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=output.parent) as folder:
-        read = _Reading(Path(path), format_name, Path(folder))
+    with room_beside(output) as folder:
+        read = _Reading(Path(path), format_name, folder)
         read.history.write(output, {"format_version": FORMAT_VERSION} | read.metadata)
     history = read.history
     return Imported(
