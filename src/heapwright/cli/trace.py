@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ LONGEST_SITE = 28
 KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
 
 _trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
+_width_option = partial(click.option, type=click.IntRange(4, 8), metavar="4|8")
 
 
 class _Length(click.ParamType[Any]):
@@ -245,18 +247,11 @@ def _label(site: str) -> str:
 
 @command.command()
 @_trace_argument
-@click.option(
-    "--pointer-bytes",
-    type=click.IntRange(4, 8),
-    metavar="4|8",
-    default=4,
-    show_default=True,
-    help="Width of a pointer in the program as it is to be.",
+@_width_option(
+    "--pointer-bytes", default=4, show_default=True, help="Width of a pointer in the program as it is to be."
 )
-@click.option(
+@_width_option(
     "--recorded-pointer-bytes",
-    type=click.IntRange(4, 8),
-    metavar="4|8",
     help="Width of a pointer in the program as it was recorded, where TRACE does not say.",
 )
 @click.option(
