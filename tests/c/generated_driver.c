@@ -2,10 +2,10 @@
  *
  *     driver CALLS ARENA_BYTES METADATA_BYTES > first METADATA_BYTES of the arena
  *
- * CALLS is what heapwright.traces.calls.call_records gives, behind the numbers of calls and of slots. Refused objects
- * are skipped, as a replay does. Every object is filled with a pattern that must be there when it is resized or freed.
- * With -DHANDLE_WORDS=N objects move, and references to them, N pointers each, lie ahead of the arena. On stderr: peak,
- * requests refused, blocks in use, the checker's answer, and the number of broken objects.
+ * CALLS is as in driver_calls.h. Refused objects are skipped, as a replay does. Every object is filled with a pattern
+ * that must be there when it is resized or freed. With -DHANDLE_WORDS=N objects move, and references to them, N
+ * pointers each, lie ahead of the arena. On stderr: peak, requests refused, blocks in use, the checker's answer, and
+ * the number of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -13,17 +13,7 @@
 #include <string.h>
 
 #include "app_heap.h"
-
-struct call {
-    uint32_t op_and_slot; /* operation in the upper 2 bits: malloc, calloc, realloc, free */
-    uint32_t size;
-    uint32_t align; /* 0 is the heap's own */
-};
-
-struct object {
-    unsigned char *bytes; /* NULL where it is not alive */
-    uint32_t size;
-};
+#include "driver_calls.h"
 
 static struct app_heap *heap;
 static unsigned broken;
@@ -131,39 +121,16 @@ static void expect_walk(void)
 #endif
 }
 
-static void *required(void *memory)
-{
-    if (memory == NULL) {
-        fputs("out of memory\n", stderr);
-        exit(2);
-    }
-    return memory;
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 4) {
         fputs("usage: driver CALLS ARENA_BYTES METADATA_BYTES\n", stderr);
         return 2;
     }
-    FILE *file = required(fopen(argv[1], "rb"));
-    uint32_t numbers[2]; /* calls, slots */
-    if (fread(numbers, sizeof numbers, 1, file) != 1) {
-        return 2;
-    }
-    struct call *calls = required(malloc((numbers[0] + 1u) * sizeof *calls));
-    struct object *objects = required(calloc(numbers[1] + 1u, sizeof *objects));
-    if (fread(calls, sizeof *calls, numbers[0], file) != numbers[0]) {
-        return 2;
-    }
-    fclose(file);
-
+    const struct calls calls = read_calls(argv[1]);
     const size_t bytes = strtoull(argv[2], NULL, 10);
-    size_t alignment = 4096; /* at least the arena's size: offsets are as aligned as addresses, whatever is asked for */
-    while (alignment < bytes) {
-        alignment *= 2u;
-    }
-    const size_t front = ((numbers[1] + 1u) * HANDLE_WORDS * sizeof(void *) + alignment - 1u) / alignment * alignment;
+    const size_t alignment = alignment_for(bytes);
+    const size_t front = ((calls.slots + 1u) * HANDLE_WORDS * sizeof(void *) + alignment - 1u) / alignment * alignment;
     unsigned char *memory = required(aligned_alloc(alignment, front + alignment));
     memset(memory, 0, front); /* what is refused stays NULL */
     unsigned char *arena = memory + front;
@@ -174,9 +141,9 @@ int main(int argc, char **argv)
 #ifdef COUNTERS
     counted_at_start = app_counters(heap);
 #endif
-    for (uint32_t i = 0; i < numbers[0]; i++) {
-        perform(&calls[i], objects);
-        if (i % (numbers[0] / 64u + 1u) == 0 || i + 1u == numbers[0]) {
+    for (uint32_t i = 0; i < calls.count; i++) {
+        perform(&calls.call[i], calls.objects);
+        if (i % (calls.count / 64u + 1u) == 0 || i + 1u == calls.count) {
             expect_walk();
         }
     }
@@ -188,7 +155,6 @@ int main(int argc, char **argv)
             (unsigned long)told.used_blocks, app_check(heap), broken);
     fwrite(arena, 1, strtoull(argv[3], NULL, 10), stdout);
     free(memory);
-    free(objects);
-    free(calls);
+    forget_calls(calls);
     return 0;
 }

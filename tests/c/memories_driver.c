@@ -2,27 +2,16 @@
  *
  *     driver CALLS FAST_BYTES EXTERNAL_BYTES > two uint32_t a call
  *
- * CALLS is as for generated_driver.c. After each call: which memory has its object, 1 or 2, and its address there; both
+ * CALLS is as in driver_calls.h. After each call: which memory has its object, 1 or 2, and its address there; both
  * 0 where it is not alive. Objects hold a pattern, which must be there when they are resized or freed. On stderr: the
  * checker's answer, and the number of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "app_heap.h"
-
-struct call {
-    uint32_t op_and_slot; /* operation in the upper 2 bits: malloc, calloc, realloc, free */
-    uint32_t size;
-    uint32_t align; /* 0 is the heap's own */
-};
-
-struct object {
-    unsigned char *bytes; /* NULL where it is not alive */
-    uint32_t size;
-};
+#include "driver_calls.h"
 
 static struct app_heap heap;
 static unsigned char *memories[2];
@@ -84,22 +73,9 @@ static void tell(const struct object *object, const size_t *sizes)
     fwrite(told, sizeof told, 1, stdout);
 }
 
-static void *required(void *memory)
-{
-    if (memory == NULL) {
-        fputs("out of memory\n", stderr);
-        exit(2);
-    }
-    return memory;
-}
-
-/* Offsets are as aligned as addresses, whatever is asked for. */
 static void *reserved(size_t bytes)
 {
-    size_t alignment = 4096;
-    while (alignment < bytes) {
-        alignment *= 2u;
-    }
+    const size_t alignment = alignment_for(bytes);
     return required(aligned_alloc(alignment, alignment));
 }
 
@@ -109,32 +85,21 @@ int main(int argc, char **argv)
         fputs("usage: driver CALLS FAST_BYTES EXTERNAL_BYTES\n", stderr);
         return 2;
     }
-    FILE *file = required(fopen(argv[1], "rb"));
-    uint32_t numbers[2]; /* calls, slots */
-    if (fread(numbers, sizeof numbers, 1, file) != 1) {
-        return 2;
-    }
-    struct call *calls = required(malloc((numbers[0] + 1u) * sizeof *calls));
-    struct object *objects = required(calloc(numbers[1] + 1u, sizeof *objects));
-    if (fread(calls, sizeof *calls, numbers[0], file) != numbers[0]) {
-        return 2;
-    }
-    fclose(file);
+    const struct calls calls = read_calls(argv[1]);
     const size_t sizes[2] = {strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10)};
     memories[0] = reserved(sizes[0]);
     memories[1] = reserved(sizes[1]);
     if (!app_init(&heap, memories[0], sizes[0], memories[1], sizes[1])) {
         return 2;
     }
-    for (uint32_t i = 0; i < numbers[0]; i++) {
-        const uint32_t slot = calls[i].op_and_slot & 0x3fffffffu;
-        perform(&calls[i], &objects[slot], slot);
-        tell(&objects[slot], sizes);
+    for (uint32_t i = 0; i < calls.count; i++) {
+        const uint32_t slot = calls.call[i].op_and_slot & 0x3fffffffu;
+        perform(&calls.call[i], &calls.objects[slot], slot);
+        tell(&calls.objects[slot], sizes);
     }
     fprintf(stderr, "%d %u\n", app_check(&heap), broken);
     free(memories[0]);
     free(memories[1]);
-    free(objects);
-    free(calls);
+    forget_calls(calls);
     return 0;
 }
