@@ -27,13 +27,11 @@ class Enumeration:
         programs: how many were run to their end.
         properties: how many were looked at; the two sanitizers, independence and unwinding count as one each.
         failed: the calls that show what does not hold, each as arguments of the harness's told(), by what it is.
-        compiler: its name and version.
     """
 
     programs: int
     properties: int
     failed: Mapping[str, list[dict[str, int]]]
-    compiler: str
 
 
 def compiler_version(compiler: str) -> str:
@@ -59,7 +57,7 @@ def run_all(source: Path) -> Enumeration:
     elif not failed and (done.returncode or not programs):
         raise HeapwrightError(f"the harness ended with {done.returncode}: {_first(done.stderr)}")
     properties = len(set(re.findall(r"\bprove\(.*?\"(.+?)\"\)", source.read_text(encoding="utf-8"), re.DOTALL))) + 4
-    return Enumeration(programs, properties, failed, compiler_version(compiler))
+    return Enumeration(programs, properties, failed)
 
 
 def _first(text: str) -> str:
