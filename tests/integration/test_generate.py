@@ -25,7 +25,16 @@ from traces_random import random_trace
 from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.generate import generate
-from heapwright.generate.emit import ALLOCATING, CHECKING, COUNTING, LOOKING, MOVING, core_sources, generated_files
+from heapwright.generate.emit import (
+    ALLOCATING,
+    CHECKING,
+    COUNTING,
+    LOOKING,
+    MOVING,
+    core_sources,
+    generated_files,
+    replayed_secret,
+)
 from heapwright.generate.specialise import specialise_parts
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import Compact
@@ -38,8 +47,6 @@ from heapwright.zoo import catalogue as zoo
 
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
-SECRET = "-DAPP_SECRET(heap)=((void)(heap), UINT32_C(0x5bd1e995))"
-"""What masks links in a replay."""
 
 LEFT_TO_THE_LINKER = {"memcmp", "memcpy", "memmove", "memset"}
 """What gcc and clang may call from any freestanding C, whatever the source says."""
@@ -366,9 +373,9 @@ def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPat
         folder = generated(recipe)
         pool = recipe.pools[0]
         words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
-        words += ["-DCOUNTERS"] * recipe.counters
+        words += ["-DCOUNTERS"] * recipe.counters + [f"-D{replayed_secret('app')}"]
         compile_or_fail(
-            "cc", *STRICT, UNCHECKED, SECRET, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
+            "cc", *STRICT, UNCHECKED, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
         )
         return program
 

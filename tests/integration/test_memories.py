@@ -20,6 +20,7 @@ from traces_random import random_trace
 import heapwright as hw
 from heapwright.errors import HeapwrightError
 from heapwright.generate import generate
+from heapwright.generate.emit import replayed_secret
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.memories import replay_memories, route
 from heapwright.replay.pictures import metadata
@@ -65,7 +66,7 @@ def compiled(recipe: Recipe, folder: Path, test: Path, *flags: str) -> Path:
 def placed(tmp_path_factory: pytest.TempPathFactory) -> Placed:
     """Where generated code puts the object of each call: uint32[calls, 2], the memory and the address there."""
     driver = ROOT / "tests" / "c" / "memories_driver.c"
-    secret = [f"-DAPP_{name}_SECRET(heap)=((void)(heap), UINT32_C(0x5bd1e995))" for name in ("FAST", "EXTERNAL")]
+    secret = [f"-D{replayed_secret(prefix)}" for prefix in ("app_fast", "app_external")]
 
     @cache
     def program(recipe: Recipe) -> Path:
