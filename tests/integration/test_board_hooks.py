@@ -96,17 +96,17 @@ def imported(folder: Path, console: str) -> Trace:
 
 
 def hooks(platform: str, folder: Path) -> tuple[list[str | Path], str]:
-    """The hooks' sources, and the linker's flags that their page names."""
+    """The hooks' sources with the flags for them, and the linker's flags that their page names."""
     folder.mkdir(exist_ok=True)
     sources: list[str | Path] = [path for path in hw.hooks(platform, folder) if path.suffix == ".c"]
     page = (folder / "app_trace_README.md").read_text()
-    return [f"-I{folder}", *sources], ",".join(["-Wl", *dict.fromkeys(re.findall(r"--wrap=\w+", page))])
+    return ["-DTRACED", f"-I{folder}", *sources], ",".join(["-Wl", *dict.fromkeys(re.findall(r"--wrap=\w+", page))])
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_calls_of_a_c_library_are_told_once_each(name: str, tmp_path: Path) -> None:
     sources, wrap = hooks(name, tmp_path)
-    build = [tool("arm-none-eabi-gcc"), "-Os", "-Wall", "-Wextra", "-DTRACED", TRACED / "libc_calls.c"]
+    build = [tool("arm-none-eabi-gcc"), "-Os", "-Wall", "-Wextra", TRACED / "libc_calls.c"]
     run([*build, *LIBRARIES[name].flags, *sources, wrap, "-o", "calls.elf"], tmp_path)
     told = calls(imported(tmp_path, emulate(tmp_path / "calls.elf")))
     assert told[: len(LIBC_CALLS)] == LIBC_CALLS
@@ -117,7 +117,7 @@ def test_calls_of_a_c_library_are_told_once_each(name: str, tmp_path: Path) -> N
 def test_what_a_call_costs_more_is_as_the_docs_say(name: str, tmp_path: Path) -> None:
     sources, wrap = hooks(name, tmp_path)
     ticks = []
-    for extra in ([], ["-DTRACED", "-DAPP_TRACE_RECORDS=4096", *sources, wrap]):
+    for extra in ([], ["-DAPP_TRACE_RECORDS=4096", *sources, wrap]):
         build = [tool("arm-none-eabi-gcc"), "-Os", "-DTIMED", TRACED / "libc_calls.c"]
         run([*build, *LIBRARIES[name].flags, *extra, "-o", "timed.elf"], tmp_path)
         said = emulate(tmp_path / "timed.elf", more=STEADY)
@@ -157,7 +157,7 @@ def counted(console: str) -> tuple[int, int, int]:
 
 def test_the_whole_circle_with_freertos(kernel: Path, tmp_path: Path) -> None:
     sources, wrap = hooks("freertos", tmp_path / "trace")
-    before = firmware(kernel, tmp_path, kernel / "portable/MemMang/heap_4.c", ARENA, ["-DTRACED", *sources, wrap])
+    before = firmware(kernel, tmp_path, kernel / "portable/MemMang/heap_4.c", ARENA, [*sources, wrap])
     mallocs, frees, least = counted(before)
     trace = imported(tmp_path, before)
     ops = [op for op, _, _ in calls(trace)]

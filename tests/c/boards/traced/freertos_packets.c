@@ -8,17 +8,7 @@
 #include "queue.h"
 #include "task.h"
 
-#ifdef TRACED
-#include "app_trace.h"
-
-static void put(const char *line)
-{
-    fputs(line, stdout);
-}
-#define DRAIN() app_trace_drain(put)
-#else
-#define DRAIN() ((void)0)
-#endif
+#include "drain.h"
 
 enum { MAKERS = 3, PACKETS = 600, KEPT = 40, DRAIN_EVERY = 60 };
 
@@ -55,11 +45,11 @@ static void consume(void *unused)
         vPortFree(kept[(state >> 16) % KEPT]);
         kept[(state >> 16) % KEPT] = packet;
         if (i % DRAIN_EVERY == 0) {
-            DRAIN();
+            drain();
         }
     }
     vTaskDelay(100); /* the idle task frees what belonged to the makers */
-    DRAIN();
+    drain();
     HeapStats_t told;
     vPortGetHeapStats(&told);
     printf("mallocs %u frees %u least %u\n", (unsigned)told.xNumberOfSuccessfulAllocations,

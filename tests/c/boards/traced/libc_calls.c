@@ -7,17 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef TRACED
-#include "app_trace.h"
-
-static void put(const char *line)
-{
-    fputs(line, stdout);
-}
-#define DRAIN() app_trace_drain(put)
-#else
-#define DRAIN() ((void)0)
-#endif
+#include "drain.h"
 
 #ifndef __PICOLIBC__
 enum { HEAP_BYTES = 1 << 19 };
@@ -87,6 +77,6 @@ static void run(void)
 int main(void)
 {
     run();
-    DRAIN();
+    drain();
     return 0;
 }

@@ -8,17 +8,12 @@
 #include "lwip/stats.h"
 #include "lwip/udp.h"
 
-#include "app_trace.h"
+#include "drain.h"
 
 enum { DATAGRAMS = 400, PORT = 7000, WAITING = 12 };
 
 static struct pbuf *waiting[WAITING];
 static unsigned received;
-
-static void put(const char *line)
-{
-    fputs(line, stdout);
-}
 
 static void receive(void *unused, struct udp_pcb *pcb, struct pbuf *packet, const ip_addr_t *from, u16_t port)
 {
@@ -53,9 +48,9 @@ int main(void)
         }
         pbuf_free(packet);
         netif_poll_all();
-        app_trace_drain(put);
+        drain();
     }
-    app_trace_drain(put);
+    drain();
     unsigned elements = 0;
     for (unsigned i = 0; i < MEMP_MAX; i++) {
         elements += (unsigned)memp_pools[i]->stats->used;

@@ -1,13 +1,7 @@
 /* Calls whose last argument says where the object lies. */
-#include <stdio.h>
-
+#include "../drain.h"
 #include "app_trace.h"
 #include "heap_caps.h"
-
-static void put(const char *line)
-{
-    fputs(line, stdout);
-}
 
 /* Another task's call while a realloc runs that has freed its memory already. */
 void interrupted(void *freed);
@@ -28,6 +22,6 @@ int main(void)
     heap_caps_free(moved);
     heap_caps_free(cleared);
     heap_caps_free(NULL);
-    app_trace_drain(put);
+    drain();
     return 0;
 }

@@ -1,13 +1,6 @@
 /* Calls of a byte pool and of a block pool. */
-#include <stdio.h>
-
-#include "app_trace.h"
+#include "../drain.h"
 #include "tx_api.h"
-
-static void put(const char *line)
-{
-    fputs(line, stdout);
-}
 
 int main(void)
 {
@@ -19,6 +12,6 @@ int main(void)
     _tx_byte_release(a);
     _tx_byte_allocate(&bytes, &c, 2000, 0);
     _tx_block_release(b);
-    app_trace_drain(put);
+    drain();
     return 0;
 }

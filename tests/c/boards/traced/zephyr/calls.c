@@ -1,15 +1,9 @@
 /* Calls of two heaps, of which APP_TRACE_HEAP may choose one. */
-#include <stdio.h>
 #include <zephyr/sys/sys_heap.h>
 
-#include "app_trace.h"
+#include "../drain.h"
 
 struct sys_heap first, second;
-
-static void put(const char *line)
-{
-    fputs(line, stdout);
-}
 
 int main(void)
 {
@@ -23,6 +17,6 @@ int main(void)
     sys_heap_free(&first, b);
     sys_heap_free(&first, NULL);
     sys_heap_free(&first, a);
-    app_trace_drain(put);
+    drain();
     return 0;
 }
