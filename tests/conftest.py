@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+import originals
 import pytest
 from hypothesis import settings
+from platform_builds import fetched, missing
 
 # Machines are shared and noisy: how long an example takes says nothing.
 settings.register_profile("heapwright", deadline=None)
@@ -21,8 +22,11 @@ def shared_data() -> Path:
     """
     folder = Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
-        message = f"{folder} is absent: it holds the real traces this test reads"
-        if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
-            pytest.fail(message)
-        pytest.skip(message)
+        missing(f"{folder} is absent: it holds the real traces this test reads")
     return folder
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Path:
+    """FreeRTOS's sources."""
+    return fetched(originals.freertos).parents[1]

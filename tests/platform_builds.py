@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+import originals
 import pytest
 
 BOARDS = Path(__file__).resolve().parent / "c" / "boards"
@@ -21,6 +22,14 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
         pytest.fail(what)
     pytest.skip(what)
+
+
+def fetched(sources: Callable[[], Path]) -> Path:
+    """The folder of somebody else's sources."""
+    try:
+        return sources()
+    except originals.MissingError as error:
+        missing(str(error))
 
 
 def tool(name: str) -> str:

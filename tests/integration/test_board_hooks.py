@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import originals
 import pytest
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, missing, picolibc_memory, run, tool
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, fetched, picolibc_memory, run, tool
 
 import heapwright as hw
 from heapwright.traces.trace import Trace
@@ -126,15 +126,6 @@ def test_what_a_call_costs_more_is_as_the_docs_say(name: str, tmp_path: Path) ->
     assert (ticks[1] - ticks[0]) * INSTRUCTIONS_A_TICK / TIMED_CALLS == pytest.approx(LIBRARIES[name].cost, abs=1)
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Path:
-    """FreeRTOS's sources."""
-    try:
-        return originals.freertos().parents[1]
-    except originals.MissingError as error:
-        missing(str(error))
-
-
 def firmware(kernel: Path, folder: Path, heap: Path, arena: int, more: Sequence[str | Path] = ()) -> str:
     """What the program of packets prints on a Cortex-M3 with a heap."""
     port = kernel / "portable/GCC/ARM_CM3"
@@ -178,10 +169,7 @@ def test_the_whole_circle_with_freertos(kernel: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suite", ["trixie", "bookworm"])
 def test_lwips_heap_and_pools_are_told(suite: str, tmp_path: Path) -> None:
-    try:
-        lwip = originals.lwip(suite)
-    except originals.MissingError as error:
-        missing(str(error))
+    lwip = fetched(lambda: originals.lwip(suite))
     sources, wrap = hooks("lwip", tmp_path)
     core = [*sorted((lwip / "core").glob("*.c")), *sorted((lwip / "core/ipv4").glob("*.c"))]
     build: list[str | Path] = ["gcc", "-m32", "-O1", "-w", f"-I{TRACED / 'lwip'}", f"-I{BOARDS / 'lwip'}"]

@@ -7,7 +7,6 @@ arena; `more` is what its smallest arena has more than the original's.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 import originals
 import pytest
 from c_programs import ROOT
+from platform_builds import fetched
 
 import heapwright as hw
 from heapwright import heaps
@@ -47,16 +47,6 @@ class Original(NamedTuple):
     more: int
     least: int = 0
     most: int = 1 << 30
-
-
-def fetched(sources: Callable[[], Path]) -> Path:
-    """Skip where they cannot be had, but fail in CI, which promises them; the public host promises binaries alone."""
-    try:
-        return sources()
-    except originals.MissingError as error:
-        if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
-            pytest.fail(str(error))
-        pytest.skip(str(error))
 
 
 def newlib(suite: str) -> Callable[[], Path]:

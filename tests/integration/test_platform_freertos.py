@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import originals
 import pytest
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, missing, picolibc_memory, run, tool
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run, tool
 
 import heapwright as hw
 
@@ -29,15 +28,6 @@ target_include_directories(firmware PRIVATE heap)
 target_compile_definitions(firmware PRIVATE APP_TEST_QUIET)
 target_link_libraries(firmware freertos_kernel freertos_config pthread)
 """
-
-
-@pytest.fixture(scope="module")
-def kernel() -> Path:
-    """The kernel's sources."""
-    try:
-        return originals.freertos().parents[1]
-    except originals.MissingError as error:
-        missing(str(error))
 
 
 def sources(kernel: Path, port: str, glue: str = "app_freertos.c") -> list[str | Path]:

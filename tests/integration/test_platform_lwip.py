@@ -10,7 +10,7 @@ from pathlib import Path
 
 import originals
 import pytest
-from platform_builds import BOARDS, missing, page_commands, run
+from platform_builds import BOARDS, fetched, page_commands, run
 
 import heapwright as hw
 
@@ -39,10 +39,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], st
 
 def sources(suite: str) -> Path:
     """The folder of lwIP's sources: 2.2.1, or 2.1.3."""
-    try:
-        return originals.lwip(suite)
-    except originals.MissingError as error:
-        missing(str(error))
+    return fetched(lambda: originals.lwip(suite))
 
 
 def flags(suite: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import originals
 import pytest
-from platform_builds import BOARDS, missing, page_commands, run
+from platform_builds import BOARDS, fetched, page_commands, run
 
 import heapwright as hw
 
@@ -26,10 +26,7 @@ LIBRARY = 9
 @pytest.fixture(scope="module")
 def sources() -> Path:
     """The library's folder."""
-    try:
-        return originals.mbedtls()
-    except originals.MissingError as error:
-        missing(str(error))
+    return fetched(originals.mbedtls)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import originals
 import pytest
-from platform_builds import missing
+from platform_builds import fetched
 
 import heapwright as hw
 from heapwright.traces.validation import FREE
@@ -158,10 +158,7 @@ int main(void)
 @pytest.fixture(scope="module")
 def recorder() -> Path:
     """The folder of SEGGER's recorder."""
-    try:
-        return originals.systemview()
-    except originals.MissingError as error:
-        missing(str(error))
+    return fetched(originals.systemview)
 
 
 def test_what_seggers_recorder_writes_is_read(recorder: Path, tmp_path: Path) -> None:
