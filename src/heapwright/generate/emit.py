@@ -155,26 +155,16 @@ def generated_files(
         defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.kind != "quick"), default=0)
-    names = {
-        "prefix": prefix,
-        "upper": prefix.upper(),
+    names = _common(recipe, prefix, tuned_for, metrics) | {
         "unchecked": align_unchecked(prefix),
-        "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
-        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics)],
-        "toml": [_in_comment(line) for line in _narrow(recipe.to_toml().rstrip())],
-        "version": __version__,
-        "hash": recipe.hash,
         "interface": parts.interface,
         "data": "\n".join(part for part in (parts.types, parts.constants) if part),
         "functions": parts.functions.rstrip(),
-        "threads": recipe.threads,
         "cache_bytes": recipe.cache_bytes,
         "cache_largest": values["cache_largest"],
         "arena_alignment": values["arena_align"],
         "least_arena": values["fixed_end"],
-        "align": recipe.align,
         "checks": recipe.checks,
-        "checked": recipe.checks != "none",
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,
         "waiting": lib.HW_WAITING,
@@ -226,7 +216,19 @@ def _memory_files(
                 "test_bytes": _test_arena(values),
             }
         )
-    names = {
+    names = _common(recipe, prefix, tuned_for, metrics) | {
+        "memories": memories,
+        "compared": any(one["conditions"] for one in memories),
+    }
+    suffixes = {"heap.c": "memories.c", "heap.h": "memories.h", "heap_test.c": "memories_test.c"}
+    return {f"{prefix}_{suffix}": _template(file).render(names) for suffix, file in suffixes.items()} | files
+
+
+def _common(
+    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None
+) -> dict[str, object]:
+    """What all templates ask for."""
+    return {
         "prefix": prefix,
         "upper": prefix.upper(),
         "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
@@ -237,11 +239,7 @@ def _memory_files(
         "threads": recipe.threads,
         "align": recipe.align,
         "checked": recipe.checks != "none",
-        "memories": memories,
-        "compared": any(one["conditions"] for one in memories),
     }
-    suffixes = {"heap.c": "memories.c", "heap.h": "memories.h", "heap_test.c": "memories_test.c"}
-    return {f"{prefix}_{suffix}": _template(file).render(names) for suffix, file in suffixes.items()} | files
 
 
 def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
