@@ -1,3 +1,4 @@
+{% import "test_parts.c" as parts with context %}
 /* {{ prefix }}_heap_test.c: a small test of {{ prefix }}_heap.c, for the host or the target.
  *
  *     cc -std=c11 -Wall -Wextra -O2{{ " -pthread" if threads != "none" }} {{ prefix }}_heap.c {{ prefix }}_heap_test.c -o {{ prefix }}_heap_test && ./{{ prefix }}_heap_test
@@ -12,14 +13,7 @@
  */
 #include "{{ prefix }}_heap.h"
 
-#ifndef {{ upper }}_TEST_QUIET
-#include <stdio.h>
-#define SAY(format, what) printf(format, what)
-#else
-#define SAY(format, what) ((void)(what))
-#endif
-
-enum { OBJECTS = 256, ROUNDS = 5000 };
+{{ parts.say() }}
 
 #ifndef ARENA_BYTES
 #define ARENA_BYTES {{ arena_bytes }}u
@@ -40,30 +34,7 @@ static _Alignas({{ upper }}_ARENA_ALIGNMENT) unsigned char arena[ARENA_BYTES];
 #define ARENA arena
 {% endif %}
 
-static struct {
-    unsigned char *bytes;
-    size_t size;
-} objects[OBJECTS];
-
-static uint32_t state = 1;
-
-static uint32_t random_below(uint32_t bound)
-{
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return state % bound;
-}
-
-static int failures;
-
-static void expect(int holds, const char *what)
-{
-    if (!holds) {
-        SAY("FAILED: %s\n", what);
-        failures++;
-    }
-}
+{{ parts.objects() }}
 
 static void fill(unsigned i, size_t from)
 {
@@ -72,15 +43,7 @@ static void fill(unsigned i, size_t from)
     }
 }
 
-static int is_intact(unsigned i, size_t bytes)
-{
-    for (size_t k = 0; k < bytes; k++) {
-        if (objects[i].bytes[k] != (unsigned char)(i * 31u + k)) {
-            return 0;
-        }
-    }
-    return 1;
-}
+{{ parts.is_intact() }}
 
 /* Many small objects, some large ones: what networks ask for. */
 static size_t random_size(void)

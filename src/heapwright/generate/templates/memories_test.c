@@ -1,3 +1,4 @@
+{% import "test_parts.c" as parts with context %}
 /* {{ prefix }}_heap_test.c: a small test of {{ prefix }}_heap.c, for the host or the target.
  *
  *     cc -std=c11 -Wall -Wextra -O2 {{ prefix }}_heap.c {{ memories | map(attribute="source") | join(" ") }} {{ prefix }}_heap_test.c -o {{ prefix }}_heap_test
@@ -13,53 +14,15 @@
  */
 #include "{{ prefix }}_heap.h"
 
-#ifndef {{ upper }}_TEST_QUIET
-#include <stdio.h>
-#define SAY(format, what) printf(format, what)
-#else
-#define SAY(format, what) ((void)(what))
-#endif
-
-enum { OBJECTS = 256, ROUNDS = 5000 };
+{{ parts.say() }}
 
 {% for one in memories %}
 static _Alignas({{ one.upper }}_ARENA_ALIGNMENT) unsigned char {{ one.name }}_memory[{{ one.test_bytes }}];
 {% endfor %}
 
-static struct {
-    unsigned char *bytes;
-    size_t size;
-} objects[OBJECTS];
+{{ parts.objects() }}
 
-static uint32_t state = 1;
-
-static uint32_t random_below(uint32_t bound)
-{
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return state % bound;
-}
-
-static int failures;
-
-static void expect(int holds, const char *what)
-{
-    if (!holds) {
-        SAY("FAILED: %s\n", what);
-        failures++;
-    }
-}
-
-static int is_intact(unsigned i, size_t bytes)
-{
-    for (size_t k = 0; k < bytes; k++) {
-        if (objects[i].bytes[k] != (unsigned char)(i * 31u + k)) {
-            return 0;
-        }
-    }
-    return 1;
-}
+{{ parts.is_intact() }}
 
 static void release(struct {{ prefix }}_heap *heap, unsigned i)
 {
