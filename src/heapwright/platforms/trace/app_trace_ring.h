@@ -1,11 +1,19 @@
 /* app_trace_ring.h: the ring of app_trace.h; included once, by the platform's file, which defines
  *
  * APP_TRACE_ENTER(), APP_TRACE_LEAVE()   around each access: what keeps other threads and interrupts out
- * APP_TRACE_TICKS()                      a counter of 32 bits, or 0
- * APP_TRACE_TICKS_PER_SECOND             0 where there is none
- * APP_TRACE_THREAD()                     32 bits that tell threads apart
+ * APP_TRACE_TICKS()                      a counter of 32 bits, where there is one,
+ * APP_TRACE_TICKS_PER_SECOND             and its frequency
+ * APP_TRACE_THREAD()                     32 bits that tell threads apart, where there are several
  */
 #include "app_trace.h"
+
+#ifndef APP_TRACE_TICKS
+#define APP_TRACE_TICKS() 0u
+#define APP_TRACE_TICKS_PER_SECOND 0u
+#endif
+#ifndef APP_TRACE_THREAD
+#define APP_TRACE_THREAD() 0u
+#endif
 
 _Static_assert(sizeof(void *) <= 4, "records have room for addresses of 32 bits");
 _Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_RECORDS >= 8,

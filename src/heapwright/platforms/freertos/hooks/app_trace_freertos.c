@@ -17,8 +17,6 @@
 
 #if INCLUDE_xTaskGetCurrentTaskHandle == 1 || configUSE_MUTEXES == 1
 #define APP_TRACE_THREAD() ((uint32_t)(uintptr_t)xTaskGetCurrentTaskHandle())
-#else
-#define APP_TRACE_THREAD() 0u
 #endif
 
 #include "app_trace_ring.h"

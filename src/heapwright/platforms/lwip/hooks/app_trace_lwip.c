@@ -18,9 +18,6 @@
 #define APP_TRACE_TICKS() ((uint32_t)sys_now())
 #define APP_TRACE_TICKS_PER_SECOND 1000u
 #endif
-#ifndef APP_TRACE_THREAD
-#define APP_TRACE_THREAD() 0u
-#endif
 
 #include "app_trace_ring.h"
 

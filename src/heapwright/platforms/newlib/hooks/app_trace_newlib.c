@@ -10,14 +10,6 @@
 #define APP_TRACE_ENTER() __malloc_lock(_REENT)
 #define APP_TRACE_LEAVE() __malloc_unlock(_REENT)
 
-#ifndef APP_TRACE_TICKS
-#define APP_TRACE_TICKS() 0u
-#define APP_TRACE_TICKS_PER_SECOND 0u
-#endif
-#ifndef APP_TRACE_THREAD
-#define APP_TRACE_THREAD() 0u
-#endif
-
 #include "app_trace_ring.h"
 
 void *__real__malloc_r(struct _reent *reent, size_t size);
