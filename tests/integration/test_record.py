@@ -488,15 +488,22 @@ def test_one_trace_of_a_tree_keeps_its_processes_apart(compiled: Compile, tmp_pa
         pthread_t thread;
         pthread_create(&thread, NULL, own, NULL);
         pthread_join(thread, NULL);
+        int to_parent[2], to_child[2];
+        char turn = 0;
+        pipe(to_parent);
+        pipe(to_child);
         if (fork() == 0) {{
             malloc(201);
             free(inherited);
+            write(to_parent[1], &turn, 1);
+            read(to_child[0], &turn, 1);
             usleep(100000);
             malloc(50000);
             _exit(0);
         }}
-        usleep(50000);
+        read(to_parent[0], &turn, 1);
         malloc(103);
+        write(to_child[1], &turn, 1);
         wait(NULL);
         malloc(104);
         execl("{last}", "last", (char *)NULL);
