@@ -17,6 +17,9 @@ struct hw_heap;
 struct hw_found;
 struct hw_group;
 
+/* The quick list of blocks of this size, which no larger one has; the number of lists where they have none. */
+static inline uint32_t list_known(const struct hw_quick *q, const struct hw_heap *h, uint32_t block);
+
 /* The word of the block b is about to be written. */
 static inline void note_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word);
 /* What is written next is no block's word. */

@@ -106,6 +106,32 @@ int64_t hw_live_bytes(const struct hw_calls *calls, const int64_t *bytes, uint32
     return largest;
 }
 
+int hw_total(const struct hw_calls *calls, uint64_t count, struct hw_totals *totals)
+{
+    struct hw_totals sum = {0};
+    uint32_t *have = calloc(calls->slots ? calls->slots : 1u, sizeof *have);
+    *totals = sum;
+    if (have == NULL) {
+        return HW_NO_MEMORY;
+    }
+    uint64_t live = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const int is_request = calls->op[i] != HW_OP_FREE;
+        const uint32_t size = is_request ? calls->size[i] : 0;
+        live += (uint64_t)size - have[calls->slot[i]];
+        have[calls->slot[i]] = size;
+        sum.requests += is_request != 0;
+        sum.requested_bytes += size;
+        sum.requested_peak = live > sum.requested_peak ? live : sum.requested_peak;
+        const double span = span_of(calls, i);
+        sum.weighted += span * (double)live;
+        sum.weight += span;
+    }
+    free(have);
+    *totals = sum;
+    return 0;
+}
+
 static size_t whole_pages(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -22,17 +22,27 @@ enum { HW_SHORT_WALK = 64 };
 /* Why a replay could not begin: the system has no memory; the arena does not hold the control data and all regions. */
 enum { HW_NO_MEMORY = -1, HW_NO_ROOM = -2 };
 
+/* What calls add up to where every request is served. */
+struct hw_totals {
+    uint64_t requests;        /* 0 where nothing was added up */
+    uint64_t requested_bytes; /* sum of all requests */
+    uint64_t requested_peak;  /* largest sum of live requested bytes */
+    double weighted;          /* live requested bytes times microseconds, or times calls where there are no times */
+    double weight;            /* microseconds, or calls */
+};
+
 /* A trace, ready to be replayed: arrays of `count` calls. */
 struct hw_calls {
     uint64_t count;
-    uint32_t slots;         /* objects are numbered so that no number is in use twice at a time; this many numbers */
-    const uint8_t *op;      /* HW_OP_... */
-    const uint32_t *slot;   /* the object's number */
-    const uint32_t *size;   /* bytes requested; ignored for a free */
-    const uint32_t *align;  /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
-    const int64_t *ts_us;   /* microseconds since the first call; NULL where there are no times */
-    const uint32_t *thread; /* the calling thread's number; NULL where there is one */
-    uint32_t threads;       /* how many there are */
+    uint32_t slots;          /* objects are numbered so that no number is in use twice at a time; this many numbers */
+    const uint8_t *op;       /* HW_OP_... */
+    const uint32_t *slot;    /* the object's number */
+    const uint32_t *size;    /* bytes requested; ignored for a free */
+    const uint32_t *align;   /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
+    const int64_t *ts_us;    /* microseconds since the first call; NULL where there are no times */
+    const uint32_t *thread;  /* the calling thread's number; NULL where there is one */
+    uint32_t threads;        /* how many there are */
+    struct hw_totals totals; /* of all calls; not needed, but replays are faster with it */
 };
 
 /* What one replay found; bytes unless said otherwise. */
@@ -141,6 +151,9 @@ uint32_t hw_number_objects(const uint8_t *op, const uint32_t *id, uint64_t count
 /* Whether every id lives before it is resized or freed, and is dead before it lives again: 1 or 0. `live` has room for
  * a byte for each id, all 0. O(count). */
 int hw_is_orderly(const uint8_t *op, const uint32_t *id, uint64_t count, unsigned char *live);
+
+/* Adds up the first `count` calls. Returns 0, or HW_NO_MEMORY, where nothing is added up. O(count). */
+int hw_total(const struct hw_calls *calls, uint64_t count, struct hw_totals *totals);
 
 /* The call that frees what each call makes, -1 where none does or the call makes nothing. `latest` has room for all
  * slots. There are fewer than 2^31 calls. O(count). */

@@ -5,9 +5,12 @@
 
 #include "native.h"
 
-/* As hw_replay(), for an ordinary policy. */
-int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                       int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
-                       struct hw_metrics *metrics);
+/* What replays as hw_replay() does. */
+typedef int hw_replaying(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                         int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
+                         struct hw_metrics *metrics);
+
+/* For ordinary policies. */
+hw_replaying hw_replay_ordinary;
 
 #endif

@@ -1,8 +1,9 @@
-"""Writes a copy of the core and of the replaying in which what nearly all recipes have in common is constant.
+"""Writes copies of the core and of the replaying in which what many recipes have in common is constant.
 
-The switches below are the same in nine of ten recipes of a default space. Read as numbers, not from the policy, they
-let the compiler drop what such recipes never do, and a replay takes two thirds of the time. The text stays that of
-csrc/ and native/: only accesses to these fields are replaced, as the core never writes to a policy.
+The first switches below are the same in nine of ten recipes of a default space, and most of these recipes are of one of
+a few shapes, in which others are the same too. Read as numbers, not from the policy, they let the compiler drop what
+such recipes never do. The text stays that of csrc/ and native/: only accesses to these fields are replaced, as the core
+never writes to a policy.
 """
 
 from __future__ import annotations
@@ -13,97 +14,181 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-POLICY = {
-    "align": 8,
-    "checks": 0,
-    "counters_at": 0,
-    "threads": 0,
-    "empty_as_one": 1,
-    "grows_down": 0,
-    "end_header": 0,
+Fields = dict[str, int | str]
+
+ORDINARY: dict[str, Fields] = {
+    "policy": {
+        "align": 8,
+        "checks": 0,
+        "counters_at": 0,
+        "threads": 0,
+        "empty_as_one": 1,
+        "grows_down": 0,
+        "end_header": 0,
+    },
+    "quick": {
+        "by_size": 0,
+        "mixed": 0,
+        "block_header": 4,
+        "block_unit_shift": 3,
+        "block_doubles": 0,
+        "block_least": 16,
+    },
+    "general": {
+        "header": 4,
+        "trailer": 0,
+        "overhead": 4,
+        "pad": 0,
+        "node": 4,
+        "align": 8,
+        "unit_shift": 3,
+        "min_block": 16,
+        "powers": 0,
+        "tag_in_header": 0,
+        "free_list": "HW_DOUBLE",
+        "unsorted": 0,
+        "search_most": 0,
+        "search_from": "HW_FROM_START",
+        "split_tail": 0,
+        "refile": 0,
+        "merge_enough": 0,
+        "keep_place": 0,
+        "bin_last": 0,
+        "bin_less": 0,
+        "top": "HW_TOP_LAST",
+        "end_word": 0,
+        "grow_least": 0,
+        "resize": "HW_RESIZE_IN_PLACE",
+        "region": 0,
+        "checks": 0,
+        "size_raw": 1,
+    },
+    "links": {"shift": 0},
+    "pool": {"min_size": 0, "max_size": "HW_MAX_REQUEST"},
 }
-QUICK = {
-    "by_size": 0,
-    "mixed": 0,
-    "block_header": 4,
-    "block_unit_shift": 3,
-    "block_doubles": 0,
-    "block_least": 16,
-}
-GENERAL = {
-    "header": 4,
-    "trailer": 0,
-    "overhead": 4,
-    "pad": 0,
-    "node": 4,
-    "align": 8,
-    "unit_shift": 3,
-    "min_block": 16,
-    "powers": 0,
-    "tag_in_header": 0,
-    "free_list": "HW_DOUBLE",
-    "unsorted": 0,
-    "search_most": 0,
-    "search_from": "HW_FROM_START",
-    "split_tail": 0,
-    "refile": 0,
-    "merge_enough": 0,
-    "keep_place": 0,
-    "bin_last": 0,
-    "bin_less": 0,
-    "top": "HW_TOP_LAST",
-    "end_word": 0,
-    "grow_least": 0,
-    "resize": "HW_RESIZE_IN_PLACE",
-    "region": 0,
-    "checks": 0,
-    "size_raw": 1,
-}
-FIELD = {"bytes": 4, "natural": 1}
+"""What all copies have in common."""
+
+SECOND: Fields = {"last": 1, "cached": 1}
+"""Of the second pool, the only one that is asked for these."""
+
+FIELD: Fields = {"bytes": 4, "natural": 1}
 """Of header words and links."""
+
+PLAIN: dict[str, Fields] = {
+    "policy": {"flushes": 0},
+    "quick": {
+        "limit_blocks": 0,
+        "limit_bytes": 0,
+        "flush": "HW_FLUSH_NEVER",
+        "flush_share": 0,
+        "flush_from": 0,
+        "apart": 0,
+        "marks": 0,
+    },
+    "general": {"order": "HW_LIFO", "large_order": "HW_LIFO"},
+    "links": {"hardened": 0},
+}
+"""What the shapes have in common: lists that nothing bounds, last in, first out."""
+
+MERGING: dict[str, Fields] = {
+    "immediate": {"coalesce": "HW_IMMEDIATE", "boundary_tags": 1, "flag_bits": 2},
+    "forward": {"coalesce": "HW_FORWARD", "boundary_tags": 0, "flag_bits": 1},
+    "deferred": {"coalesce": "HW_DEFERRED", "boundary_tags": 0, "flag_bits": 1},
+    "never": {"coalesce": "HW_NEVER", "boundary_tags": 0, "flag_bits": 1},
+}
+LISTS: dict[str, dict[str, Fields]] = {
+    "list": {"general": {"bins": 0, "victim_up_to": 0, "close_bins": 0}, "pool": {"at_hand": "HW_MAX_REQUEST"}},
+    "bins": {"general": {}},
+}
+
+SHAPES: dict[str, dict[str, Fields]] = {
+    f"{merging}_{lists}": PLAIN | each | {"general": PLAIN["general"] | MERGING[merging] | each["general"]}
+    for lists, each in LISTS.items()
+    for merging in MERGING
+}
+"""A copy each, of which the first that a policy fits replays it; what fits none has one of its own."""
 
 SOURCE = """/* Made by native/ordinary.py. */
 #include "ordinary.h"
 
 #include "replay.h"
 
-static int has_ordinary_field(const struct hw_field *it)
+hw_replaying hw_replay_{name};
+
+int hw_replay_{name}(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                     int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
+                     struct hw_metrics *metrics)
 {{
-    return {field};
+    return replay_all(policy, calls, memory, bytes, check, watch, timeline, metrics);
+}}
+"""
+
+TESTS = """
+static int {name}_links(const struct hw_links *it)
+{{
+    return {field_of_links} && {links};
 }}
 
-static int is_ordinary_quick(const struct hw_quick *it)
+static int {name}_quick(const struct hw_quick *it)
 {{
-    return has_ordinary_field(&it->links.field) && it->links.shift == 0 && {quick};
+    return {name}_links(&it->links) && {quick};
 }}
 
-static int is_ordinary_general(const struct hw_general *it)
+static int {name}_general(const struct hw_general *it)
 {{
-    return has_ordinary_field(&it->word) && has_ordinary_field(&it->links.field) && it->links.shift == 0 && {general};
+    return {field_of_word} && {name}_links(&it->links) && {general};
 }}
 
-int hw_is_ordinary(const struct hw_policy *it)
+/* Whether a policy of quick lists and a general pool leaves its switches there. */
+static int {name}(const struct hw_policy *it)
 {{
     const struct hw_pool *first = &it->pools[0];
-    const struct hw_pool *last = &it->pools[it->pool_count - 1u];
-    return it->pool_count <= 2u && (first == last || (first->kind == HW_QUICK && is_ordinary_quick(&first->quick))) &&
-           last->kind == HW_GENERAL && is_ordinary_general(&last->general) && {policy};
+    const struct hw_pool *second = &it->pools[1];
+    return {policy} && {pools} && {name}_quick(&first->quick) && {name}_general(&second->general);
+}}
+"""
+
+CHOICE = """/* Made by native/ordinary.py. */
+#include "ordinary.h"
+
+#include <string.h>
+
+{declarations}
+{tests}
+/* The policy with quick lists in front, of no size where it has none, which then hold nothing; 0 where it is
+ * of other pools. */
+static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
+{{
+    *two = *policy;
+    if (policy->pool_count == 1u) {{
+        two->pools[1] = policy->pools[0];
+        memset(&two->pools[0], 0, sizeof two->pools[0]);
+        two->pools[0].kind = HW_QUICK;
+        two->pools[0].max_size = two->pools[0].at_hand = HW_MAX_REQUEST;
+        two->pools[0].quick.links = policy->pools[0].general.links;
+        two->pools[0].quick.block_header = 4u;
+        two->pools[0].quick.block_unit_shift = 3u;
+        two->pools[0].quick.block_least = 16u;
+        two->pool_count = 2u;
+    }}
+    return two->pool_count == 2u && two->pools[0].kind == HW_QUICK && two->pools[1].kind == HW_GENERAL;
+}}
+
+int hw_is_ordinary(const struct hw_policy *policy)
+{{
+    struct hw_policy two;
+    return is_of_two(policy, &two) && is_ordinary(&two);
 }}
 
 int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                        int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
                        struct hw_metrics *metrics)
 {{
-    struct hw_policy two = *policy;
-    if (two.pool_count == 1u) {{
-        /* quick lists of no size are never asked for anything */
-        two.pools[1] = policy->pools[0];
-        memset(&two.pools[0], 0, sizeof two.pools[0]);
-        two.pools[0].kind = HW_QUICK;
-        two.pools[0].max_size = HW_MAX_REQUEST;
-        two.pool_count = 2u;
-    }}
-    return replay_all(&two, calls, memory, bytes, check, watch, timeline, metrics);
+    struct hw_policy two;
+    (void)is_of_two(policy, &two);
+    hw_replaying *own = hw_replay_any;
+{choices}
+    return own(&two, calls, memory, bytes, check, watch, timeline, metrics);
 }}
 """
 
@@ -113,38 +198,62 @@ def constant(value: int | str) -> str:
     return value if isinstance(value, str) else f"{value}u"
 
 
-def conditions(fields: dict[str, int | str]) -> str:
+def conditions(fields: Fields, it: str = "it->") -> str:
     """A condition in C: whether `it` has these values."""
-    return " && ".join(f"it->{name} == {constant(value)}" for name, value in fields.items())
+    return " && ".join(f"{it}{name} == {constant(value)}" for name, value in fields.items())
 
 
-def folded(text: str) -> str:
+def folded(text: str, *shape: dict[str, Fields]) -> str:
     """C text with constants for the fields: `g`, `q` and `p` are what the core calls the parts of a policy."""
-    for owner, fields in (
-        (r"g->|general\.", GENERAL),
-        (r"q->", QUICK),
-        (r"p->|policy->", {**POLICY, "pool_count": 2}),
+
+    def fields(part: str) -> Fields:
+        return {name: value for one in shape for name, value in one.get(part, {}).items()}
+
+    for owner, constants in (
+        (r"g->|general\.", fields("general")),
+        (r"q->|quick\.", fields("quick")),
+        (r"p->|policy->", {**fields("policy"), "pool_count": 2}),
         (r"field->|word->|word\.|field\.", FIELD),
-        (r"links->", {"shift": 0}),
+        (r"links->", fields("links")),
+        (r"pool->", fields("pool") | SECOND),
     ):
-        for name, value in fields.items():
-            text = re.sub(rf"(?:\b\w+(?:->|\.))*\b(?:{owner}){name}\b", constant(value), text)
+        for name, value in constants.items():
+            text = re.sub(rf"(?:\b\w+(?:\[\w+\])?(?:->|\.))*\b(?:{owner}){name}\b", constant(value), text)
     pool = r"(?:\(\w+\)|\w+)(?:->pools\[\w+\])?(?:->|\.)"
     text = re.sub(rf"{pool}kind == HW_(?:FIXED|BUDDY|PARTITION|COMPACT)\b", "0", text)
     return text.replace("kind == HW_GENERAL", "kind != HW_QUICK")
 
 
-def main(output: Path) -> None:
-    """Fill a folder with the headers and `ordinary.c`."""
-    output.mkdir(parents=True, exist_ok=True)
-    for path in [*ROOT.glob("csrc/*.h"), *ROOT.glob("native/*.h")]:
-        text = path.read_text(encoding="utf-8")
-        is_open = path.name in ("policy.h", "native.h")  # what a caller passes stays as it is
-        (output / path.name).write_text(text if is_open else folded(text), encoding="utf-8")
-    source = SOURCE.format(
-        field=conditions(FIELD), quick=conditions(QUICK), general=conditions(GENERAL), policy=conditions(POLICY)
+def test(name: str, shape: dict[str, Fields]) -> str:
+    """C text that tells whether a policy has a shape."""
+    return TESTS.format(
+        name=name,
+        field_of_links=conditions(FIELD, "it->field."),
+        field_of_word=conditions(FIELD, "it->word."),
+        pools=" && ".join(conditions(shape.get("pool", {}), f"{it}->") or "1" for it in ("first", "second")),
+        **{part: conditions(shape[part]) for part in ("policy", "quick", "general", "links")},
     )
-    (output / "ordinary.c").write_text(source, encoding="utf-8")
+
+
+def main(output: Path) -> None:
+    """Fill a folder with `ordinary.c`, which chooses, and a folder for each copy, of headers and `replay.c`."""
+    for name, shape in {**SHAPES, "any": {}}.items():
+        folder = output / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in [*ROOT.glob("csrc/*.h"), *ROOT.glob("native/*.h")]:
+            text = path.read_text(encoding="utf-8")
+            is_open = path.name in ("policy.h", "native.h")  # what a caller passes stays as it is
+            (folder / path.name).write_text(text if is_open else folded(text, ORDINARY, shape), encoding="utf-8")
+        (folder / "replay.c").write_text(SOURCE.format(name=name), encoding="utf-8")
+    choice = CHOICE.format(
+        declarations="\n".join(f"hw_replaying hw_replay_{name};" for name in [*SHAPES, "any"]),
+        tests=test("is_ordinary", ORDINARY) + "".join(test(f"is_{name}", shape) for name, shape in SHAPES.items()),
+        choices="".join(
+            f"    {'else ' if at else ''}if (is_{name}(&two)) {{\n        own = hw_replay_{name};\n    }}\n"
+            for at, name in enumerate(SHAPES)
+        ).rstrip(),
+    )
+    (output / "ordinary.c").write_text(choice, encoding="utf-8")
 
 
 if __name__ == "__main__":

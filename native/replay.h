@@ -18,6 +18,11 @@
 #include "shadow_searches.h"
 #include "threads.h"
 
+static inline uint32_t list_known(const struct hw_quick *q, const struct hw_heap *h, uint32_t block)
+{
+    return h->lists[block >> q->block_unit_shift];
+}
+
 /* ---- one replay -------------------------------------------------------------------------------------------------- */
 
 struct object {
@@ -32,16 +37,19 @@ struct replay {
     const struct hw_calls *calls;
     struct hw_heap heap;
     struct object *objects;
+    uint8_t *lists;            /* the quick list of each size of blocks, where there are lists of sizes */
     struct hw_thread *threads; /* what each keeps, where the heap has caches of threads */
     size_t bytes;              /* of the arena */
     struct hw_shadow *shadow;  /* the index; the heap forgets it where it cannot be kept */
     uint64_t patience;         /* accesses that long walks may still make before there is one */
     uint64_t most_patience;
     uint64_t bearable;  /* accesses of long walks a call that take no longer than keeping an index */
+    uint64_t walked_at; /* calls when patience was counted last */
     uint64_t requested; /* live */
     uint64_t capacity;  /* of live blocks */
     uint64_t headers;   /* of live blocks */
     int check;
+    int tallies;   /* whether what is asked for is summed up call by call: not where the trace's totals tell it */
     int has_links; /* free blocks are linked both ways, in words behind a header of one word */
     struct hw_metrics *metrics;
 };
@@ -111,16 +119,19 @@ static void start_index(struct replay *r)
     r->patience = UINT64_MAX; /* never again */
 }
 
-/* Keeps account of long walks, and indexes the heap when they go on. */
-static void watch_walks(struct replay *r, uint64_t accesses)
+/* Keeps account of a call i that has walked far, and indexes the heap when such calls go on. */
+static HW_NOINLINE void watch_walk(struct replay *r, uint64_t i, uint64_t accesses)
 {
-    if (accesses > HW_SHORT_WALK) {
-        r->metrics->walked += accesses;
-    } else {
-        accesses = 0;
-    }
+    r->metrics->walked += accesses;
     if (r->patience == UINT64_MAX) {
         return;
+    }
+    const uint64_t short_calls = i - r->walked_at; /* since the last such call */
+    r->walked_at = i + 1u;
+    if (short_calls > (r->most_patience - r->patience) / r->bearable) {
+        r->patience = r->most_patience;
+    } else {
+        r->patience += short_calls * r->bearable;
     }
     if (accesses > r->patience) {
         start_index(r);
@@ -145,6 +156,29 @@ static void replay_free_memory(struct replay *r)
     shadow_free(r->shadow);
     free(r->objects);
     free(r->threads);
+    free(r->lists);
+}
+
+/* Notes which sizes of blocks have a quick list, so that none is looked for, where all lists are of one pool. */
+static int note_lists(struct replay *r)
+{
+    const struct hw_policy *p = r->policy;
+    const struct hw_quick *q = &p->pools[0].quick;
+    if (p->pools[0].kind != HW_QUICK || p->pools[1].kind == HW_QUICK || p->threads == HW_THREADS_CACHED || q->by_size ||
+        q->mixed || q->block_doubles) {
+        return 1;
+    }
+    const uint32_t end = (quick_block(q, q->largest) >> q->block_unit_shift) + 1u;
+    r->lists = malloc(end);
+    if (r->lists == NULL) {
+        return 0;
+    }
+    memset(r->lists, (int)q->count, end);
+    for (uint32_t list = q->count; list-- > 0;) {
+        r->lists[(q->sizes[list] + q->block_header) >> q->block_unit_shift] = (uint8_t)list;
+    }
+    r->heap.lists = r->lists;
+    return 1;
 }
 
 static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
@@ -157,6 +191,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->heap.base = memory;
     r->bytes = bytes;
     r->check = check;
+    r->tallies = 1;
     r->has_links = has_plain_links(&policy->pools[policy->pool_count - 1u]);
     r->metrics = metrics;
     metrics->broken_call = calls->count;
@@ -178,7 +213,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     }
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
     r->threads = calloc(calls->threads ? calls->threads : 1u, sizeof *r->threads);
-    if (r->objects == NULL || r->threads == NULL) {
+    if (r->objects == NULL || r->threads == NULL || !note_lists(r)) {
         replay_free_memory(r);
         return HW_NO_MEMORY;
     }
@@ -355,19 +390,27 @@ static void give_back(struct replay *r, uint32_t slot)
     hw_free(r->policy, &r->heap, pointer);
 }
 
+/* Counts a request. */
+static inline void tally_request(struct replay *r, uint32_t size, int served)
+{
+    if (r->tallies) {
+        r->metrics->requested_bytes += size;
+        r->metrics->admitted_bytes += served ? size : 0;
+    }
+    r->metrics->failed += !served;
+}
+
 static void replay_malloc(struct replay *r, uint64_t i)
 {
     const uint32_t slot = r->calls->slot[i];
     const uint32_t size = r->calls->size[i];
     const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
     const uint32_t at = request(r, slot, size, align);
-    r->metrics->requested_bytes += size;
     r->objects[slot].at = at;
+    tally_request(r, size, at != 0);
     if (at == 0) {
-        r->metrics->failed++;
         return;
     }
-    r->metrics->admitted_bytes += size;
     enter(r, &r->objects[slot], at, size);
     fill(r, slot, 0);
 }
@@ -380,14 +423,12 @@ static void replay_realloc(struct replay *r, uint64_t i)
     if (object->at == 0) {
         return;
     }
-    r->metrics->requested_bytes += size;
     const uint32_t had = object->size;
     const uint32_t at = request_size(r, slot, size);
+    tally_request(r, size, at != 0);
     if (at == 0) {
-        r->metrics->failed++;
         return;
     }
-    r->metrics->admitted_bytes += size;
     leave(r, object);
     enter(r, object, at, size);
     if (!is_intact(r, slot, had < size ? had : size)) {
@@ -423,15 +464,33 @@ static void look_at_all(struct replay *r, uint64_t call)
     }
 }
 
+/* Looks at the heap after the call i, before which it had moved so many bytes, as closely as was asked for. */
+static HW_NOINLINE void look_after(struct replay *r, uint64_t i, uint64_t moved)
+{
+    if (moves(r->policy) && r->heap.moved_bytes != moved) {
+        look_at_all(r, i);
+    }
+    if (r->check == HW_CHECK_INVARIANTS) {
+        const uint64_t reads = r->heap.reads;
+        const int broken = has_caches(r) ? hw_cached_check(r->policy, &r->heap) : hw_check(r->policy, &r->heap);
+        if (broken) {
+            note_broken(r, i, broken);
+        }
+        r->heap.reads = reads;
+    }
+}
+
 /* Performs one call; returns the metadata accesses it made. */
-static uint64_t replay_call(struct replay *r, uint64_t i)
+static inline uint64_t replay_call(struct replay *r, uint64_t i)
 {
     const uint64_t before = r->heap.reads + r->heap.writes;
     const uint64_t skipped = r->heap.skipped;
     const uint32_t covered = r->heap.covered_bytes;
     const uint64_t moved = r->heap.moved_bytes;
     const uint8_t op = r->calls->op[i];
-    r->heap.thread = &r->threads[r->calls->thread ? r->calls->thread[i] : 0];
+    if (has_caches(r)) {
+        r->heap.thread = &r->threads[r->calls->thread ? r->calls->thread[i] : 0];
+    }
     if (op == HW_OP_FREE) {
         replay_free(r, i);
     } else if (op == HW_OP_REALLOC) {
@@ -440,7 +499,7 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
         replay_malloc(r, i);
     }
     struct hw_metrics *m = r->metrics;
-    if (r->requested > m->requested_peak) {
+    if (r->tallies && r->requested > m->requested_peak) {
         m->requested_peak = r->requested;
     }
     if (r->heap.covered_bytes != covered) {
@@ -451,17 +510,14 @@ static uint64_t replay_call(struct replay *r, uint64_t i)
         m->peak_headers = r->heap.header_bytes < free_bytes ? r->heap.header_bytes : free_bytes;
     }
     const uint64_t cost = r->heap.reads + r->heap.writes - before;
-    watch_walks(r, cost - (r->heap.skipped - skipped) - (r->heap.moved_bytes - moved) / 2u);
-    if (moves(r->policy) && r->check && r->heap.moved_bytes != moved) {
-        look_at_all(r, i);
-    }
-    if (r->check == HW_CHECK_INVARIANTS) {
-        const uint64_t reads = r->heap.reads;
-        const int broken = has_caches(r) ? hw_cached_check(r->policy, &r->heap) : hw_check(r->policy, &r->heap);
-        if (broken) {
-            note_broken(r, i, broken);
+    if (cost > HW_SHORT_WALK) {
+        const uint64_t walked = cost - (r->heap.skipped - skipped) - (r->heap.moved_bytes - moved) / 2u;
+        if (walked > HW_SHORT_WALK) {
+            watch_walk(r, i, walked);
         }
-        r->heap.reads = reads;
+    }
+    if (r->check) {
+        look_after(r, i, moved);
     }
     return cost;
 }
@@ -500,8 +556,8 @@ static int replay_end(struct replay *r)
 
 enum { CHEAP = 4096 };
 
-/* How often each cost occurred; of those beyond the table the largest are kept, a thousandth of all calls and one more:
- * a heap whose root is the least of them. */
+/* How often each cost occurred among `count` calls; of those beyond the table the largest are kept, a thousandth of all
+ * calls and one more: a heap whose root is the least of them. */
 struct costs {
     uint32_t often[CHEAP];
     uint32_t *dear;
@@ -513,6 +569,7 @@ struct costs {
 
 static int costs_open(struct costs *costs, uint64_t calls)
 {
+    costs->count = calls;
     costs->dear_room = calls / 1000u + 1u;
     costs->dear = malloc(costs->dear_room * sizeof *costs->dear);
     return costs->dear != NULL;
@@ -553,7 +610,6 @@ static HW_NOINLINE void keep_dear(struct costs *costs, uint32_t cost)
 
 static inline void costs_add(struct costs *costs, uint64_t cost)
 {
-    costs->count++;
     if (cost > costs->max) {
         costs->max = cost;
     }
@@ -589,14 +645,42 @@ struct accounts {
     double weight;
 };
 
+/* Microseconds that a heap stays as the call i leaves it; 1 where there are no times. */
+static inline double span_of(const struct hw_calls *calls, uint64_t i)
+{
+    if (calls->ts_us == NULL) {
+        return 1.0;
+    }
+    return i + 1u < calls->count ? (double)(calls->ts_us[i + 1u] - calls->ts_us[i]) : 0.0;
+}
+
 static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
 {
-    double span = 1.0;
-    if (r->calls->ts_us) {
-        span = i + 1u < r->calls->count ? (double)(r->calls->ts_us[i + 1u] - r->calls->ts_us[i]) : 0.0;
-    }
+    const double span = span_of(r->calls, i);
     a->weighted += span * (double)r->requested;
     a->weight += span;
+}
+
+/* Takes the sums of calls that were all served. */
+static void take_totals(struct replay *r, struct accounts *a, const struct hw_totals *totals)
+{
+    r->metrics->requested_bytes = r->metrics->admitted_bytes = totals->requested_bytes;
+    r->metrics->requested_peak = totals->requested_peak;
+    a->weighted = totals->weighted;
+    a->weight = totals->weight;
+}
+
+/* Keeps sums call by call from now on: the call i is the first that was refused. 0 without memory. */
+static HW_NOINLINE int begin_to_tally(struct replay *r, struct accounts *a, uint64_t i)
+{
+    struct hw_totals totals;
+    if (hw_total(r->calls, i, &totals) != 0) {
+        return 0;
+    }
+    take_totals(r, a, &totals);
+    r->metrics->requested_bytes += r->calls->size[i];
+    r->tallies = 1;
+    return 1;
 }
 
 /* Asks whether a replay is worth going on with after so many calls. */
@@ -705,6 +789,8 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         replay_free_memory(&r);
         return HW_NO_MEMORY;
     }
+    r.tallies = calls->totals.requests == 0;
+    int lost = 0;
     uint64_t stretch = 0;
     uint64_t asked = watch ? watch->every : UINT64_MAX;
     const uint64_t ahead = calls->slots < FEW_OBJECTS || calls->count < OBJECT_AHEAD ? 0 : calls->count - OBJECT_AHEAD;
@@ -712,8 +798,15 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         if (i < ahead) {
             look_ahead(&r, i);
         }
-        costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, replay_call(&r, i));
-        account_time(a, &r, i);
+        const uint64_t cost = replay_call(&r, i);
+        costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, cost);
+        if (metrics->failed | (uint64_t)r.tallies) {
+            if (!r.tallies && !begin_to_tally(&r, a, i)) {
+                lost = 1;
+                break;
+            }
+            account_time(a, &r, i);
+        }
         if (timeline) {
             stretch += i == timeline->ends[stretch];
             note_moment(&r, timeline, stretch, i);
@@ -726,14 +819,17 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
             }
         }
     }
-    const int lost = replay_end(&r);
+    if (!r.tallies) {
+        take_totals(&r, a, &calls->totals);
+    }
+    lost |= replay_end(&r) != 0;
     metrics->malloc_max = a->allocating.max;
     metrics->malloc_p999 = costs_p999(&a->allocating);
     metrics->free_max = a->freeing.max;
     metrics->free_p999 = costs_p999(&a->freeing);
     metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
     accounts_close(a);
-    return lost;
+    return lost ? HW_NO_MEMORY : 0;
 }
 
 #endif

@@ -15,11 +15,13 @@ from traces_random import plain_trace, random_trace
 from heapwright._native import ffi, lib
 from heapwright.explore.space import Space
 from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay import engine
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import timeline
 from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE
 from heapwright.zoo import catalogue as zoo
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
@@ -44,7 +46,15 @@ def everything(trace: Trace, recipe: Recipe, arena: int | None) -> Any:
     return {name: getattr(found, name) for name in METRICS}, shown
 
 
+def shape(recipe: Recipe) -> tuple[str, bool] | None:
+    """What tells the engine's copies apart; None of a recipe with an order that has none."""
+    last = recipe.canonical().pools[-1]
+    return (last.coalesce, last.bins != "none") if isinstance(last, General) and last.order == "lifo" else None
+
+
 def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = {shape(recipe) for trace in TRACES for recipe in recipes(trace, 120 * EFFORT)}
+    assert tried >= {(merging, bins) for merging in ("immediate", "forward", "deferred", "never") for bins in (0, 1)}
     for trace in TRACES:
         for recipe in recipes(trace, 120 * EFFORT):
             for arena in (None, 60_000):
@@ -55,6 +65,22 @@ def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> N
                     answers.append(everything(trace, recipe, arena))
                 for way, answer in zip(WAYS[1:], answers[1:], strict=True):
                     assert answer == answers[0], f"{way}\n{recipe.to_toml()}"
+
+
+def test_what_calls_add_up_to_is_the_same_told_at_once_and_call_by_call() -> None:
+    refused = 0
+    for trace in TRACES:
+        alone = Trace.from_columns(
+            **{key: getattr(trace, key) for key in ("op", "id", "size", "align", "ts_us", "tid")}
+        )
+        assert alone.calls.struct.totals.requests == (trace.op != FREE).sum()
+        alone.calls.struct.totals.requests = 0
+        for recipe in recipes(trace, 30):
+            for arena in (None, 60_000, 30_000):
+                told, summed = everything(trace, recipe, arena), everything(alone, recipe, arena)
+                assert told == summed, recipe.to_toml()
+                refused += told[0]["failed"] > 0
+    assert refused > 20
 
 
 def test_what_is_watched_and_invariants(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,7 @@ class Calls:
             threads, numbers = np.unique(tid, return_inverse=True)
             thread = np.ascontiguousarray(numbers, np.uint32)
             struct.threads, struct.thread = len(threads), pointer("uint32_t", thread)
+        lib.hw_total(struct, len(op), ffi.addressof(struct, "totals"))
         return cls(struct, op, slot, size, align, ts_us, thread)
 
     @property
