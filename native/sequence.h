@@ -88,19 +88,44 @@ static HW_ALWAYS_INLINE uint32_t least_excess_plain(const uint32_t *a, uint32_t 
     return least;
 }
 
-static HW_ALWAYS_INLINE uint32_t count_from_plain(const uint32_t *a, uint32_t least)
+/* Of blocks by address and size, those that are higher and larger than this one, or lower and smaller. */
+static HW_ALWAYS_INLINE uint32_t concordant_plain(const uint32_t *at, const uint32_t *size, uint32_t this_at,
+                                                  uint32_t this_size)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < CHUNK; i++) {
-        count += (int32_t)a[i] >= (int32_t)least;
+        const int32_t lower = (int32_t)at[i] < (int32_t)this_at;
+        const int32_t smaller = (int32_t)size[i] < (int32_t)this_size;
+        const int32_t higher = (int32_t)at[i] > (int32_t)this_at;
+        const int32_t larger = (int32_t)size[i] > (int32_t)this_size;
+        count += (uint32_t)((lower & smaller) | (higher & larger));
+    }
+    return count;
+}
+
+/* Of blocks by rising size and, where sizes are equal, by falling address: those ahead of this one. */
+static HW_ALWAYS_INLINE uint32_t count_ahead_plain(const uint32_t *at, const uint32_t *size, uint32_t this_at,
+                                                   uint32_t this_size)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < CHUNK; i++) {
+        const int32_t smaller = (int32_t)size[i] < (int32_t)this_size;
+        const int32_t equal = size[i] == this_size;
+        const int32_t higher = (int32_t)at[i] > (int32_t)this_at;
+        count += (uint32_t)(smaller | (equal & higher));
     }
     return count;
 }
 
 #ifdef HW_AVX2
-HW_AVX2 static uint32_t count_from_avx2(const uint32_t *a, uint32_t least)
+HW_AVX2 static uint32_t concordant_avx2(const uint32_t *at, const uint32_t *size, uint32_t this_at, uint32_t this_size)
 {
-    return count_from_plain(a, least);
+    return concordant_plain(at, size, this_at, this_size);
+}
+
+HW_AVX2 static uint32_t count_ahead_avx2(const uint32_t *at, const uint32_t *size, uint32_t this_at, uint32_t this_size)
+{
+    return count_ahead_plain(at, size, this_at, this_size);
 }
 
 HW_AVX2 static uint32_t first_between_avx2(const uint32_t *a, uint32_t least, uint32_t most)
@@ -792,6 +817,60 @@ static struct spot spot_above(const struct sequence *q, uint32_t at)
         spot.i = HW_BY_PROCESSOR(first_between, chunk_of(q, low)->at, at + 1u, INT32_MAX);
     }
     return spot;
+}
+
+/* The place of a block in a sequence by rising size and, where sizes are equal, by falling address. */
+static struct spot spot_by_size(const struct sequence *q, uint32_t at, uint32_t size)
+{
+    uint32_t low = 0;
+    uint32_t high = q->places;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2u;
+        const struct spot last = {middle, q->count[middle] - 1u};
+        const uint32_t last_size = size_at(q, last);
+        if (last_size > size || (last_size == size && address_at(q, last) < at)) {
+            high = middle;
+        } else {
+            low = middle + 1u;
+        }
+    }
+    struct spot spot = {low, 0};
+    if (low < q->places) {
+        const struct chunk *chunk = chunk_of(q, low);
+        spot.i = HW_BY_PROCESSOR(count_ahead, chunk->at, chunk->size, at, size) - (CHUNK - q->count[low]);
+    }
+    return spot;
+}
+
+/* Entries that are higher by address and larger than this one, or lower and smaller. */
+static uint64_t concordant_with(const struct sequence *q, uint32_t at, uint32_t size)
+{
+    uint64_t count = 0;
+    for (uint32_t p = 0; p < q->places; p++) {
+        const struct chunk *chunk = chunk_of(q, p);
+        count += HW_BY_PROCESSOR(concordant, chunk->at, chunk->size, at, size);
+    }
+    return count - ((uint64_t)q->places * CHUNK - q->total); /* the zeros behind the last entries */
+}
+
+/* Entries that are lower by address than all behind them. */
+static uint32_t lower_than_behind(const struct sequence *q)
+{
+    uint32_t count = 0;
+    uint32_t lowest = INT32_MAX;
+    for (uint32_t p = q->places; p-- > 0;) {
+        const struct chunk *chunk = chunk_of(q, p);
+        if (HW_BY_PROCESSOR(first_between, chunk->at, 1u, lowest - 1u) == CHUNK) {
+            continue;
+        }
+        for (uint32_t i = q->count[p]; i-- > 0;) {
+            if (chunk->at[i] < lowest) {
+                lowest = chunk->at[i];
+                count++;
+            }
+        }
+    }
+    return count;
 }
 
 #endif

@@ -19,11 +19,20 @@
 #include "places.h"
 #include "sequence.h"
 
+/* What it costs to file the blocks of a list anew, by rising address, where the list is in order of size. */
+struct filing {
+    uint64_t passed; /* pairs of blocks of which the one with the lower address is the smaller */
+    uint32_t last;   /* blocks that are larger than all with lower addresses */
+    int passed_known;
+    int last_known;
+};
+
 struct shadow_pool {
     struct chunks nodes;
     struct sequence *lists; /* one a bin, or one; of a fixed pool all blocks of each class, with size 1 where they are
                                not taken. NULL where no list is walked; those that are not have no chunks. */
     uint32_t list_count;
+    struct filing *filings; /* of these; NULL where they are not filed anew, or none is in order of size */
     struct chunks all;
     struct sequence blocks; /* by address, used ones with size 0; without chunks where no walk passes blocks */
     int padding;            /* the next word is no block's */
@@ -108,16 +117,16 @@ static int sorts_by_size(const struct hw_general *g)
  * since, and leaves the words of all other blocks as they are. */
 static int merges_recent(const struct hw_general *g)
 {
+    const int is_known =
+        !g->unsorted && g->search_from != HW_FROM_TRIED && !(g->search_from == HW_FROM_FREED && g->order == HW_SIZE);
     return g->coalesce == HW_DEFERRED && !g->boundary_tags && g->free_list != HW_TREE &&
-           (g->free_list == HW_IMPLICIT || (!sorts_by_size(g) && !g->unsorted && g->search_from != HW_FROM_TRIED));
+           (g->free_list == HW_IMPLICIT || is_known);
 }
-
-enum { FEW_BINS = 32 }; /* as powers of two have: their lists grow long */
 
 /* Whether all free blocks are filed anew at times, into lists that bins keep short. */
 static int files_into_short_lists(const struct hw_general *g)
 {
-    return g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g) && !(sorts_by_size(g) && g->bins <= FEW_BINS);
+    return g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g);
 }
 
 static int walks_blocks(const struct hw_general *g)
@@ -232,6 +241,12 @@ static int shadow_general(struct shadow_pool *s, const struct hw_general *g, str
                 fill_list(g, h, &s->lists[list], g->lists_at + list * g->list_stride);
             }
         }
+        if (s->merges && sorts_by_size(g)) {
+            s->filings = calloc(s->list_count, sizeof *s->filings);
+            if (s->filings == NULL) {
+                return 0;
+            }
+        }
     }
     return !s->all.failed && !s->nodes.failed;
 }
@@ -315,6 +330,7 @@ static void shadow_free(struct hw_shadow *shadow)
             sequence_close(&s->lists[list]);
         }
         free(s->lists);
+        free(s->filings);
         sequence_close(&s->blocks);
         free(s->recent);
         places_close(&s->starts);
@@ -382,6 +398,18 @@ static struct sequence *list_behind(const struct shadow_pool *s, const struct hw
 
 /* ---- keeping it true -----------------------------------------------------------------------------------------------
  */
+
+/* A block of this size comes into a list, or with `by` -1 leaves it. Short lists are counted when that is asked for. */
+static void filing_changed(struct shadow_pool *s, const struct sequence *q, uint32_t node, uint32_t size, uint64_t by)
+{
+    struct filing *filing = &s->filings[q - s->lists];
+    filing->last_known = 0;
+    if (q->places > 1u && filing->passed_known) {
+        filing->passed += by * concordant_with(q, node, size);
+    } else {
+        filing->passed_known = 0;
+    }
+}
 
 /* A block begins at b; what began inside it is gone. */
 static void block_written(struct sequence *q, uint32_t b, uint32_t size, uint32_t free_size)
@@ -506,6 +534,9 @@ static HW_NOINLINE void linked(const struct hw_general *g, struct hw_heap *h, ui
     struct sequence *q = list_behind(s, g, before, &spot);
     if (q) {
         const uint32_t size = word_size(g, peek_word(g, h, node - g->node));
+        if (s->filings) {
+            filing_changed(s, q, node, size, 1u);
+        }
         sequence_insert(q, spot, node, size & INT32_MAX);
         drop_failed(h, &s->nodes);
     }
@@ -524,6 +555,9 @@ static HW_NOINLINE void unlinked(const struct hw_general *g, struct hw_heap *h, 
     struct spot spot;
     struct sequence *q = s->lists ? sequence_with(&s->nodes, node, &spot) : NULL;
     if (q) {
+        if (s->filings) {
+            filing_changed(s, q, node, size_at(q, spot), UINT64_MAX);
+        }
         sequence_remove(q, spot);
     }
 }

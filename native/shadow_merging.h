@@ -1,7 +1,7 @@
 /* shadow_merging.h: merging all neighbours of a general pool at a time, before it would grow.
  *
- * What was merged and filed the last time lies in each list by address, apart from its neighbours, and still does: only
- * blocks freed since can have neighbours to merge with, or be out of place.
+ * What was merged and filed the last time lies in each list by address, or by size and then by address, apart from its
+ * neighbours, and still does: only blocks freed since can have neighbours to merge with, or be out of place.
  */
 #ifndef HW_SHADOW_MERGING_H
 #define HW_SHADOW_MERGING_H
@@ -87,14 +87,23 @@ static uint32_t merge_around(struct shadow_pool *s, const struct hw_general *g, 
     return b;
 }
 
-/* Puts a free block where the walk over all blocks would have filed it. */
-static void file_by_address(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b,
-                            uint32_t size)
+/* Where the walk over all blocks, which comes to them by address, would have filed a block of a list. */
+static struct spot filing_spot(const struct sequence *q, uint32_t order, uint32_t node, uint32_t size)
+{
+    if (order == HW_SIZE) {
+        return spot_by_size(q, node, size);
+    }
+    return order == HW_LIFO ? spot_below(q, node) : spot_above(q, node);
+}
+
+/* Puts a free block there. */
+static void file_in_order(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b,
+                          uint32_t size)
 {
     const uint32_t list = g->bins ? bin_of(g, size) : 0;
     const uint32_t head = g->lists_at + list * g->list_stride;
     struct sequence *q = &s->lists[list];
-    const struct spot spot = list_order(g, list) == HW_LIFO ? spot_below(q, b + g->node) : spot_above(q, b + g->node);
+    const struct spot spot = filing_spot(q, list_order(g, list), b + g->node, size);
     const uint32_t before = q->total ? address_before(q, spot, head) : head;
     const uint32_t next = is_end(q, spot) ? 0 : address_at(q, spot);
     if (g->bins) {
@@ -128,6 +137,34 @@ struct settled {
     uint32_t last; /* the node that was filed last with none behind it */
 };
 
+/* What it costs to file a list in order of size. In such a list, blocks of one size fall by address: a block passes
+ * what is lower and lies ahead of it, and is the last one if nothing behind it is lower. */
+static const struct filing *filing_of(const struct shadow_pool *s, const struct hw_general *g, uint32_t list)
+{
+    const struct sequence *q = &s->lists[list];
+    struct filing *filing = &s->filings[list];
+    if (is_linear_bin(g, list)) {
+        filing->last = 1; /* all have one size */
+        return filing;
+    }
+    if (!filing->last_known) {
+        filing->last = lower_than_behind(q);
+        filing->last_known = 1;
+    }
+    if (!filing->passed_known) {
+        uint64_t twice = 0;
+        for (uint32_t p = 0; p < q->places; p++) {
+            const struct chunk *chunk = chunk_of(q, p);
+            for (uint32_t i = 0; i < q->count[p]; i++) {
+                twice += concordant_with(q, chunk->at[i], chunk->size[i]);
+            }
+        }
+        filing->passed = twice / 2u;
+        filing->passed_known = 1;
+    }
+    return filing;
+}
+
 /* Adds one list that holds a block: a load of the head or the tail for each block filed, and the way to its place. */
 static void settle_list(const struct shadow_pool *s, const struct hw_general *g, uint32_t list, struct settled *all)
 {
@@ -137,10 +174,18 @@ static void settle_list(const struct shadow_pool *s, const struct hw_general *g,
     const struct spot end = {q->places, 0};
     const uint32_t last = address_before(q, end, 0);
     const uint32_t order = list_order(g, list);
-    all->reads += link * (order == HW_ADDRESS ? filed * (filed + 1u) / 2u : filed);
+    uint64_t passed = order == HW_ADDRESS ? filed * (filed - 1u) / 2u : 0;
+    uint64_t ends = order == HW_LIFO ? 1u : filed; /* blocks filed with none behind them */
+    if (order == HW_SIZE) {
+        const struct filing *filing = filing_of(s, g, list);
+        passed = filing->passed;
+        ends = filing->last;
+        all->reads += loads_of(&g->word) * (passed + filed - ends);
+    }
+    all->reads += link * (passed + filed);
     all->writes += link * filed * (g->free_list == HW_DOUBLE ? 4u : 2u);
     if (has_tails(g)) {
-        all->writes += link * (order == HW_LIFO ? 1u : filed);
+        all->writes += link * ends;
     }
     all->last = last > all->last ? last : all->last;
     all->filed += q->total;
@@ -237,7 +282,7 @@ static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *
             end = b + size;
             store_word(g, h, b, size_word(g, size, 0));
             if (s->lists) {
-                file_by_address(s, g, h, b, size);
+                file_in_order(s, g, h, b, size);
             }
         }
     }
