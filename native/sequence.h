@@ -512,7 +512,7 @@ static inline void forget_number(struct sequence *q, const struct chunk *chunk, 
     const uint32_t shift = q->chunks->shift;
     const uint32_t place = chunk->at[spot.i] >> shift;
     const int shared = (spot.i && chunk->at[spot.i - 1u] >> shift == place) ||
-                       (spot.i + 1u < CHUNK && chunk->at[spot.i + 1u] >> shift == place);
+                       (spot.i + 1u < q->count[spot.p] && chunk->at[spot.i + 1u] >> shift == place);
     if (!shared && q->chunks->number_at[place] == q->number[spot.p]) {
         q->chunks->number_at[place] = 0;
     }

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from made_traces import trace_of
 from recipes_random import random_recipes
 from traces_random import plain_trace, random_trace
 
@@ -24,6 +25,7 @@ from heapwright.replay.engine import run
 from heapwright.replay.pictures import heap_map, metadata, timeline
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
 from heapwright.zoo import catalogue as zoo
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
@@ -78,6 +80,15 @@ def test_every_metric_of_the_zoo(name: str, both: Callable[..., None]) -> None:
     recipe = zoo.load(name)
     for trace in TRACES:
         both(counted, trace, recipe, None)
+
+
+def test_an_index_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables are kept for the next replay, which must not find there the block at the lowest address."""
+    pool = {"kind": "general", "header": 8, "free_list": "single", "links_in": "header", "unit": 64, "coalesce": "never"}
+    recipe = Recipe.model_validate({"align": 4, "link_bytes": 2, "pool": [pool]})
+    trace = trace_of((MALLOC, 1, 60), (MALLOC, 2, 60), (FREE, 1, 0), (MALLOC, 3, 60), (FREE, 2, 0))
+    monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
+    assert counted(trace, recipe, None) == counted(trace, recipe, None)
 
 
 def test_replays_that_are_given_up(both: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
