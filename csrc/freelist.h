@@ -358,7 +358,7 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
     const uint32_t node = to + g->node;
     const uint32_t next = load_link(&g->links, h, from + g->node);
 #ifdef HW_SHADOW
-    note_unlinked(g, h, from + g->node);
+    note_replaced(g, h, from + g->node, node);
 #endif
     list_link(g, h, before, node, next);
     if (has_tails(g) && next == 0) {

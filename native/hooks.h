@@ -27,6 +27,8 @@ static inline void note_padding(const struct hw_general *g, struct hw_heap *h);
 static inline void note_top(const struct hw_general *g, struct hw_heap *h, uint32_t top);
 static inline void note_linked(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node);
 static inline void note_unlinked(const struct hw_general *g, struct hw_heap *h, uint32_t node);
+/* The next node that is linked takes the place of `node`. */
+static inline void note_replaced(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t by);
 static inline void note_cleared(const struct hw_general *g, struct hw_heap *h);
 
 /* To the word behind which the order of the list wants a block b of this size. */

@@ -766,6 +766,11 @@ static HW_ALWAYS_INLINE void look_ahead(const struct replay *r, uint64_t i)
     if (r->has_links && r->calls->op[i + NEIGHBOUR_AHEAD] == HW_OP_FREE) {
         object = &r->objects[r->calls->slot[i + NEIGHBOUR_AHEAD]];
         fetch_linked(r, object->at + object->capacity);
+        if (r->heap.shadow) {
+            const struct chunks *nodes = &r->heap.shadow->pools[r->policy->pool_count - 1u].nodes;
+            fetch_number(nodes, object->at);
+            fetch_number(nodes, object->at + object->capacity + 4u);
+        }
     }
 #else
     (void)r;

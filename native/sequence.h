@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "kept.h"
+#include "places.h"
 
 enum { CHUNK = 64 };
 
@@ -57,15 +58,43 @@ static HW_ALWAYS_INLINE uint32_t first_between_plain(const uint32_t *a, uint32_t
     return (uint32_t)first;
 }
 
-/* Index of the first set that shares an element with `wanted`; 64 where there is none. */
-static HW_ALWAYS_INLINE uint32_t first_sharing_plain(const uint64_t *sets, uint64_t wanted)
+/* Which sets share an element with `wanted`, a bit for each. */
+static HW_ALWAYS_INLINE uint64_t sharing_plain(const uint64_t *sets, uint64_t wanted)
 {
-    int64_t first = CHUNK;
-    for (int64_t i = 0; i < CHUNK; i++) {
-        const int64_t index = sets[i] & wanted ? i : CHUNK;
-        first = index < first ? index : first;
+    uint64_t sharing = 0;
+    for (uint64_t i = 0; i < CHUNK; i++) {
+        sharing |= (uint64_t)((sets[i] & wanted) != 0) << i;
     }
-    return (uint32_t)first;
+    return sharing;
+}
+
+/* The class of a size, four an octave from 16 bytes on, by the bits of a floating-point number: never falling. */
+static HW_ALWAYS_INLINE uint32_t class_of(uint32_t size)
+{
+    const float number = (float)(int32_t)size;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    const int32_t octaves = (int32_t)(bits >> 21) - (int32_t)((127u + 4u) << 2);
+    return octaves < 0 ? 0u : octaves > 63 ? 63u : (uint32_t)octaves;
+}
+
+/* The set of the classes of sizes that are not 0. */
+static HW_ALWAYS_INLINE uint64_t classes_plain(const uint32_t *sizes)
+{
+    uint64_t classes = 0;
+    for (uint32_t i = 0; i < CHUNK; i++) {
+        classes |= (uint64_t)(sizes[i] != 0) << class_of(sizes[i]);
+    }
+    return classes;
+}
+
+static HW_ALWAYS_INLINE uint32_t largest_plain(const uint32_t *a)
+{
+    int32_t largest = 0;
+    for (uint32_t i = 0; i < CHUNK; i++) {
+        largest = (int32_t)a[i] > largest ? (int32_t)a[i] : largest;
+    }
+    return (uint32_t)largest;
 }
 
 static HW_ALWAYS_INLINE uint32_t sum_plain(const uint32_t *a)
@@ -133,9 +162,19 @@ HW_AVX2 static uint32_t first_between_avx2(const uint32_t *a, uint32_t least, ui
     return first_between_plain(a, least, most);
 }
 
-HW_AVX2 static uint32_t first_sharing_avx2(const uint64_t *sets, uint64_t wanted)
+HW_AVX2 static uint64_t sharing_avx2(const uint64_t *sets, uint64_t wanted)
 {
-    return first_sharing_plain(sets, wanted);
+    return sharing_plain(sets, wanted);
+}
+
+HW_AVX2 static uint64_t classes_avx2(const uint32_t *sizes)
+{
+    return classes_plain(sizes);
+}
+
+HW_AVX2 static uint32_t largest_avx2(const uint32_t *a)
+{
+    return largest_plain(a);
 }
 
 HW_AVX2 static uint32_t sum_avx2(const uint32_t *a)
@@ -382,29 +421,12 @@ static inline struct chunk *chunk_of(const struct sequence *q, uint32_t p)
     return &q->chunks->chunk[q->number[p]];
 }
 
-/* The class of a size, four an octave from 16 bytes on, by the bits of a floating-point number: never falling. */
-static inline uint32_t class_of(uint32_t size)
-{
-    const float number = (float)(int32_t)size;
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    const int32_t octaves = (int32_t)(bits >> 21) - (int32_t)((127u + 4u) << 2);
-    return octaves < 0 ? 0u : octaves > 63 ? 63u : (uint32_t)octaves;
-}
-
 /* Makes what is known of a chunk exact. */
 static void sequence_tighten(struct sequence *q, uint32_t p)
 {
     const struct chunk *chunk = chunk_of(q, p);
-    uint32_t largest = 0;
-    uint64_t classes = 0;
-    for (uint32_t i = 0; i < q->count[p]; i++) {
-        const uint32_t size = chunk->size[i];
-        largest = size > largest ? size : largest;
-        classes |= size ? (uint64_t)1 << class_of(size) : 0u;
-    }
-    q->largest[p] = largest;
-    q->classes[p] = classes;
+    q->largest[p] = HW_BY_PROCESSOR(largest, chunk->size);
+    q->classes[p] = HW_BY_PROCESSOR(classes, chunk->size);
     q->loose[p] = 0;
 }
 
@@ -551,6 +573,17 @@ static void sequence_resize(struct sequence *q, struct spot spot, uint32_t size)
     forget_toll(q, spot);
 }
 
+/* Another address takes the place of an entry in the order. */
+static void sequence_replace(struct sequence *q, struct spot spot, uint32_t at)
+{
+    struct chunk *chunk = chunk_of(q, spot.p);
+    forget_number(q, chunk, spot);
+    chunk->at[spot.i] = at;
+    q->chunks->number_at[at >> q->chunks->shift] = q->number[spot.p];
+    q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
+    forget_toll(q, spot);
+}
+
 /* ---- looking -------------------------------------------------------------------------------------------------------
  */
 
@@ -575,6 +608,19 @@ static inline struct sequence *sequence_with_chunk_at(const struct chunks *c, ui
     }
     *p = c->place[number];
     return c->owner[number];
+}
+
+/* Fetches what tells which chunk holds an entry with this address. */
+static HW_ALWAYS_INLINE void fetch_number(const struct chunks *c, uint32_t at)
+{
+#if defined(__GNUC__)
+    if (c->number_at) {
+        __builtin_prefetch(&c->number_at[at >> c->shift]);
+    }
+#else
+    (void)c;
+    (void)at;
+#endif
 }
 
 static inline uint32_t address_at(const struct sequence *q, struct spot spot)
@@ -680,18 +726,24 @@ static uint32_t next_large_place(const struct sequence *q, uint32_t p, uint32_t 
     return next_place_between(q, q->largest, p, size, INT32_MAX);
 }
 
+/* Which of the places from `first` on, a multiple of 64, but before `end`, may have an entry of one of these classes.
+ */
+static inline uint64_t places_with(const struct sequence *q, uint32_t first, uint32_t end, uint64_t classes)
+{
+    const uint64_t all = HW_BY_PROCESSOR(sharing, q->classes + first, classes);
+    return end - first < 64u ? all & (((uint64_t)1 << (end - first)) - 1u) : all;
+}
+
 /* The first place from p on whose chunk may have an entry of one of these classes. */
 static uint32_t next_place_with(const struct sequence *q, uint32_t p, uint64_t classes)
 {
-    for (; p % CHUNK && p < q->places; p++) {
-        if (q->classes[p] & classes) {
-            return p;
+    for (uint32_t first = p / 64u * 64u; first < q->places; first += 64u) {
+        uint64_t wanted = places_with(q, first, q->places, classes);
+        if (first < p) {
+            wanted &= ~(uint64_t)0 << (p - first);
         }
-    }
-    for (; p < q->places; p += CHUNK) {
-        const uint32_t found = HW_BY_PROCESSOR(first_sharing, q->classes + p, classes);
-        if (found < CHUNK) {
-            return p + found;
+        if (wanted) {
+            return first + lowest_of(wanted);
         }
     }
     return q->places;
@@ -736,43 +788,88 @@ static struct spot first_sized(struct sequence *q, struct spot spot, uint32_t le
     }
 }
 
+/* The least excess over `size` of the entries of a chunk, of which the first `count` matter, if it is below `bound`:
+ * its index is stored. */
+static inline uint32_t least_excess_in(const struct chunk *chunk, uint32_t count, uint32_t size, uint32_t bound,
+                                       uint32_t *index)
+{
+    struct chunk part;
+    if (count < CHUNK) {
+        memset(part.size, 0, sizeof part.size);
+        memcpy(part.size, chunk->size, count * sizeof *part.size);
+        chunk = &part;
+    }
+    const uint32_t excess = HW_BY_PROCESSOR(least_excess, chunk->size, size);
+    if (excess < bound) {
+        *index = HW_BY_PROCESSOR(first_between, chunk->size, size + excess, size + excess);
+    }
+    return excess;
+}
+
 /* The first of the entries nearest to `size` from above, among the first `limit`; the end where none is as large. */
 static struct spot best_sized(struct sequence *q, uint32_t limit, uint32_t size)
 {
     const struct spot last = spot_of_rank(q, limit);
     const uint32_t end = last.p + (last.i != 0);
     struct spot best = {q->places, 0};
-    uint32_t excess = INT32_MAX - size + 1u;
-    uint32_t p = 0;
-    while (excess && (p = next_place_with(q, p, classes_between(size, size + excess - 1u))) < end) {
-        const struct chunk *chunk = chunk_of(q, p);
-        struct chunk part;
-        if (p == last.p) {
-            memset(&part, 0, sizeof part);
-            memcpy(part.size, chunk->size, last.i * sizeof *part.size);
-            chunk = &part;
+    uint64_t wanted = classes_between(size, INT32_MAX);
+    uint32_t least = INT32_MAX - size + 1u;
+    for (uint32_t first = 0; first < end; first += 64u) {
+        uint64_t left = places_with(q, first, end, wanted);
+        while (left) {
+            const uint32_t p = first + lowest_of(left);
+            const uint32_t count = p == last.p ? last.i : CHUNK;
+            const uint32_t excess = least_excess_in(chunk_of(q, p), count, size, least, &best.i);
+            left &= left - 1u;
+            if (excess < least) {
+                least = excess;
+                best.p = p;
+                if (excess == 0) {
+                    return best;
+                }
+                wanted = classes_between(size, size + excess - 1u);
+                left &= places_with(q, first, end, wanted);
+            } else if (q->loose[p]) {
+                sequence_tighten(q, p);
+            }
         }
-        const uint32_t here = HW_BY_PROCESSOR(least_excess, chunk->size, size);
-        if (here < excess) {
-            excess = here;
-            best.p = p;
-            best.i = HW_BY_PROCESSOR(first_between, chunk->size, size + here, size + here);
-        } else if (q->loose[p]) {
-            sequence_tighten(q, p);
-        }
-        p++;
     }
     return best;
 }
 
-/* The first of the largest entries among the first `limit`, if it has `size` bytes or more; else the end. */
+/* The first of the largest entries, if it has `size` bytes or more; else the end. */
+static struct spot largest_of_all(struct sequence *q, uint32_t size)
+{
+    struct spot best = {q->places, 0};
+    for (;;) {
+        uint32_t largest = 0;
+        for (uint32_t p = 0; p < q->places; p++) {
+            largest = q->largest[p] > largest ? q->largest[p] : largest;
+        }
+        if (largest < size) {
+            return best;
+        }
+        const uint32_t p = next_place_between(q, q->largest, 0, largest, largest);
+        best.i = HW_BY_PROCESSOR(first_between, chunk_of(q, p)->size, largest, largest);
+        if (best.i < CHUNK) {
+            best.p = p;
+            return best;
+        }
+        best.i = 0;
+        sequence_tighten(q, p);
+    }
+}
+
+/* The same among the first `limit`. */
 static struct spot largest_sized(struct sequence *q, uint32_t limit, uint32_t size)
 {
-    const struct spot none = {q->places, 0};
     const struct spot start = {0, 0};
-    struct spot best = none;
+    struct spot best = {q->places, 0};
+    if (limit >= q->total) {
+        return largest_of_all(q, size);
+    }
     struct spot next = first_sized(q, start, size, INT32_MAX);
-    while (!is_end(q, next) && (limit >= q->total || rank_of(q, next) < limit)) {
+    while (!is_end(q, next) && rank_of(q, next) < limit) {
         best = next;
         next = first_sized(q, spot_behind(q, next), size_at(q, next) + 1u, INT32_MAX);
     }

@@ -36,6 +36,7 @@ struct shadow_pool {
     struct chunks all;
     struct sequence blocks; /* by address, used ones with size 0; without chunks where no walk passes blocks */
     int padding;            /* the next word is no block's */
+    int replaced;           /* the next node that is linked already is where it belongs */
     int merges;             /* whether all neighbours are merged at times by merge_recent() */
     struct places starts;   /* where it does: the blocks, by units from the first one on */
     uint32_t block_count;   /* these, */
@@ -531,6 +532,10 @@ static HW_NOINLINE void linked(const struct hw_general *g, struct hw_heap *h, ui
 {
     struct shadow_pool *s = shadow_of(g, h);
     struct spot spot;
+    if (s->replaced) {
+        s->replaced = 0;
+        return;
+    }
     struct sequence *q = list_behind(s, g, before, &spot);
     if (q) {
         const uint32_t size = word_size(g, peek_word(g, h, node - g->node));
@@ -566,6 +571,25 @@ static inline void note_unlinked(const struct hw_general *g, struct hw_heap *h, 
 {
     if (h->shadow) {
         unlinked(g, h, node);
+    }
+}
+
+/* What it takes the place of is split: its size is noted when its word is written. */
+static HW_NOINLINE void replaced(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t by)
+{
+    struct shadow_pool *s = shadow_of(g, h);
+    struct spot spot;
+    struct sequence *q = s->lists ? sequence_with(&s->nodes, node, &spot) : NULL;
+    if (q) {
+        sequence_replace(q, spot, by);
+        s->replaced = 1;
+    }
+}
+
+static inline void note_replaced(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t by)
+{
+    if (h->shadow) {
+        replaced(g, h, node, by);
     }
 }
 

@@ -15,6 +15,24 @@ static int rising(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+enum { FEW_NUMBERS = 32 };
+
+static void sort_numbers(uint32_t *numbers, uint32_t count)
+{
+    if (count > FEW_NUMBERS) {
+        qsort(numbers, count, sizeof *numbers, rising);
+        return;
+    }
+    for (uint32_t k = 1; k < count; k++) {
+        const uint32_t number = numbers[k];
+        uint32_t i = k;
+        for (; i > 0 && numbers[i - 1u] > number; i--) {
+            numbers[i] = numbers[i - 1u];
+        }
+        numbers[i] = number;
+    }
+}
+
 /* Takes a free block out of its list, if it is in one. */
 static void take_out(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
@@ -43,9 +61,7 @@ static uint32_t start_before(const struct shadow_pool *s, const struct hw_genera
 static void take_recent_out(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h)
 {
     uint32_t kept = 0;
-    if (s->recent_count) {
-        qsort(s->recent, s->recent_count, sizeof *s->recent, rising);
-    }
+    sort_numbers(s->recent, s->recent_count);
     for (uint32_t k = 0; k < s->recent_count; k++) {
         const uint32_t b = s->recent[k];
         if ((kept == 0 || s->recent[kept - 1u] != b) && has_place(&s->starts, place_of(g, b))) {

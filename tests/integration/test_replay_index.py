@@ -84,7 +84,14 @@ def test_every_metric_of_the_zoo(name: str, both: Callable[..., None]) -> None:
 
 def test_an_index_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tables are kept for the next replay, which must not find there the block at the lowest address."""
-    pool = {"kind": "general", "header": 8, "free_list": "single", "links_in": "header", "unit": 64, "coalesce": "never"}
+    pool = {
+        "kind": "general",
+        "header": 8,
+        "free_list": "single",
+        "links_in": "header",
+        "unit": 64,
+        "coalesce": "never",
+    }
     recipe = Recipe.model_validate({"align": 4, "link_bytes": 2, "pool": [pool]})
     trace = trace_of((MALLOC, 1, 60), (MALLOC, 2, 60), (FREE, 1, 0), (MALLOC, 3, 60), (FREE, 2, 0))
     monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
