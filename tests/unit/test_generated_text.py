@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pytest
@@ -39,12 +40,24 @@ def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.
 
 def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = memo.Memo()
-    monkeypatch.setattr(memo, "MOST_KEPT", 30)
     monkeypatch.setattr(specialise, "Memo", lambda: kept)
     specialise._program.cache_clear()
+    counts = []
+    for name in ("tlsf", "lea-2.7.2", "tlsf"):
+        assert generated_files(recipe_of(name)) == files(name)
+        counts.append(kept.count)
+    assert counts[0] < counts[1] == counts[2]
+    monkeypatch.setattr(memo, "MOST_KEPT", counts[1] - 1)
     assert generated_files(recipe_of("tlsf")) == files("tlsf")
-    assert 0 < kept.count <= 30
+    assert kept.count == counts[0]
     specialise._program.cache_clear()
+
+
+def test_threads_that_write_at_once_write_what_each_writes_alone() -> None:
+    names = ("tlsf", "lea-2.7.2", "all-round", "windows-xp") * 3
+    alone = [files(name) for name in names]
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(lambda name: generated_files(recipe_of(name)), names)) == alone
 
 
 @cache

@@ -50,7 +50,6 @@ class Folder:
         self.memo = memo
         self.values = values
         self.facts: Facts = facts or {}
-        self.specialisations: dict[Key, Specialisation] = {}
 
     def entry(self, name: str) -> Specialisation:
         """Specialise a public function; its policy parameter is the policy itself. Raises HeapwrightError."""
@@ -63,20 +62,22 @@ class Folder:
                 statics[parameter.name] = c.Place((), ROOT, pointer=True)
             elif self.program.is_static_parameter(parameter):
                 raise GrammarError(function.file, function.line, f"{parameter.name}: an entry has one static parameter")
-        return self.request(function, statics, entry=True)
+        return self.request(self.memo.target(function, statics), statics, entry=True)
 
-    def request(self, function: c.Function, statics: dict[str, c.Expr], entry: bool = False) -> Specialisation:
-        """The specialisation for these static arguments; under way still where the call is recursive."""
-        key: Key = (function.name, *((arg.path if isinstance(arg, c.Place) else arg.value) for arg in statics.values()))
-        found = self.specialisations.get(key)
-        if found is None:
-            rest = [parameter for parameter in function.parameters if parameter.name not in statics]
-            found = Specialisation(function, statics, [replace(p) for p in rest], entry, self.facts.get(key, {}), key)
-            self.specialisations[key] = found
-            kept = self.memo.find(found, self.answer) or self.memo.keep(found, _Body(self, found).specialise())
-            kept.fill(found, self.specialisations)
-        found.entry |= entry
-        return found
+    def request(self, target: Specialisation, statics: dict[str, c.Expr], entry: bool = False) -> Specialisation:
+        """The specialisation, filled in for these static arguments; under way still where the call is recursive."""
+        if target.owner is self:
+            target.entry |= entry
+            return target
+        target.owner, target.statics, target.facts = self, statics, self.facts.get(target.key, {})
+        target.left, target.constant, target.shown = c.UNDER_WAY, None, None
+        target.entry, target.done, target.clean = entry, False, False
+        kept = self.memo.find(target, self.answer)
+        if kept is None:
+            kept = self.memo.keep(target, _Body(self, target).specialise())
+        target.left, target.constant, target.clean, target.shown = kept
+        target.done = True
+        return target
 
     def answer(self, question: Question) -> object:
         """What folding a function may ask: a number of the policy, or what a caller sees of a callee."""
@@ -147,10 +148,12 @@ class _Body:
         A variable whose assignments were all folded away keeps its initial value: the body is folded once more.
         """
         target = self.target
-        target.body = self.block(self.function.body or [])
-        while (left := self.assigned & assigned_in(target.body)) != self.assigned:
+        body = self.block(self.function.body or [])
+        while (left := self.assigned & assigned_in(body)) != self.assigned:
             self.assigned = frozenset(left)
-            target.body = self.block(self.function.body or [])
+            body = self.block(self.function.body or [])
+        rest = [parameter for parameter in self.function.parameters if parameter.name not in target.statics]
+        target.left = c.Left(body, rest)
         tidy(target, self.program)
         match target.body:
             case [c.Return(expr=c.Expr(value=int()) as result)] if self.pure(result):
@@ -683,8 +686,8 @@ class _Body:
                 statics[parameter.name] = self.static_argument(expr, parameter, argument)
             else:
                 arguments.append(self.convert(self.expr(argument), parameter.type))
-        callee = self.folder.request(function, statics)
-        self.asked.setdefault(callee, (Callee(function, statics), (callee.shown, callee.entry)))
+        callee = self.folder.request(self.folder.memo.target(function, statics), statics)
+        self.asked.setdefault(callee, (Callee(callee, statics), (callee.shown, callee.entry)))
         if callee.constant is not None and not callee.entry and all(self.pure(argument) for argument in arguments):
             return replace(callee.constant, line=expr.line)
         return replace(expr, arguments=arguments, callee=callee, type=c.bare_type(function.type))

@@ -13,9 +13,10 @@ from heapwright.generate.fold import Folder
 from heapwright.generate.printer import Printer, commented_lines, declarator
 from heapwright.generate.program import ROOT, Program, number
 from heapwright.generate.syntax import Specialisation, replace
-from heapwright.generate.tidy import calls, reachable
+from heapwright.generate.tidy import reachable
 
 POOLS = "pools"
+Named = c.Constant | c.Table | c.Derived
 
 
 class Names:
@@ -44,9 +45,14 @@ class Names:
         """The name of a constant behind the prefix."""
         return f"{self.prefix.upper()}_{name}"
 
-    def constant(self, expr: c.Expr) -> str:
+    def constant(self, expr: Named) -> str:
         """The name of a number, table or static result."""
-        return self.constants[_key(expr)]
+        return self.constants[expr.named]
+
+    def words(self, target: Specialisation) -> object:
+        """The names in a function that another policy may choose otherwise."""
+        left = target.left
+        return [callee.name for callee in left.callees], [self.constants[named] for named in left.constants]
 
     # ---- pools
 
@@ -134,23 +140,24 @@ class Names:
     def name_constants(self, live: Iterable[Specialisation]) -> None:
         """Give each policy value, table and static result in use its name."""
         self.constants, self.meanings = {}, {}
-        found: dict[object, c.Expr] = {}
-        todo = [expr for target in live for expr in c.all_expressions(target.body)]
+        found: dict[object, Named] = {}
+        todo = [item for target in live for item in target.left.constants.items()]
         while todo:
-            expr = todo.pop()
-            if isinstance(expr, (c.Constant, c.Table, c.Derived)) and _key(expr) not in found:
-                found[_key(expr)] = expr
+            named, expr = todo.pop()
+            if named not in found:
+                found[named] = expr
                 if isinstance(expr, c.Derived):
-                    todo += list(c.walk(expr.form))
-        by_base: dict[str, list[c.Expr]] = {}
+                    inner = (part for part in c.walk(expr.form) if isinstance(part, Named))
+                    todo += [(part.named, part) for part in inner]
+        by_base: dict[str, list[Named]] = {}
         for expr in found.values():
             by_base.setdefault(self.base(expr), []).append(expr)
         taken = {self.rename(name) for name in (*self.program.macros, *self.program.enumerators)}
         for base, group in sorted(by_base.items()):
             agree = len({self.meaning(expr) for expr in group}) == 1 and self.upper(base) not in taken
             for expr in sorted(group, key=self._place_of):
-                self.constants[_key(expr)] = self._free_name(expr, base, agree, taken)
-            taken |= {self.constants[_key(expr)] for expr in group}
+                self.constants[expr.named] = self._free_name(expr, base, agree, taken)
+            taken |= {self.constants[expr.named] for expr in group}
 
     def _free_name(self, expr: c.Expr, base: str, agree: bool, taken: set[str]) -> str:
         label = self.label(_path(expr)).upper()
@@ -258,15 +265,17 @@ class Names:
         first: dict[tuple[str, int], Specialisation] = {}
         for target in live:
             first.setdefault(groups[id(target)], target)
-        chosen = {id(target): first[groups[id(target)]] for target in live}
+        chosen = {target: first[groups[id(target)]] for target in live}
         for target in live:
-            if any(call.callee and chosen[id(call.callee)] is not call.callee for call in calls(target)):
-                c.change_expressions(target.body, lambda expr: _with_callees(expr, chosen))
-                target.calls = None
+            others: dict[Specialisation | None, Specialisation]
+            others = {callee: other for callee in target.left.callees if (other := chosen[callee]) is not callee}
+            if others:
+                target.left = target.left.once(("merged", *others.items()), _merged, target.left, others)
+                target.clean = False
 
     def _text(self, target: Specialisation, printer: Printer) -> str:
         head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.parameters)
-        return f"({head}) {printer.body(target.body, 1)}"
+        return target.left.text("plain", self.words(target), lambda: f"({head}) {printer.body(target.body, 1)}")
 
 
 def _is_true_of(value: int | None, clause: str) -> bool:
@@ -275,17 +284,14 @@ def _is_true_of(value: int | None, clause: str) -> bool:
     return of is None or int(of[1]) == value
 
 
-def _with_callees(expr: c.Expr, chosen: dict[int, Specialisation]) -> c.Expr:
-    expr = c.rebuild(expr, lambda inner: _with_callees(inner, chosen))
-    if isinstance(expr, c.Call) and expr.callee:
-        return replace(expr, callee=chosen[id(expr.callee)])
-    return expr
+def _merged(left: c.Left, others: Mapping[Specialisation | None, Specialisation]) -> c.Left:
+    """The function with `others` in place of what it calls."""
 
+    def change(expr: c.Expr) -> c.Expr:
+        expr = c.rebuild(expr, change)
+        return replace(expr, callee=others[expr.callee]) if isinstance(expr, c.Call) and expr.callee in others else expr
 
-def _key(expr: c.Expr) -> object:
-    if isinstance(expr, c.Derived):
-        return expr.key
-    return type(expr).__name__, _path(expr)
+    return left.changed(change)
 
 
 def _path(expr: c.Expr) -> c.Path:

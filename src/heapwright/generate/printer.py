@@ -39,7 +39,7 @@ _CONFUSED = {  # inner operators that compilers warn about without parentheses
 class Printer:
     """Writes one text. `rename` maps identifiers of the core to those of the text; `name` gives constants theirs."""
 
-    def __init__(self, rename: Callable[[str], str], name: Callable[[c.Expr], str]) -> None:
+    def __init__(self, rename: Callable[[str], str], name: Callable[[c.Constant | c.Table | c.Derived], str]) -> None:
         self.rename = rename
         self.name = name
 

@@ -298,7 +298,10 @@ def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
         if isinstance(part, (c.Assign, c.Update)):
             return False
         if isinstance(part, c.Call):
-            harmless = part.callee.pure if part.callee else part.name in pure_names or part.name.startswith(_HARMLESS)
+            if part.callee:
+                harmless = part.callee.left.pure
+            else:
+                harmless = part.name in pure_names or part.name.startswith(_HARMLESS)
             if not harmless:
                 return False
     return True

@@ -7,7 +7,7 @@ writes what is left: C that holds only what one recipe uses. docs/core-grammar.m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines, without_sentences_on
 from heapwright.generate.program import PolicyValues, Program
 from heapwright.generate.syntax import GrammarError, Specialisation, replace
-from heapwright.generate.tidy import calls, reachable, settle, unused_in_entry
+from heapwright.generate.tidy import reachable, settle, unused_in_entry
 from heapwright.generate.whole import fold_all
 
 __all__ = ["GrammarError", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
@@ -79,12 +79,13 @@ def specialise_parts(
     theirs: so what goes around a function can stand in for it.
     """
     program, memo = _program(tuple(sources), frozenset(defines))
-    folder, wanted = fold_all(program, memo, values, entries)
-    names = Names(program, folder, prefix)
-    names.merge_equal(wanted)
-    live = reachable(settle(wanted, program))
-    names.assign(live, public or {})
-    return _Writer(program, names, live, wanted).parts(header)
+    with memo.alone():
+        folder, wanted = fold_all(program, memo, values, entries)
+        names = Names(program, folder, prefix)
+        names.merge_equal(wanted)
+        live = reachable(settle(wanted, program))
+        names.assign(live, public or {})
+        return _Writer(program, names, live, wanted).parts(header)
 
 
 def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> list[GrammarError]:
@@ -167,10 +168,7 @@ class _Writer:
 
     def used_words(self) -> set[str]:
         """Every identifier of the functions left, and of what these need in turn."""
-        words: set[str] = set()
-        for target in self.live:
-            words |= _words_in(target.body)
-            words |= set(c.WORD.findall(" ".join((target.function.type, *(p.type for p in target.parameters)))))
+        words = {word for target in self.live for word in target.left.once("words", _words_left, target)}
         while True:
             more = set(words)
             for source in self.program.sources:
@@ -278,8 +276,17 @@ class _Writer:
 
     # ---- functions
 
+    def definition(self, target: Specialisation) -> str:
+        """A specialised function with its comments."""
+        words = self.names.prefix, target.name, target.entry, self.names.words(target)
+        return target.left.text("definition", words, lambda: self.comments(target) + self.code(target))
+
+    def comments(self, target: Specialisation) -> str:
+        gone = {p.name for p in target.function.parameters} - {p.name for p in target.parameters}
+        told = (without_sentences_on(gone, comment) for comment in target.function.comments)
+        return "".join(self.printer.comment(comment, "") for comment in told)
+
     def code(self, target: Specialisation) -> str:
-        """The definition of a specialised function."""
         function = target.function
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
         head = self.printer.signature(storage, function, target.name, target.parameters)
@@ -299,10 +306,7 @@ class _Writer:
                 if isinstance(item, c.Function):
                     for target in self.ordered(item):
                         out += self.early(target, known)
-                        gone = {p.name for p in item.parameters} - {p.name for p in target.parameters}
-                        told = (without_sentences_on(gone, comment) for comment in item.comments)
-                        head = "".join(self.printer.comment(comment, "") for comment in told)
-                        out.append("\n" + head + self.code(target))
+                        out.append("\n" + self.definition(target))
                         known.add(target.name)
         return collapse_blank_lines("".join(out)) if out else ""
 
@@ -335,7 +339,7 @@ class _Writer:
 
 
 def _callees(target: Specialisation) -> list[Specialisation]:
-    return list(dict.fromkeys(call.callee for call in calls(target) if call.callee))
+    return target.left.callees
 
 
 def _without_repeats(earlier: list[c.Item], items: list[c.Item]) -> list[c.Item]:
@@ -355,20 +359,32 @@ def _holds_function(item: c.GuardedItems) -> bool:
     return any(isinstance(inner, c.Function) for _, items in item.branches for inner in items)
 
 
-def _words_of(item: c.Item) -> set[str]:
+def _words_of(item: c.Item) -> Set[str]:
     """Identifiers that an item at file level mentions."""
     match item:
         case c.Struct() | c.Macro() | c.Global():
-            return set(c.WORD.findall(item.text))
+            return _words(item.text)
         case c.Enum():
-            return {word for member in item.members for word in c.WORD.findall(member.text)}
+            return {word for member in item.members for word in _words(member.text)}
         case c.Function():
-            types = [item.type, *(parameter.type for parameter in item.parameters)]
-            return _words_in(item.body or []) | {word for typed in types for word in c.WORD.findall(typed)}
+            return _words_of_function(item, item.body or [], item.parameters)
         case c.GuardedItems():
             return {word for _, items in item.branches for inner in items for word in _words_of(inner)}
         case _:
             return set()
+
+
+def _words_left(target: Specialisation) -> frozenset[str]:
+    return frozenset(_words_of_function(target.function, target.body, target.parameters))
+
+
+def _words_of_function(function: c.Function, body: list[c.Stmt], parameters: Sequence[c.Parameter]) -> set[str]:
+    return _words_in(body) | set(c.WORD.findall(" ".join((function.type, *(p.type for p in parameters)))))
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(c.WORD.findall(text))
 
 
 def _words_in(body: list[c.Stmt]) -> set[str]:

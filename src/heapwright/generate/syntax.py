@@ -1,7 +1,7 @@
 """The part of C that the core is written in, as a tree: docs/core-grammar.md says what it holds.
 
-Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them,
-and keeps each with its static arguments in a `Specialisation`.
+Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them.
+What it leaves of a function is a `Left`, which is never changed either; a `Specialisation` has one for each policy.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, ParamSpec, TypeVar
 
 from heapwright.errors import HeapwrightError
 
@@ -18,6 +18,8 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 
 Path = tuple["str | int", ...]
 Node = TypeVar("Node")
+Result = TypeVar("Result")
+Given = ParamSpec("Given")
 
 
 def replace(node: Node, **changes: object) -> Node:
@@ -218,12 +220,22 @@ class Constant(Expr):
 
     path: Path
 
+    @property
+    def named(self) -> object:
+        """What tells it from others that get names."""
+        return "Constant", self.path
+
 
 @dataclass(eq=False)
 class Table(Expr):
     """An array of numbers of the policy, indexed at run time."""
 
     path: Path
+
+    @property
+    def named(self) -> object:
+        """What tells it from others that get names."""
+        return "Table", self.path
 
 
 @dataclass(eq=False)
@@ -233,6 +245,11 @@ class Derived(Expr):
     function: Function
     key: Key
     form: Expr
+
+    @property
+    def named(self) -> object:
+        """What tells it from others that get names."""
+        return self.key
 
 
 @dataclass(eq=False)
@@ -475,8 +492,8 @@ def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iter
         yield stmt, left
 
 
-def copied(body: list[Stmt], change: Callable[[Expr], Expr]) -> list[Stmt]:
-    """Statements of their own, nested ones included, every outermost expression changed in the order of a walk."""
+def copied(body: list[Stmt], change: Callable[[Expr], Expr] = lambda expr: expr) -> list[Stmt]:
+    """Statements of their own, nested ones included, with every outermost expression changed."""
     return [_copied(stmt, change) for stmt in body]
 
 
@@ -503,25 +520,6 @@ def _copied(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return replace(stmt, branches=[(head, copied(body, change)) for head, body in stmt.branches])
         case _:
             return replace(stmt)
-
-
-def change_expressions(body: list[Stmt], change: Callable[[Expr], Expr]) -> None:
-    """Replace, in place, every outermost expression of a body."""
-    for stmt in all_statements(body):
-        match stmt:
-            case Declare():
-                stmt.init = change(stmt.init) if stmt.init else None
-            case Do():
-                stmt.expr = change(stmt.expr)
-            case If() | While():
-                stmt.test = change(stmt.test)
-            case For():
-                stmt.test = change(stmt.test) if stmt.test else None
-                stmt.update = change(stmt.update) if stmt.update else None
-            case Return():
-                stmt.expr = change(stmt.expr) if stmt.expr else None
-            case _:
-                pass
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -640,32 +638,106 @@ Key = tuple[object, ...]
 
 
 @dataclass(eq=False)
-class Specialisation:
-    """A function of the core for given static arguments: what is left of it.
+class Left:
+    """What is left of a function: its body and its run-time parameters.
 
-    `parameters` are the run-time ones; `constant` is the result where it is static and nothing else happens. `pure`:
-    a call changes nothing; `boolean`: what it returns is 0 or 1; `calls`: those of the core that it makes, once nothing
-    is left to clean; `mentioned`: these, and all names in the body as it was then; `shown`: what of all this a caller's
-    folding sees. `name` is final after naming.
+    Nothing here is ever changed, so that all policies that leave the same of a function share it, with everything that
+    was found out about it. `pure`: a call changes nothing; `boolean`: what it returns is 0 or 1; `known`: what follows
+    from it, by what else that depends on.
+    """
+
+    body: list[Stmt]
+    parameters: list[Parameter]
+    pure: bool = False
+    boolean: bool = False
+    known: dict[object, Any] = field(default_factory=dict)
+
+    def changed(self, change: Callable[[Expr], Expr]) -> Left:
+        """The function with all its outermost expressions changed."""
+        return Left(copied(self.body, change), self.parameters, self.pure, self.boolean)
+
+    def once(self, key: object, make: Callable[Given, Result], *given: Given.args, **more: Given.kwargs) -> Result:
+        """What `make` returns, called once for a key."""
+        if key not in self.known:
+            self.known[key] = make(*given, **more)
+        found: Result = self.known[key]
+        return found
+
+    def text(self, style: str, words: object, write: Callable[[], str]) -> str:
+        """What `write` returns, called anew where the `words` are others than for the last policy."""
+        if style not in self.known or self.known[style][0] != words:
+            self.known[style] = words, write()
+        found: str = self.known[style][1]
+        return found
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """All calls of the core's functions."""
+        return [expr for expr in all_expressions(self.body) if isinstance(expr, Call) and expr.callee]
+
+    @cached_property
+    def callees(self) -> list[Specialisation]:
+        """The functions of the core that are called, in the order of their first calls."""
+        return list(dict.fromkeys(call.callee for call in self.calls if call.callee))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names that the body mentions."""
+        return frozenset(expr.name for expr in all_expressions(self.body) if isinstance(expr, Name))
+
+    @cached_property
+    def unused(self) -> list[int]:
+        """The indices of the parameters that the body does not mention."""
+        return [index for index, parameter in enumerate(self.parameters) if parameter.name not in self.names]
+
+    @cached_property
+    def constants(self) -> dict[object, Constant | Table | Derived]:
+        """All numbers and tables of the policy, and static results, each where it comes last in the body."""
+        found: dict[object, Constant | Table | Derived] = {}
+        for expr in all_expressions(self.body):
+            if isinstance(expr, (Constant, Table, Derived)):
+                found.pop(expr.named, None)
+                found[expr.named] = expr
+        return found
+
+
+UNDER_WAY = Left([], [])
+"""What is left of a function that is being folded, as far as its own calls know."""
+
+
+@dataclass(eq=False)
+class Specialisation:
+    """A function of the core for given static arguments, known by its `key`; each policy fills it in anew.
+
+    `left` is what is left of it; `constant` is the result where it is static and nothing else happens. `facts`:
+    run-time parameters with a known value; `owner`: the folding that filled it in; `done`: folding is over; `clean`:
+    nothing is left to clean; `shown`: what of all this a caller's folding sees. `name` is final after naming.
     """
 
     function: Function
+    key: Key
     statics: dict[str, Expr]
-    parameters: list[Parameter]
+    left: Left = UNDER_WAY
+    owner: object = None
     entry: bool = False
     facts: dict[str, Expr] = field(default_factory=dict)
-    key: Key = ()
-    body: list[Stmt] = field(default_factory=list)
     constant: Expr | None = None
-    pure: bool = False
-    boolean: bool = False
     done: bool = False
-    calls: list[Call] | None = None
-    mentioned: tuple[list[Call], set[str]] | None = None
+    clean: bool = False
     shown: object = None
     name: str = ""
 
     @property
+    def body(self) -> list[Stmt]:
+        """The statements that are left."""
+        return self.left.body
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The run-time parameters that are left."""
+        return self.left.parameters
+
+    @property
     def empty(self) -> bool:
         """Whether a call does nothing at all."""
-        return self.done and not self.body and self.function.type == "void"
+        return self.done and not self.left.body and self.function.type == "void"

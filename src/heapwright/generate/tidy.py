@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TypeVar
 
 from heapwright.generate import syntax as c
 from heapwright.generate.program import Program, is_pure, negated
-from heapwright.generate.syntax import Specialisation, replace
+from heapwright.generate.syntax import Left, Specialisation, replace
+
+Item = TypeVar("Item")
+Forwarders = dict["Specialisation | None", tuple[Left, c.Expr]]
+"""Functions that only forward, with what is left of each and the call or argument that this comes to."""
 
 
 def tidy(target: Specialisation, program: Program) -> bool:
-    """Clean one function in place until nothing changes; says whether anything that its callers see may have.
+    """Clean one function until nothing changes; says whether anything that its callers see may have.
 
-    What is left depends on the body and on the callees; whoever changes one of them forgets `calls`.
+    What is left depends on the body and on the callees; whoever changes one of them makes `clean` false.
     """
-    if target.calls is not None:
+    if target.clean:
         return False
-    cleaner = _Cleaner(target, program)
-    seen, changed = (target.pure, target.boolean), False
+    before = target.left
+    answers = [(callee.left.pure, callee.left.boolean, callee.empty) for callee in before.callees]
+    target.left = before.once(("cleaned", *answers), _cleaned, before, target.function, program)
+    target.clean = all(callee.done for callee in target.left.callees)
+    return target.left is not before
+
+
+def _cleaned(left: Left, function: c.Function, program: Program) -> Left:
+    cleaner = _Cleaner(left, function, program)
+    changed = False
     while cleaner.step():
         changed = True
-    target.pure = _is_pure_function(target, program)
-    results = [stmt.expr for stmt in c.all_statements(target.body) if isinstance(stmt, c.Return)]
-    target.boolean = all(is_boolean(result) for result in results if result)
-    found = calls(target)
-    target.calls = found if all(call.callee is None or call.callee.done for call in found) else None
-    return changed or (target.pure, target.boolean) != seen
+    results = [stmt.expr for stmt in c.all_statements(cleaner.whole) if isinstance(stmt, c.Return)]
+    pure = _is_pure_function(cleaner, program)
+    boolean = all(is_boolean(result) for result in results if result)
+    same = not changed and (pure, boolean) == (left.pure, left.boolean)
+    return left if same else Left(cleaner.whole, left.parameters, pure, boolean)
 
 
-def _is_pure_function(target: Specialisation, program: Program) -> bool:
+def _is_pure_function(cleaner: _Cleaner, program: Program) -> bool:
     """Whether a call changes nothing but the function's own variables."""
-    own = _own_names(target)
-    for expr in c.all_expressions(target.body):
+    own = cleaner.own_names()
+    for expr in c.all_expressions(cleaner.whole):
         match expr:
             case c.Assign(target=changed) | c.Update(operand=changed):
                 if _root(changed) not in own:
@@ -44,11 +57,6 @@ def _is_pure_function(target: Specialisation, program: Program) -> bool:
     return True
 
 
-def _own_names(target: Specialisation) -> set[str]:
-    own = {stmt.name for stmt in c.all_statements(target.body) if isinstance(stmt, c.Declare)}
-    return own | {parameter.name for parameter in target.parameters}
-
-
 def _root(expr: c.Expr) -> str:
     """The variable that an assignment changes, when it is a variable itself or a member of one."""
     while isinstance(expr, c.Member) and not expr.arrow:
@@ -57,20 +65,29 @@ def _root(expr: c.Expr) -> str:
 
 
 class _Cleaner:
-    def __init__(self, target: Specialisation, program: Program) -> None:
-        self.target = target
+    """Cleans a copy of a function's `whole` body."""
+
+    def __init__(self, left: Left, function: c.Function, program: Program) -> None:
+        self.function = function
+        self.parameters = left.parameters
         self.program = program
+        self.whole = c.copied(left.body)
         self.changed = False
 
     def step(self) -> bool:
         """One round over the function."""
         self.changed = False
-        body = self.target.body = self.body(self.target.body)
+        body = self.whole = self.body(self.whole)
         if body and isinstance(body[-1], c.Return) and body[-1].expr is None:
             del body[-1]
             self.changed = True
         self.drop_unread()
         return self.changed
+
+    def own_names(self) -> set[str]:
+        """Variables and parameters."""
+        own = {stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)}
+        return own | {parameter.name for parameter in self.parameters}
 
     def pure(self, expr: c.Expr) -> bool:
         return is_pure(expr, self.program.pure_opaque)
@@ -202,7 +219,7 @@ class _Cleaner:
         source = found.expr.source
         if name in _names(source) or name in names_in(body[index + 1 : at]):
             return False
-        assigned = names_changed(self.target.body)
+        assigned = names_changed(self.whole)
         const = "const " if assigned.count(name) == 1 and self.program.integer(first.type) else ""
         typed = first.type if first.type.startswith("const ") else const + first.type
         body[at] = replace(first, type=typed, init=source, line=found.line, comments=found.comments,
@@ -223,8 +240,8 @@ class _Cleaner:
             case _:
                 return False
         test = body[index + 1]
-        declared = [stmt.name for stmt in c.all_statements(self.target.body) if isinstance(stmt, c.Declare)]
-        if not isinstance(test, c.If) or name not in _own_names(self.target) or declared.count(name) > 1:
+        declared = [stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)]
+        if not isinstance(test, c.If) or name not in self.own_names() or declared.count(name) > 1:
             return False  # of two variables of one name, drop_unread() does not see which is read
         if _tested(test.test) == name:
             left = test.yes if value else test.no
@@ -242,7 +259,7 @@ class _Cleaner:
                     return replace(second, expr=value)
             case c.Do(expr=c.Assign(op="=", target=c.Name(name=name, type=typed), source=value)), c.Return() | c.Do():
                 returned = second.expr.name if isinstance(second, c.Return) and isinstance(second.expr, c.Name) else ""
-                if returned == name and name in _own_names(self.target) and self.returns(typed):
+                if returned == name and name in self.own_names() and self.returns(typed):
                     return replace(second, expr=value)
                 if self.overwritten(name, second) and self.pure(value):
                     return replace(second)
@@ -259,7 +276,7 @@ class _Cleaner:
 
     def overwritten(self, name: str, after: c.Stmt) -> bool:
         """Whether a variable's value is lost by what comes next."""
-        if name not in _own_names(self.target) or name in self.pointed_at():
+        if name not in self.own_names() or name in self.pointed_at():
             return False
         match after:
             case c.Return(expr=expr):
@@ -271,29 +288,27 @@ class _Cleaner:
 
     def pointed_at(self) -> set[str]:
         """Variables whose address is taken."""
-        taken = [
-            expr.operand for expr in c.all_expressions(self.target.body) if isinstance(expr, c.Unary) and expr.op == "&"
-        ]
+        taken = [expr.operand for expr in c.all_expressions(self.whole) if isinstance(expr, c.Unary) and expr.op == "&"]
         return {_root(operand) for operand in taken}
 
     def returns(self, typed: str | None) -> bool:
         """Whether the function returns this very type, so that going through a variable of it changes nothing."""
-        return c.bare_type(typed or "") == c.bare_type(self.target.function.type)
+        return c.bare_type(typed or "") == c.bare_type(self.function.type)
 
     # -- variables
 
     def drop_unread(self) -> None:
         """Variables that are never read go, with their assignments."""
-        own = {stmt.name for stmt in c.all_statements(self.target.body) if isinstance(stmt, c.Declare)}
+        own = {stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)}
         if not own:
             return
-        unread = own - _read_names(self.target.body) - self.loop_counters()
+        unread = own - _read_names(self.whole) - self.loop_counters()
         if unread:
-            self.target.body = self.without(self.target.body, unread)
+            self.whole = self.without(self.whole, unread)
             self.changed = True
 
     def loop_counters(self) -> set[str]:
-        loops = [stmt for stmt in c.all_statements(self.target.body) if isinstance(stmt, c.For)]
+        loops = [stmt for stmt in c.all_statements(self.whole) if isinstance(stmt, c.For)]
         return {loop.init.name for loop in loops if isinstance(loop.init, c.Declare)}
 
     def without(self, body: list[c.Stmt], unread: set[str]) -> list[c.Stmt]:
@@ -331,7 +346,7 @@ def is_boolean(expr: c.Expr) -> bool:
         case c.Binary(op="&&" | "||" | "==" | "!=" | "<" | "<=" | ">" | ">=") | c.Unary(op="!"):
             return True
         case c.Call(callee=callee) if callee is not None:
-            return callee.boolean
+            return callee.left.boolean
         case _:
             return False
 
@@ -408,73 +423,71 @@ def _read_names(body: list[c.Stmt]) -> set[str]:
 
 def reachable(entries: Iterable[Specialisation]) -> list[Specialisation]:
     """The entries and everything they call, each once."""
-    found: dict[int, Specialisation] = {}
+    found: dict[Specialisation, None] = {}
     todo = list(entries)
     while todo:
         target = todo.pop()
-        if id(target) not in found:
-            found[id(target)] = target
-            todo += [call.callee for call in calls(target) if call.callee]
-    return list(found.values())
-
-
-def calls(target: Specialisation) -> list[c.Call]:
-    """All calls of the core's functions in a function."""
-    if target.calls is not None:
-        return target.calls
-    return [expr for expr in c.all_expressions(target.body) if isinstance(expr, c.Call) and expr.callee]
+        if target not in found:
+            found[target] = None
+            todo += [call.callee for call in target.left.calls if call.callee]
+    return list(found)
 
 
 def settle(entries: list[Specialisation], program: Program) -> list[Specialisation]:
-    """Clean all reachable functions together, in place; returns those that are left."""
+    """Clean all reachable functions together; returns those that are left."""
     while True:
         live = reachable(entries)
-        changed = {id(target) for target in live if tidy(target, program)}
+        changed = {target for target in live if tidy(target, program)}
         changed |= _drop_parameters(live, program)
         for caller in live if changed else []:
-            if any(id(call.callee) in changed for call in calls(caller)):
-                caller.calls = None
+            if not changed.isdisjoint(caller.left.callees):
+                caller.clean = False
         if not _collapse_forwarders(live) and not changed:
             return reachable(entries)
 
 
-def call_sites(live: list[Specialisation]) -> dict[int, list[c.Call]]:
-    """All calls of each function, by the identity of its specialisation."""
-    sites: dict[int, list[c.Call]] = {}
+def call_sites(live: list[Specialisation]) -> dict[Specialisation | None, list[c.Call]]:
+    """All calls of each function."""
+    sites: dict[Specialisation | None, list[c.Call]] = {}
     for caller in live:
-        for call in calls(caller):
-            sites.setdefault(id(call.callee), []).append(call)
+        for call in caller.left.calls:
+            sites.setdefault(call.callee, []).append(call)
     return sites
 
 
-def _drop_parameters(live: list[Specialisation], program: Program) -> set[int]:
-    """Drop parameters that nothing uses, where no argument has an effect; returns whose, by identity."""
-    sites = call_sites(live)
-    dropped: set[int] = set()
-    for target in live:
-        if target.entry or not target.parameters:
-            continue
-        used = _mentioned(target)
-        for index in reversed(range(len(target.parameters))):
-            arguments = [call.arguments[index] for call in sites.get(id(target), [])]
-            if target.parameters[index].name not in used and all(
-                is_pure(arg, program.pure_opaque) for arg in arguments
-            ):
-                del target.parameters[index]
-                for call in sites.get(id(target), []):
-                    del call.arguments[index]
-                dropped.add(id(target))
-                target.calls = None
-    return dropped
+def _drop_parameters(live: list[Specialisation], program: Program) -> set[Specialisation]:
+    """Drop parameters that nothing uses, where no argument has an effect; returns whose."""
+    unused = [target for target in live if target.left.unused and not target.entry]
+    sites = call_sites(live) if unused else {}
+    gone: dict[Specialisation, tuple[int, ...]] = {}
+    for target in unused:
+        calls = sites.get(target, [])
+        free = [i for i in target.left.unused if all(is_pure(call.arguments[i], program.pure_opaque) for call in calls)]
+        if free:
+            gone[target] = tuple(free)
+    for caller in live if gone else []:
+        own = gone.get(caller, ())
+        less: dict[Specialisation | None, tuple[int, ...]]
+        less = {callee: gone[callee] for callee in caller.left.callees if callee in gone}
+        if own or less:
+            caller.left = caller.left.once(("dropped", own, *less.items()), _dropped, caller.left, own, less)
+    return set(gone)
 
 
-def _mentioned(target: Specialisation) -> set[str]:
-    """All names in a function; what one that is clean once mentioned is not looked for again."""
-    if target.calls is None:
-        return names_in(target.body)
-    if target.mentioned is None or target.mentioned[0] is not target.calls:
-        target.mentioned = target.calls, names_in(target.body)
-    return target.mentioned[1]
+def _dropped(left: Left, own: Sequence[int], less: Mapping[Specialisation | None, Sequence[int]]) -> Left:
+    """A function without some of its `own` parameters, in whose calls of some functions arguments are `less`."""
+
+    def change(expr: c.Expr) -> c.Expr:
+        expr = c.rebuild(expr, change)
+        if isinstance(expr, c.Call) and expr.callee in less:
+            expr.arguments = _without(expr.arguments, less[expr.callee])
+        return expr
+
+    return replace(left.changed(change), parameters=_without(left.parameters, own))
+
+
+def _without(items: list[Item], indices: Sequence[int]) -> list[Item]:
+    return [item for index, item in enumerate(items) if index not in indices]
 
 
 # ---- forwarders -----------------------------------------------------------------------------------------------------
@@ -482,7 +495,7 @@ def _mentioned(target: Specialisation) -> set[str]:
 
 def _forwarded(target: Specialisation) -> c.Call | None:
     """The call that is all that is left of a function whose dispatch was folded away."""
-    if len(target.body) != 1 or (not target.entry and _is_accessor(target.function)):
+    if len(target.left.body) != 1 or (not target.entry and _is_accessor(target.function)):
         return None
     stmt = target.body[0]
     call = stmt.expr if isinstance(stmt, (c.Return, c.Do)) else None
@@ -496,6 +509,7 @@ def _forwarded(target: Specialisation) -> c.Call | None:
     return call if simple and set(names) <= own and len(set(names)) == len(names) else None
 
 
+@cache
 def _is_accessor(function: c.Function) -> bool:
     """Whether a function is written as a single statement that chooses nothing."""
     match function.body:
@@ -508,16 +522,26 @@ def _is_accessor(function: c.Function) -> bool:
 def _collapse_forwarders(live: list[Specialisation]) -> bool:
     """Let callers call what a forwarder calls; an entry takes over the body of what only it calls."""
     found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
-    inner: dict[int, tuple[Specialisation, c.Expr]]
-    inner = {id(target): (target, call) for target, call in found if not target.entry}
-    inner |= {id(target): (target, name) for target, name in _handed_back(live)}
-    if inner:
-        for caller in live:
-            if any(id(call.callee) in inner for call in calls(caller)):
-                c.change_expressions(caller.body, lambda expr: _redirected(expr, inner))
-                caller.calls = None
-        return True
-    return any(_taken_over(target, call, live) for target, call in found)
+    inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
+    inner |= {target: (target.left, name) for target, name in _handed_back(live)}
+    for caller in live if inner else []:
+        passed = _passed(caller.left.callees, inner)
+        if passed:
+            caller.left = caller.left.once(("redirected", *passed.items()), _past, caller.left, passed)
+            caller.clean = False
+    return bool(inner) or any(_taken_over(target, call, live) for target, call in found)
+
+
+def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwarders:
+    """The forwarders that calls of these functions pass through."""
+    passed: Forwarders = {}
+    for callee in callees:
+        at: Specialisation | None = callee
+        while at in forwarders and at not in passed:
+            passed[at] = forwarders[at]
+            _, forward = forwarders[at]
+            at = forward.callee if isinstance(forward, c.Call) else None
+    return passed
 
 
 def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Name]]:
@@ -526,29 +550,36 @@ def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Nam
     As an initialiser or an operand it is then converted as the function's result was.
     """
     found = []
-    sites: dict[int, list[c.Call]] | None = None
+    sites: dict[Specialisation | None, list[c.Call]] | None = None
     for target in live:
+        if len(target.left.body) != 1:
+            continue
         match target.body:
             case [c.Return(expr=c.Name(name=name) as value)] if not target.entry and not _is_accessor(target.function):
                 typed = c.bare_type(target.function.type)
                 if [(p.name, c.bare_type(p.type)) for p in target.parameters] != [(name, typed)]:
                     continue
                 sites = call_sites(live) if sites is None else sites
-                if all(c.bare_type(call.arguments[0].type or "") == typed for call in sites.get(id(target), [])):
+                if all(c.bare_type(call.arguments[0].type or "") == typed for call in sites.get(target, [])):
                     found.append((target, value))
             case _:
                 pass
     return found
 
 
-def _redirected(expr: c.Expr, forwarders: dict[int, tuple[Specialisation, c.Expr]]) -> c.Expr:
+def _past(left: Left, forwarders: Forwarders) -> Left:
+    """A function that calls what forwarders forward to."""
+    return left.changed(lambda expr: _redirected(expr, forwarders))
+
+
+def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
     """An expression in which calls of forwarders are replaced by what these forward to."""
     expr = c.rebuild(expr, lambda inner: _redirected(inner, forwarders))
     for _ in forwarders:
-        if not isinstance(expr, c.Call) or id(expr.callee) not in forwarders:
+        if not isinstance(expr, c.Call) or expr.callee not in forwarders:
             break
-        target, forward = forwarders[id(expr.callee)]
-        given = {p.name: argument for p, argument in zip(target.parameters, expr.arguments, strict=True)}
+        left, forward = forwarders[expr.callee]
+        given = {p.name: argument for p, argument in zip(left.parameters, expr.arguments, strict=True)}
         if isinstance(forward, c.Name):
             expr = given[forward.name]
             break
@@ -562,19 +593,23 @@ def _taken_over(entry: Specialisation, call: c.Call, live: list[Specialisation])
     """Move the body of a function that only `entry` calls into it, in the entry's names."""
     callee = call.callee
     assert callee is not None
-    sites = [other for caller in live for other in calls(caller) if other.callee is callee]
+    sites = [other for caller in live for other in caller.left.calls if other.callee is callee]
     given = {parameter.name: arg for parameter, arg in zip(callee.parameters, call.arguments, strict=True)}
     locals_ = {stmt.name for stmt in c.all_statements(callee.body) if isinstance(stmt, c.Declare)}
     named = all(isinstance(argument, c.Name) and argument.value is None for argument in call.arguments)
     if len(sites) != 1 or callee.entry or not named or locals_ & {p.name for p in entry.parameters}:
         return False
-    entry.body = callee.body
-    entry.calls = None
-    c.change_expressions(entry.body, lambda expr: _substituted(expr, given))
+    entry.left = entry.left.once(("taken over", callee.left), _taking_over, entry.left, callee.left, given)
+    entry.clean = False
     return True
 
 
-def _substituted(expr: c.Expr, given: dict[str, c.Expr]) -> c.Expr:
+def _taking_over(left: Left, taken: Left, given: Mapping[str, c.Expr]) -> Left:
+    body = c.copied(taken.body, lambda expr: _substituted(expr, given))
+    return Left(body, left.parameters, left.pure, left.boolean)
+
+
+def _substituted(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
     if isinstance(expr, c.Name) and expr.name in given:
         return replace(expr, name=given[expr.name].name)  # type: ignore[attr-defined]
     return c.rebuild(expr, lambda inner: _substituted(inner, given))
@@ -582,5 +617,4 @@ def _substituted(expr: c.Expr, given: dict[str, c.Expr]) -> c.Expr:
 
 def unused_in_entry(entry: Specialisation) -> list[str]:
     """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
-    used = _mentioned(entry)
-    return [parameter.name for parameter in entry.parameters if parameter.name not in used]
+    return [entry.parameters[index].name for index in entry.left.unused]

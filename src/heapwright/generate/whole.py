@@ -54,12 +54,13 @@ def _contradicted(live: list[Specialisation], program: Program) -> set[tuple[Key
     """Facts that some call does not bear out."""
     for target in live:
         tidy(target, program)
-    sites = call_sites(live)
+    known = [target for target in live if target.facts]
+    sites = call_sites(live) if known else {}
     wrong = set()
-    for target in live:
+    for target in known:
         for index, parameter in enumerate(target.parameters):
             fact = target.facts.get(parameter.name)
-            arguments = [call.arguments[index] for call in sites.get(id(target), [])]
+            arguments = [call.arguments[index] for call in sites.get(target, [])]
             if fact is not None and any(argument.value != fact.value for argument in arguments):
                 wrong.add((target.key, parameter.name))
     return wrong
@@ -74,7 +75,7 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
             continue  # the parameters of an entry are public; accessors are more readable with all of theirs
         known = {}
         for index, parameter in enumerate(target.parameters):
-            arguments = [call.arguments[index] for call in sites.get(id(target), [])]
+            arguments = [call.arguments[index] for call in sites.get(target, [])]
             fact = _same(arguments, parameter, program) if arguments else None
             if fact is not None and (target.key, parameter.name) not in refuted:
                 known[parameter.name] = fact
