@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import random
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 from c_programs import ROOT
-from traces_random import random_trace
+from traces_random import plain_trace, random_trace
 
 from heapwright.errors import HeapwrightError
+from heapwright.explore.picks import ALIKE
+from heapwright.explore.search import explore
+from heapwright.explore.space import Space
+from heapwright.explore.study import Study
 from heapwright.heaps import RecipeHeap, replay_each
 from heapwright.host.calls import STDIN, calls_file
 from heapwright.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event
 from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.zoo import catalogue as zoo
@@ -77,6 +84,21 @@ def test_a_replay_gives_its_time_on_request_only(broker: Trace) -> None:
     assert timed["ns_per_event"] > 0
     assert untimed["ns_per_event"] is None
     assert {**timed, "ns_per_event": None} == untimed
+
+
+def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(tmp_path: Path) -> None:
+    pools = [Quick(up_to=512), General(free_list="single", fit="best", coalesce="never")]
+    space = Space([[Recipe.unchecked(tuple(pools[at:]), 8) for at in (0, 1)]], include_zoo=False)
+    explore([plain_trace(1)], space, ("ns_per_event", "footprint_bytes"), tmp_path / "s.duckdb", 1, copies=2)
+    with Study.open(tmp_path / "s.duckdb") as study:
+        tried = study.elsewhere["copy"]
+        assert (tried.columns["ns_per_event"] > 0).all() and len(tried.ids)
+        worst = {id: study.robustness().worst(id)["copy"].ratios["ns_per_event"] for id in tried.ids}
+        assert min(worst.values()) >= 1
+        here = dict(zip(study.combined.ids, study.combined.ratios("ns_per_event")[:, 0], strict=True))
+        least = min(worst, key=lambda id: max(worst[id], here[id]))
+        picked = study.pick("fastest").id
+        assert max(worst[picked], here[picked]) <= ALIKE * max(worst[least], here[least])
 
 
 def test_one_call_is_enough_of_a_trace() -> None:

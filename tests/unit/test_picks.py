@@ -102,8 +102,17 @@ def test_smallest_is_the_least_memory_and_of_those_alike_the_fewest_accesses_at_
     assert choose("smallest", needs(here, [(1, 9), (1, 8), (1, 7), (1, 1)])) == 2
 
 
-def test_fastest_is_the_fewest_accesses_and_of_those_alike_the_least_memory() -> None:
-    assert choose("fastest", needs([(5.0, 1), (4, 1.02), (1, 1.03)], [(9, 9), (9, 9), (1, 1)])) == 1
+def test_fastest_is_the_fewest_accesses_at_the_worst_and_of_those_alike_the_least_memory() -> None:
+    here = [(5.0, 1), (4, 1.02), (1, 1.03)]
+    assert choose("fastest", needs(here)) == 1
+    assert choose("fastest", needs(here, [(5, 3), (4, 3), (1, 2.9)])) == 2, "a list that is short here grows elsewhere"
+
+
+def test_fastest_goes_by_the_time_at_the_worst_where_that_was_explored_for() -> None:
+    timed = needs([(1, 1), (2, 2), (1, 1)])
+    assert choose("fastest", timed) == 0
+    timed["ns_per_event"] = Needs(np.array([1.5, 1.1, 1]), np.array([1.5, 1.1, 2]))
+    assert choose("fastest", timed) == 1
 
 
 def test_balanced_pays_15_percent_of_memory_for_half_of_the_accesses() -> None:

@@ -141,6 +141,9 @@ _DESIGN = ("free_list", "order", "bins", "fit", "coalesce", "split_from", "flush
 DEPENDS = ("footprint_bytes", "accesses")
 """What ``smallest`` and ``fastest`` go by."""
 
+TIME = "ns_per_event"
+"""What ``fastest`` goes by where it was explored for."""
+
 
 class Needs(NamedTuple):
     """Ratios of recipes to the best in one metric, float64[n] of at least 1: as explored, and the worst anywhere."""
@@ -155,17 +158,18 @@ def choose(how: Pick, needs: Mapping[str, Needs]) -> int:
     ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``.
 
     ``smallest`` is the least memory here; of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
-    is the fewest accesses here; of those within `ALIKE`, the least memory. ``balanced`` has the least of the largest of
-    its prices: `LITTLE_MEMORY` times the least memory costs as much as `MUCH_COST` times the least of anything else.
-    Both count at their worst. What is not `AFFORDABLE` here is left out, and so is what needs more than
-    `LITTLE_MEMORY` here where anything within it stays below `MUCH_COST` here. Ties go to the first.
+    is the fewest accesses at the worst, or the least `TIME` where that is an objective; of those within `ALIKE`, the
+    least memory here. ``balanced`` has the least of the largest of its prices: `LITTLE_MEMORY` times the least memory
+    costs as much as `MUCH_COST` times the least of anything else. Both count at their worst. What is not `AFFORDABLE`
+    here is left out, and so is what needs more than `LITTLE_MEMORY` here where anything within it stays below
+    `MUCH_COST` here. Ties go to the first.
     """
     if how == "balanced":
         return _balanced(needs)
     memory, accesses = (needs[key] for key in DEPENDS)
     if how == "smallest":
         return _of_alike(memory.here, accesses.at_worst)
-    return _of_alike(accesses.here, memory.here)
+    return _of_alike(needs.get(TIME, accesses).at_worst, memory.here)
 
 
 def _of_alike(first: Floats, second: Floats) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.crew import Crew, Threads
 from heapwright.explore.effort import COMPLETE, Effort, Exploring
 from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.picks import design, shortlist
+from heapwright.explore.picks import TIME, design, shortlist
 from heapwright.explore.rivals import GROWING
 from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.space import WideSpace
@@ -98,7 +98,9 @@ def explore(
             space is searched for ``limit`` recipes, default `wide.LIMIT`: by NSGA-II (``search``), or by ``random`` or
             ``latin-hypercube`` for comparison. None is ``exhaustive``, or ``search`` of a wide space.
         objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
-            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles.
+            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles. Where
+            ``ns_per_event`` is one, what lies near the front is timed again at the end, in turn, on copies and traces
+            held out, too; not where a cluster replays.
         study_path: the file to write. Where it exists, what it holds is not repeated.
         jobs: threads, or the workers of a local cluster; default one for every processor.
         dask: address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this machine
@@ -166,6 +168,14 @@ def explore(
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
+        if TIME in keys and dask is None and runner.evaluated:
+            from heapwright.explore.in_turn import time_in_turn
+
+            made = (copy for trace in traces if copies for copy in each_copy(trace, copies, seed=seed))
+            of: dict[Role, Iterable[Trace]] = {"explored": traces, "copy": made, "held out": held_out}
+            told = ((role, trace) for role, each in of.items() for trace in each)
+            time_in_turn(study, [candidates[id] for id in near], told, interrupt)
+            front = [member.id for member in study.front()]
         seconds = time.perf_counter() - start
         return Exploration(
             study.path, study.ranked, runner.evaluated, seconds, study.complete, study.tolerance, study.given_up, front
@@ -230,7 +240,7 @@ class Measure:
 
         found = with_energy(replay(trace, recipe, fit=self.fitted, watch=watch), self.energies)
         if self.timed:
-            found["ns_per_event"] = ns_per_event(trace, recipe)
+            found[TIME] = ns_per_event(trace, recipe)
         if self.on_target:
             from heapwright.target.objectives import target_metrics
 
@@ -240,7 +250,7 @@ class Measure:
 
 def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
     """The replay that measures what these objectives need."""
-    timed, fitted = "ns_per_event" in objectives, "smallest_arena_bytes" in objectives
+    timed, fitted = TIME in objectives, "smallest_arena_bytes" in objectives
     return Measure(timed, fitted, frozenset(objectives) & frozenset(TARGET_METRICS), table)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore.migration import migrate, migrate_file
-from heapwright.explore.picks import DEPENDS, Condition, Pick, choose
+from heapwright.explore.picks import DEPENDS, TIME, Condition, Pick, choose
 from heapwright.explore.results import Bools, Candidate, Results, Standing
 from heapwright.explore.rivals import GROWING
 from heapwright.explore.robustness import Robustness
@@ -394,6 +394,17 @@ class Study:
             [[*(one.metrics.get(key) for key in TARGET_METRICS), one.id, one.trace] for one in measured],
         )
 
+    def set_times(self, role: Role, trace: str, times: Mapping[str, float], machine: str) -> None:
+        """Store the `TIME` of recipes on a trace, by their ids, in place of what is known, where there is a result."""
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.executemany(
+                f"UPDATE {_table(role)} SET {TIME} = ?, machine = ? WHERE recipe = ? AND trace = ?",
+                [[time, machine, id, trace] for id, time in times.items()],
+            )
+            self._connection.commit()
+        self._forget()
+
     def growth(self) -> list[Grown]:
         """How the hypervolume grew in a search, in the order of recipes tried; empty where all were tried."""
         if not self._has("search"):
@@ -629,7 +640,7 @@ class Study:
     def pick(
         self, how: Pick, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
     ) -> Candidate:
-        """One recipe to ship: the best compromise, the least memory or the fewest accesses; see `picks.choose`.
+        """One recipe to ship: the best compromise, the least memory or the fastest; see `picks.choose`.
 
         Of the front, and of the recipes near it that were tried elsewhere, one that holds there
         (`Robustness.why_not`); of the front where none does. ``objectives`` and ``where`` as for `front`. Raises
@@ -641,7 +652,7 @@ class Study:
             raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
         robustness = self.robustness(keys)
         candidates = robustness.candidates(rows, self.combined.eligible(keys) & within)
-        compared = dict.fromkeys(keys if how == "balanced" else DEPENDS)
+        compared = dict.fromkeys(keys if how == "balanced" else [*DEPENDS, *(key for key in keys if key == TIME)])
         needs = {key: robustness.needs(key, candidates) for key in compared}
         return self.combined.candidate(candidates[choose(how, needs)])
 
