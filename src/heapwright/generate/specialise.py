@@ -107,7 +107,8 @@ def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> lis
 
 @lru_cache(maxsize=8)
 def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> tuple[Program, Memo]:
-    parsed = [parse(file, text, defines) for file, text in written_out(sources)]
+    # A file that does not name a define is the same with and without it: it is read once for both.
+    parsed = [parse(file, text, frozenset(n for n in defines if n in text)) for file, text in written_out(sources)]
     for name, macro in heat(sources).items():
         for source in parsed:
             for item in source.items:
