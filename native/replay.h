@@ -87,14 +87,16 @@ struct walking {
 
 enum { FEW_OBJECTS = 2048 }; /* the processor's caches hold what is looked at */
 
-/* Where neighbours are merged at times, keeping the index is cheap, and walks go over all blocks. */
+/* Where neighbours are merged at times, keeping the index is cheap, less so in order of size, and walks go over all
+ * blocks. */
 static struct walking walking_of(const struct hw_policy *policy, const struct hw_calls *calls)
 {
     static const struct walking merging = {1u << 13, 16};
+    static const struct walking sorting = {1u << 17, 32};
     static const struct walking other = {1u << 17, 256};
     for (uint32_t i = 0; i < policy->pool_count && calls->slots >= FEW_OBJECTS; i++) {
         if (policy->pools[i].kind == HW_GENERAL && merges_recent(&policy->pools[i].general)) {
-            return merging;
+            return sorts_by_size(&policy->pools[i].general) ? sorting : merging;
         }
     }
     return other;
