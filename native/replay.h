@@ -92,7 +92,7 @@ enum { FEW_OBJECTS = 2048 }; /* the processor's caches hold what is looked at */
 static struct walking walking_of(const struct hw_policy *policy, const struct hw_calls *calls)
 {
     static const struct walking merging = {1u << 13, 16};
-    static const struct walking sorting = {1u << 17, 32};
+    static const struct walking sorting = {1u << 19, 64};
     static const struct walking other = {1u << 17, 256};
     for (uint32_t i = 0; i < policy->pool_count && calls->slots >= FEW_OBJECTS; i++) {
         if (policy->pools[i].kind == HW_GENERAL && merges_recent(&policy->pools[i].general)) {
