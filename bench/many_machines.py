@@ -139,7 +139,7 @@ def overheads(recipes: Sequence[Any]) -> Overheads:
         np.array(counts, float), np.array(spent), rcond=None
     )[0]
     measure = replay_for(OBJECTIVES, default_energy_table())
-    metrics = [measure(tiny, one, None) for one in recipes[:100]]
+    metrics = [measure(tiny, one, None).metrics for one in recipes[:100]]
     tasks = tasks_of(recipes[:100])
     found = [Found(task.known, {0: one}, 1, False, 0.1, None) for task, one in zip(tasks, metrics, strict=True)]
     stored = [metrics[at % len(metrics)] for at in range(len(recipes))]

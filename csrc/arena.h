@@ -35,6 +35,9 @@ struct hw_heap {
     struct hw_shadow *shadow;
     const uint8_t *lists;     /* the quick list of each size of blocks, in units, up to the largest; NULL: not known */
     struct hw_thread *thread; /* what the calling thread keeps */
+#ifdef HW_SHADOW
+    struct hw_margins margins;
+#endif
 };
 #endif
 

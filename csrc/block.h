@@ -182,6 +182,24 @@ static inline int is_mergeable(const struct hw_general *g, uint32_t word)
     return (word & HW_USED) == 0 && can_merge(g, word_size(g, word));
 }
 
+#ifdef HW_SHADOW
+/* The engine is told of either question. Whoever asks, up to heap.h, calls the heap h. */
+static inline int note_can_merge(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    note_merging(g, h, size);
+    return can_merge(g, size);
+}
+
+static inline int note_is_mergeable(const struct hw_general *g, struct hw_heap *h, uint32_t word)
+{
+    note_word_merging(g, h, word);
+    return is_mergeable(g, word);
+}
+
+#define can_merge(g, size) note_can_merge(g, h, size)
+#define is_mergeable(g, word) note_is_mergeable(g, h, word)
+#endif
+
 /* Where the tag of the free block in front of b lies. */
 static inline uint32_t tag_at(const struct hw_general *g, uint32_t b)
 {

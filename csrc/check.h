@@ -12,6 +12,12 @@
 
 #include "heap.h"
 
+#ifdef HW_SHADOW
+/* who only looks need not tell the engine of it */
+#undef can_merge
+#undef is_mergeable
+#endif
+
 /* ---- boundaries ------------------------------------------------------------------------------------------------- */
 
 /* Whether what a pool's control data says of its boundaries can be, in an arena that ends at `end`. */

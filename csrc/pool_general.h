@@ -647,6 +647,9 @@ HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_fo
     if (is_wary(g) && !is_takeable(g, h, found.b, found.word)) {
         return 0;
     }
+#ifdef HW_SHADOW
+    note_rest(g, h, word_size(g, found.word) - size);
+#endif
     if (g->split) {
         const uint32_t rest = word_size(g, found.word) - size;
         if (rest >= g->split_least) {
@@ -689,6 +692,9 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
         return 0;
     }
     const uint32_t whole = word_size(g, found.word);
+#ifdef HW_SHADOW
+    note_rest(g, h, whole - size);
+#endif
     if (whole - size < g->split_least) {
         return take_whole(g, h, found);
     }
@@ -1336,6 +1342,9 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
 {
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - size;
+#ifdef HW_SHADOW
+    note_rest(g, h, rest);
+#endif
     if (!is_trimmed(g, rest)) {
         return;
     }

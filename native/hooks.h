@@ -69,6 +69,13 @@ static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap 
  */
 static inline int skip_merging(const struct hw_general *g, struct hw_heap *h);
 
+/* A remainder of so many bytes is about to be compared with the least that is split off. */
+static inline void note_rest(const struct hw_general *g, struct hw_heap *h, uint32_t rest);
+/* The size of a free block is about to be compared with the smallest that merges. */
+static inline void note_merging(const struct hw_general *g, struct hw_heap *h, uint32_t size);
+/* The same for the block with this word, where that is free. */
+static inline void note_word_merging(const struct hw_general *g, struct hw_heap *h, uint32_t word);
+
 /* The block of a class whose header or flag lies at `at` is taken, or not; it may be a new one. */
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken);
 /* To the first block of the chain that is not taken. */

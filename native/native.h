@@ -45,6 +45,15 @@ struct hw_calls {
     struct hw_totals totals; /* of all calls; not needed, but replays are faster with it */
 };
 
+/* How far two thresholds of a heap's only general pool may be moved, in bytes, while every comparison of a replay comes
+ * out as it did: each to above its `over`, and up to its `up_to`. */
+struct hw_margins {
+    uint32_t split_over;  /* largest remainder that was not split off; 0: none was left */
+    uint32_t split_up_to; /* smallest that was; UINT32_MAX: none */
+    uint32_t merge_over;  /* largest free block that was too small to merge, where some sizes are; 0: none */
+    uint32_t merge_up_to; /* smallest that was large enough; UINT32_MAX: none */
+};
+
 /* What one replay found; bytes unless said otherwise. */
 struct hw_metrics {
     uint64_t requested_peak;  /* largest sum of live requested bytes */
@@ -70,6 +79,7 @@ struct hw_metrics {
     uint64_t abandoned_call; /* the call after which the replay was given up; count if none */
     uint64_t broken_call;    /* first call after which a payload or an invariant was found broken; count if none */
     int broken;              /* what was broken: HW_BROKEN_... */
+    struct hw_margins margins;
 };
 
 /* What a replay has come to; none of it ever falls. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "margins.h"
 #include "shadow_kinds.h"
 #include "shadow_merging.h"
 #include "shadow_searches.h"
@@ -203,6 +204,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
+    r->heap.margins = (struct hw_margins){0, UINT32_MAX, 0, UINT32_MAX};
     const size_t front = front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);
     const struct walking walking = walking_of(policy, calls);
@@ -549,6 +551,7 @@ static int replay_end(struct replay *r)
     m->moved = r->heap.moved_bytes;
     m->covered = r->heap.covered_bytes;
     m->shared = shared_bytes(r);
+    m->margins = r->heap.margins;
     const int lost = r->shadow && r->shadow->lost;
     replay_free_memory(r);
     return lost ? HW_NO_MEMORY : 0;

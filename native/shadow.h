@@ -187,8 +187,10 @@ static inline uint32_t block_at_place(const struct hw_general *g, uint32_t place
 }
 
 /* Counts a block with this word, or with `by` -1 no longer. */
-static inline void count_block(struct shadow_pool *s, const struct hw_general *g, uint32_t word, uint32_t by)
+static inline void count_block(struct shadow_pool *s, const struct hw_general *g, struct hw_heap *h, uint32_t word,
+                               uint32_t by)
 {
+    note_word_merging(g, h, word);
     s->free_count += (word & HW_USED) == 0 ? by : 0;
     s->merging_count += is_mergeable(g, word) ? by : 0;
 }
@@ -204,7 +206,7 @@ static int fill_starts(struct shadow_pool *s, const struct hw_general *g, struct
         const uint32_t word = load_word(g, h, b);
         add_place(&s->starts, place_of(g, b));
         s->block_count++;
-        count_block(s, g, word, 1u);
+        count_block(s, g, h, word, 1u);
         if ((word & HW_USED) == 0 && !note_recent(s, b)) {
             return 0;
         }
@@ -442,15 +444,15 @@ static int start_written(struct shadow_pool *s, const struct hw_general *g, stru
     if (has_place(&s->starts, place)) {
         const uint32_t before = peek_word(g, h, b);
         had += word_size(g, before) >> g->unit_shift;
-        count_block(s, g, before, UINT32_MAX);
+        count_block(s, g, h, before, UINT32_MAX);
     } else {
         add_place(&s->starts, place);
         s->block_count++;
     }
-    count_block(s, g, word, 1u);
+    count_block(s, g, h, word, 1u);
     if (had < end) {
         for (uint32_t next; (next = place_from(&s->starts, place + 1u, end)) < end;) {
-            count_block(s, g, peek_word(g, h, block_at_place(g, next)), UINT32_MAX);
+            count_block(s, g, h, peek_word(g, h, block_at_place(g, next)), UINT32_MAX);
             remove_place(&s->starts, next);
             s->block_count--;
         }
@@ -506,7 +508,7 @@ static HW_NOINLINE void top_lowered(const struct hw_general *g, struct hw_heap *
         const uint32_t place = place_of(g, top);
         uint32_t last = place_before(&s->starts, place_of(g, load4(h, g->top_at)));
         for (; last != NO_PLACE && last >= place; last = place_before(&s->starts, last)) {
-            count_block(s, g, peek_word(g, h, block_at_place(g, last)), UINT32_MAX);
+            count_block(s, g, h, peek_word(g, h, block_at_place(g, last)), UINT32_MAX);
             remove_place(&s->starts, last);
             s->block_count--;
         }

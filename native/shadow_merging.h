@@ -47,6 +47,7 @@ static void take_out(struct shadow_pool *s, const struct hw_general *g, struct h
 static uint32_t merging_size(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     const uint32_t word = peek_word(g, h, b);
+    note_word_merging(g, h, word);
     return is_mergeable(g, word) ? word_size(g, word) : 0;
 }
 
@@ -80,6 +81,7 @@ static uint32_t merge_around(struct shadow_pool *s, const struct hw_general *g, 
                              uint32_t top, uint32_t *size)
 {
     *size = word_size(g, peek_word(g, h, b));
+    note_merging(g, h, *size);
     if (!can_merge(g, *size)) {
         return b;
     }

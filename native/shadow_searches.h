@@ -298,7 +298,7 @@ static uint32_t next_better_place(const struct hw_general *g, const struct seque
 
 /* Loads of a search that passes all entries of a chunk, which is not the last, and merges none: each free block makes
  * it look at the top, and at the word of the block behind. 0 where it would merge. `link` is what a list adds. */
-static uint32_t toll_of(const struct hw_general *g, struct sequence *q, uint32_t p, uint32_t link)
+static uint32_t toll_of(const struct hw_general *g, struct hw_heap *h, struct sequence *q, uint32_t p, uint32_t link)
 {
     const struct chunk *chunk = chunk_of(q, p);
     const uint32_t word = loads_of(&g->word);
@@ -312,10 +312,14 @@ static uint32_t toll_of(const struct hw_general *g, struct sequence *q, uint32_t
         const uint32_t size = chunk->size[i];
         toll += word + link;
         if (size) {
+            note_merging(g, h, size);
             const uint32_t behind = address_at(q, next) == chunk->at[i] + size ? size_at(q, next) : 0;
             toll += 1u + (can_merge(g, size) ? word : 0);
-            if (behind && can_merge(g, size) && can_merge(g, behind)) {
-                return 0;
+            if (behind && can_merge(g, size)) {
+                note_merging(g, h, behind);
+                if (can_merge(g, behind)) {
+                    return 0;
+                }
             }
         }
     }
@@ -338,7 +342,7 @@ static uint32_t pass_quiet_chunks(const struct hw_general *g, struct hw_heap *h,
             }
             sequence_tighten(q, p);
         } else if (end == p) {
-            if (toll_of(g, q, p, link) == 0) {
+            if (toll_of(g, h, q, p, link) == 0) {
                 break;
             }
         } else {

@@ -257,12 +257,12 @@ def test_what_a_budget_leaves_is_exact(
 
 DEADLY = """
 import os, signal
-from heapwright.replay.replay import replay
+from heapwright.replay.replay import Replayed, replay
 
 def deadly(trace, recipe, watch):
     if recipe.name == "deadly":
         os.kill(os.getpid(), signal.SIGKILL)
-    return replay(trace, recipe, watch=watch)
+    return Replayed(replay(trace, recipe, watch=watch))
 """
 
 

@@ -30,8 +30,8 @@ from heapwright.zoo import catalogue as zoo
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 
-EFFORTS_OF_THE_INDEX = ("skipped", "walked")
-METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in EFFORTS_OF_THE_INDEX]
+OF_THE_INDEX = ("skipped", "walked", "margins")
+METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in OF_THE_INDEX]
 
 SMALL_ARENA = 60_000
 """Bytes in which the random traces meet refusals."""

@@ -31,7 +31,8 @@ TRACES = (random_trace(random.Random(1), 2500, live=600), plain_trace(3, 1500))
 WAYS = (("never", "never"), ("never", "0"), ("", "never"), ("", "0"), ("", "3000"))
 """HEAPWRIGHT_ORDINARY and HEAPWRIGHT_INDEX."""
 
-METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in ("skipped", "walked")]
+OF_THE_INDEX = ("skipped", "walked", "margins")
+METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in OF_THE_INDEX]
 
 
 def recipes(trace: Trace, count: int) -> list[Recipe]:

@@ -20,7 +20,7 @@ from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay import replay as replaying
 from heapwright.replay.energy import EnergyTable, with_energy
-from heapwright.replay.replay import replay
+from heapwright.replay.replay import replay, replay_with_margins
 from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
 from heapwright.zoo import catalogue as zoo
@@ -290,9 +290,9 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
         left[0] -= 1
         if left[0] < 0:
             raise HeapwrightError("engine: out of memory")
-        return replay(*arguments, **options)
+        return replay_with_margins(*arguments, **options)
 
-    monkeypatch.setattr(replaying, "replay", fails_in_the_end)
+    monkeypatch.setattr(replaying, "replay_with_margins", fails_in_the_end)
     with pytest.raises(HeapwrightError, match="out of memory"):
         explore([trace], few_recipes(), study_path=path, jobs=1)
     with Study.open(path) as study:

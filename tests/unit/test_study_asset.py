@@ -28,6 +28,7 @@ from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
+from heapwright.replay.replay import Replayed
 from heapwright.traces.trace import Trace
 
 
@@ -224,7 +225,7 @@ def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]
 
 def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
     one = result(0, metrics(1, 1))
-    trier = Trier(TRACES[:1], lambda *_: metrics(1, 1, ns_per_event=3.5))
+    trier = Trier(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
     found = trier.found(Task(Candidate(one.id, one.recipe, None), Known((), 1)), Patience(Interrupt()))
     path = written(tmp_path / "a.duckdb", [replace(one, metrics=found.metrics[0], machine=found.machine)])
     (row,) = everything(path)

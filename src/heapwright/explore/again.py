@@ -58,7 +58,7 @@ def again(path: Path, id: str, names: Sequence[str] = (), given: Sequence[Path] 
                 continue
             info, role = infos[name]
             trace = _copy(study, info, given) if role == "copy" else original(study, info, given, repair=True)
-            measured = replay_for(() if role == "copy" else study.objectives, energies)(trace, recipe, None)
+            measured = replay_for(() if role == "copy" else study.objectives, energies)(trace, recipe, None).metrics
             stored = {key: row[key] for key in measured}
             differing = tuple(key for key in measured if not _equal(key, stored[key], measured[key]))
             yield Again(recipe.hash, name, role, row["heapwright"], row["machine"], stored, measured, differing)

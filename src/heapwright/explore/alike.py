@@ -1,60 +1,142 @@
-"""Alike: recipes that must do the same on a trace, because what they differ in never comes up there."""
+"""Alike: recipes that do the same on a trace, because what they differ in makes no difference there.
+
+Two thresholds of a general pool are only ever compared with sizes: the least remainder that is split off, and the
+smallest block that merges. A replay tells between which values each might lie with every comparison the same
+(`heapwright.replay.engine.Margins`). What another recipe would come to whose policy is the same but for thresholds
+within these, is known without a replay.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from heapwright.recipes.pools import General, Quick
-from heapwright.traces.validation import FREE, REALLOC
+from heapwright._native import ffi, lib
+from heapwright.recipes.policy import policy_struct
+from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
+from heapwright.replay.smallest import depends_on_arena
+from heapwright.traces.validation import FREE
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.metrics import Value
+    from heapwright.replay.replay import Replayed
     from heapwright.traces.trace import Trace
 
+KEPT = 1 << 16
+"""Replays that are kept for others at most, of all traces: some 1.5 kB each."""
 
-class Seen:
-    """What a trace asks of a heap: the sizes of its requests, and whether it resizes or aligns any."""
+_NEVER = (1 << 32) - 1
+"""The threshold of a pool that never splits: no remainder reaches it."""
 
-    def __init__(self, trace: Trace) -> None:
-        """Look at all calls once."""
-        asked = trace.size[trace.op != FREE]
-        self.sizes: list[int] = [int(size) for size in np.unique(np.maximum(asked, 1))]
-        self.plain = not bool((trace.op == REALLOC).any() or trace.align.any())
 
-    def form(self, recipe: Recipe) -> Hashable:
-        """Equal for recipes whose replays of the trace have the same metrics; None for one that is like no other.
+class Form(NamedTuple):
+    """A policy in parts: what stands for all of it but its thresholds, and these in bytes.
 
-        A threshold of the victim means the largest request below it. Behind quick lists that keep every block of a
-        trace without reallocs a general pool never gets one back: it only ever carves from its top, and has no free
-        block to split or merge.
+    ``small`` is the largest request that a victim serves; None where there is no victim, or it is among the rest.
+    """
+
+    rest: bytes
+    split: int
+    merge: int
+    small: int | None
+
+
+@lru_cache(maxsize=64)
+def form_of(recipe: Recipe) -> Form | None:
+    """The form of a recipe with one general pool; None for others, and for one whose arena's size decides."""
+    if depends_on_arena(recipe) or recipe.threads == "cached":
+        return None
+    struct = ffi.new("struct hw_policy *", policy_struct(recipe)[0])
+    generals = [pool for pool in struct.pools[0 : struct.pool_count] if pool.kind == lib.HW_GENERAL]
+    if len(generals) != 1:
+        return None
+    pool, general = generals[0], generals[0].general
+    split = general.split_least if general.split or general.victim_up_to else _NEVER
+    merge, merges_all = general.coalesce_from, general.coalesce_from <= general.min_block
+    general.coalesce_from = merges_all
+    if not general.victim_up_to:
+        general.split = 0
+    if not general.close_bins:  # else it also tells which bins are close
+        general.split_least = 0
+    small = None
+    if _is_cut_for_requests(recipe, pool):
+        small = int(pool.at_hand)
+        pool.at_hand, general.victim_up_to = 0, 1
+    rest = blake2b(ffi.buffer(struct), digest_size=16).digest()
+    return Form(rest, int(split), 1 if merges_all else int(merge), small)
+
+
+def _is_cut_for_requests(recipe: Recipe, pool: Any) -> bool:
+    """Whether the victim's threshold is only ever compared with requests, and with all in the same way."""
+    general = pool.general
+    if not general.victim_up_to or general.powers or recipe.checks != "none":
+        return False
+    unit = 1 << general.unit_shift
+    block = max(-(-(general.victim_up_to + general.overhead) // unit) * unit, general.min_block)
+    return bool(pool.at_hand == block - general.overhead)
+
+
+class _Kept(NamedTuple):
+    """What a replay came to, at its end or where it was given up, and for which thresholds that holds."""
+
+    margins: Margins
+    found: SoFar | tuple[Value, ...]
+
+
+class Alikes:
+    """What replays of one trace came to, for recipes that do the same there. Threads may share it."""
+
+    def __init__(self, trace: Trace, most: int) -> None:
+        """Begin with nothing, and keep ``most`` at most."""
+        asked = np.unique(np.maximum(trace.size[trace.op != FREE], 1))
+        self._asked: list[int] | None = None if trace.align.any() else [int(size) for size in asked]
+        self._left = most
+        self._keys: tuple[str, ...] = ()
+        self._kept: dict[tuple[bytes, int | None], list[_Kept]] = {}
+
+    def metrics(self, recipe: Recipe, watch: Watch | None, replay: Callable[[], Replayed]) -> dict[str, Value]:
+        """The metrics of a recipe, as ``replay`` tells them, or as they are known from one that did the same.
+
+        What one came to that was given up is shown to ``watch``, which may say that this one is not worth more either.
         """
-        *fronts, last = recipe.canonical().pools
-        changes = self._unseen(recipe, fronts, last) if isinstance(last, General) else {}
-        if not changes:
-            return None
-        last = last.model_copy(update=changes)
-        return (recipe.align, recipe.link_bytes, recipe.checks, recipe.counters, recipe.control_bytes, *fronts, last)
+        form = form_of(recipe)
+        if form is None:
+            return replay().metrics
+        kept = self._kept.setdefault((form.rest, self._smallest_alike(form.small)), [])
+        given_up: SoFar | None = None
+        for one in kept:
+            if one.margins.hold(form.split, form.merge):
+                if not isinstance(one.found, SoFar):
+                    return dict(zip(self._keys, one.found, strict=True))
+                if given_up is None or one.found.calls > given_up.calls:
+                    given_up = one.found
+                    margins = one.margins
+        if given_up and watch and not watch(given_up):
+            raise GivenUpError(given_up, margins)
+        try:
+            replayed = replay()
+        except GivenUpError as error:
+            self._keep(kept, error.margins, error.so_far)
+            raise
+        if replayed.margins:
+            self._keys = tuple(replayed.metrics)
+            self._keep(kept, replayed.margins, tuple(replayed.metrics.values()))
+        return replayed.metrics
 
-    def _unseen(self, recipe: Recipe, fronts: list[Any], last: General) -> dict[str, Any]:
-        changes: dict[str, Any] = {}
-        if last.victim_up_to and not fronts:
-            capacities = [recipe.geometry.capacity_for(size, last) for size in self.sizes]
-            below = bisect_right(capacities, last.victim_up_to)
-            changes["victim_up_to"] = capacities[below - 1] if below else last.victim_up_to
-        if len(fronts) == 1 and self.plain and self._keeps_all(recipe, fronts[0], last):
-            changes |= {"split": "always", "split_from": "head", "coalesce_from": 0}
-        return changes
+    def _smallest_alike(self, small: int | None) -> int | None:
+        """The smallest threshold that separates the requests of the trace as this one does."""
+        if small is None or self._asked is None:
+            return small
+        below = bisect_right(self._asked, small)
+        return self._asked[below - 1] if below else 0
 
-    def _keeps_all(self, recipe: Recipe, quick: Any, last: General) -> bool:
-        """Whether every block goes to a list and stays there, and the pool behind grows by whole blocks alone."""
-        if not isinstance(quick, Quick) or quick.sizes is None or quick.flush != "never" or quick.flush_from:
-            return False
-        if quick.limit_blocks or quick.limit_bytes or last.victim_up_to or last.grow_least or last.region:
-            return False
-        if last.top not in ("last", "bump") or last.min_size or last.max_size is not None:
-            return False
-        return all(recipe.geometry.capacity(size, (last,)) in quick.sizes for size in self.sizes)
+    def _keep(self, kept: list[_Kept], margins: Margins, found: SoFar | tuple[Value, ...]) -> None:
+        if self._left > 0:
+            self._left -= 1
+            kept.append(_Kept(margins, found))

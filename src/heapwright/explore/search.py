@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -29,13 +29,14 @@ from heapwright.explore.study import Identity, Study, TraceInfo
 from heapwright.explore.trying import Candidate, Replay, Trier
 from heapwright.explore.wide import LIMIT, seek
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
-from heapwright.replay.metrics import TARGET_METRICS, Value, parse_objectives
+from heapwright.replay.metrics import TARGET_METRICS, parse_objectives
 from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
     from heapwright.explore.space import AnySpace
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.engine import Watch
+    from heapwright.replay.replay import Replayed
     from heapwright.traces.trace import Trace
 
 DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
@@ -233,19 +234,21 @@ class Measure:
     on_target: frozenset[str]
     energies: EnergyTable
 
-    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
-        """The metrics."""
+    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
+        """The metrics, and margins where they hold for all of them."""
         from heapwright.host.timing import ns_per_event
-        from heapwright.replay.replay import replay
+        from heapwright.replay.replay import Replayed, replay_with_margins
 
-        found = with_energy(replay(trace, recipe, fit=self.fitted, watch=watch), self.energies)
+        replayed = replay_with_margins(trace, recipe, fit=self.fitted, watch=watch)
+        found = with_energy(replayed.metrics, self.energies)
         if self.timed:
             found[TIME] = ns_per_event(trace, recipe)
         if self.on_target:
             from heapwright.target.objectives import target_metrics
 
             found |= target_metrics(trace, recipe, self.on_target)
-        return found
+        measured = self.timed or self.fitted or self.on_target
+        return Replayed(found, None if measured else replayed.margins)
 
 
 def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:

@@ -7,12 +7,12 @@ the recipe, and writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
-from heapwright.explore.alike import Seen
+from heapwright.explore.alike import KEPT, Alikes
 from heapwright.explore.rivals import Known, Rivals
 from heapwright.host.machine import machine
 from heapwright.replay.engine import GivenUpError, SoFar, Watch
@@ -21,9 +21,10 @@ from heapwright.replay.metrics import Value
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.replay import Replayed
     from heapwright.traces.trace import Trace
 
-Replay = Callable[["Trace", "Recipe", Watch | None], Mapping[str, Value]]
+Replay = Callable[["Trace", "Recipe", Watch | None], "Replayed"]
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,7 @@ class Trier:
         self._order = sorted(range(len(traces)), key=lambda at: len(traces[at]))
         """The shortest first: a recipe that some trace tells to be beaten is given up for the fewest calls."""
         self._least = [LeastFootprints(trace) for trace in traces] if "footprint_bytes" in objectives else []
-        self._seen = [Seen(trace) for trace in traces] if objectives else []
-        self._ended: dict[tuple[int, Hashable], Mapping[str, Value]] = {}
+        self._alikes = [Alikes(trace, KEPT // len(traces)) for trace in traces]
 
     def __reduce__(self) -> tuple[type[Trier], tuple[object, ...]]:
         return Trier, (self.traces, self.replay, self.objectives)
@@ -158,13 +158,8 @@ class Trier:
                 known.lay_floor(at, least.of(recipe))
 
     def _replayed(self, at: int, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
-        """The metrics of a recipe on a trace, those of one that must do the same there if it has been replayed."""
-        form = self._seen[at].form(recipe) if self._seen else None
-        if form is None:
-            return self.replay(self.traces[at], recipe, watch)
-        if (at, form) not in self._ended:
-            self._ended[at, form] = self.replay(self.traces[at], recipe, watch)
-        return self._ended[at, form]
+        """The metrics of a recipe on a trace, those of one that does the same there if it has been replayed."""
+        return self._alikes[at].metrics(recipe, watch, lambda: self.replay(self.traces[at], recipe, watch))
 
 
 def _watch(patience: Patience, known: Known, at: int) -> Watch | None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
@@ -47,16 +47,41 @@ class SoFar:
     accesses_free_max: int
 
 
+class Margins(NamedTuple):
+    """How far the thresholds of a heap's only general pool may be moved before a replay does anything else than it did.
+
+    A split threshold above ``split_over`` and up to ``split_up_to`` bytes is one, and so is a merge threshold.
+    """
+
+    split_over: int
+    split_up_to: int
+    merge_over: int
+    merge_up_to: int
+
+    def hold(self, split: int, merge: int) -> bool:
+        """Whether these thresholds make no difference."""
+        return self.split_over < split <= self.split_up_to and self.merge_over < merge <= self.merge_up_to
+
+
+def margins_of(found: Any) -> Margins:
+    """Those that the engine found (`struct hw_metrics *`)."""
+    told = found.margins
+    return Margins(int(told.split_over), int(told.split_up_to), int(told.merge_over), int(told.merge_up_to))
+
+
 Watch = Callable[[SoFar], bool]
 """Whether a replay is worth going on with."""
 
 
 class GivenUpError(Exception):
-    """A replay was given up, because whoever watched it said so; ``so_far`` is what it had come to."""
+    """A replay was given up, because whoever watched it said so.
 
-    def __init__(self, so_far: SoFar) -> None:
+    ``so_far`` is what it had come to, ``margins`` are those of the calls that it made.
+    """
+
+    def __init__(self, so_far: SoFar, margins: Margins) -> None:
         super().__init__(f"given up after {so_far.calls:,} calls")
-        self.so_far = so_far
+        self.so_far, self.margins = so_far, margins
 
 
 WATCHED_CALLS = 4096
@@ -192,7 +217,7 @@ def run(
         what = "payload" if found.broken == lib.HW_BROKEN_PAYLOAD else f"invariant {found.broken}"
         raise CorruptHeapError(f"{trace.name}: {what} broken after call {found.broken_call} of {recipe.to_toml()}")
     if watcher and watcher.so_far and found.abandoned_call < len(trace):
-        raise GivenUpError(watcher.so_far)
+        raise GivenUpError(watcher.so_far, margins_of(found))
     return found, size
 
 

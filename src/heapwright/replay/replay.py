@@ -7,13 +7,13 @@ also tells the smallest arena. The native calls release the GIL: threads replay 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import Compact
 from heapwright.replay.energy import with_energy
-from heapwright.replay.engine import Watch, control_bytes, run
+from heapwright.replay.engine import Margins, Watch, control_bytes, margins_of, run
 from heapwright.replay.metrics import TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
 from heapwright.replay.smallest import fit_from, footprint
@@ -47,16 +47,36 @@ def replay(
     Refused requests are counted in `failed`. Deterministic. Raises HeapwrightError where the
     arena cannot hold the heap's control data, CorruptHeapError where a check fails.
     """
-    struct = policy_struct(recipe)
     check = lib.HW_CHECK_PAYLOAD if check_payload else lib.HW_CHECK_NOTHING
     if check_invariants:
         check = lib.HW_CHECK_INVARIANTS
+    return _replayed(trace, recipe, arena, check, fit, watch).metrics
+
+
+class Replayed(NamedTuple):
+    """What a replay found: its metrics, and how far thresholds may be moved; None where that is not known."""
+
+    metrics: dict[str, Value]
+    margins: Margins | None = None
+
+
+def replay_with_margins(trace: Trace, recipe: Recipe, *, fit: bool = False, watch: Watch | None = None) -> Replayed:
+    """`replay` in as much as the recipe reaches, with its margins.
+
+    They are not those of the replays that find `smallest_arena_bytes`, or the footprint of a recipe whose decisions
+    depend on the arena's size.
+    """
+    return _replayed(trace, recipe, None, lib.HW_CHECK_NOTHING, fit, watch)
+
+
+def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: bool, watch: Watch | None) -> Replayed:
+    struct = policy_struct(recipe)
     found, arena_bytes = run(trace, recipe, struct, arena, check, watch)
     needed = footprint(trace, recipe, struct, found, arena_bytes)
     metrics = _metrics(trace, recipe, struct, found, needed, arena_bytes if arena is not None else None)
     if fit:
         metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, found, None)
-    return metrics
+    return Replayed(metrics, margins_of(found))
 
 
 def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, needed: int, arena: int | None) -> dict[str, Value]:
