@@ -80,7 +80,7 @@ class Counted:
 
 
 def has_thresholds(recipe: Recipe) -> bool:
-    """Whether it may be like others. Powers of two are left out: behind some of them the index is not all zero again."""
+    """Whether it may be like others. Powers of two are left out: some leave tables of the index that are not zero."""
     last = recipe.pools[-1]
     powers = isinstance(last, General) and last.round_to == "power-of-two"
     return form_of(recipe) is not None and not powers
