@@ -21,7 +21,6 @@ from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay import engine
 from heapwright.replay.engine import Watch
@@ -80,10 +79,8 @@ class Counted:
 
 
 def has_thresholds(recipe: Recipe) -> bool:
-    """Whether it may be like others. Powers of two are left out: some leave tables of the index that are not zero."""
-    last = recipe.pools[-1]
-    powers = isinstance(last, General) and last.round_to == "power-of-two"
-    return form_of(recipe) is not None and not powers
+    """Whether it may be like others."""
+    return form_of(recipe) is not None
 
 
 @pytest.mark.parametrize("index", ["never", "0", "3000"])
