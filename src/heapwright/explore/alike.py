@@ -8,6 +8,7 @@ within these, is known without a replay.
 
 from __future__ import annotations
 
+import pickle
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from heapwright.replay.replay import Replayed
     from heapwright.traces.trace import Trace
 
-KEPT = 1 << 16
-"""Replays that are kept for others at most, of all traces: some 1.5 kB each."""
+KEPT = 1 << 18
+"""Replays that are kept for others at most, of all traces: some 0.5 kB each."""
 
 _NEVER = (1 << 32) - 1
 """The threshold of a pool that never splits: no remainder reaches it."""
@@ -83,10 +84,10 @@ def _is_cut_for_requests(recipe: Recipe, pool: Any) -> bool:
 
 
 class _Kept(NamedTuple):
-    """What a replay came to, at its end or where it was given up, and for which thresholds that holds."""
+    """What a replay came to, where it was given up or at its end (its metrics, pickled), and for which thresholds."""
 
     margins: Margins
-    found: SoFar | tuple[Value, ...]
+    found: SoFar | bytes
 
 
 class Alikes:
@@ -113,7 +114,7 @@ class Alikes:
         for one in kept:
             if one.margins.hold(form.split, form.merge):
                 if not isinstance(one.found, SoFar):
-                    return dict(zip(self._keys, one.found, strict=True))
+                    return dict(zip(self._keys, pickle.loads(one.found), strict=True))
                 if given_up is None or one.found.calls > given_up.calls:
                     given_up = one.found
                     margins = one.margins
@@ -126,7 +127,7 @@ class Alikes:
             raise
         if replayed.margins:
             self._keys = tuple(replayed.metrics)
-            self._keep(kept, replayed.margins, tuple(replayed.metrics.values()))
+            self._keep(kept, replayed.margins, pickle.dumps(tuple(replayed.metrics.values())))
         return replayed.metrics
 
     def _smallest_alike(self, small: int | None) -> int | None:
@@ -136,7 +137,7 @@ class Alikes:
         below = bisect_right(self._asked, small)
         return self._asked[below - 1] if below else 0
 
-    def _keep(self, kept: list[_Kept], margins: Margins, found: SoFar | tuple[Value, ...]) -> None:
+    def _keep(self, kept: list[_Kept], margins: Margins, found: SoFar | bytes) -> None:
         if self._left > 0:
             self._left -= 1
             kept.append(_Kept(margins, found))
