@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from c_programs import COMPILER, STRICT, UNCHECKED, absent
 
 import heapwright as hw
 from heapwright.generate import generate
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
-from tests.c_programs import COMPILER, STRICT, UNCHECKED, absent
 
 RACES = ("-g", "-O1", "-fsanitize=thread")
 PLAIN = ("-O2",)
