@@ -13,6 +13,7 @@ from traces_random import plain_trace, random_trace
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore.picks import ALIKE
+from heapwright.explore.running import Progress
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.study import Study
@@ -89,7 +90,11 @@ def test_a_replay_gives_its_time_on_request_only(broker: Trace) -> None:
 def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(tmp_path: Path) -> None:
     pools = [Quick(up_to=512), General(free_list="single", fit="best", coalesce="never")]
     space = Space([[Recipe.unchecked(tuple(pools[at:]), 8) for at in (0, 1)]], include_zoo=False)
-    explore([plain_trace(1)], space, ("ns_per_event", "footprint_bytes"), tmp_path / "s.duckdb", 1, copies=2)
+    told: list[Progress] = []
+    keys = ("ns_per_event", "footprint_bytes")
+    explore([plain_trace(1)], space, keys, tmp_path / "s.duckdb", 1, copies=2, progress=told.append)
+    timing = [one for one in told if one.what == "timing"]
+    assert timing[-1].finished == timing[-1].total == len(timing) - 3 + 3 * (len(timing) - 3)
     with Study.open(tmp_path / "s.duckdb") as study:
         tried = study.elsewhere["copy"]
         assert (tried.columns["ns_per_event"] > 0).all() and len(tried.ids)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 from heapwright.explore.interrupt import Interrupt
+from heapwright.explore.running import Progress
 from heapwright.explore.stored import Role
 from heapwright.explore.study import Study
 from heapwright.explore.trying import Candidate
@@ -20,14 +22,33 @@ CALLS, MOST_PASSES = 100_000, 100
 
 
 def time_in_turn(
-    study: Study, candidates: Sequence[Candidate], traces: Iterable[tuple[Role, Trace]], interrupt: Interrupt
+    study: Study,
+    candidates: Sequence[Candidate],
+    traces: Iterable[tuple[Role, Trace]],
+    count: int,
+    interrupt: Interrupt,
+    progress: Callable[[Progress], None] | None,
 ) -> None:
     """Time heaps on one trace after the other, all in turn on each, in place of what the study has of their times.
 
-    Ends early, between two traces, at an interrupt.
+    There are ``count`` traces. Ends early, between two heaps that are compiled or two traces, at an interrupt.
     """
+    start, done, all_ = time.perf_counter(), 0, len(candidates) * (1 + count)
+
+    def move(steps: int) -> None:
+        nonlocal done
+        done += steps
+        seconds = time.perf_counter() - start
+        if progress:
+            progress(Progress("timing", done, all_, done, seconds, seconds / max(done, 1) * (all_ - done)))
+
     with Bench() as bench:
-        programs = {one.id: bench.generated(one.recipe) for one in candidates if not interrupt.seen}
+        programs = {}
+        for one in candidates:
+            if interrupt.seen:
+                return
+            programs[one.id] = bench.generated(one.recipe)
+            move(1)
         for role, trace in traces:
             if interrupt.seen:
                 return
@@ -38,3 +59,4 @@ def time_in_turn(
                     break
                 except ProgramError as error:
                     del programs[error.program]
+            move(len(candidates))

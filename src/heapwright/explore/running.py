@@ -35,10 +35,11 @@ class Progress:
     """How far an exploration is: replays stored or given up by all runs, those there are, this run's count and time.
 
     ``seconds_left``: for the rest, by what recipes of the same designs cost; None before the first. ``tolerance``: how
-    near the front of all recipes this one will come; None while that is open, and where all are finished.
+    near the front of all recipes this one will come; None while that is open, and where all are finished. Of ``timing``
+    each heap counts once where it is compiled, and once on each trace.
     """
 
-    what: Literal["exploring", "copies", "held out"]
+    what: Literal["exploring", "copies", "held out", "timing"]
     finished: int
     total: int
     evaluated: int

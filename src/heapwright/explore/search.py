@@ -175,7 +175,8 @@ def explore(
             made = (copy for trace in traces if copies for copy in each_copy(trace, copies, seed=seed))
             of: dict[Role, Iterable[Trace]] = {"explored": traces, "copy": made, "held out": held_out}
             told = ((role, trace) for role, each in of.items() for trace in each)
-            time_in_turn(study, [candidates[id] for id in near], told, interrupt)
+            count = len(traces) * (1 + copies) + len(held_out)
+            time_in_turn(study, [candidates[id] for id in near], told, count, interrupt, progress)
             front = [member.id for member in study.front()]
         seconds = time.perf_counter() - start
         return Exploration(
