@@ -94,7 +94,7 @@ static struct walking walking_of(const struct hw_policy *policy, const struct hw
 {
     static const struct walking merging = {1u << 13, 16};
     static const struct walking sorting = {1u << 19, 64};
-    static const struct walking other = {1u << 17, 256};
+    static const struct walking other = {1u << 17, 128};
     for (uint32_t i = 0; i < policy->pool_count && calls->slots >= FEW_OBJECTS; i++) {
         if (policy->pools[i].kind == HW_GENERAL && merges_recent(&policy->pools[i].general)) {
             return sorts_by_size(&policy->pools[i].general) ? sorting : merging;
