@@ -33,9 +33,9 @@ struct hw_heap {
     uint32_t header_bytes;  /* headers of all blocks, used and free */
     uint64_t skipped;       /* accesses counted that were not made, because the engine has an index */
     struct hw_shadow *shadow;
-    const uint8_t *lists;     /* the quick list of each size of blocks, in units, up to the largest; NULL: not known */
     struct hw_thread *thread; /* what the calling thread keeps */
 #ifdef HW_SHADOW
+    uint8_t *lists; /* the quick list of each size of blocks, in units, up to the largest; NULL: not known */
     struct hw_margins margins;
 #endif
 };

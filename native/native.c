@@ -120,7 +120,7 @@ int hw_total(const struct hw_calls *calls, uint64_t count, struct hw_totals *tot
         const uint32_t size = is_request ? calls->size[i] : 0;
         live += (uint64_t)size - have[calls->slot[i]];
         have[calls->slot[i]] = size;
-        sum.requests += is_request != 0;
+        sum.requests += is_request ? 1u : 0;
         sum.requested_bytes += size;
         sum.requested_peak = live > sum.requested_peak ? live : sum.requested_peak;
         const double span = span_of(calls, i);

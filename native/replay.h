@@ -38,7 +38,6 @@ struct replay {
     const struct hw_calls *calls;
     struct hw_heap heap;
     struct object *objects;
-    uint8_t *lists;            /* the quick list of each size of blocks, where there are lists of sizes */
     struct hw_thread *threads; /* what each keeps, where the heap has caches of threads */
     size_t bytes;              /* of the arena */
     struct hw_shadow *shadow;  /* the index; the heap forgets it where it cannot be kept */
@@ -159,10 +158,11 @@ static void replay_free_memory(struct replay *r)
     shadow_free(r->shadow);
     free(r->objects);
     free(r->threads);
-    free(r->lists);
+    free(r->heap.lists);
 }
 
-/* Notes which sizes of blocks have a quick list, so that none is looked for, where all lists are of one pool. */
+/* Notes which sizes of blocks have a quick list, so that none is looked for, where all lists are of one pool: another
+ * that stands further behind makes the blocks of several pools come by the first (`mixed`). */
 static int note_lists(struct replay *r)
 {
     const struct hw_policy *p = r->policy;
@@ -172,15 +172,14 @@ static int note_lists(struct replay *r)
         return 1;
     }
     const uint32_t end = (quick_block(q, q->largest) >> q->block_unit_shift) + 1u;
-    r->lists = malloc(end);
-    if (r->lists == NULL) {
+    r->heap.lists = malloc(end);
+    if (r->heap.lists == NULL) {
         return 0;
     }
-    memset(r->lists, (int)q->count, end);
+    memset(r->heap.lists, (int)q->count, end);
     for (uint32_t list = q->count; list-- > 0;) {
-        r->lists[(q->sizes[list] + q->block_header) >> q->block_unit_shift] = (uint8_t)list;
+        r->heap.lists[(q->sizes[list] + q->block_header) >> q->block_unit_shift] = (uint8_t)list;
     }
-    r->heap.lists = r->lists;
     return 1;
 }
 
