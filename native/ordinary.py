@@ -64,15 +64,13 @@ ORDINARY: dict[str, Fields] = {
         "size_raw": 1,
     },
     "links": {"shift": 0},
+    "field": {"bytes": 4, "natural": 1},
     "pool": {"min_size": 0, "max_size": "HW_MAX_REQUEST"},
 }
-"""What all copies have in common."""
+"""What all copies have in common; a field is a header word's, or a link's."""
 
 SECOND: Fields = {"last": 1, "cached": 1}
 """Of the second pool, the only one that is asked for these."""
-
-FIELD: Fields = {"bytes": 4, "natural": 1}
-"""Of header words and links."""
 
 PLAIN: dict[str, Fields] = {
     "policy": {"flushes": 0},
@@ -126,7 +124,7 @@ int hw_replay_{name}(const struct hw_policy *policy, const struct hw_calls *call
 TESTS = """
 static int {name}_links(const struct hw_links *it)
 {{
-    return {field_of_links} && {links};
+    return {links};
 }}
 
 static int {name}_quick(const struct hw_quick *it)
@@ -136,7 +134,7 @@ static int {name}_quick(const struct hw_quick *it)
 
 static int {name}_general(const struct hw_general *it)
 {{
-    return {field_of_word} && {name}_links(&it->links) && {general};
+    return {name}_links(&it->links) && {general};
 }}
 
 /* Whether a policy of quick lists and a general pool leaves its switches there. */
@@ -144,7 +142,7 @@ static int {name}(const struct hw_policy *it)
 {{
     const struct hw_pool *first = &it->pools[0];
     const struct hw_pool *second = &it->pools[1];
-    return {policy} && {pools} && {name}_quick(&first->quick) && {name}_general(&second->general);
+    return {policy} && {name}_quick(&first->quick) && {name}_general(&second->general);
 }}
 """
 
@@ -213,7 +211,7 @@ def folded(text: str, *shape: dict[str, Fields]) -> str:
         (r"g->|general\.", fields("general")),
         (r"q->|quick\.", fields("quick")),
         (r"p->|policy->", {**fields("policy"), "pool_count": 2}),
-        (r"field->|word->|word\.|field\.", FIELD),
+        (r"field->|word->|word\.|field\.", fields("field")),
         (r"links->", fields("links")),
         (r"pool->", fields("pool") | SECOND),
     ):
@@ -226,12 +224,16 @@ def folded(text: str, *shape: dict[str, Fields]) -> str:
 
 def test(name: str, shape: dict[str, Fields]) -> str:
     """C text that tells whether a policy has a shape."""
+
+    def told(part: str, *of: str) -> list[str]:
+        return [conditions(shape[part], it) for it in of if part in shape]
+
     return TESTS.format(
         name=name,
-        field_of_links=conditions(FIELD, "it->field."),
-        field_of_word=conditions(FIELD, "it->word."),
-        pools=" && ".join(conditions(shape.get("pool", {}), f"{it}->") or "1" for it in ("first", "second")),
-        **{part: conditions(shape[part]) for part in ("policy", "quick", "general", "links")},
+        policy=" && ".join([*told("policy", "it->"), *told("pool", "first->", "second->")]),
+        quick=conditions(shape["quick"]),
+        links=" && ".join([*told("links", "it->"), *told("field", "it->field.")]),
+        general=" && ".join([*told("general", "it->"), *told("field", "it->word.")]),
     )
 
 
