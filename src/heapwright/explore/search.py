@@ -172,8 +172,11 @@ def explore(
         if TIME in keys and dask is None and runner.evaluated:
             from heapwright.explore.in_turn import time_in_turn
 
-            made = (copy for trace in traces if copies for copy in each_copy(trace, copies, seed=seed))
-            of: dict[Role, Iterable[Trace]] = {"explored": traces, "copy": made, "held out": held_out}
+            of: dict[Role, Iterable[Trace]] = {
+                "explored": traces,
+                "copy": _copies_of(traces, copies, seed),
+                "held out": held_out,
+            }
             told = ((role, trace) for role, each in of.items() for trace in each)
             count = len(traces) * (1 + copies) + len(held_out)
             time_in_turn(study, [candidates[id] for id in near], told, count, interrupt, progress)
@@ -303,6 +306,11 @@ def _try(runner: Runner, trials: Trials, meter: Meter, recipes: Sequence[Recipe]
     runner.run(candidates, trials, meter)
 
 
+def _copies_of(traces: Sequence[Trace], count: int, seed: int) -> Iterator[Trace]:
+    """So many copies of every trace, made one at a time."""
+    return chain.from_iterable(each_copy(trace, count, seed=seed) for trace in traces if count)
+
+
 @dataclass
 class _Elsewhere:
     """Tries recipes on traces that they are not ranked by."""
@@ -316,13 +324,9 @@ class _Elsewhere:
 
     def on_copies(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
         """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay."""
-
-        def made() -> Iterator[Trace]:
-            return chain.from_iterable(each_copy(trace, count, seed=seed) for trace in traces if count)
-
-        self.runner.study.set_apart([TraceInfo.of(copy) for copy in made()], "copy")
+        self.runner.study.set_apart([TraceInfo.of(copy) for copy in _copies_of(traces, count, seed)], "copy")
         meter = self._meter("copy", candidates, len(traces) * count)
-        for copy in made():
+        for copy in _copies_of(traces, count, seed):
             self._on(candidates, [copy], self.plain_replay, meter)
 
     def _meter(self, role: Role, candidates: Sequence[Candidate], traces: int) -> Meter:
