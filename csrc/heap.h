@@ -49,39 +49,79 @@ static inline uint32_t quick_list_capacity(const struct hw_quick *q, uint32_t li
     return q->sizes[list];
 }
 
-/* Whether the caches of this quick pool hold enough to be worth a flush before the heap grows. */
-static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+/* Bytes that the heap has ever covered. */
+static inline uint32_t heap_covered(const struct hw_policy *p, struct hw_heap *h)
 {
+    return load4(h, p->shared_high_at) - p->fixed_end;
+}
+
+/* Whether a flush of this quick pool is worth its while before the heap grows for a request of so many bytes: where its
+ * caches hold enough, and the request is large, or the heap has grown enough since the last flush. */
+static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
+                                   uint32_t request)
+{
+    if (q->flush_growth && request < q->flush_large && heap_covered(p, h) < load4(h, q->grown_at)) {
+        return 0;
+    }
     if (q->flush_share) {
-        const uint32_t heap = load4(h, p->shared_high_at) - p->fixed_end;
-        return load4(h, q->cached_at) >= heap / 1024u * q->flush_share;
+        return load4(h, q->cached_at) >= heap_covered(p, h) / 1024u * q->flush_share;
     }
     return 1;
 }
 
-/* Empties every list of a quick pool; 0 where all were empty. */
-static inline int flush_pool(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+/* Notes up to where the heap may grow until the next flush. */
+static inline void note_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    if (q->flush_growth) {
+        const uint32_t covered = heap_covered(p, h);
+        store4(h, q->grown_at, covered + covered / 1024u * q->flush_growth);
+    }
+}
+
+/* Empties every list of a quick pool; 0 where all were empty. O(lists + blocks in them) releases. */
+HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
     int flushed = 0;
     for (uint32_t list = 0; list < q->count; list++) {
-        if (load_link(&q->links, h, quick_head(q, list))) {
-            flush_list(p, q, h, list, quick_list_capacity(q, list));
+        const uint32_t capacity = quick_list_capacity(q, list);
+        uint32_t at = quick_pop(q, h, list, capacity);
+        while (at) {
+            heap_release(p, h, at);
             flushed = 1;
+            at = quick_pop(q, h, list, capacity);
         }
     }
     return flushed;
 }
 
-/* Returns cached blocks to their pools because the heap would have to grow; 0 where nothing came back. */
-static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap *h)
+/* Returns cached blocks to their pools because the heap would have to grow for a request of so many bytes; 0 where
+ * nothing came back. */
+static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap *h, uint32_t request)
 {
     int flushed = 0;
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_BEFORE_GROWING) {
-            if (is_worth_a_flush(p, &pool->quick, h) && flush_pool(p, &pool->quick, h)) {
-                flushed = 1;
+            if (is_worth_a_flush(p, &pool->quick, h, request)) {
+                note_flush(p, &pool->quick, h);
+                if (flush_pool(p, &pool->quick, h)) {
+                    flushed = 1;
+                }
             }
+        }
+    }
+    return flushed;
+}
+
+/* Returns all cached blocks to their pools because a request would have to be refused, whatever the pools' own rule of
+ * flushing; 0 where nothing came back. */
+static inline int flush_before_refusing(const struct hw_policy *p, struct hw_heap *h)
+{
+    int flushed = 0;
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && flush_pool(p, &pool->quick, h)) {
+            flushed = 1;
         }
     }
     return flushed;
@@ -209,6 +249,22 @@ static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *
     }
 }
 
+/* A block of `size` bytes or a little more, without growing: for calls that are rare. */
+HW_COLD uint32_t find_again(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    return find_block(g, h, size);
+}
+
+/* Serves n bytes without growing, once lists were emptied: the address of the payload, or 0. */
+static inline uint32_t pool_find_again(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    if (pool->kind == HW_GENERAL) {
+        const uint32_t b = find_again(&pool->general, h, block_size_for(&pool->general, n));
+        return b ? hand_out(&pool->general, h, b) : 0;
+    }
+    return pool_find(pool, h, n);
+}
+
 /* Serves n bytes from a pool that has nothing at hand: the address of the payload, or 0. */
 static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
@@ -218,8 +274,8 @@ static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_po
             return found;
         }
     }
-    if (p->flushes && flush_before_growing(p, h)) {
-        const uint32_t found = pool_find(pool, h, n);
+    if (p->flushes && flush_before_growing(p, h, n)) {
+        const uint32_t found = pool_find_again(pool, h, n);
         if (found) {
             return found;
         }
@@ -242,16 +298,18 @@ static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_poo
 HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
 {
     uint32_t at = 0;
-    for (uint32_t i = from; i < p->pool_count; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        flush_ahead(p, pool, h, size);
-        if (pool_admits(pool, pool->max_size, size)) {
-            at = i == 0 ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, size);
-            if (at) {
-                return arena_pointer(h, at);
+    do {
+        for (uint32_t i = from; i < p->pool_count; i++) {
+            const struct hw_pool *pool = &p->pools[i];
+            flush_ahead(p, pool, h, size);
+            if (pool_admits(pool, pool->max_size, size)) {
+                at = i == 0 ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, size);
+                if (at) {
+                    return arena_pointer(h, at);
+                }
             }
         }
-    }
+    } while (p->keeps && flush_before_refusing(p, h));
     count_refused(p, h);
     return NULL;
 }
@@ -299,12 +357,6 @@ HW_COLD uint32_t heap_find(const struct hw_policy *p, struct hw_heap *h, uint32_
     return 0;
 }
 
-/* A block of `size` bytes or a little more, without growing: for calls that are rare. */
-HW_COLD uint32_t find_again(const struct hw_general *g, struct hw_heap *h, uint32_t size)
-{
-    return find_block(g, h, size);
-}
-
 /* A block of a general pool for n bytes, cut so that its payload is aligned: the address of the payload, or 0. */
 static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const struct hw_general *g, struct hw_heap *h,
                                            uint32_t alignment, uint32_t n)
@@ -314,7 +366,7 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
         return 0;
     }
     uint32_t b = find_again(g, h, size);
-    if (p->flushes && b == 0 && flush_before_growing(p, h)) {
+    if (p->flushes && b == 0 && flush_before_growing(p, h, size)) {
         b = find_again(g, h, size);
     }
     if (b == 0) {
@@ -332,16 +384,18 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
 static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < p->pool_count; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_GENERAL && pool_takes(pool, n)) {
-            /* a block with a header can be cut to it */
-            at = pool_malloc_aligned(p, &pool->general, h, alignment, n);
-            if (at) {
-                return at;
+    do {
+        for (uint32_t i = 0; i < p->pool_count; i++) {
+            const struct hw_pool *pool = &p->pools[i];
+            if (pool->kind == HW_GENERAL && pool_takes(pool, n)) {
+                /* a block with a header can be cut to it */
+                at = pool_malloc_aligned(p, &pool->general, h, alignment, n);
+                if (at) {
+                    return at;
+                }
             }
         }
-    }
+    } while (p->keeps && flush_before_refusing(p, h));
     count_refused(p, h);
     return 0;
 }
@@ -676,13 +730,19 @@ static inline int moves_to_shrink(const struct hw_policy *p)
     return 0;
 }
 
+/* Whether an object for which there is no other memory may stay where it is after all. */
+static inline int may_stay(const struct hw_policy *p)
+{
+    return p->keeps || moves_to_shrink(p);
+}
+
 /* Memory for an object that could not be resized where it is. Where it may stay after all, no refusal is told. */
 static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
-    if (p->counters_at && moves_to_shrink(p)) {
+    if (p->counters_at && may_stay(p)) {
         return counted(p, heap, heap_serve(p, heap, request_for(p, size)));
     }
-    if (moves_to_shrink(p)) {
+    if (may_stay(p)) {
         return HW_UNTOLD(heap_serve(p, heap, request_for(p, size)), hw_malloc(p, heap, size));
     }
     return hw_malloc(p, heap, size);
@@ -705,18 +765,29 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
         return NULL;
     }
     const uint32_t bytes = p->counters_at ? heap_block_bytes(p, heap, at) : 0;
-    const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
-    if (resized) {
-        mark_end(p, heap, resized, size);
-        if (p->counters_at) {
-            count_used(p, heap, heap_block_bytes(p, heap, resized) - bytes);
+    void *moved = NULL;
+    uint32_t refused = 0;
+    do {
+        const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
+        if (resized) {
+            if (p->keeps && refused) {
+                store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
+            }
+            mark_end(p, heap, resized, size);
+            if (p->counters_at) {
+                count_used(p, heap, heap_block_bytes(p, heap, resized) - bytes);
+            }
+            if (tells(p)) {
+                return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+            }
+            return arena_pointer(heap, resized);
         }
-        if (tells(p)) {
-            return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+        if (p->keeps && refused) {
+            break;
         }
-        return arena_pointer(heap, resized);
-    }
-    void *moved = malloc_to_move(p, heap, size);
+        moved = malloc_to_move(p, heap, size);
+        refused = 1; /* lists that were emptied in vain may have held what lies beside the object */
+    } while (p->keeps && moved == NULL);
     if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {
         store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
         mark_end(p, heap, at, size);
@@ -725,7 +796,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
         }
         return pointer;
     }
-    if (moves_to_shrink(p) && tells(p)) {
+    if (may_stay(p) && tells(p)) {
         (void)HW_TOLD(heap, moved, size);
     }
     if (moved) {

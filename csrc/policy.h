@@ -58,7 +58,7 @@ enum { HW_THREADS_NONE = 0, HW_THREADS_LOCK = 1, HW_THREADS_CACHED = 2 };
 enum { HW_CHECKS_NONE = 0, HW_CHECKS_FREES = 1, HW_CHECKS_NEIGHBOURS = 2, HW_CHECKS_FULL = 3 };
 
 /* quick: when cached blocks go back */
-enum { HW_FLUSH_NEVER = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
+enum { HW_FLUSH_BEFORE_REFUSING = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
 
 /* How a number is stored in the arena. */
 struct hw_field {
@@ -88,6 +88,8 @@ struct hw_quick {
     uint32_t flush;                 /* when cached blocks go back to their pool */
     uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
+    uint32_t flush_growth;          /* 1024ths by which the heap has to grow before the next flush */
+    uint32_t flush_large;           /* a request from this size on that makes the heap grow does not wait for that */
     uint32_t apart;                 /* 1: a block of a general pool that free memory borders is merged instead */
     uint32_t marks;                 /* derived: 1: cached blocks are marked, so that a check rarely walks their list */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
@@ -100,6 +102,7 @@ struct hw_quick {
     uint32_t heads_at;              /* derived: address of the list heads */
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
     uint32_t cached_at;             /* derived: address of the sum of cached payload bytes */
+    uint32_t grown_at;              /* derived: address of the bytes that the heap may cover before the next flush */
 };
 
 /* Blocks of any size with headers. */
@@ -285,6 +288,7 @@ struct hw_policy {
     uint32_t checks;          /* HW_CHECKS_... */
     uint32_t pool_count;      /* number of pools */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t keeps;           /* derived: 1 where some quick pool may keep what a refused request could have */
     uint32_t empty_as_one;    /* derived: 1 where all pools give 0 bytes the block of 1 byte by themselves */
     uint32_t arena_align;     /* derived: alignment of the arena's first byte */
     uint32_t control;         /* derived: bytes of control data at the arena's base */

@@ -1586,7 +1586,7 @@ HW_HOT int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32
 static inline void general_release(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
     const uint32_t b = block_of(g, h, at);
-    release_block(g, h, b, load_word(g, h, b));
+    release_rarely(g, h, b, load_word(g, h, b));
 }
 
 /* Makes the object with this payload n bytes large without a search, and returns where it is; 0 where it cannot, and

@@ -212,6 +212,9 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
     if (q->flush_share) {
         store4(h, q->cached_at, 0);
     }
+    if (q->flush_growth) {
+        store4(h, q->grown_at, 0);
+    }
 }
 
 #endif

@@ -77,8 +77,10 @@ PLAIN: dict[str, Fields] = {
     "quick": {
         "limit_blocks": 0,
         "limit_bytes": 0,
-        "flush": "HW_FLUSH_NEVER",
+        "flush": "HW_FLUSH_BEFORE_REFUSING",
         "flush_share": 0,
+        "flush_growth": 0,
+        "flush_large": 0,
         "flush_from": 0,
         "apart": 0,
         "marks": 0,

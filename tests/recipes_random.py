@@ -114,7 +114,7 @@ def _pools(rng: random.Random) -> list[dict[str, Any]]:
 
 
 def _quick(rng: random.Random) -> dict[str, Any]:
-    quick: dict[str, Any] = {"kind": "quick", "flush": rng.choice(["never", "over-limit", "before-growing"])}
+    quick: dict[str, Any] = {"kind": "quick", "flush": rng.choice(["before-refusing", "over-limit", "before-growing"])}
     if rng.random() < 0.3:
         quick["up_to"] = rng.choice([8, 32, 128, 512, 4096])
     else:
@@ -123,6 +123,9 @@ def _quick(rng: random.Random) -> dict[str, Any]:
     _maybe(rng, 0.3, quick, "limit_bytes", rng.randint(1, 4000))
     _maybe(rng, 0.3, quick, "flush_from", rng.choice([1, 100, 500]))
     _maybe(rng, 0.5, quick, "flush_share", rng.choice([1 / 1024, 0.1, 0.5, 1.0]))
+    apart = random.Random(str(quick))  # drawn apart, so that the recipes of older seeds stay what they were
+    _maybe(apart, 0.5, quick, "flush_growth", apart.choice([1 / 1024, 1 / 32, 1.0]))
+    _maybe(apart, 0.5, quick, "flush_large", apart.choice([1, 100, 500]))
     return quick
 
 

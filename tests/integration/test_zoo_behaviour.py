@@ -576,15 +576,16 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
         malloc i 12     |0:24:.|24:24:f|48:56:h|104:16:i|120:28:g|148:16:d|
     """),
-    # b has a free block ahead, and c and g the victim beside them, so they merge; d has used blocks, and waits for h
+    # a and b wait, until g would make the heap grow; then they merge, and g is cut from them. c and g have the victim
+    # beside them, so they merge at once; d has used blocks, and waits for h
     "all-round": (700, """
         malloc a 200    |0:208:a|
         malloc b 20     |0:208:a|208:24:b|
         malloc c 20     |0:208:a|208:24:b|232:24:c|
         malloc d 20     |0:208:a|208:24:b|232:24:c|256:24:d|
         malloc e 300    |0:208:a|208:24:b|232:24:c|256:24:d|280:304:e|
-        free a          |0:208:.|208:24:b|232:24:c|256:24:d|280:304:e|
-        free b          |0:232:.|232:24:c|256:24:d|280:304:e|
+        free a          |0:208:~|208:24:b|232:24:c|256:24:d|280:304:e|
+        free b          |0:208:~|208:24:~|232:24:c|256:24:d|280:304:e|
         malloc g 60     |0:64:g|64:168:v|232:24:c|256:24:d|280:304:e|
         free d          |0:64:g|64:168:v|232:24:c|256:24:~|280:304:e|
         free c          |0:64:g|64:192:v|256:24:~|280:304:e|

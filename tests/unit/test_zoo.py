@@ -228,7 +228,8 @@ def test_victim_bins_is_exact_bins_with_a_victim() -> None:
 def test_all_round_is_victim_bins_behind_quick_lists() -> None:
     quick = zoo.load("all-round").pools[0]
     assert isinstance(quick, Quick)
-    assert (quick.up_to, quick.keep, quick.flush) == (128, "apart", "never")
+    assert (quick.up_to, quick.keep, quick.flush) == (256, "apart", "before-growing")
+    assert (quick.flush_growth, quick.flush_large) == (1 / 32, 500)
     assert general("all-round").victim_up_to == general("victim-bins").victim_up_to + 4  # rounded up to units of 8
 
 
@@ -337,5 +338,5 @@ def test_the_command_derives_special_pools(
 
 def test_every_allocator_has_a_measured_code_size() -> None:
     sizes = {recipe.name: facts(recipe).code_bytes for recipe in zoo.recipes()}
-    assert all(size is not None and 100 < size < 3000 for size in sizes.values()), sizes
+    assert all(size is not None and 100 < size < 3500 for size in sizes.values()), sizes
     assert facts(zoo.load("tlsf").model_copy(update={"align": 8})).code_bytes is None

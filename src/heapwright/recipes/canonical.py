@@ -139,8 +139,10 @@ def _canonical_quick(pool: Quick, below: tuple[Pool, ...], geometry: Geometry) -
         changes["up_to"] = min(geometry.capacity(pool.up_to, below), MAX_UP_TO)
         if pool.max_size is not None and pool.max_size >= pool.up_to:
             changes["max_size"] = None
-    share = round(pool.flush_share * FLUSH_STEPS) / FLUSH_STEPS
-    changes["flush_share"] = share if pool.flush == "before-growing" else 0.0
+    for key in ("flush_share", "flush_growth"):
+        share = round(getattr(pool, key) * FLUSH_STEPS) / FLUSH_STEPS
+        changes[key] = share if pool.flush == "before-growing" else 0.0
+    changes["flush_large"] = pool.flush_large if changes["flush_growth"] else 0
     return pool.model_copy(update=changes)
 
 

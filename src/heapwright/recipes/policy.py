@@ -18,6 +18,7 @@ from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.geometry import flags_in_word, power_above, round_up
 from heapwright.recipes.pools import (
+    FLUSH_STEPS,
     MAX_REACH,
     MAX_REQUEST,
     ROUNDED_UP,
@@ -77,7 +78,7 @@ RESIZES = {
     "move": lib.HW_RESIZE_MOVE,
 }
 FLUSHES = {
-    "never": lib.HW_FLUSH_NEVER,
+    "before-refusing": lib.HW_FLUSH_BEFORE_REFUSING,
     "over-limit": lib.HW_FLUSH_OVER_LIMIT,
     "before-growing": lib.HW_FLUSH_BEFORE_GROWING,
 }
@@ -207,6 +208,7 @@ class _Layout:
             "align": self.align,
             "checks": CHECKS[recipe.checks],
             "pool_count": len(pools),
+            "keeps": int(any(isinstance(pool, Quick) for pool in pools)),
             "flushes": int(any(isinstance(pool, Quick) and pool.flush == "before-growing" for pool in pools)),
             "empty_as_one": int(all(map(_serves_empty, laid_out))),
             "control": control,
@@ -363,6 +365,7 @@ class _Layout:
             "heads_at": self._take(lists["count"] * link, link),
             "counts_at": self._take(4 * lists["count"], 4) if limited else 0,
             "cached_at": self._take(4, 4) if lists["flush_share"] else 0,
+            "grown_at": self._take(4, 4) if lists["flush_growth"] else 0,
         }
 
     def _lists(self, pool: Quick, pools: tuple[Pool, ...]) -> dict[str, Any]:
@@ -409,7 +412,9 @@ class _Layout:
             "limit_bytes": pool.limit_bytes or 0,
             "flush": FLUSHES[pool.flush],
             "flush_from": pool.flush_from,
-            "flush_share": round(pool.flush_share * 1024),
+            "flush_share": round(pool.flush_share * FLUSH_STEPS),
+            "flush_growth": round(pool.flush_growth * FLUSH_STEPS),
+            "flush_large": (pool.flush_large or MAX_REQUEST) if pool.flush_growth else 0,
             "apart": int(pool.keep == "apart"),
             "mixed": int(odd or len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "least": [0 if size <= block(0) - header else before(size + header) - header + 1 for size in sizes],

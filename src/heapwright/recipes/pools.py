@@ -41,7 +41,9 @@ MAX_POOLS, MAX_QUICK_POOLS, MAX_GENERAL_POOLS = lib.HW_MAX_POOLS, 2, 4
 
 
 FLUSH_STEPS = 1024
-"""`flush_share` is kept in 1024ths, so that firmware compares it with a shift."""
+"""`flush_share` and `flush_growth` are kept in 1024ths, so that firmware compares them with a shift."""
+
+Flush = Literal["before-refusing", "over-limit", "before-growing"]
 
 Bins = Literal["none", "exact", "lea", "two-level", "half-fit", "power-of-two"]
 
@@ -62,6 +64,11 @@ def whole(value: Any) -> Any:
     if value is not None and type(value) is not int:
         raise PydanticCustomError("whole", "not a whole number")
     return value
+
+
+def _flush_name(value: Any) -> Any:
+    """What flushes before refusing was called "never" while it did not."""
+    return "before-refusing" if value == "never" else value
 
 
 Size = Annotated[int, Field(strict=True, ge=1, le=MAX_REQUEST)]
@@ -99,7 +106,9 @@ class Quick(_Pool):
     )
     limit_blocks: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
     limit_bytes: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
-    flush: Literal["never", "over-limit", "before-growing"] = Field(default="never", description="when blocks go back")
+    flush: Annotated[Flush, BeforeValidator(_flush_name)] = Field(
+        default="before-refusing", description="when blocks go back, at the latest before a request is refused"
+    )
     flush_from: int = Field(
         default=0,
         ge=0,
@@ -108,6 +117,15 @@ class Quick(_Pool):
     )
     flush_share: float = Field(
         default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
+    )
+    flush_growth: float = Field(
+        default=0.0, ge=0, le=1, description="share by which the heap grows before the next flush is tried"
+    )
+    flush_large: int = Field(
+        default=0,
+        ge=0,
+        le=MAX_REQUEST,
+        description="a request from this size on flushes whenever the heap would grow, bytes; 0: none does",
     )
     keep: Literal["all", "apart"] = Field(
         default="all", description='"apart": a block that free memory borders is merged, as far as its header tells'

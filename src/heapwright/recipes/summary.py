@@ -19,8 +19,10 @@ def _quick_summary(pool: Quick) -> str:
     words += [f"kept {pool.keep}"] if pool.keep != "all" else []
     words += [f"limit {pool.limit_blocks} blocks"] if pool.limit_blocks else []
     words += [f"limit {pool.limit_bytes} B"] if pool.limit_bytes else []
-    words += [f"flush {pool.flush}"] if pool.flush != "never" else []
+    words += [f"flush {pool.flush}"] if pool.flush != "before-refusing" else []
     words += [f"above {pool.flush_share:.4g}"] if pool.flush_share else []
+    words += [f"each {pool.flush_growth:.4g}"] if pool.flush_growth else []
+    words += [f"grown for {pool.flush_large} B"] if pool.flush_large else []
     words += [f"flush for {pool.flush_from} B"] if pool.flush_from else []
     return " ".join(words) + _range_summary(pool)
 

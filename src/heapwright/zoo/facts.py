@@ -69,9 +69,7 @@ def _smallest(pool: Pool, laid_out: dict[str, Any], align: int) -> int:
 def _is_bounded(pool: Pool) -> bool:
     """Whether neither searches nor merges of the pool depend on how many blocks there are."""
     if isinstance(pool, Quick):
-        return not pool.flush_from and (
-            pool.flush == "never" or (pool.flush == "over-limit" and bool(pool.limit_blocks))
-        )
+        return not pool.flush_from and bool(pool.limit_blocks)
     if isinstance(pool, Fixed):
         return pool.find == "freelist"
     if isinstance(pool, General):
