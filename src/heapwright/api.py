@@ -1245,7 +1245,7 @@ def attack(
     trace: AnyTrace | None = None,
     *,
     checks: Sequence[str] | None = None,
-    runs: int = 200,
+    runs: int | None = None,
     seed: int = 0,
     repair: bool = False,
     beside: Sequence[str] = (),
@@ -1253,6 +1253,7 @@ def attack(
     output: str | os.PathLike[str] | None = None,
     cpu: str | None = None,
     compiler: str | None = None,
+    exploits: bool = False,
 ) -> list[dict[str, Any]]:
     """Commit eleven faults on a heap, each many times in processes of their own, and count which it notices, and when.
 
@@ -1260,7 +1261,7 @@ def attack(
         heap: a recipe, or its name.
         trace: the calls around the fault, at most the first 20,000; None for a random program of 1,500 calls.
         checks: levels of checks to try; None for all. The recipe's own does not matter.
-        runs: of each fault at each level.
+        runs: of each fault at each level; None for 200, or for 400 trials of each technique with `exploits`.
         seed: of the faults, and of the random program; the same seed gives the same counts.
         repair: drop the invalid calls of a trace that is read.
         beside: heaps to compare it with: names of recipes, and foreign heaps as `replay` takes them.
@@ -1269,6 +1270,8 @@ def attack(
 
         cpu: the emulated processor that runs it, as of `measure`; None for this machine.
         compiler: for that processor, "gcc" or "zig"; None for the first that is installed.
+        exploits: try twelve published exploitation techniques instead, with pointers of `word_size` bits, or of 32 and
+            of 64 as far as the compiler builds such programs.
 
     Returns a dictionary for each level: `heap`, `checks`, `cpu` and `faults`, for each fault by its name `runs` and
     what came of them, `at_once`, `later`, `harmless`, `silent` and `crashed` (docs/hardening.md). A foreign
@@ -1278,10 +1281,13 @@ def attack(
     or a missing C compiler or emulator.
     """
     from heapwright.attack import attack as commit
+    from heapwright.attack.faults import RUNS
     from heapwright.foreign.attack import attack as commit_on_foreign
     from heapwright.heaps import RecipeHeap, resolve
     from heapwright.report.attack_picture import check_suffix, write_picture
 
+    if exploits:
+        return _exploit(heap, checks, runs, seed, word_size, (trace, *beside, output, cpu, compiler))
     if output is not None:
         check_suffix(Path(output))
     read = trace if trace is None or isinstance(trace, Trace) else read_trace(trace, repair=repair)
@@ -1292,12 +1298,32 @@ def attack(
     found: list[dict[str, Any]] = []
     for one in [RecipeHeap(_recipe(heap)), *others]:
         if isinstance(one, RecipeHeap):
-            found += commit(one.recipe, read, checks=checks, runs=runs, seed=seed, cpu=cpu, compiler=compiler)
+            found += commit(one.recipe, read, checks=checks, runs=runs or RUNS, seed=seed, cpu=cpu, compiler=compiler)
         else:
-            found.append(commit_on_foreign(one, read, runs=runs, seed=seed))
+            found.append(commit_on_foreign(one, read, runs=runs or RUNS, seed=seed))
     if output is not None:
         write_picture(found, Path(output))
     return found
+
+
+def _exploit(
+    heap: AnyHeap,
+    checks: Sequence[str] | None,
+    trials: int | None,
+    seed: int,
+    word_size: WordSize | None,
+    unused: tuple[object, ...],
+) -> list[dict[str, Any]]:
+    """What `attack` does with `exploits`; nothing of `unused` may be set."""
+    from heapwright.attack.exploits import TRIALS, exploit
+
+    if any(one is not None for one in unused):
+        raise ParameterError(
+            "exploits are tried on one heap on this machine: without a trace, other heaps, a picture or a processor",
+            parameter="exploits",
+        )
+    widths = None if word_size is None else (word_size,)
+    return exploit(_recipe(heap), checks=checks, widths=widths, trials=trials or TRIALS, seed=seed)
 
 
 @_one_line

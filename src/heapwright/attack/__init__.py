@@ -1,5 +1,6 @@
-"""Faults committed on heaps: which each level of checks notices, and when, on this machine and on an emulated core."""
+"""Faults committed on heaps: which each level of checks notices, and when; and exploits: which take control."""
 
 from heapwright.attack.attack import attack
+from heapwright.attack.exploits import exploit
 
-__all__ = ["attack"]
+__all__ = ["attack", "exploit"]

@@ -41,16 +41,12 @@ def attack(
     Raises ParameterError for a heap whose objects move, ContradictionError for a level that it cannot have,
     HeapwrightError where there is no compiler or no emulator.
     """
-    if recipe.pools[0].kind == "compact":
-        raise ParameterError("objects of a compact pool move, and faults are committed at addresses", parameter="heap")
-    for level in checks or ():
-        if level not in CHECKS:
-            raise ParameterError(f"{level!r} is no level of checks; valid: {', '.join(CHECKS)}", parameter="checks")
+    chosen = levels(recipe, checks)
     machine = _machine(cpu, compiler)
     records = program(trace, seed)
     found = []
     with temporary_folder("attack") as folder:
-        for checked in _levels(recipe, checks):
+        for checked in chosen:
             faults = machine.commit(checked, records, runs, seed, folder / checked.checks)
             found.append({"heap": recipe.name or recipe.hash, "checks": checked.checks, "cpu": cpu, "faults": faults})
     return found
@@ -66,8 +62,13 @@ def _machine(cpu: str | None, compiler: str | None) -> Host | Target:
     return Target(cpu, compiler)
 
 
-def _levels(recipe: Recipe, checks: Sequence[str] | None) -> list[Recipe]:
-    """The recipe at each level asked for, or at all that it can have."""
+def levels(recipe: Recipe, checks: Sequence[str] | None) -> list[Recipe]:
+    """The recipe at each level asked for, or at all that it can have. Raises as `attack` does."""
+    if recipe.pools[0].kind == "compact":
+        raise ParameterError("objects of a compact pool move, and faults are committed at addresses", parameter="heap")
+    for level in checks or ():
+        if level not in CHECKS:
+            raise ParameterError(f"{level!r} is no level of checks; valid: {', '.join(CHECKS)}", parameter="checks")
     if checks:
         return [_at_level(recipe, level) for level in checks]
     found = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,8 +21,12 @@ LEVELS = ("none", "frees", "neighbours", "full")
 @click.argument("trace", metavar="[TRACE]", required=False, type=click.Path(path_type=Path))
 @click.option("--checks", type=click.Choice(LEVELS), multiple=True, help="Level of checks; repeat the flag for more.")
 @click.option(
-    "--runs", type=click.IntRange(min=1), default=200, show_default=True, metavar="N", help="Runs of each fault."
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Runs of each fault, default 200; trials of each technique, default 400.",
 )
+@click.option("--exploits", is_flag=True, help="Try twelve published exploitation techniques instead.")
 @click.option(
     "--beside",
     metavar="HEAP",
@@ -44,7 +48,8 @@ def command(
     heap: str,
     trace: Path | None,
     checks: tuple[str, ...],
-    runs: int,
+    runs: int | None,
+    exploits: bool,
     beside: tuple[str, ...],
     word_size: WordSize | None,
     cpu: str | None,
@@ -60,6 +65,10 @@ def command(
     --checks names some. Each run replays the calls of the trace, or a random program, on the generated C in a process
     of its own, or on an emulated processor, and commits one fault at a random call. A foreign heap, set beside it with
     --beside, has noticed a fault where it stops the program.
+
+    With --exploits twelve techniques are tried that take control of a heap from one bug, each in many trials, with
+    pointers of 32 and of 64 bits. Control is proved: a word outside the arena changed, a pointer outside was handed
+    out, or two objects overlap.
     """
     if compiler is not None and cpu is None:
         raise click.UsageError("--compiler goes with --cpu: this machine's is cc, or CC")
@@ -77,9 +86,13 @@ def command(
         output=output,
         cpu=cpu,
         compiler=compiler,
+        exploits=exploits,
     )
     if as_json:
         print_json(found)
+        return
+    if exploits:
+        _print_exploits(found)
         return
     from heapwright.cli.tables import print_table
 
@@ -93,3 +106,17 @@ def command(
         title = f"checks of {level['checks']}" if level["checks"] else f"runs ended by {ended or 'no signal'}"
         title += f", on an emulated {level['cpu']}" if level["cpu"] else ""
         print_table(f"{level['heap']}, {title}", headings, [rows], left=("fault",))
+
+
+def _print_exploits(found: list[dict[str, Any]]) -> None:
+    from heapwright.cli.tables import print_table
+
+    rows = [[name, *(_in_a_cell(level["exploits"][name]) for level in found)] for name in found[0]["exploits"]]
+    headings = ["technique", *(f"{level['checks']} {level['width']}" for level in found)]
+    print_table(f"{found[0]['heap']}, what each technique comes to", headings, [rows], left=("technique",))
+
+
+def _in_a_cell(told: dict[str, Any]) -> str:
+    if told["control"] is None:
+        return "-" if told["result"] == "does not apply" else str(told["result"])
+    return f"{told['control']}{', noticed' if told['noticed'] else ''}".upper()

@@ -1,0 +1,636 @@
+/* techniques.h: twelve ways to turn a bug into control of a heap, each as it was published, and as somebody would do it
+ * who has read the checks.
+ *
+ * A technique sets up the bug's one write, or the one wrong call, then calls malloc, free and realloc as any program
+ * does. What is free to choose, and where several ways are known, is drawn by lot: trials are many.
+ *
+ * Sources: Solar Designer, "JPEG COM marker processing vulnerability", 2000 (unlink); MaXX, "Vudo malloc tricks", and
+ * anonymous, "Once upon a free()", Phrack 57, 2001; Phantasmal Phantasmagoria, "The Malloc Maleficarum", 2005; Evans,
+ * "The poisoned NUL byte, 2014 edition", Project Zero; Shellphish, how2heap, for today's names; blexim, "Basic integer
+ * overflows", Phrack 60, 2002.
+ */
+#ifndef HW_TECHNIQUES_H
+#define HW_TECHNIQUES_H
+
+#include "exploits.h"
+
+enum technique {
+    UNSAFE_UNLINK,
+    FORGED_SIZE,
+    FORGED_LINK,
+    FORGED_FOOTER,
+    MOVED_TOP,
+    DOUBLE_FREE,
+    MADE_UP_BLOCK,
+    NULL_BYTE,
+    BENT_BITMAP,
+    NEIGHBOUR_HEADER,
+    FORGED_REALLOC,
+    CALLOC_OVERFLOW,
+    TECHNIQUES
+};
+
+/* ---- forging ------------------------------------------------------------------------------------------------------
+ */
+
+/* A place outside the arena that is the attacker's, or that he wants to change. */
+static uint32_t place_outside(void)
+{
+    return (arena_bytes + OUTSIDE + 64u * choose(8) + 15u) & ~15u;
+}
+
+/* The general pool of the recipe; NULL where it has none. */
+static const struct hw_general *general_pool(void)
+{
+    for (uint32_t i = 0; i < policy.pool_count; i++) {
+        if (policy.pools[i].kind == HW_GENERAL) {
+            return &policy.pools[i].general;
+        }
+    }
+    return NULL;
+}
+
+static uint32_t general_word(const struct hw_general *g, uint32_t size, uint32_t flags)
+{
+    return size_word(g, size, flags & (((uint32_t)1 << g->flag_bits) - 1u)) & UINT32_MAX >> (32u - 8u * g->word.bytes);
+}
+
+/* Writes a whole block from `from` on, with all that the blocks beside it would say; returns its payload. */
+static uint32_t make_up_general(const struct hw_general *g, uint32_t from, uint32_t room, int is_free, uint32_t next,
+                                uint32_t before)
+{
+    const uint32_t unit = (uint32_t)1 << g->unit_shift;
+    const uint32_t at = (from + g->header + 2u * g->word.bytes + g->align - 1u) & ~(g->align - 1u);
+    const uint32_t b = at - g->header;
+    const uint32_t most = (from + room - b - g->header - 8u) & ~(unit - 1u);
+    const uint32_t wanted = block_size_for(g, choose(2) ? sizes[0] : sizes[1]);
+    const uint32_t size = wanted <= most ? wanted : most;
+    if (from + room < b + g->header + 8u || size < g->min_block) {
+        return at;
+    }
+    const uint32_t ahead = has_flag_before(g) ? HW_PREV_USED : 0;
+    put(b, g->word.bytes, general_word(g, size, is_free ? ahead : HW_USED | ahead));
+    if (g->tag_in_header) {
+        put(tag_at(g, b), g->word.bytes, 0);
+    }
+    put(b + size, g->word.bytes, general_word(g, g->min_block, is_free ? HW_USED : HW_USED | ahead));
+    if (g->boundary_tags) {
+        put(tag_at(g, b + size), g->word.bytes, is_free ? general_word(g, size, 0) : 0);
+    }
+    if (is_free) {
+        put_link(&g->links, b + g->node, next);
+        put_link(&g->links, b + g->node + g->links.field.bytes, before);
+    }
+    return at;
+}
+
+/* Writes a block of whatever kind the last pool has; returns its payload. */
+static uint32_t make_up(uint32_t from, uint32_t room, int is_free, uint32_t next, uint32_t before)
+{
+    const struct hw_pool *pool = &policy.pools[choose(policy.pool_count)];
+    if (pool->kind == HW_FIXED && pool->fixed.header) {
+        const struct hw_fixed *f = &pool->fixed;
+        const uint32_t at = (from + f->header + policy.align - 1u) & ~(policy.align - 1u);
+        const uint32_t class_ = choose(2) ? fixed_class_for(f, sizes[choose(2)]) : choose(f->count);
+        put(at - f->header, f->word.bytes, class_ << 1 | (choose(4) != 0));
+        return at;
+    }
+    if (pool->kind == HW_BUDDY) {
+        const struct hw_buddy *y = &pool->buddy;
+        const uint32_t order = order_for(y, sizes[choose(2)]);
+        const uint32_t least = order_size(y, order <= 4u && choose(2) ? order : 0);
+        const uint32_t b = y->start + ((from - y->start + least - 1u) & ~(least - 1u));
+        put(b, y->word.bytes, order << 1 | (is_free ? 0 : HW_BUDDY_USED));
+        if (is_free) {
+            put_link(&y->links, b + y->header, next);
+            put_link(&y->links, b + y->header + y->links.field.bytes, before);
+        }
+        return b + y->header;
+    }
+    const struct hw_general *g = general_pool();
+    if (g) {
+        return make_up_general(g, from, room, is_free, next, before);
+    }
+    return (from + policy.align - 1u) & ~(policy.align - 1u);
+}
+
+/* A block made up in an object in use, or outside. */
+static uint32_t make_up_somewhere(int is_free, uint32_t next, uint32_t before)
+{
+    struct object *o = some_object(1);
+    for (uint32_t i = 0; i < 4u && o && o->size < sizes[2]; i++) {
+        o = some_object(1);
+    }
+    if (o == NULL || choose(3) == 0) {
+        return make_up(place_outside(), 2048, is_free, next, before);
+    }
+    const uint32_t skipped = choose(3) ? 0 : choose(o->size / 2u);
+    return make_up(o->at + skipped, o->size - skipped, is_free, next, before);
+}
+
+/* Where the payload's links lie; lists of general pools lead to nodes, others to payloads. */
+static uint32_t node_of(uint32_t payload, const struct hw_pool *pool)
+{
+    return pool->kind == HW_GENERAL ? payload - pool->general.header + pool->general.node : payload;
+}
+
+static const struct hw_links *links_of(const struct hw_pool *pool)
+{
+    return pool->kind == HW_BUDDY     ? &pool->buddy.links
+           : pool->kind == HW_FIXED   ? &pool->fixed.links
+           : pool->kind == HW_GENERAL ? &pool->general.links
+                                      : NULL;
+}
+
+static int is_linked_both_ways(const struct hw_pool *pool)
+{
+    return pool->kind == HW_BUDDY ||
+           (pool->kind == HW_GENERAL && (pool->general.free_list == HW_DOUBLE || pool->general.free_list == HW_TREE));
+}
+
+/* Where he would like a link to lead. */
+static uint32_t some_target(const struct hw_pool *pool, uint32_t node)
+{
+    const uint32_t drawn = choose(12);
+    const struct object *o = some_object((int)choose(2));
+    if (drawn < 3u) {
+        return place_outside();
+    }
+    if (drawn == 3u) {
+        return arena_bytes + (1u << 20) + 16u * choose(64);
+    }
+    if (drawn == 4u) {
+        return 4u * choose(policy.control / 4u + 1u);
+    }
+    if (drawn == 5u) {
+        return o ? node_of(o->at, pool) + (choose(2) ? 0 : policy.align) : 0;
+    }
+    if (drawn == 6u) {
+        return choose(2) ? node : 0;
+    }
+    return node_of(make_up_somewhere(1, choose(2) ? node : 0, node), pool);
+}
+
+/* A size that a block of `size` bytes at b might be said to have. */
+static uint32_t some_false_size(const struct hw_general *g, uint32_t b, uint32_t size)
+{
+    const uint32_t unit = (uint32_t)1 << g->unit_shift;
+    const struct hw_block *behind = block_with(b + size);
+    const struct hw_block *beyond = behind ? block_with(behind->offset + behind->size) : NULL;
+    const struct object *o = some_object(1);
+    switch (choose(10)) {
+    case 0:
+    case 1:
+        return size + (behind ? behind->size : unit);
+    case 2:
+        return size + (behind ? behind->size : 0) + (beyond ? beyond->size : unit);
+    case 3:
+        return load4(view, g->top_at) - b;
+    case 4:
+        return size > unit ? size - unit : unit;
+    case 5:
+        return g->min_block;
+    case 6:
+        return place_outside() - b;
+    case 7:
+        return choose(2) ? UINT32_MAX - choose(4096) : 0x7ffffff0u - unit * choose(64);
+    case 8:
+        return o ? o->at + policy.align * choose(o->size / policy.align + 1u) - b : unit;
+    default:
+        return unit * choose(200);
+    }
+}
+
+/* Puts what the checks would look for at the end of a block, where that is his. */
+static void match_end(const struct hw_general *g, uint32_t b, uint32_t size, int is_free)
+{
+    const uint32_t ahead = has_flag_before(g) && !is_free ? HW_PREV_USED : 0;
+    put(b + size, g->word.bytes, general_word(g, choose(2) ? g->min_block : size, HW_USED | ahead));
+    if (g->boundary_tags) {
+        put(tag_at(g, b + size), g->word.bytes, is_free ? general_word(g, size, 0) : 0);
+    }
+}
+
+/* Writes another header to a block. */
+static void forge_header(const struct hw_block *block)
+{
+    const struct hw_pool *pool = pool_of(block);
+    if (pool->kind == HW_GENERAL) {
+        const struct hw_general *g = &pool->general;
+        const uint32_t unit = (uint32_t)1 << g->unit_shift;
+        const uint32_t size = some_false_size(g, block->offset, block->size) & ~(unit - 1u);
+        const int was_free = block->state == HW_BLOCK_FREE;
+        const int is_free = choose(4) ? was_free : !was_free;
+        const uint32_t ahead = has_flag_before(g) && choose(4) ? HW_PREV_USED : 0;
+        if (choose(4)) {
+            match_end(g, block->offset, size, is_free);
+        }
+        put(block->offset, g->word.bytes, general_word(g, size, (is_free ? 0 : HW_USED) | ahead));
+    } else if (pool->kind == HW_FIXED) {
+        const uint32_t class_ = choose(4) ? choose(pool->fixed.count) : choose(256);
+        put(block->offset, pool->fixed.word.bytes, class_ << 1 | (choose(4) != 0));
+    } else {
+        const uint32_t order = choose(4) ? choose(12) : choose(256);
+        put(block->offset, pool->buddy.word.bytes, order << 1 | (choose(4) != 0));
+    }
+}
+
+/* ---- finding a place for the bug ----------------------------------------------------------------------------------
+ */
+
+static int has_header(const struct hw_block *block)
+{
+    const struct hw_pool *pool = pool_of(block);
+    return pool->kind == HW_GENERAL || pool->kind == HW_BUDDY || (pool->kind == HW_FIXED && pool->fixed.header);
+}
+
+/* A random block in one of the states (bits) whose neighbour ahead is an object in use; NULL where there is none. */
+static const struct hw_block *block_behind_object(uint32_t states)
+{
+    look_around();
+    const uint32_t from = choose(block_count ? block_count : 1u);
+    for (uint32_t i = 0; i < block_count; i++) {
+        const struct hw_block *block = &blocks[(from + i) % block_count];
+        if ((states >> block->state & 1u) && has_header(block) && object_ahead(block)) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+/* A random freed object whose block is free or cached still; NULL where there is none. */
+static const struct object *dangling(const struct hw_block **block)
+{
+    look_around();
+    const uint32_t from = choose(object_count ? object_count : 1u);
+    for (uint32_t i = 0; i < object_count; i++) {
+        const struct object *o = &objects[(from + i) % object_count];
+        *block = block_with(o->at);
+        if (!o->live && *block && object_in(*block) == NULL && (*block)->state != HW_BLOCK_VICTIM) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+/* Bytes that a free block's header and links take. */
+static uint32_t forged_bytes(const struct hw_block *block)
+{
+    const struct hw_links *links = links_of(pool_of(block));
+    return block->header + (links ? 2u * links->field.bytes : 0);
+}
+
+/* What a program would call next on what the bug has touched. */
+static void touch(const struct hw_block *block, struct object *ahead)
+{
+    struct object *behind = object_in(block_with(block->offset + block->size));
+    const uint32_t drawn = choose(5);
+    if (drawn == 0 && ahead) {
+        give_back(ahead);
+    } else if (drawn == 1u && behind) {
+        give_back(behind);
+    } else if (drawn == 2u && ahead) {
+        resize(ahead, choose(2) ? ahead->size + block->size : ahead->size / 2u + 1u);
+    } else if (drawn == 3u) {
+        (void)demand(block->size - block->header);
+    }
+}
+
+/* ---- the techniques ------------------------------------------------------------------------------------------------
+ */
+
+/* A free block's header is kept, its two links are forged: whoever unlinks it stores either where the other leads. */
+static void unsafe_unlink(void)
+{
+    const struct hw_block *block = NULL;
+    struct object *ahead = NULL;
+    if (choose(2)) {
+        block = block_behind_object(1u << HW_BLOCK_FREE);
+        if (block) {
+            ahead = object_ahead(block);
+            overflow(ahead, block->offset, block->offset + forged_bytes(block));
+        }
+    } else {
+        const struct object *o = dangling(&block);
+        if (o) {
+            use_after_free(o);
+        }
+    }
+    if (block == NULL || block->state != HW_BLOCK_FREE || !is_linked_both_ways(pool_of(block))) {
+        end(UNFIT);
+    }
+    const struct hw_links *links = links_of(pool_of(block));
+    const uint32_t node = node_of(payload_at(block), pool_of(block));
+    const uint32_t forged = 1u + choose(3);
+    if (forged & 1u) {
+        put_link(links, node, some_target(pool_of(block), node));
+    }
+    if (forged & 2u) {
+        put_link(links, node + links->field.bytes, some_target(pool_of(block), node));
+    }
+    close_window();
+    touch(block, ahead);
+}
+
+/* A free block says to be larger than it is: its next owner overlaps others. */
+static void forged_size(void)
+{
+    const struct hw_block *block = block_behind_object(1u << HW_BLOCK_FREE | 1u << HW_BLOCK_CACHED);
+    if (block == NULL) {
+        end(UNFIT);
+    }
+    struct object *ahead = object_ahead(block);
+    overflow(ahead, block->offset, block->offset + block->header);
+    forge_header(block);
+    close_window();
+    touch(block, ahead);
+}
+
+/* The link that leads to what a list holds next; of quick lists it lies where the payload begins. */
+static void forge_first_link(const struct hw_links *links, const struct hw_block *block)
+{
+    const struct hw_pool *pool = pool_of(block);
+    const int is_cached = block->state == HW_BLOCK_CACHED;
+    const uint32_t node = is_cached ? payload_at(block) : node_of(payload_at(block), pool);
+    uint32_t target = some_target(pool, node);
+    if (is_cached && pool->kind == HW_GENERAL && choose(2)) {
+        target = target + pool->general.header - pool->general.node;
+    }
+    const int chained = pool->kind == HW_FIXED && pool->fixed.first_fit;
+    put_link(links, chained ? fixed_chain_at(&pool->fixed, node) : node, target);
+}
+
+/* A list leads to where its attacker says: the second request is served there. */
+static void forged_link(void)
+{
+    const struct hw_block *block = NULL;
+    uint32_t size = 0;
+    const struct object *o = choose(2) ? dangling(&block) : NULL;
+    if (o) {
+        use_after_free(o);
+        size = o->size;
+    } else {
+        block = block_behind_object(1u << HW_BLOCK_FREE | 1u << HW_BLOCK_CACHED);
+        if (block) {
+            overflow(object_ahead(block), block->offset, block->offset + forged_bytes(block));
+            size = block->size - block->header;
+        }
+    }
+    const struct hw_links *links = block ? links_of(pool_of(block)) : NULL;
+    if (links == NULL) {
+        end(UNFIT);
+    }
+    forge_first_link(links, block);
+    close_window();
+    const uint32_t calls = 1u + choose(4);
+    for (uint32_t i = 0; i < calls; i++) {
+        (void)demand(size);
+    }
+}
+
+/* A block in use is told that a free one lies ahead of it, as far away as its attacker likes. */
+static void forge_footer(const struct hw_general *g, const struct hw_block *block, struct object *ahead)
+{
+    uint32_t made_up = make_up_somewhere(1, choose(2) ? 0 : place_outside(), choose(2) ? 0 : place_outside());
+    if (choose(2) && ahead->size > 32u) {
+        made_up = make_up_general(g, ahead->at, ahead->size, 1, choose(2) ? 0 : place_outside(), place_outside());
+    }
+    const uint32_t unit = (uint32_t)1 << g->unit_shift;
+    const uint32_t b = made_up - g->header;
+    const struct hw_block *lower = block_with(ahead->at);
+    uint32_t size = choose(4) ? block->offset - b : block->offset - (lower ? lower->offset : 0);
+    size &= ~(unit - 1u);
+    put(block->offset - size, g->word.bytes, general_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0));
+    put(tag_at(g, block->offset), g->word.bytes, general_word(g, size, 0));
+}
+
+static void forged_footer(void)
+{
+    const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
+    if (block == NULL || pool_of(block)->kind != HW_GENERAL || object_in(block) == NULL) {
+        end(UNFIT);
+    }
+    const struct hw_general *g = &pool_of(block)->general;
+    struct object *ahead = object_ahead(block);
+    overflow(ahead, block->offset - g->word.bytes, block->offset + 2u * g->word.bytes);
+    forge_footer(g, block, ahead);
+    put(block->offset, g->word.bytes, general_word(g, block->size, HW_USED));
+    close_window();
+    give_back(object_in(block));
+}
+
+/* A block in use says to reach the top, or the victim: when it is freed, what lies between is given out again. */
+static void moved_top(void)
+{
+    const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
+    struct object *o = block ? object_in(block) : NULL;
+    if (o == NULL || (pool_of(block)->kind != HW_GENERAL && pool_of(block)->kind != HW_BUDDY)) {
+        end(UNFIT);
+    }
+    struct object *ahead = object_ahead(block);
+    overflow(ahead, block->offset, block->offset + block->header);
+    if (pool_of(block)->kind == HW_GENERAL) {
+        const struct hw_general *g = &pool_of(block)->general;
+        uint32_t to = load4(view, choose(2) ? g->top_at : g->high_at);
+        to = choose(3) ? to : g->victim_up_to ? load4(view, g->victim_at) : load4(view, g->limit_at);
+        const uint32_t ahead_used = has_flag_before(g) ? HW_PREV_USED : 0;
+        put(block->offset, g->word.bytes, general_word(g, to - block->offset, HW_USED | ahead_used));
+    } else {
+        const struct hw_buddy *y = &pool_of(block)->buddy;
+        const uint32_t order = highest_bit((load4(view, y->top_at) - block->offset) | 1u) - y->min_block_log2;
+        put(block->offset, y->word.bytes, (order + choose(2)) << 1 | HW_BUDDY_USED);
+    }
+    close_window();
+    if (choose(3)) {
+        give_back(o);
+    } else {
+        resize(o, choose(2) ? sizes[2] : 1u);
+    }
+}
+
+/* Overwrites what marks a cached block behind its link. */
+static void forget_mark(const struct object *freed)
+{
+    look_around();
+    const struct hw_block *block = block_with(freed->at);
+    const struct hw_pool *pool = &policy.pools[0];
+    if (block && block->state == HW_BLOCK_CACHED && pool->kind == HW_QUICK) {
+        const uint32_t bytes = pool->quick.links.field.bytes;
+        use_after_free(freed);
+        put(freed->at + bytes, bytes, choose(2) ? 0 : choose(UINT32_MAX));
+        close_window();
+    }
+}
+
+/* A block is freed twice, others perhaps in between: two objects get it. What marks it may be overwritten first. */
+static void double_free(void)
+{
+    struct object *o = some_object(1);
+    if (o == NULL) {
+        end(UNFIT);
+    }
+    const struct object freed = *o;
+    give_back(o);
+    const uint32_t others = choose(3) ? choose(3) : choose(12);
+    for (uint32_t i = 0; i < others; i++) {
+        struct object *other = some_object(1);
+        if (other) {
+            give_back(other);
+        }
+    }
+    if (choose(2)) {
+        forget_mark(&freed);
+    }
+    DO_FREE(pointer_to(freed.at));
+    const uint32_t calls = 2u + choose(5);
+    for (uint32_t i = 0; i < calls; i++) {
+        (void)demand(freed.size);
+    }
+}
+
+/* An address is freed that no call handed out, where bytes in front read like a header. */
+static void made_up_block(void)
+{
+    uint32_t made_up = make_up_somewhere(0, 0, 0);
+    if (choose(8) == 0) {
+        made_up = policy.align * choose(policy.control / policy.align + 1u);
+    }
+    if (object_at(made_up)) {
+        end(UNFIT);
+    }
+    DO_FREE(pointer_to(made_up));
+    (void)demand(sizes[choose(2)]);
+}
+
+/* One zero byte is written behind an object. */
+static void null_byte(void)
+{
+    const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED | 1u << HW_BLOCK_FREE);
+    if (block == NULL) {
+        end(UNFIT);
+    }
+    struct object *ahead = object_ahead(block);
+    ahead->size = (uint32_t)DO_USABLE(pointer_to(ahead->at));
+    if (pool_of(block)->kind == HW_GENERAL && pool_of(block)->general.boundary_tags && choose(2)) {
+        forge_footer(&pool_of(block)->general, block, ahead);
+    }
+    window_from = ahead->at + ahead->size;
+    window_end = window_from + 1u;
+    put(window_from, 1, 0);
+    close_window();
+    struct object *o = object_in(block);
+    if (o && choose(2)) {
+        give_back(o);
+    } else {
+        touch(block, ahead);
+    }
+}
+
+/* One word of control data that says which lists hold blocks, or which blocks are in use, is overwritten. */
+static void bent_bitmap(void)
+{
+    const struct hw_pool *pool = &policy.pools[choose(policy.pool_count)];
+    uint32_t from = 0;
+    uint32_t words = 0;
+    if (pool->kind == HW_GENERAL && pool->general.bins) {
+        from = pool->general.bitmap_at;
+        words = (pool->general.bins + 31u) / 32u;
+        if (pool->general.bins > 32u && choose(3) == 0) {
+            from = pool->general.summary_at;
+            words = 1;
+        }
+    } else if (pool->kind == HW_PARTITION && pool->partition.lists > 1u) {
+        from = pool->partition.bitmap_at;
+        words = 1;
+    } else if (pool->kind == HW_FIXED && !pool->fixed.grow) {
+        const uint32_t class_ = choose(pool->fixed.count);
+        const int flags = pool->fixed.flags && choose(2);
+        from = flags ? pool->fixed.flags_at[class_] & ~3u : pool->fixed.carved_at + 4u * class_;
+        words = flags ? (pool->fixed.counts[class_] + 3u) / 4u : 1u;
+    }
+    if (words == 0) {
+        end(UNFIT);
+    }
+    const uint32_t at = from + 4u * choose(words);
+    window_from = at;
+    window_end = at + 4u;
+    const uint32_t had = load4(view, at);
+    const uint32_t bit = (uint32_t)1 << choose(32);
+    const uint32_t forged[] = {0,   UINT32_MAX, had | bit,          had & ~bit,
+                               bit, had + 1u,   had + choose(4096), choose(UINT32_MAX)};
+    put(at, 4, forged[choose(8)]);
+    close_window();
+}
+
+/* The header of the object behind is overwritten, then that one is freed. */
+static void neighbour_header(void)
+{
+    const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
+    struct object *o = block ? object_in(block) : NULL;
+    if (o == NULL) {
+        end(UNFIT);
+    }
+    overflow(object_ahead(block), block->offset, block->offset + block->header);
+    forge_header(block);
+    close_window();
+    give_back(o);
+}
+
+/* The same, and it is resized; or what is resized was never handed out. */
+static void forged_realloc(void)
+{
+    const size_t to = choose(2) ? 1u + choose(64) : some_size() + choose(2) * sizes[2];
+    if (choose(3) == 0) {
+        const uint32_t made_up = make_up_somewhere(0, 0, 0);
+        if (object_at(made_up)) {
+            end(UNFIT);
+        }
+        (void)adopt(DO_REALLOC(pointer_to(made_up), to), to);
+        return;
+    }
+    const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
+    struct object *o = block ? object_in(block) : NULL;
+    if (o == NULL) {
+        end(UNFIT);
+    }
+    overflow(object_ahead(block), block->offset, block->offset + block->header);
+    forge_header(block);
+    close_window();
+    resize(o, to);
+}
+
+/* Sizes whose product, or whose sum with what a block needs, is beyond what a number holds. */
+static void calloc_overflow(void)
+{
+    const size_t much = SIZE_MAX - choose(64);
+    struct object *o = some_object(1);
+    const size_t factor = (size_t)2 << choose(16);
+    switch (choose(6)) {
+    case 0:
+        (void)adopt(DO_CALLOC(SIZE_MAX / factor + 1u + choose(4), factor), SIZE_MAX);
+        return;
+    case 1:
+        (void)adopt(DO_CALLOC(factor, SIZE_MAX / factor + 1u + choose(4)), SIZE_MAX);
+        return;
+    case 2:
+        (void)adopt(DO_CALLOC((size_t)1 << 16, ((size_t)1 << 16) - choose(2)), UINT32_MAX);
+        return;
+    case 3:
+        (void)adopt(DO_MALLOC(choose(2) ? much : UINT32_MAX - choose(64)), UINT32_MAX - 64u);
+        return;
+    case 4:
+        (void)adopt(DO_ALIGNED((size_t)1 << choose(31), choose(2) ? much : UINT32_MAX - choose(64)), UINT32_MAX - 64u);
+        return;
+    default:
+        if (o) {
+            resize(o, choose(2) ? much : UINT32_MAX - choose(64));
+        }
+    }
+}
+
+static void (*const techniques[TECHNIQUES])(void) = {
+    unsafe_unlink, forged_size, forged_link, forged_footer,    moved_top,      double_free,
+    made_up_block, null_byte,   bent_bitmap, neighbour_header, forged_realloc, calloc_overflow,
+};
+
+#endif
