@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import struct
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
-
-import pytest
 
 from heapwright._native import ffi
 from heapwright.recipes.policy import policy_struct
@@ -24,17 +21,6 @@ STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
 """Lets a heap that is generated for a smaller target, with the prefix app, be compiled for this host."""
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-
-
-def absent(what: str, why: str) -> None:
-    """Skip, but fail where CI promises that everything is installed."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is absent: {why}")
-    pytest.skip(f"{what} is absent: {why}")
-
-
-def compilers() -> list[str]:
-    return [name for name in ("gcc", "clang") if shutil.which(name)]
 
 
 def compile_c(output: Path, *sources: str | Path, flags: Iterable[str] = (), compiler: str = COMPILER) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from needed import is_installed, tool
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = [
@@ -171,12 +170,7 @@ class Chromium:
 @contextmanager
 def chromium() -> Iterator[Chromium]:
     """The browser; without one the test skips, or fails where CI says that none is missing."""
-    program = next(filter(None, map(shutil.which, NAMES)), None)
-    if program is None:
-        message = "no Chromium on the path: it opens pages for this test"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+    program = tool(next(filter(is_installed, NAMES), NAMES[0]), "it opens pages for this test")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Chromium(program, Path(profile))
         try:

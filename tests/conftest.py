@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import originals
+import processes
 import pytest
 from hypothesis import settings
-from platform_builds import fetched, missing
+from needed import missing, needs
+from platform_builds import fetched
 
 # Machines are shared and noisy: how long an example takes says nothing.
 settings.register_profile("heapwright", deadline=None)
 settings.load_profile("heapwright")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The mark `needs`, before any fixture is made."""
+    for mark in item.iter_markers("needs"):
+        needs(*mark.args)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """What tests of this process started has ended when the last of them has."""
+    mark = str(os.getpid())
+    os.environ[processes.MARK] = mark
+    yield
+    if left := processes.left_running(mark):
+        processes.end(left)
+        pytest.fail("left running: " + "; ".join(f"{process}: {command}" for process, command in left.items()))
 
 
 @pytest.fixture(scope="session")

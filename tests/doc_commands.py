@@ -31,6 +31,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from needed import is_installed
+
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = 80
 SECONDS = 300
@@ -136,7 +138,7 @@ def can_run(command: Command) -> bool:
     if command.mark != "needs":
         return command.mark != "not run"
     program, _, text = command.why.partition(" ")
-    if not shutil.which(program):
+    if not is_installed(program):
         return False
     told = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
     return text in told

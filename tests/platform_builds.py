@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 import originals
-import pytest
+from needed import missing, tool
 
 BOARDS = Path(__file__).resolve().parent / "c" / "boards"
 CORTEX_M3 = ("-mcpu=cortex-m3", "-mthumb")
 PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=hosted")
-
-
-def missing(what: str) -> NoReturn:
-    """Skip for something that is not installed, but fail in CI, which promises it; the public host does not."""
-    if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 def fetched(sources: Callable[[], Path]) -> Path:
@@ -30,11 +20,6 @@ def fetched(sources: Callable[[], Path]) -> Path:
         return sources()
     except originals.MissingError as error:
         missing(str(error))
-
-
-def tool(name: str) -> str:
-    """The path of a program."""
-    return shutil.which(name) or missing(f"{name} is not installed")
 
 
 def run(command: Sequence[str | Path], folder: Path, seconds: int = 120) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from c_programs import absent
+from needed import absent
 
 import heapwright as hw
 from heapwright.attack import attack

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import originals
 import pytest
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, fetched, picolibc_memory, run, tool
+from needed import tool
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, fetched, picolibc_memory, run
 
 import heapwright as hw
 from heapwright.traces.trace import Trace

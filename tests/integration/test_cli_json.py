@@ -1,7 +1,6 @@
 """What every installed command prints, with --json and without: docs/commands.md, "Conventions"."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from captures import pcap
 from click.testing import CliRunner
+from needed import needs
 
 from heapwright.cli import COMMANDS, heapwright
 from heapwright.replay.metrics import METRICS
@@ -130,8 +130,8 @@ def test_every_command_is_here() -> None:
 
 @pytest.mark.parametrize("words", TOLD)
 def test_a_command_tells_its_result_on_stdout(words: str, run: Run, folder: Path) -> None:
-    if words.startswith("measure") and not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
-        pytest.skip("arm-none-eabi-gcc and qemu-system-arm are not installed")
+    if words.startswith("measure"):
+        needs("arm-none-eabi-gcc", "qemu-system-arm")
     array, keys = TOLD[words]
     name, *rest = words.split()
     plain, told = run(name, *rest), run(name, *rest[: JSON_AT.get(name, 0)], "--json", *rest[JSON_AT.get(name, 0) :])

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import CSRC, ROOT, STRICT, compilers
+from c_programs import CSRC, ROOT, STRICT
+from needed import compilers
 
 HEADERS = sorted(path.name for path in CSRC.glob("*.h"))
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import compile_c, compilers
+from c_programs import compile_c
+from needed import compilers
 from recipes_random import random_recipes
 
 from heapwright.recipes.policy import policy

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from needed import machine
 
 import heapwright
 from heapwright.errors import HeapwrightError
@@ -112,7 +113,7 @@ def test_a_file_of_another_database_wakes_no_extension(tmp_path: Path) -> None:
         database.attached(path, read_only=True).execute("FROM meta")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="names are bytes on POSIX alone")
+@machine(os.name != "nt", "names are bytes on POSIX alone")
 @pytest.mark.parametrize("name", [b"\xff.parquet", b"\xff/x.parquet"])
 def test_a_name_that_is_not_utf_8_is_one_line(name: bytes, tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))

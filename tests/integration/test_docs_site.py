@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from c_programs import absent
+from needed import absent
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import ROOT, UNCHECKED, absent
+from c_programs import ROOT, UNCHECKED
+from needed import absent
 
 from heapwright.generate import generate
 from heapwright.recipes.policy import policy

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from platform_builds import run, tool
+from needed import tool
+from platform_builds import run
 
 import heapwright as hw
 

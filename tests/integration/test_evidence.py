@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import shutil
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ def test_a_missing_tool_costs_its_section_alone(tmp_path: Path, monkeypatch: pyt
     assert "**Reserve " in section(page, "Arena")
 
 
-@pytest.mark.skipif(not shutil.which("cbmc"), reason="cbmc is not installed")
+@pytest.mark.needs("cbmc")
 def test_what_is_proved_stands_with_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_seconds = functools.partial(prove.prove, arena=64, largest=12)
     monkeypatch.setattr(prove, "prove", lambda recipe, label, **given: in_seconds(recipe, label, calls=given["calls"]))

@@ -7,7 +7,6 @@ import os
 import random
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED, absent, compilers
+from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
+from needed import compilers, needs
 from recipes_random import random_recipes
 from traces_random import random_trace
 
@@ -217,8 +217,7 @@ def test_a_simple_recipe_gives_a_short_text() -> None:
 
 def symbols(path: Path) -> Iterator[tuple[str, str]]:
     """Kind (as nm tells it) and name of every symbol of an object file."""
-    if shutil.which("nm") is None:
-        absent("nm", "it lists an object's symbols")
+    needs("nm")
     for line in run("nm", path).stdout.splitlines():
         kind, name = line.split()[-2:]
         yield kind, name
@@ -255,8 +254,7 @@ def test_the_generated_test_passes(recipe: Recipe, generated: Callable[[Recipe],
 def test_the_header_may_be_included_from_cpp(
     recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path
 ) -> None:
-    if shutil.which("g++") is None:
-        absent("g++", "it tells whether C++ can include the header")
+    needs("g++")
     (tmp_path / "uses.cpp").write_text('#include "app_heap.h"\nvoid f(app_heap *h) { app_check(h); }\n')
     strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wold-style-cast", "-Werror", "-fsyntax-only"]
     compile_or_fail("g++", *strict, f"-I{generated(recipe)}", tmp_path / "uses.cpp")
@@ -323,8 +321,7 @@ def test_without_loop_idioms_nothing_is_called(generated: Callable[[Recipe], Pat
 
 
 def test_malloc_and_free_of_the_2006_design_fit_into_750_bytes_of_thumb(tmp_path: Path) -> None:
-    if shutil.which("arm-none-eabi-gcc") is None:
-        absent("arm-none-eabi-gcc", "it measures the code on the target (Debian: gcc-arm-none-eabi)")
+    needs("arm-none-eabi-gcc")
     generate(zoo.load("drr-proposed"), tmp_path)
     target = ["-mcpu=cortex-m3", "-mthumb", "-Os", "-ffreestanding", "-ffunction-sections", "-fdata-sections"]
     roots = ["-nostdlib", "-Wl,--gc-sections", "-Wl,-e,app_malloc", "-Wl,-u,app_free"]
@@ -342,10 +339,9 @@ def test_a_heap_does_not_compile_where_a_type_needs_more(align: int, tmp_path: P
     """On this host, whose max_align_t has 16 bytes, and on a Cortex-M3, whose has 8."""
     generate(zoo.load("tlsf").at_alignment(align), tmp_path)
     source, check = tmp_path / "app_heap.c", ["-std=c11", "-ffreestanding", "-fsyntax-only"]
-    needs = {"cc": ([], 16), "arm-none-eabi-gcc": (["-mcpu=cortex-m3", "-mthumb"], 8)}
-    for compiler, (flags, needed) in needs.items():
-        if shutil.which(compiler) is None:
-            absent(compiler, "its target has types of its own")
+    least = {"cc": ([], 16), "arm-none-eabi-gcc": (["-mcpu=cortex-m3", "-mthumb"], 8)}
+    for compiler, (flags, needed) in least.items():
+        needs(compiler)
         plain = run(compiler, *check, *flags, source)
         assert (plain.returncode == 0) == (align >= needed), plain.stderr
         assert align >= needed or "define APP_HEAP_ALIGN_UNCHECKED where no object needs it" in plain.stderr

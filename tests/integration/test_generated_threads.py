@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import COMPILER, STRICT, UNCHECKED, absent
+from c_programs import COMPILER, STRICT, UNCHECKED
+from needed import absent
 
 import heapwright as hw
 from heapwright.generate import generate

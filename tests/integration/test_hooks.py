@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import ROOT, STRICT, UNCHECKED, absent, compilers
+from c_programs import ROOT, STRICT, UNCHECKED
+from needed import compilers, needs
 
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.recipe import Recipe
@@ -52,8 +52,7 @@ def without_hooks(source: str) -> str:
 @pytest.mark.parametrize("name", TO_COMPARE)
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", *compilers()])
 def test_hooks_that_nobody_defines_leave_the_code_as_it_is(name: str, compiler: str, tmp_path: Path) -> None:
-    if shutil.which(compiler) is None:
-        absent(compiler, "it makes the code that is compared")
+    needs(compiler)
     written = generated_files(TO_COMPARE[name])
     (tmp_path / "app_heap.h").write_text(written["app_heap.h"])
     flags = ["-std=c11", "-ffreestanding", UNCHECKED, "-w", "-c"]

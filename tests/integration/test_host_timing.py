@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import ROOT
+from needed import machine
 from traces_random import plain_trace, random_trace
 
 from heapwright.errors import HeapwrightError
@@ -128,7 +129,7 @@ def test_a_program_that_fails_is_named(broker: Trace) -> None:
             bench.measure({"tiny": tiny}, broker, rounds=1, passes=1)
 
 
-@pytest.mark.skipif(not has_ticks(), reason="only x86 has the time-stamp counter")
+@machine(has_ticks(), "only x86 has the time-stamp counter")
 def test_ticks_are_given_for_every_call(broker: Trace) -> None:
     recipe = zoo.load("best-fit-slow-free")
     with Bench() as bench:

@@ -1,7 +1,7 @@
 """Every importer on files that were right once: mutated, cut and joined, they are imported or refused in one line.
 
 A run has INPUTS for each kind of packets and a quarter of them for each kind of log. `HEAPWRIGHT_FUZZ=400` runs 400
-times as many: 100,000 of each kind of log.
+times as many: 100,000 of each kind of packets.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.rows import Flows
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
-INPUTS = 1000
+INPUTS = 250
 HANGS_AFTER_SECONDS = 10
 
 LINK_FRAMES = {

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needed import absent, is_installed, machine
 
 import heapwright as hw
 from heapwright.traces.trace import Trace
@@ -148,12 +149,7 @@ def agrees(found: Trace, recorded: Trace, *, no_calloc: bool = False, realloc_ap
     assert np.array_equal(found.objects()[0], recorded.objects()[0])
 
 
-def needing(*tools: str) -> pytest.MarkDecorator:
-    missing = [tool for tool in tools if not shutil.which(tool)]
-    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
-
-
-@needing("valgrind")
+@pytest.mark.needs("valgrind")
 @pytest.mark.parametrize("program", ["program", "plus"])
 def test_valgrind(folder: Path, recorded: Callable[[str], Trace], program: str) -> None:
     log = folder / f"{program}.valgrind"
@@ -171,7 +167,7 @@ def test_valgrind(folder: Path, recorded: Callable[[str], Trace], program: str) 
     agrees(trace, recorded(program))
 
 
-@needing("ltrace")
+@pytest.mark.needs("ltrace")
 @pytest.mark.parametrize("flags", [(), ("-f", "-tt"), ("-f", "-r"), ("-ttt",)], ids=" ".join)
 def test_ltrace(folder: Path, recorded: Callable[[str], Trace], flags: tuple[str, ...]) -> None:
     run(folder, "ltrace", *flags, "-o", "ltrace.txt", "./program")
@@ -181,9 +177,7 @@ def test_ltrace(folder: Path, recorded: Callable[[str], Trace], flags: tuple[str
     assert (trace.ts_us[-1] > 0) == bool(flags)
 
 
-@pytest.mark.skipif(
-    not Path("/lib/x86_64-linux-gnu/libc_malloc_debug.so.0").exists(), reason="no libc_malloc_debug.so.0"
-)
+@machine(Path("/lib/x86_64-linux-gnu/libc_malloc_debug.so.0").exists(), "no libc_malloc_debug.so.0 of glibc on x86")
 def test_mtrace(folder: Path, recorded: Callable[[str], Trace]) -> None:
     run(folder, "./mtraced", LD_PRELOAD="libc_malloc_debug.so.0", MALLOC_TRACE=str(folder / "mtrace.txt"))
     trace = hw.import_log(folder / "mtrace.txt")
@@ -192,7 +186,7 @@ def test_mtrace(folder: Path, recorded: Callable[[str], Trace]) -> None:
     assert len(trace.sites) > 3
 
 
-@needing("heaptrack")
+@pytest.mark.needs("heaptrack")
 @pytest.mark.parametrize("flags", [("--raw",), ()], ids=["raw", "interpreted"])
 def test_heaptrack(folder: Path, recorded: Callable[[str], Trace], flags: tuple[str, ...]) -> None:
     run(folder, "heaptrack", *flags, "-o", "heaptrack", "./program")
@@ -206,10 +200,10 @@ def test_heaptrack(folder: Path, recorded: Callable[[str], Trace], flags: tuple[
     assert any("guess" in note or "youngest" in note for note in trace.notes) == (not flags)
 
 
-@needing("lttng", "babeltrace2")
-@pytest.mark.skipif(not list(Path("/usr/lib").glob("*/liblttng-ust-libc-wrapper.so*")), reason="no libc wrapper")
+@pytest.mark.needs("lttng", "babeltrace2")
 def test_lttng(folder: Path, recorded: Callable[[str], Trace]) -> None:
-    (wrapper, *_) = sorted(Path("/usr/lib").glob("*/liblttng-ust-libc-wrapper.so*"))
+    wrappers = sorted(Path("/usr/lib").glob("*/liblttng-ust-libc-wrapper.so*"))
+    wrapper = wrappers[0] if wrappers else absent("liblttng-ust-libc-wrapper.so", "Debian: liblttng-ust-dev")
     home = {"LTTNG_HOME": str(folder), "LTTNG_UST_REGISTER_TIMEOUT": "-1"}
     daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=os.environ | home, stderr=subprocess.DEVNULL)
     try:
@@ -258,7 +252,7 @@ def traced(tool: str, folder: Path, library: Path, program: str) -> Trace:
 
 
 def runs(*command: str) -> bool:
-    return bool(shutil.which(command[0])) and subprocess.run(command, capture_output=True).returncode == 0
+    return is_installed(command[0]) and subprocess.run(command, capture_output=True).returncode == 0
 
 
 @pytest.mark.parametrize("tool", ["bpftrace", "perf"])
@@ -286,10 +280,8 @@ def without_calloc(trace: Trace) -> Counter[int]:
     return Counter(trace.size[(trace.op != FREE) & (trace.op != CALLOC)].tolist())
 
 
-@pytest.mark.skipif(
-    not shutil.which("perf") or not os.access("/sys/kernel/tracing/uprobe_events", os.W_OK),
-    reason="perf is not installed, or may put no probes on programs",
-)
+@pytest.mark.needs("perf")
+@machine(os.access("/sys/kernel/tracing/uprobe_events", os.W_OK), "perf may put no probes on programs")
 @pytest.mark.parametrize("program", ["program", "threaded"])
 def test_perf(folder: Path, own_library: Path, recorded: Callable[[str], Trace], program: str) -> None:
     trace = traced("perf", folder, own_library, program)
@@ -304,7 +296,8 @@ def test_perf(folder: Path, own_library: Path, recorded: Callable[[str], Trace],
         assert len(set(trace.tid)) == 5
 
 
-@pytest.mark.skipif(not runs("bpftrace", "-e", "BEGIN { exit(); }"), reason="bpftrace does not run here")
+@pytest.mark.needs("bpftrace")
+@machine(runs("bpftrace", "-e", "BEGIN { exit(); }"), "bpftrace does not run here")
 @pytest.mark.parametrize("program", ["program", "threaded"])
 def test_bpftrace(folder: Path, own_library: Path, recorded: Callable[[str], Trace], program: str) -> None:
     trace = traced("bpftrace", folder, own_library, program)

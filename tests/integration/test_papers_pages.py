@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from c_programs import absent
 from click.testing import CliRunner
+from needed import absent
 from networks import five_networks, network
 
 from heapwright.cli import heapwright

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run, tool
+from needed import tool
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
 
 import heapwright as hw
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, missing, picolibc_memory, run, tool
+from needed import absent, tool
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
 
 import heapwright as hw
 
@@ -61,7 +62,7 @@ def built(target: Target, folder: Path, sources: Sequence[str]) -> Path:
     hw.generate(recipe, folder, platform=target.platform)
     compiler = tool(target.compiler)
     if "picolibc" in target.platform and "No such file" in say(compiler, "--specs=picolibc.specs"):
-        missing(f"picolibc for {target.compiler} is not installed")
+        absent(f"picolibc for {target.compiler}")
     flags = ("-Os", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
     run([compiler, *flags, *sources, *target.flags, "-o", "firmware.elf"], folder)
     return folder / "firmware.elf"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from platform_builds import CORTEX_M3, page_commands, run, tool
+from needed import tool
+from platform_builds import CORTEX_M3, page_commands, run
 
 import heapwright as hw
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import preload
 import pytest
-from platform_builds import missing
+from needed import absent
 
 import heapwright as hw
 
@@ -43,7 +43,7 @@ def test_a_limit_of_address_space_makes_a_smaller_heap(library: Path) -> None:
 def test_a_program_prints_the_same_after_a_million_calls(name: str, library: Path, tmp_path: Path) -> None:
     programs = preload.loads(tmp_path, [name])
     if name not in programs:
-        missing(f"the program for {name} is not installed")
+        absent(f"the program for {name}")
     theirs, ours = (preload.run(programs[name], one, tmp_path, "net") for one in (None, library))
     assert ours.printed == theirs.printed
     assert ours.printed

@@ -8,11 +8,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from platform_builds import missing, page_commands, tool
+from needed import missing, tool
+from platform_builds import page_commands
+from processes import finished
 
 import heapwright as hw
 
 TESTS = 8
+SECONDS = 60
+"""For a build whose dependencies are built, and tests of a second or two; wrong glue may make them wait forever."""
 
 
 def written(folder: Path, **keys: object) -> Path:
@@ -27,7 +31,7 @@ def after_cargo(folder: Path, target: Path) -> subprocess.CompletedProcess[str]:
     (command,) = page_commands(folder, "cargo test")
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     tool("cargo")
-    return subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    return finished(command, folder, SECONDS, environment)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +42,9 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run([tool("cargo"), "fetch"], cwd=crate, capture_output=True, text=True, timeout=300)
     if done.returncode:
         missing(f"the crate cc cannot be had: {done.stderr}")
+    command = [tool("cargo"), "test", "--no-run"]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(folder)}
+    assert finished(command, crate, 300, environment).returncode == 0
     return folder
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from platform_builds import BOARDS, CORTEX_M3, missing, run, tool
+from needed import absent, tool
+from platform_builds import BOARDS, CORTEX_M3, run
 
 import heapwright as hw
 
@@ -113,7 +114,7 @@ def test_the_glue_compiles_for_a_cortex_m3(platform: str, tmp_path: Path) -> Non
     written(tmp_path, platform, 8)
     compiler = tool("arm-none-eabi-gcc")
     if subprocess.run([compiler, "--specs=nano.specs", "-E", "-"], input=b"", capture_output=True).returncode:
-        missing("newlib for arm-none-eabi-gcc is not installed")
+        absent("newlib for arm-none-eabi-gcc")
     glue = [path.name for path in tmp_path.glob("*.c") if "_test" not in path.name]
     flags = ["-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", f"-I{BOARDS / platform}"]
     run([compiler, *CORTEX_M3, *flags, *STAND_INS[platform].flags, "-c", *glue], tmp_path)

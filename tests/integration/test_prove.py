@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import absent
 from click.testing import CliRunner
+from needed import needs
 
 import heapwright as hw
 from heapwright.cli import heapwright
@@ -35,8 +34,7 @@ FAULTS = {
 
 @pytest.fixture
 def cbmc() -> None:
-    if shutil.which("cbmc") is None:
-        absent("cbmc", ".ci/cbmc installs it")
+    needs("cbmc")
 
 
 def proof_of(heap: str, *flags: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needed import absent, is_installed, machine, needs, tool, unsuited
 
 import heapwright._native
 from heapwright import import_recording
@@ -24,7 +25,7 @@ from heapwright.traces.record import Recorded, Recording, record
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
+pytestmark = machine(sys.platform == "linux", "the recorder is for Linux")
 
 RECORDER = Path(__file__).resolve().parents[2] / "recorder" / "recorder.c"
 COMMAND = [str(Path(sysconfig.get_path("scripts")) / "heapwright"), "record"]
@@ -36,9 +37,7 @@ Compile = Callable[..., str]
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     """Compiles the body of main (and what stands before a line of ---) and gives the program's path."""
-    cc = shutil.which("cc")
-    if cc is None:
-        pytest.skip("no C compiler")
+    cc = tool("cc")
     folder = tmp_path_factory.mktemp("programs")
 
     def build(code: str, *flags: str) -> str:
@@ -279,7 +278,7 @@ WITHOUT_A_PATH = {
 @pytest.mark.parametrize("how", WITHOUT_A_PATH)
 def test_nothing_is_lost_where_the_file_has_no_path_any_more(how: str, compiled: Compile, tmp_path: Path) -> None:
     if how != "a full descriptor table" and os.geteuid() != 0:
-        pytest.skip("only root can change the root and give up rights")
+        unsuited("only root can change the root and give up rights")
     # Rights to the folder above are taken away, as below a home of somebody else's.
     (tmp_path / "closed").mkdir(mode=0o700)
     program = compiled(f"{WITHOUT_A_PATH[how]} malloc(424242); for (int i = 0; i < 50000; i++) malloc(10);")
@@ -404,7 +403,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The recorder as it was installed, and one for processors whose counters do not agree."""
     without = tmp_path_factory.mktemp("recorder") / "recorder.so"
     flags = ["-O2", "-fPIC", "-shared", "-ftls-model=initial-exec", "-fvisibility=hidden", "-DHEAPWRIGHT_NO_COUNTER"]
-    subprocess.run([shutil.which("cc") or pytest.skip("no C compiler"), *flags, RECORDER, "-o", without], check=True)
+    subprocess.run([tool("cc"), *flags, RECORDER, "-o", without], check=True)
     return {"counters": Path(heapwright._native.__file__).with_name("recorder.so"), "no counters": without}
 
 
@@ -562,7 +561,7 @@ def test_sites_are_the_functions_and_lines_that_call(compiled: Compile, tmp_path
     assert sites[0].startswith(f"{Path(plain).name}+0x")
     assert sites[1].startswith("main+0x") and sites[1].endswith(f" ({Path(plain).name})")
     assert trace.align[trace.size.tolist().index(1003)] == 64
-    if shutil.which("addr2line") is None:
+    if not is_installed("addr2line"):
         return
     source = Path(debug).with_suffix(".c")
     lines = source.read_text().splitlines()
@@ -604,8 +603,7 @@ int main() { makes_small(); makes_wide(); makes_some(); makes_or_not(); fails();
 
 
 def built_cpp(code: str, program: Path, *flags: str) -> str:
-    if shutil.which("c++") is None:
-        pytest.skip("no C++ compiler")
+    needs("c++")
     options = ["-std=c++17", "-O0", "-fno-builtin", "-w", "-x", "c++", "-"]
     subprocess.run(["c++", *flags, *options, "-o", program], input=code, text=True, check=True)
     return str(program)
@@ -696,7 +694,7 @@ def test_a_statically_linked_program_as_documented(tmp_path: Path) -> None:
     link = documented("at=").replace("python ", f"{sys.executable} ") + "\n" + documented("cc -static")
     linked = subprocess.run(link.replace("cc ", "cc -pthread -fno-builtin "), shell=True, cwd=tmp_path)
     if linked.returncode:
-        pytest.skip("no C compiler, or no static C library")
+        absent("a C compiler, or a static C library", "the program is linked statically")
     parent, child = record([str(tmp_path / "app")], tmp_path / "app.parquet").files
     assert parent.notes == ()
     trace = Trace.read(parent.path)
@@ -841,7 +839,7 @@ def test_what_cannot_be_recorded_is_one_line(compiled: Compile, tmp_path: Path) 
     assert run_command(cwd=tmp_path).returncode == 2
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a program away")
+@machine(os.geteuid() == 0, "only root can give a program away")
 def test_a_setuid_program_is_named_as_such(compiled: Compile, tmp_path: Path) -> None:
     program = Path(shutil.copy(compiled("malloc(1);"), tmp_path / "other"))
     os.chown(program, 65534, 65534)
@@ -958,9 +956,7 @@ def rest_of(terminal: int) -> bytes:
 
 @pytest.mark.parametrize("define", ["", "-DHEAPWRIGHT_SITES", "-DHEAPWRIGHT_NO_COUNTER", "-DHEAPWRIGHT_WRAP"])
 def test_the_recorder_compiles_without_a_warning(define: str, tmp_path: Path) -> None:
-    cc = shutil.which("cc")
-    if cc is None:
-        pytest.skip("no C compiler")
+    cc = tool("cc")
     strict = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     flags = ["-fPIC", "-shared", "-ftls-model=initial-exec", *filter(None, [define])]
     subprocess.run([cc, *strict, *flags, str(RECORDER), "-o", str(tmp_path / "recorder.so")], check=True)

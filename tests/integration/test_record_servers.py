@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from platform_builds import tool
+from needed import machine, tool, unsuited
 
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
+pytestmark = machine(sys.platform == "linux", "the recorder is for Linux")
 
 HEAPWRIGHT = str(Path(sysconfig.get_path("scripts")) / "heapwright")
 
@@ -179,7 +179,7 @@ def check_nothing_lost(folder: Path) -> dict[str, int]:
 def test_nginx_whose_workers_give_up_their_rights(counter: Path, folder: Path) -> None:
     nginx, port = tool("nginx"), free_port()
     if os.geteuid() != 0:
-        pytest.skip("only root can give up rights")
+        unsuited("only root can give up rights")
     user = pwd.getpwnam("www-data").pw_name
     (folder / "index.html").write_text("hello " * 1000)
     paths = "".join(

@@ -6,7 +6,6 @@ import base64
 import gzip
 import io
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ import vl_convert
 from chromium import Chromium, chromium
 from made_studies import identity
 from made_studies import metrics as plain_metrics
+from needed import absent
 from PIL import Image, ImageChops, ImageColor
 
 from heapwright.explore import pareto
@@ -564,10 +564,7 @@ AXE = Path(__file__).resolve().parents[2] / "build/axe/node_modules/axe-core/axe
 @pytest.fixture(scope="module")
 def axe() -> str:
     if not AXE.is_file():
-        message = f"{AXE} is absent: npm install --no-save --prefix build/axe axe-core"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+        absent(str(AXE), "npm install --no-save --prefix build/axe axe-core")
     return AXE.read_text(encoding="utf-8")
 
 

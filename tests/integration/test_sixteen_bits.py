@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import ROOT, STRICT, UNCHECKED, absent
+from c_programs import ROOT, STRICT, UNCHECKED
+from needed import needs
 
 from heapwright.generate import generate
 from heapwright.recipes.recipe import Recipe
@@ -34,8 +34,7 @@ EVERY_KIND = [
 
 
 def compile_for_avr(*words: str | Path) -> None:
-    if shutil.which("avr-gcc") is None:
-        absent("avr-gcc", "it compiles for 16-bit integers (Debian: gcc-avr, avr-libc)")
+    needs("avr-gcc")
     done = subprocess.run([*AVR, *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -58,8 +57,7 @@ def test_the_generated_test_passes(name: str, tmp_path: Path) -> None:
     )
     sources = [tmp_path / "app_heap.c", ROOT / "tests" / "c" / "avr_main.c", tmp_path / "test.o"]
     compile_for_avr("-std=c11", UNCHECKED, *sources, "-o", tmp_path / "test.elf")
-    if shutil.which("simavr") is None:
-        absent("simavr", "it runs what was compiled for an AVR")
+    needs("simavr")
     command = ["simavr", "-m", "atmega1284p", "-f", "16000000", str(tmp_path / "test.elf")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert "app_heap: ok" in done.stdout + done.stderr, done.stdout + done.stderr

@@ -7,7 +7,6 @@ the same random inputs: a small machine with every construct of docs/core-gramma
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import COMPILER, CSRC, STRICT, absent, core_sources
+from c_programs import COMPILER, CSRC, STRICT, core_sources
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from needed import tool
 from small_policy import POLICY, general, policy, quick
 
 from heapwright.generate.specialise import specialise, specialise_parts
@@ -52,9 +52,7 @@ static inline uint32_t some_function_with_a_long_name(uint32_t a, uint32_t b, ui
 }}
 """
     text = specialise_parts([("policy.h", POLICY), ("core.h", core)], policy(general()), ["hw_f"], "app").functions
-    formatter = shutil.which("clang-format", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    if formatter is None:
-        absent("clang-format", "its layout is compared with")
+    formatter = tool("clang-format", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     neat = subprocess.run([formatter, f"--style={style}"], input=text, capture_output=True, text=True, check=True)
     assert neat.stdout == text and max(map(len, text.splitlines())) <= 120
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import absent
+from needed import absent
 
 from heapwright.errors import HeapwrightError
 from heapwright.heaps import resolve_on_target

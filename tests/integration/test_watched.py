@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import SANITIZED, STRICT, UNCHECKED, absent, compilers
+from c_programs import SANITIZED, STRICT, UNCHECKED
+from needed import compilers, needs
 
 import heapwright as hw
 from heapwright.recipes.recipe import Recipe
@@ -63,11 +63,9 @@ def test_asan_tells_the_faulting_line(heap: str, compiler: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("heap", ["tlsf", "lea-2.7.2", "binary-buddy"])
 def test_valgrind_tells_the_faulting_line(heap: str, tmp_path: Path) -> None:
-    valgrind = shutil.which("valgrind")
-    if valgrind is None or not Path("/usr/include/valgrind/memcheck.h").is_file():
-        absent("valgrind", "Debian's valgrind, with its headers")
+    needs("valgrind", "valgrind/memcheck.h")
     program = build(heap, tmp_path, "gcc", ["-DAPP_VALGRIND"])
-    command = [str(valgrind), "--error-exitcode=9", "-q", str(program)]
+    command = ["valgrind", "--error-exitcode=9", "-q", str(program)]
     good = subprocess.run([*command, "none"], capture_output=True, text=True, timeout=60)
     assert (good.returncode, good.stdout, good.stderr) == (0, "check 0\n", "")
     for fault, line in LINES.items():
@@ -147,8 +145,7 @@ def test_other_builds_have_the_same_code_without_it(name: str, tmp_path: Path) -
     without = ahead + heap.split("(no_builtin)), apply_to = function)\n#endif\n#endif\n")[1]
     assert "ASAN" in entries and "ASAN" not in without and "VALGRIND" not in without
     for compiler, flags in TARGETS.items():
-        if shutil.which(compiler) is None:
-            absent(compiler, "its code is compared")
+        needs(compiler)
         objects = []
         for version in (text, without):
             source.write_text(version)

@@ -1,0 +1,75 @@
+"""What a test needs and a machine may lack is asked for by one rule, and nothing that a test started stays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import needed
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+SKIPS = {"skip", "skipif", "importorskip", "SkipTest", "which"}
+
+
+def asked(source: str) -> Iterator[str]:
+    """Each place of a source that looks for a program, or skips, itself."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in SKIPS:
+            yield f"{node.lineno}: {ast.unparse(node)}"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "") in ("pytest", "shutil", "unittest"):
+            yield from (f"{node.lineno}: {name.name}" for name in node.names if name.name in SKIPS)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'pytest.skip("no")',
+        "@pytest.mark.skipif(True, reason='no')\ndef test(): pass",
+        'pytest.importorskip("dask")',
+        'shutil.which("cc")',
+        'from shutil import which\nwhich("cc")',
+        "from pytest import skip",
+        'unittest.SkipTest("no")',
+    ],
+)
+def test_a_rule_of_its_own_is_found(source: str) -> None:
+    assert len(list(asked(source))) == 1
+
+
+def test_one_file_asks_and_skips() -> None:
+    files = [path for path in TESTS.rglob("*.py") if path.name not in ("needed.py", Path(__file__).name)]
+    assert len(files) > 100
+    found = [f"{path.relative_to(TESTS)}:{place}" for path in files for place in asked(path.read_text())]
+    assert not found, f"use tests/needed.py: {found}"
+
+
+@pytest.fixture
+def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CI", raising=False)
+
+
+@pytest.mark.usefixtures("nothing")
+def test_what_is_absent_skips_and_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(pytest.skip.Exception, match="valgrind is absent: it is not installed"):
+        needed.needs("valgrind")
+    assert needed.compilers() == []
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="valgrind is absent"):
+        needed.needs("valgrind")
+    assert needed.compilers() == ["gcc", "clang"]
+    with pytest.raises(pytest.fail.Exception, match="no real traces"):
+        needed.missing("no real traces")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    with pytest.raises(pytest.skip.Exception, match="no real traces"):
+        needed.missing("no real traces")
+
+
+def test_what_is_there_does_not_skip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "some-tool").write_text("#!/bin/sh\n")
+    (tmp_path / "some-tool").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    needed.needs("some-tool")
+    assert needed.tool("some-tool") == str(tmp_path / "some-tool")
