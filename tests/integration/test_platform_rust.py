@@ -15,8 +15,8 @@ from processes import finished
 import heapwright as hw
 
 TESTS = 8
-SECONDS = 60
-"""For a build whose dependencies are built, and tests of a second or two; wrong glue may make them wait forever."""
+HANGS_AFTER_SECONDS = 25
+"""Dependencies are built, and the tests take a second or two; wrong glue may make them wait forever."""
 
 
 def written(folder: Path, **keys: object) -> Path:
@@ -26,12 +26,12 @@ def written(folder: Path, **keys: object) -> Path:
     return folder
 
 
-def after_cargo(folder: Path, target: Path) -> subprocess.CompletedProcess[str]:
+def after_cargo(folder: Path, target: Path, seconds: int = 300) -> subprocess.CompletedProcess[str]:
     """The page's command."""
     (command,) = page_commands(folder, "cargo test")
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     tool("cargo")
-    return finished(command, folder, SECONDS, environment)
+    return finished(command, folder, seconds, environment)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_the_tests_notice_wrong_glue(glue: str, right: str, wrong: str, target: 
     text = file.read_text()
     assert right in text
     file.write_text(text.replace(right, wrong))
-    assert after_cargo(tmp_path, target).returncode != 0
+    assert after_cargo(tmp_path, target, HANGS_AFTER_SECONDS).returncode != 0
 
 
 PROGRAM = """
