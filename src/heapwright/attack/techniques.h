@@ -80,6 +80,8 @@ static uint32_t make_up_general(const struct hw_general *g, uint32_t from, uint3
     if (is_free) {
         put_link(&g->links, b + g->node, next);
         put_link(&g->links, b + g->node + g->links.field.bytes, before);
+    } else {
+        put_guard(at, size - g->overhead);
     }
     return at;
 }
