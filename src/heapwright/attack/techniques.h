@@ -528,39 +528,81 @@ static void null_byte(void)
     }
 }
 
-/* One word of control data that says which lists hold blocks, or which blocks are in use, is overwritten. */
+/* Where a pool keeps a random list's head; 0 where it has none. */
+static uint32_t some_head(const struct hw_pool *pool)
+{
+    if (pool->kind == HW_QUICK) {
+        return quick_head(&pool->quick, choose(pool->quick.count));
+    }
+    if (pool->kind == HW_GENERAL && pool->general.free_list != HW_IMPLICIT) {
+        const struct hw_general *g = &pool->general;
+        const uint32_t any = g->lists_at + choose(g->bins ? g->bins : 1u) * g->list_stride;
+        return choose(4) ? list_head(g, block_size_for(g, some_size())) : any;
+    }
+    if (pool->kind == HW_FIXED && (pool->fixed.grow || !pool->fixed.first_fit)) {
+        return fixed_head(&pool->fixed, choose(pool->fixed.count));
+    }
+    if (pool->kind == HW_BUDDY) {
+        return order_head(&pool->buddy, choose(pool->buddy.orders));
+    }
+    return pool->kind == HW_PARTITION ? pool->partition.head_at + 4u * choose(pool->partition.lists) : 0;
+}
+
+/* Where a pool keeps a random word that marks lists as filled, or blocks as used, or counts them; 0 where it has none.
+ */
+static uint32_t some_marks(const struct hw_pool *pool)
+{
+    if (pool->kind == HW_GENERAL && pool->general.bins) {
+        const int summary = pool->general.bins > 32u && choose(3) == 0;
+        return summary ? pool->general.summary_at
+                       : pool->general.bitmap_at + 4u * choose((pool->general.bins + 31u) / 32u);
+    }
+    if (pool->kind == HW_PARTITION && pool->partition.lists > 1u) {
+        return pool->partition.bitmap_at;
+    }
+    if (pool->kind == HW_FIXED && !pool->fixed.grow) {
+        const uint32_t class_ = choose(pool->fixed.count);
+        const int flags = pool->fixed.flags && choose(2);
+        const uint32_t flag = pool->fixed.flags_at[class_] + choose(pool->fixed.counts[class_]);
+        return flags ? flag & ~3u : pool->fixed.carved_at + 4u * class_;
+    }
+    return 0;
+}
+
+/* A list's head is overwritten, which is in the control data. */
+static void bend_head(const struct hw_pool *pool, uint32_t at)
+{
+    if (pool->kind == HW_PARTITION) {
+        put(at, 4, choose(3) ? choose(4096) : choose(UINT32_MAX));
+        return;
+    }
+    const struct hw_links *links = pool->kind == HW_QUICK ? &pool->quick.links : links_of(pool);
+    const uint32_t target = some_target(pool->kind == HW_QUICK ? &policy.pools[policy.pool_count - 1u] : pool, at);
+    put_link(links, at, target);
+}
+
+/* One word of the control data is overwritten that says which lists hold blocks, which blocks are in use, or where a
+ * list begins. */
 static void bent_bitmap(void)
 {
     const struct hw_pool *pool = &policy.pools[choose(policy.pool_count)];
-    uint32_t from = 0;
-    uint32_t words = 0;
-    if (pool->kind == HW_GENERAL && pool->general.bins) {
-        from = pool->general.bitmap_at;
-        words = (pool->general.bins + 31u) / 32u;
-        if (pool->general.bins > 32u && choose(3) == 0) {
-            from = pool->general.summary_at;
-            words = 1;
-        }
-    } else if (pool->kind == HW_PARTITION && pool->partition.lists > 1u) {
-        from = pool->partition.bitmap_at;
-        words = 1;
-    } else if (pool->kind == HW_FIXED && !pool->fixed.grow) {
-        const uint32_t class_ = choose(pool->fixed.count);
-        const int flags = pool->fixed.flags && choose(2);
-        from = flags ? pool->fixed.flags_at[class_] & ~3u : pool->fixed.carved_at + 4u * class_;
-        words = flags ? (pool->fixed.counts[class_] + 3u) / 4u : 1u;
-    }
-    if (words == 0) {
+    const uint32_t marks = some_marks(pool);
+    const uint32_t head = marks == 0 || choose(2) ? some_head(pool) : 0;
+    const uint32_t at = head ? head : marks;
+    if (at == 0) {
         end(UNFIT);
     }
-    const uint32_t at = from + 4u * choose(words);
     window_from = at;
     window_end = at + 4u;
-    const uint32_t had = load4(view, at);
-    const uint32_t bit = (uint32_t)1 << choose(32);
-    const uint32_t forged[] = {0,   UINT32_MAX, had | bit,          had & ~bit,
-                               bit, had + 1u,   had + choose(4096), choose(UINT32_MAX)};
-    put(at, 4, forged[choose(8)]);
+    if (head) {
+        bend_head(pool, at);
+    } else {
+        const uint32_t had = load4(view, at);
+        const uint32_t bit = (uint32_t)1 << choose(32);
+        const uint32_t any = choose(UINT32_MAX);
+        const uint32_t forged[] = {0, UINT32_MAX, had | bit, had & ~bit, bit, had + 1u, had + choose(4096), any};
+        put(at, 4, forged[choose(8)]);
+    }
     close_window();
 }
 
