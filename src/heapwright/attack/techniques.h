@@ -30,7 +30,6 @@ enum technique {
     TECHNIQUES
 };
 
-
 /* A free block's header is kept, its two links are forged: whoever unlinks it stores either where the other leads. */
 static void unsafe_unlink(void)
 {
