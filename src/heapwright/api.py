@@ -36,7 +36,6 @@ from heapwright.heaps import (
     replay_each,
     resolve_on_target,
     resolve_recipe,
-    tuning,
 )
 from heapwright.heaps import (
     is_heap as names_a_heap,
@@ -857,10 +856,12 @@ class Member(Candidate):
         id, zoo_name, metrics: as of a `Candidate`.
         recipe: the allocator.
         tuned_for: the study's traces and objectives, in words.
+        study: the study's file.
     """
 
     recipe: Recipe
     tuned_for: str
+    study: Path | None = None
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{key} {_number(self.metrics[key])}" for key in DEFAULT_OBJECTIVES)
@@ -937,7 +938,8 @@ class Study(_Study):
         return overview(self).standalone()
 
     def _member(self, candidate: Candidate) -> Member:
-        return Member(candidate.id, candidate.zoo_name, candidate.metrics, self.recipe(candidate.id), self.tuned_for)
+        recipe = self.recipe(candidate.id)
+        return Member(candidate.id, candidate.zoo_name, candidate.metrics, recipe, self.tuned_for, self.path)
 
 
 @_one_line
@@ -1158,26 +1160,42 @@ def generate(
     from heapwright.files.writing import write_text
     from heapwright.generate import generate as write
     from heapwright.platforms.catalogue import platform as find_platform
-    from heapwright.platforms.files import generate_for
+    from heapwright.platforms.files import generate_for, recipe_for
     from heapwright.recipes.policy import require_one_memory
 
     traces, others = ([_trace(one, repair) for one in _listed(given)] for given in (evidence, held_out))
     if traces:
         require_one_memory(_recipe(heap))
-    tuned_for: tuple[str | None, Mapping[str, Value] | None] = (None, None)
-    if isinstance(heap, Member):
-        tuned_for = heap.tuned_for, heap.metrics
-    elif isinstance(heap, str):
-        tuned_for = tuning(heap)
+    recipe = _recipe(heap)
     if platform is None:
-        files = write(_recipe(heap), Path(output), prefix, *tuned_for)
+        files = write(recipe, Path(output), prefix, *_shipped(heap, recipe))
     else:
-        files = generate_for(find_platform(platform), _recipe(heap), Path(output), prefix, *tuned_for)
+        into = find_platform(platform)
+        told = _shipped(heap, recipe_for(into, recipe))
+        files = generate_for(into, recipe, Path(output), prefix, *told)
     if not traces:
         return files
     page = Path(output) / f"{prefix}_heap_evidence.md"
     write_text(page, _evidence(_recipe(heap), files, traces, others, cpu, prove_calls, progress))
     return [*files, page]
+
+
+def _shipped(heap: AnyHeap, recipe: Recipe) -> tuple[str | None, Mapping[str, Value] | None, str]:
+    """What the files say of a heap from a study: what it was tuned for, its metrics there, what to reserve."""
+    from heapwright.explore.shipping import shipped
+
+    if isinstance(heap, Member):
+        where, id = heap.study, heap.id
+        if where is None or not where.is_file():
+            return heap.tuned_for, heap.metrics if recipe.hash == heap.recipe.hash else None, ""
+    else:
+        name = parse(heap) if isinstance(heap, str) else None
+        if name is None or name.kind != "study":
+            return None, None, ""
+        where, id = Path(name.first), name.second
+    with _Study.open(where) as study:
+        told = shipped(study, id, recipe)
+    return told.tuned_for, told.metrics, told.reserve
 
 
 def _evidence(

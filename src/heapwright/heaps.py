@@ -277,20 +277,6 @@ def resolve_on_target(text: str) -> TargetHeap:
     return TargetHeap(text, recipe=resolve_recipe(text))
 
 
-def tuning(text: str) -> tuple[str | None, dict[str, Value] | None]:
-    """What a heap named STUDY:ID was tuned for, in words, and its metrics; None and None for any other heap.
-
-    Raises HeapwrightError where there is no such study or id.
-    """
-    name = parse(text)
-    if name.kind != "study":
-        return None, None
-    from heapwright.explore.study import Study
-
-    with Study.open(name.first) as study:
-        return study.tuned_for, study.candidate(name.second).metrics
-
-
 # ---- side by side --------------------------------------------------------------------------------------------------
 
 

@@ -9,8 +9,8 @@ from made_studies import IDS, OBJECTIVES, RECIPES, TRACES, identity, metrics, re
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore.results import Candidate
+from heapwright.explore.shipping import shipped
 from heapwright.explore.study import Identity, Result, Study, TraceInfo
-from heapwright.heaps import tuning
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import combine
@@ -156,12 +156,14 @@ def test_a_study_has_one_alignment(study: Study, path: Path) -> None:
         Study.create_or_resume(path, identity(align=4))
 
 
-def test_tuning_of_a_study_heap(study: Study, path: Path) -> None:
-    study.close()
-    words, measured = tuning(f"{path}:{IDS[0][:6]}")
-    assert words == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
-    assert measured == metrics(100, 1000)
-    assert tuning("tlsf") == (None, None)
+def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Study) -> None:
+    told = shipped(study, IDS[0][:6], RECIPES[0])
+    assert told.tuned_for == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
+    assert told.metrics == metrics(100, 1000)
+    assert told.reserve == "Reserve 100 bytes, the most that it needed on the study's traces and their copies."
+    counted = shipped(study, IDS[0], RECIPES[0].model_copy(update={"counters": True}))
+    assert counted.metrics is None
+    assert counted.reserve.endswith("copies, and 16 more for the counters that it has here: 116.")
 
 
 def test_held_out_results_are_stored_apart(study: Study) -> None:

@@ -120,6 +120,7 @@ def generated_files(
     metrics: Mapping[str, Value] | None = None,
     more: Sequence[str] = (),
     traps: bool = False,
+    reserve: str = "",
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
 
@@ -132,6 +133,7 @@ def generated_files(
         metrics: what it measured there, for the same comment.
         more: functions of the core that a platform calls besides those that every heap has.
         traps: whether a wrong pointer stops the program unless that defines something else; else it is ignored.
+        reserve: what memory to give it, a sentence for the same comment.
 
     Raises ParameterError for a prefix that is no C identifier.
     """
@@ -142,7 +144,7 @@ def generated_files(
 
     check_prefix(prefix)
     if recipe.memory:
-        return _memory_files(recipe, prefix, tuned_for, metrics)
+        return _memory_files(recipe, prefix, tuned_for, metrics, reserve)
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
     checking = CHECKING if recipe.checks != "none" else ()
@@ -155,7 +157,7 @@ def generated_files(
         defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.kind != "quick"), default=0)
-    names = _common(recipe, prefix, tuned_for, metrics) | {
+    names = _common(recipe, prefix, tuned_for, metrics, reserve) | {
         "unchecked": align_unchecked(prefix),
         "interface": parts.interface,
         "data": "\n".join(part for part in (parts.types, parts.constants) if part),
@@ -184,7 +186,7 @@ def generated_files(
 
 
 def _memory_files(
-    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None
+    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str
 ) -> dict[str, str]:
     """The files of a recipe in several memories: a heap in each, and what routes calls to them."""
     from heapwright.recipes.policy import policy
@@ -216,7 +218,7 @@ def _memory_files(
                 "test_bytes": _test_arena(values),
             }
         )
-    names = _common(recipe, prefix, tuned_for, metrics) | {
+    names = _common(recipe, prefix, tuned_for, metrics, reserve) | {
         "memories": memories,
         "compared": any(one["conditions"] for one in memories),
     }
@@ -225,14 +227,14 @@ def _memory_files(
 
 
 def _common(
-    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None
+    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str
 ) -> dict[str, object]:
     """What all templates ask for."""
     return {
         "prefix": prefix,
         "upper": prefix.upper(),
         "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
-        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics)],
+        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics, reserve)],
         "toml": [_in_comment(line) for line in _narrow(recipe.to_toml().rstrip())],
         "version": __version__,
         "hash": recipe.hash,
@@ -267,13 +269,22 @@ def generate(
     prefix: str = "app",
     tuned_for: str | None = None,
     metrics: Mapping[str, Value] | None = None,
+    reserve: str = "",
 ) -> list[Path]:
     """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
+
+    With what it was tuned for also PREFIX_heap.toml, the recipe to replay.
 
     Files take their places once all are written: a full disk leaves what was there, and no new folder. Raises
     HeapwrightError where it cannot write.
     """
-    return write_files(generated_files(recipe, prefix, tuned_for, metrics), Path(directory))
+    files = generated_files(recipe, prefix, tuned_for, metrics, reserve=reserve)
+    return write_files(files | recipe_file(recipe, prefix, tuned_for), Path(directory))
+
+
+def recipe_file(recipe: Recipe, prefix: str, tuned_for: str | None) -> dict[str, str]:
+    """The recipe of a heap that was tuned, as it is generated: what the numbers of its header are those of."""
+    return {f"{prefix}_heap.toml": recipe.to_toml()} if tuned_for else {}
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
@@ -342,7 +353,7 @@ def _narrow_paragraph(text: str) -> str:
     return "\n" * text.startswith("\n") + filled + "\n" * text.endswith("\n")
 
 
-def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None) -> list[str]:
+def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str) -> list[str]:
     """Lines of the comment that says what the heap is and what it was chosen for."""
     lines = textwrap.wrap(recipe.summary(), _WIDTH - 4)
     if recipe.source:
@@ -351,6 +362,8 @@ def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] |
         lines += textwrap.wrap(f"Tuned for {tuned_for}.", _WIDTH - 4)
     if metrics:
         lines += textwrap.wrap(_measured(metrics), _WIDTH - 4)
+    if reserve:
+        lines += textwrap.wrap(reserve, _WIDTH - 4)
     return lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.generate.emit import check_prefix, generated_files, write_files
+from heapwright.generate.emit import check_prefix, generated_files, recipe_file, write_files
 from heapwright.platforms.catalogue import hooks
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def generate_for(
     prefix: str = "app",
     tuned_for: str | None = None,
     metrics: Mapping[str, Value] | None = None,
+    reserve: str = "",
 ) -> list[Path]:
     """Write heap and platform into `directory`, as `heapwright.generate.emit.generate` writes a heap alone.
 
@@ -45,13 +46,25 @@ def generate_for(
     counters. Raises HeapwrightError also where the platform cannot
     do with the recipe.
     """
+    recipe = recipe_for(platform, recipe)
+    heap = generated_files(recipe, prefix, tuned_for, metrics, platform.functions, platform.traps, reserve)
+    heap |= recipe_file(recipe, prefix, tuned_for)
+    pages = platform_files(platform, prefix)
+    if reserve:
+        page = f"{prefix}_README.md"
+        title, rest = pages[page].split("\n", 1)
+        pages[page] = f"{title}\n\n{reserve}\n{rest}"
+    return write_files({**heap, **pages}, directory)
+
+
+def recipe_for(platform: Platform, recipe: Recipe) -> Recipe:
+    """The recipe as it is generated for the platform. Raises HeapwrightError where that cannot do with it."""
     platform.require(recipe, recipe.name or recipe.hash)
     if platform.lock:
         recipe = recipe.model_copy(update={"threads": "none"})
     if platform.counters:
         recipe = recipe.model_copy(update={"counters": True})
-    heap = generated_files(recipe, prefix, tuned_for, metrics, platform.functions, platform.traps)
-    return write_files({**heap, **platform_files(platform, prefix)}, directory)
+    return recipe
 
 
 def _prefixed(text: str, prefix: str) -> str:

@@ -81,8 +81,9 @@ def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: 
 
 def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, needed: int, arena: int | None) -> dict[str, Value]:
     control = control_bytes(struct)
-    allocated = found.covered - found.peak_headers
     requested = found.requested_peak
+    # Where blocks merge later, what was headers holds payload: their sum at the high-water mark is not the least used.
+    allocated = max(found.covered - found.peak_headers, requested)
 
     def ratio(value: float, whole: float) -> float | None:
         return value / whole if whole else None
