@@ -358,7 +358,10 @@ static void forged_realloc(void)
         if (object_at(made_up)) {
             end(UNFIT);
         }
-        (void)adopt(DO_REALLOC(pointer_to(made_up), to), to);
+        const void *moved = DO_REALLOC(pointer_to(made_up), to);
+        if (moved != pointer_to(made_up)) {
+            (void)adopt(moved, to); /* the same address again proves nothing yet */
+        }
         return;
     }
     const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
