@@ -44,6 +44,7 @@ from heapwright.heaps import (
     picked_up as picked_up,
 )
 from heapwright.recipes.recipe import Recipe as Recipe
+from heapwright.recipes.worst_steps import worst_steps as worst_steps
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.replay.worst_case import worst_case
@@ -786,6 +787,8 @@ class Worst:
         objective: the metric that was to be as large as possible.
         value, original_value: the metric on these calls, and on the original trace.
         worst_case_bytes: the arena that no such program can exceed; None where no theorem says so.
+        worst_steps: the accesses that no malloc or free of any program exceeds; None where nothing bounds them.
+        unbounded: then the reason; else "".
     """
 
     trace: Trace
@@ -794,6 +797,8 @@ class Worst:
     value: int
     original_value: int
     worst_case_bytes: int | None
+    worst_steps: int | None
+    unbounded: str
 
     def __repr__(self) -> str:
         values = f"{self.objective} {_number(self.value)}, {_number(self.original_value)} on the trace itself"
@@ -815,7 +820,8 @@ def find_worst(
     Args:
         trace: whose sizes, live bytes and number of calls bound the search.
         heap: a recipe; foreign heaps are not searched.
-        objective: "footprint_bytes", "accesses", "accesses_malloc_max" or "accesses_free_max".
+        objective: "footprint_bytes", "accesses" (of the dearest malloc or free), "accesses_malloc_max" or
+            "accesses_free_max".
         tries: replays.
         seed: another seed, another search.
         repair: drop the invalid calls of a trace that is read.
@@ -824,8 +830,17 @@ def find_worst(
     """
     original, recipe = _trace(trace, repair), _recipe(heap)
     found = _find_worst(original, recipe, objective, tries=tries, seed=seed)
-    bound = worst_case(original, recipe)
-    return Worst(found.trace, _label(heap), objective, found.value, found.original, bound.bytes if bound else None)
+    bound, steps = worst_case(original, recipe), worst_steps(recipe)
+    return Worst(
+        found.trace,
+        _label(heap),
+        objective,
+        found.value,
+        found.original,
+        bound.bytes if bound else None,
+        steps.most,
+        steps.reason,
+    )
 
 
 _Row = TypeVar("_Row", Replay, Fit)

@@ -560,6 +560,21 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc h 30     |0:24:.|24:16:b|40:40:h|80:16:d|96:32:g|128:16:f|
         free b          |0:40:.|40:40:h|80:16:d|96:32:g|128:16:f|
     """),
+    # blocks of 1088 to 1148 bytes share a bin: e, of 1104, looks from 1152 up and passes a's hole by, f's 1088 is in it
+    "real-time": (4000, """
+        malloc a 1100   |0:1104:a|
+        malloc b 8      |0:1104:a|1104:16:b|
+        malloc c 1016   |0:1104:a|1104:16:b|1120:1020:c|
+        malloc d 8      |0:1104:a|1104:16:b|1120:1020:c|2140:16:d|
+        free a          |0:1104:.|1104:16:b|1120:1020:c|2140:16:d|
+        malloc e 1100   |0:1104:.|1104:16:b|1120:1020:c|2140:16:d|2156:1104:e|
+        malloc f 1084   |0:1088:f|1088:16:.|1104:16:b|1120:1020:c|2140:16:d|2156:1104:e|
+        free c          |0:1088:f|1088:16:.|1104:16:b|1120:1020:.|2140:16:d|2156:1104:e|
+        malloc g 500    |0:1088:f|1088:16:.|1104:16:b|1120:504:g|1624:516:.|2140:16:d|2156:1104:e|
+        free b          |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|2156:1104:e|
+        free e          |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|
+        malloc h 1200   |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|2156:1204:h|
+    """),
     # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first
     "victim-bins": (500, """
         malloc a 100    |0:104:a|

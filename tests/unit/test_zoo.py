@@ -50,6 +50,7 @@ NAMES = [
     "nano-qplus",
     "newlib-nano",
     "newlib-nano-2020",
+    "real-time",
     "sos",
     "sos-kernel",
     "st-compact-memmgr",
@@ -306,7 +307,7 @@ def test_json_holds_every_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert code == 0
     assert [one["name"] for one in listed] == zoo.names()
     for one in listed:
-        assert set(one) == {*Recipe.model_fields, *Facts._fields, "hash", "summary"}
+        assert set(one) == {*Recipe.model_fields, *Facts._fields, "hash", "summary", "worst_steps", "unbounded"}
         assert one["code_bytes"] == facts(zoo.load(one["name"])).code_bytes
     _, out, _ = run(monkeypatch, capsys, "tlsf", "--json")
     assert json.loads(out) == [one for one in listed if one["name"] == "tlsf"]

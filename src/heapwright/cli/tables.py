@@ -155,6 +155,7 @@ def print_front(
     """
     from heapwright.explore.decision import decide
     from heapwright.explore.search import RIVALS
+    from heapwright.recipes.worst_steps import worst_steps
     from heapwright.replay.metrics import TARGET_METRICS
 
     front = study.front(objectives, where)
@@ -174,6 +175,8 @@ def print_front(
 
     def row(candidate: Candidate, remark: str) -> list[str]:
         here = [number(key, candidate.metrics[key]) for key in keys]
+        if everything:
+            here.append(worst_steps(study.recipe(candidate.id)).short())
         worst = robustness.worst(candidate.id)
         there = [_ratio(worst[role].ratios.get(key)) if role in worst else "-" for role, key in apart]
         return [candidate.label, *here, *there, remark]
@@ -187,7 +190,8 @@ def print_front(
     traces = printable(", ".join(trace.name for trace in study.traces()))
     size = f"{len(front):,} members" + (f", {len(members)} shown" if len(members) < len(front) else "")
     title = f"Front ({size}){', picks near it' if others else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
-    headings = ["heap", *map(_heading, keys), *(f"{_WORST[role]}\n{_heading(key)}" for role, key in apart)]
+    bound = ["worst\nsteps"] if everything else []
+    headings = ["heap", *map(_heading, keys), *bound, *(f"{_WORST[role]}\n{_heading(key)}" for role, key in apart)]
     sections = [[member(one) for one in members], [member(one) for one in others], zoo, unranked]
     last = "recipe; zoo: against the front" if zoo else "recipe"
     print_table(

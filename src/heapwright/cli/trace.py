@@ -392,11 +392,13 @@ def worst(
     found = api.find_worst(trace, heap, objective, tries=tries, seed=seed)
     found.trace.write(output)
     if as_json:
-        keys = ("heap", "objective", "value", "original_value", "worst_case_bytes")
+        keys = ("heap", "objective", "value", "original_value", "worst_case_bytes", "worst_steps", "unbounded")
         print_json({**written(found.trace, output), **{key: getattr(found, key) for key in keys}})
         return
     print_written(found.trace, output)
     bound = "none known" if found.worst_case_bytes is None else f"{found.worst_case_bytes:,} bytes"
+    if found.objective != "footprint_bytes":
+        bound = f"unbounded, {found.unbounded}" if found.worst_steps is None else f"{found.worst_steps:,} accesses"
     told = f"{found.objective} {found.value:,}, {found.original_value:,} on {trace.name}; worst case: {bound}"
     print_sentences([f"{found.heap}: {told}"])
 

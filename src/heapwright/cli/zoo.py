@@ -63,17 +63,18 @@ def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
 
 def _data(recipe: Recipe) -> dict[str, Any]:
     """Every key of the recipe, its hash and its summary, and what its keys say about cost."""
-    from heapwright.api import facts
+    from heapwright.api import facts, worst_steps
 
-    cost = facts(recipe)._asdict()
+    steps = worst_steps(recipe)
+    cost = {**facts(recipe)._asdict(), "worst_steps": steps.most, "unbounded": steps.reason or None}
     return {**recipe.model_dump(mode="json"), "hash": recipe.hash, "summary": recipe.summary(), **cost}
 
 
 def _show(recipes: list[Recipe]) -> None:
-    from heapwright.api import RECOMMENDED, facts
+    from heapwright.api import RECOMMENDED, facts, worst_steps
     from heapwright.cli.tables import print_table
 
-    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "code", "source")
+    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "worst steps", "code", "source")
     rows = []
     for recipe in recipes:
         cost = facts(recipe)
@@ -86,9 +87,13 @@ def _show(recipes: list[Recipe]) -> None:
                 str(cost.smallest_block_bytes),
                 str(recipe.align),
                 "yes" if cost.bounded else "no",
+                worst_steps(recipe).short(),
                 "-" if cost.code_bytes is None else f"{cost.code_bytes:,}",
                 recipe.source,
             )
         )
     print_table("", headings, [rows], left=("name", "source"))
+    click.echo(
+        "Worst steps: the most metadata accesses of any malloc or free; --json has the reason where there is no bound."
+    )
     click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")

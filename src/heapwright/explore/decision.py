@@ -13,6 +13,7 @@ from heapwright.explore.picks import MEMORY, Pick
 from heapwright.explore.results import Candidate
 from heapwright.explore.search import RIVALS
 from heapwright.explore.study import Need, Study
+from heapwright.recipes.worst_steps import WorstSteps, worst_steps
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.traces.copies import Load
 
@@ -55,6 +56,7 @@ class Decision:
         reserve_bytes: the largest of these; None where it served none.
         alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
         others: what the reader has, rivals, and the next step to less of each of the first two objectives.
+        steps: the bound on its calls by construction; None where it was not asked for.
     """
 
     pick: Candidate
@@ -64,6 +66,7 @@ class Decision:
     reserve_bytes: int | None
     alike: tuple[int, list[Candidate]]
     others: list[Other]
+    steps: WorstSteps | None = None
 
     def sentences(self) -> list[str]:
         """The decision in words: what to ship, on what evidence, at what price; then the other heaps."""
@@ -71,7 +74,8 @@ class Decision:
 
     def beside(self) -> list[str]:
         """All but the first of these sentences."""
-        return [self.price(), *map(self._compared, self.others), *self._told_alike()]
+        bound = [f"By construction {self.steps.sentence()}."] if self.steps else []
+        return [self.price(), *bound, *map(self._compared, self.others), *self._told_alike()]
 
     @property
     def accesses_per_call(self) -> float:
@@ -196,6 +200,7 @@ class Deciding:
             _reserve(needs, needs),
             self._alike(pick),
             others + self._steps(pick),
+            worst_steps(self._study.recipe(pick.id)),
         )
 
     def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:

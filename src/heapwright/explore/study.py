@@ -29,6 +29,7 @@ from heapwright.explore.robustness import Robustness
 from heapwright.explore.stored import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, check, read_meta
 from heapwright.files import database
 from heapwright.files.version import __version__
+from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import SoFar
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, parse_objectives
@@ -617,6 +618,7 @@ class Study:
                 "id": one.id,
                 "recipe": self.recipe(one.id).to_dict(),
                 "metrics": one.metrics,
+                "worst_steps": worst_steps(self.recipe(one.id)).most,
                 "traces": per_trace[one.id],
                 **robustness.describe(one.id),
                 "again": self.command(one.id),

@@ -17,6 +17,7 @@ from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.names import printable
 from heapwright.files.version import __version__
 from heapwright.files.writing import filling
+from heapwright.recipes.worst_steps import worst_steps
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -364,7 +365,7 @@ def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] |
         lines += textwrap.wrap(_measured(metrics), _WIDTH - 4)
     if reserve:
         lines += textwrap.wrap(reserve, _WIDTH - 4)
-    return lines
+    return lines + textwrap.wrap(f"By construction {worst_steps(recipe).sentence()}.", _WIDTH - 4)
 
 
 def _measured(metrics: Mapping[str, Value]) -> str:

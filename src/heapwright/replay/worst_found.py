@@ -10,7 +10,7 @@ Sources: J. M. Robson 1971 and 1977 (see `heapwright.replay.worst_case`); D. E. 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,11 +25,12 @@ from heapwright.traces.validation import FREE, MALLOC
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.metrics import Value
 
 Int64s = NDArray[np.int64]
 
 OBJECTIVES = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
-"""What a search can look for the most of."""
+"""What a search can look for the most of; `accesses` are those of the dearest malloc or free."""
 
 MOST_CALLS = 50_000
 """A program has as many calls as the trace, at most so many."""
@@ -111,14 +112,14 @@ def find_worst(
     if tries < 1:
         raise ParameterError(f"{tries}; must be 1 or more", parameter="tries")
     budget, random_ = _Budget.of(trace, recipe), random.Random(seed)
-    original = int(replay(trace, recipe)[objective] or 0)
+    original = _cost(replay(trace, recipe), objective)
     best, program, phases = original, trace, [Phase(0, len(budget.sizes) - 1, -1, 1.0)]
     known = _known_programs(len(budget.sizes))
     for _ in range(tries):
         tried = next(known, None) or _changed(phases, len(budget.sizes), random_)
         made = _program(tried, budget)
         found = replay(made, recipe)
-        value = -1 if found["failed"] else int(found[objective] or 0)
+        value = -1 if found["failed"] else _cost(found, objective)
         if value >= best:
             phases = tried
         if value > best:
@@ -133,6 +134,12 @@ def find_worst(
     }
     named = replace(program, name=f"{trace.name}~worst", path=None, metadata={**program.metadata, **told})
     return WorstFound(named, best, original)
+
+
+def _cost(found: Mapping[str, Value], objective: str) -> int:
+    """What a replay shows of an objective."""
+    keys = ("accesses_malloc_max", "accesses_free_max") if objective == "accesses" else (objective,)
+    return max(int(found[key] or 0) for key in keys)
 
 
 def _known_programs(count: int) -> Iterator[list[Phase]]:

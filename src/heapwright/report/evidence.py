@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.files.names import printable
 from heapwright.files.version import __version__
+from heapwright.recipes.worst_steps import worst_steps
 from heapwright.zoo.facts import facts
 
 if TYPE_CHECKING:
@@ -143,12 +144,14 @@ class Evidence:
         keys = ("accesses_malloc_max", "accesses_free_max")
         rows = [[name, *(_count(metrics[key]) for key in keys)] for name, metrics in self.metrics.items()]
         grows = "does not grow" if facts(self.recipe).bounded else "**grows**"
+        steps = worst_steps(self.recipe)
+        bound = steps.sentence()
         return [
             "## Worst calls",
             "",
             *_prose(
-                f"By construction, what a malloc or a free takes at most {grows} with the number of blocks. The "
-                "figures are the dearest calls of the traces, no bounds."
+                f"By construction, what a malloc or a free takes at most {grows} with the number of blocks: "
+                f"{bound}. The figures are the dearest calls of the traces, no bounds."
             ),
             "",
             *_table(("trace", "accesses of a malloc", "of a free"), rows),

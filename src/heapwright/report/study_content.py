@@ -168,7 +168,9 @@ def _facts(decision: Decision) -> list[Fact]:
     if (code := told["code_bytes"]) is not None:
         found.append(Fact("Code, bytes", f"{code:,}", of_pick=True))
     worst = max(told["accesses_malloc_max"] or 0, told["accesses_free_max"] or 0)
-    return [*found, Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", f"at most {worst:,}", True)]
+    bound = f"; by construction {decision.steps.short()}" if decision.steps else ""
+    note = f"at most {worst:,}{bound}"
+    return [*found, Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", note, True)]
 
 
 def _best_of_zoo(

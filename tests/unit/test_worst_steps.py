@@ -1,0 +1,103 @@
+"""The bound on a call's accesses: no trace exceeds it on any recipe, adversaries come near it, or why there is none."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from recipes_random import random_recipes
+from traces_random import churning
+
+from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.worst_steps import worst_steps
+from heapwright.replay.replay import replay
+from heapwright.replay.worst_found import find_worst
+from heapwright.traces.trace import Trace
+from heapwright.zoo import catalogue
+
+GENERAL = 'align = 4\n[[pool]]\nkind = "general"\n'
+NEAR = {"tlsf": 2, "half-fit": 2, "real-time": 2, "fixed-pool": 3, "sos": 3, "kingsley": 2, "zephyr-sys-heap": 4}
+"""Bounded heaps, and how many times what an adversary found their bound is at most."""
+
+
+@pytest.fixture(scope="module")
+def traces() -> list[Trace]:
+    sizes = [1, 8, 12, 16, 24, 40, 64, 100, 128, 256, 300, 512, 700, 1024, 1500, 2100, 4000, 9000]
+    return [churning(random.Random(seed), 1500, sizes, share, f"t{seed}") for seed, share in ((1, 0.45), (2, 0.49))]
+
+
+def dearest(trace: Trace, recipe: Recipe, arena: int | None = None) -> tuple[int, int]:
+    told = replay(trace, recipe, arena=arena)
+    return int(told["accesses_malloc_max"] or 0), int(told["accesses_free_max"] or 0)
+
+
+def test_no_trace_exceeds_the_bound_of_a_random_recipe(traces: list[Trace]) -> None:
+    tried = 0
+    for recipe in random_recipes(900, seed=11):
+        steps = worst_steps(recipe)
+        if steps.malloc is None or steps.free is None:
+            assert steps.reason
+            assert steps.most is None
+            continue
+        tried += 1
+        for trace in traces:
+            for arena in (None, 60_000):
+                malloc, free = dearest(trace, recipe, arena)
+                assert malloc <= steps.malloc, recipe.to_toml()
+                assert free <= steps.free, recipe.to_toml()
+    assert tried > 25
+
+
+def test_no_trace_exceeds_the_bound_of_a_zoo_heap(traces: list[Trace]) -> None:
+    for recipe in catalogue.recipes():
+        most = worst_steps(recipe).most
+        for trace in traces if most is not None else ():
+            assert max(dearest(trace, recipe)) <= most, recipe.name
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_an_adversary_comes_near_the_bound_and_not_beyond(traces: list[Trace], name: str) -> None:
+    recipe = catalogue.load(name)
+    found, most = find_worst(traces[0], recipe, "accesses", tries=30).value, worst_steps(recipe).most
+    assert most is not None
+    assert found <= most <= NEAR[name] * found
+
+
+def test_a_walk_with_a_bound_is_bounded_and_the_adversary_shows_the_other() -> None:
+    trace = churning(random.Random(3), 3000, [16, 700, 800, 900, 5000, 5200], 0.49, "large")
+    text = GENERAL + 'bins = "exact"\nlinear_up_to = 512\nfit = "best"\n'
+    walking, bounded = Recipe.parse(text), Recipe.parse(text + "search_most = 8\n")
+    most = worst_steps(bounded).most
+    assert worst_steps(walking).most is None
+    assert most is not None
+    assert find_worst(trace, walking, "accesses", tries=30).value > most
+    assert find_worst(trace, bounded, "accesses", tries=30).value <= most
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (GENERAL + 'fit = "best"\n', "best fit walks a list"),
+        (GENERAL + 'bins = "exact"\nfit = "best"\n', "best fit walks a list"),
+        (GENERAL + 'bins = "exact"\ncoalesce = "deferred"\n', "merging passes all blocks"),
+        (GENERAL + 'free_list = "implicit"\n', "a search walks all blocks"),
+        (GENERAL + 'free_list = "tree"\nfit = "best"\n', "tree"),
+        (GENERAL + 'order = "address"\nfit = "first"\n', "in order of address"),
+        (GENERAL + 'bins = "two-level"\nboundary_tags = false\n', "without boundary tags"),
+        ('[[pool]]\nkind = "quick"\nup_to = 64\n[[pool]]\nkind = "general"\nbins = "two-level"\n', "a flush empties"),
+        ('checks = "frees"\n[[pool]]\nkind = "general"\nbins = "two-level"\n', "the checks"),
+        ('[[pool]]\nkind = "compact"\n', "closing holes"),
+        ('[[pool]]\nkind = "partition"\n', "free groups"),
+        ('[[pool]]\nkind = "fixed"\nsizes = [16]\nfind = "first-fit"\nheader = 8\n', "chain of blocks"),
+    ],
+)
+def test_why_there_is_no_bound_is_told(text: str, reason: str) -> None:
+    steps = worst_steps(Recipe.parse(text))
+    assert steps.most is None
+    assert reason in steps.sentence()
+
+
+def test_lists_with_a_limit_are_bounded_and_cost_what_a_flush_of_them_does() -> None:
+    text = '[[pool]]\nkind = "quick"\nup_to = 64\nlimit_blocks = %d\n[[pool]]\nkind = "general"\nbins = "two-level"\n'
+    few, more = (worst_steps(Recipe.parse(text % limit)).malloc for limit in (2, 20))
+    assert few is not None and more is not None and more > 5 * few
