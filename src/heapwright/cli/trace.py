@@ -398,7 +398,9 @@ def worst(
     print_written(found.trace, output)
     bound = "none known" if found.worst_case_bytes is None else f"{found.worst_case_bytes:,} bytes"
     if found.objective != "footprint_bytes":
-        bound = f"unbounded, {found.unbounded}" if found.worst_steps is None else f"{found.worst_steps:,} accesses"
+        bound = f"unbounded, {found.unbounded}"
+        if found.worst_steps is not None:
+            bound = f"{found.worst_steps:,} accesses of a malloc or free, a realloc and what it copies apart"
     told = f"{found.objective} {found.value:,}, {found.original_value:,} on {trace.name}; worst case: {bound}"
     print_sentences([f"{found.heap}: {told}"])
 
