@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from needed import absent, is_installed, machine
+from needed import absent, is_installed, machine, needs
 
 import heapwright as hw
 from heapwright.traces.trace import Trace
@@ -104,6 +104,7 @@ int main()
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the programs."""
+    needs("cc", "c++")
     folder = tmp_path_factory.mktemp("logs")
     for name, text in (
         ("program.c", PROGRAM),
