@@ -55,27 +55,42 @@ static inline uint32_t heap_covered(const struct hw_policy *p, struct hw_heap *h
     return load4(h, p->shared_high_at) - p->fixed_end;
 }
 
-/* Whether a flush of this quick pool is worth its while before the heap grows for a request of so many bytes: where its
- * caches hold enough, and the request is large, or the heap has grown enough since the last flush. */
+/* Misses of quick lists in a row that free memory served: from so many on a heap that would grow is no program's that
+ * has just begun. */
+enum { HW_STEADY_MISSES = 32 };
+
+/* Counts a request that no quick list served. */
+static inline void count_miss(const struct hw_policy *p, struct hw_heap *h)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.flush_growth) {
+            store4(h, pool->quick.misses_at, load4(h, pool->quick.misses_at) + 1u);
+        }
+    }
+}
+
+/* Whether a quick pool waits with its flush although the heap has to grow for a request of so many bytes: while all
+ * that is asked for makes it grow, up to a share of it. */
+static inline int may_grow_first(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
+                                 uint32_t request)
+{
+    const uint32_t misses = load4(h, q->misses_at);
+    store4(h, q->misses_at, 0);
+    return request < q->flush_large && misses < HW_STEADY_MISSES && heap_covered(p, h) < load4(h, q->grown_at);
+}
+
+/* Whether a flush of this quick pool is worth its while before the heap grows for a request of so many bytes. */
 static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
                                    uint32_t request)
 {
-    if (q->flush_growth && request < q->flush_large && heap_covered(p, h) < load4(h, q->grown_at)) {
+    if (q->flush_growth && may_grow_first(p, q, h, request)) {
         return 0;
     }
     if (q->flush_share) {
         return load4(h, q->cached_at) >= heap_covered(p, h) / 1024u * q->flush_share;
     }
     return 1;
-}
-
-/* Notes up to where the heap may grow until the next flush. */
-static inline void note_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
-{
-    if (q->flush_growth) {
-        const uint32_t covered = heap_covered(p, h);
-        store4(h, q->grown_at, covered + covered / 1024u * q->flush_growth);
-    }
 }
 
 /* Empties every list of a quick pool; 0 where all were empty. O(lists + blocks in them) releases. */
@@ -92,6 +107,15 @@ HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, stru
         }
     }
     return flushed;
+}
+
+/* Notes up to where the heap may grow until the next flush. */
+static inline void note_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    if (q->flush_growth) {
+        const uint32_t covered = heap_covered(p, h);
+        store4(h, q->grown_at, covered + covered / 1024u * q->flush_growth);
+    }
 }
 
 /* Returns cached blocks to their pools because the heap would have to grow for a request of so many bytes; 0 where
@@ -298,6 +322,7 @@ static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_poo
 HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
 {
     uint32_t at = 0;
+    count_miss(p, h);
     do {
         for (uint32_t i = from; i < p->pool_count; i++) {
             const struct hw_pool *pool = &p->pools[i];

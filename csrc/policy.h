@@ -103,6 +103,7 @@ struct hw_quick {
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
     uint32_t cached_at;             /* derived: address of the sum of cached payload bytes */
     uint32_t grown_at;              /* derived: address of the bytes that the heap may cover before the next flush */
+    uint32_t misses_at;             /* derived: address of the number of misses since the heap last had to grow */
 };
 
 /* Blocks of any size with headers. */

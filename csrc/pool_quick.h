@@ -214,6 +214,7 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
     }
     if (q->flush_growth) {
         store4(h, q->grown_at, 0);
+        store4(h, q->misses_at, 0);
     }
 }
 

@@ -257,6 +257,48 @@ int hw_film_close(struct hw_film *film, struct hw_metrics *metrics);
 int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                     unsigned char *marks);
 
+/* What a loop at constant live bytes does: objects that shrink, grow, are resized at random; small ones that give way
+ * to large ones and back; a producer and a consumer; sizes that drift; a saw-tooth; aligned ones among others; all of
+ * one size after all of another. */
+enum {
+    HW_LOOP_SHRINK = 0,
+    HW_LOOP_GROW = 1,
+    HW_LOOP_RESIZE = 2,
+    HW_LOOP_PHASES = 3,
+    HW_LOOP_QUEUE = 4,
+    HW_LOOP_DRIFT = 5,
+    HW_LOOP_SAW = 6,
+    HW_LOOP_ALIGNED = 7,
+    HW_LOOP_REFILL = 8
+};
+
+/* A loop; its calls are the same for all heaps that refuse none. */
+struct hw_loop {
+    uint32_t kind;         /* HW_LOOP_... */
+    const uint32_t *sizes; /* to draw requests from, ascending */
+    uint32_t count;        /* of them, at least 1 */
+    uint32_t live;         /* most requested bytes that live at once, at least twice the largest size */
+    uint32_t objects;      /* most objects that do, at least 2 */
+    uint64_t period;       /* calls after which phases change and drifting sizes begin anew, at least 1 */
+    uint64_t seed;
+    uint32_t decade;     /* the loop ends where nothing was covered for so many points, */
+    uint64_t enough;     /* but not before so many calls */
+    uint32_t at_refusal; /* 1: it ends at the first refusal */
+};
+
+/* What came of a loop. */
+struct hw_endured {
+    uint64_t calls;
+    uint64_t failed; /* requests refused */
+    uint64_t blocks; /* most bytes that live blocks took, with their headers */
+    uint32_t points; /* footprints that were told */
+};
+
+/* Runs a loop on a fresh heap of `bytes` bytes at `memory`, up to the last of `count` ascending numbers of calls, and
+ * tells the bytes of the arena used by then in `footprints`. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. */
+int hw_endure(const struct hw_policy *policy, const struct hw_loop *loop, void *memory, size_t bytes,
+              const uint64_t *points, uint32_t count, uint64_t *footprints, struct hw_endured *endured);
+
 /* Packets in order of arrival at a link, for the workloads: arrays of `count`. */
 struct hw_arrivals {
     uint64_t count;            /* below 2^31 */

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from heapwright.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
     from heapwright.prove.prove import Proof
+    from heapwright.replay.endurance import Endured
     from heapwright.traces.export import Exported
     from heapwright.traces.logs import Imported
 
@@ -777,6 +778,57 @@ def fit(
     return _alone(found, traces, heaps)
 
 
+@_one_line
+def endure(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    *,
+    calls: int = 10_000_000,
+    seed: int = 1,
+    output: PathLike | None = None,
+    repair: bool = False,
+) -> list[Endured]:
+    """Try whether heaps last: nine loops made from a trace's sizes at constant live bytes, and the trace again and again.
+
+    Args:
+        traces, heaps: one of each, or lists of them; heaps are recipes.
+        calls: most calls of a loop, at least 10,000; one whose footprint is flat for a decade ends after a tenth.
+        seed: of the draws.
+        output: a picture to draw, a file that ends in .svg or .html; None for none.
+        repair: drop the invalid calls of traces that are read.
+
+    Returns an `Endured` for each, trace by trace. Ten million calls of each loop take some seconds a heap. Raises
+    HeapwrightError for input that cannot be used, a foreign heap and several memories among it.
+    """
+    from heapwright.heaps import RecipeHeap
+    from heapwright.replay.endurance import Effort, Endured
+    from heapwright.replay.endurance import endure as try_one
+    from heapwright.report.drawing import check_suffix
+    from heapwright.report.endurance_picture import write_picture
+
+    if calls < 10_000:
+        raise ParameterError(f"{calls}; must be 10,000 or more", parameter="calls")
+    if output is not None:
+        check_suffix(Path(output))
+    named = _named(heaps, None)
+    for name, heap in named.items():
+        if not isinstance(heap, RecipeHeap) or heap.recipe.memory:
+            raise ParameterError(f"{name}: endurance is tried on recipes in one memory", parameter="heaps")
+    tenth = calls // 10
+    effort = Effort(calls=calls, base=min(100_000, tenth), enough=tenth, cramped=tenth)
+    found = []
+    for trace in (_trace(one, repair) for one in _listed(traces)):
+        for name, heap in named.items():
+            assert isinstance(heap, RecipeHeap)
+            one = try_one(trace, heap.recipe, effort, seed=seed)
+            refused = tuple(one.refused)
+            told = (one.growth_ratio, one.worst, one.lasts, refused, one.calls, one.footprint_bytes)
+            found.append(Endured(trace.name, name, *told))
+    if output is not None:
+        write_picture(found, Path(output))
+    return found
+
+
 @dataclass(frozen=True)
 class Worst:
     """The calls that cost a heap most of what a search tried.
@@ -1317,7 +1369,8 @@ def attack(
     from heapwright.attack.faults import RUNS
     from heapwright.foreign.attack import attack as commit_on_foreign
     from heapwright.heaps import RecipeHeap, resolve
-    from heapwright.report.attack_picture import check_suffix, write_picture
+    from heapwright.report.attack_picture import write_picture
+    from heapwright.report.drawing import check_suffix
 
     if exploits:
         return _exploit(heap, checks, runs, seed, word_size, (trace, *beside, output, cpu, compiler))

@@ -27,6 +27,7 @@ COMMANDS = {
     "zoo": "List the named allocators, or print one.",
     "replay": "Run traces on heaps and print the metrics.",
     "fit": "Find the smallest arena that serves a whole trace.",
+    "endure": "Try whether a heap lasts: loops at constant live bytes.",
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
     "study": "Merge studies, extend one by traces, query or export it, or make its numbers again.",
     "pareto": "Print the Pareto-optimal recipes of a study.",

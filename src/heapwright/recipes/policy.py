@@ -366,6 +366,7 @@ class _Layout:
             "counts_at": self._take(4 * lists["count"], 4) if limited else 0,
             "cached_at": self._take(4, 4) if lists["flush_share"] else 0,
             "grown_at": self._take(4, 4) if lists["flush_growth"] else 0,
+            "misses_at": self._take(4, 4) if lists["flush_growth"] else 0,
         }
 
     def _lists(self, pool: Quick, pools: tuple[Pool, ...]) -> dict[str, Any]:

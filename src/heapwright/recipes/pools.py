@@ -119,7 +119,7 @@ class Quick(_Pool):
         default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
     )
     flush_growth: float = Field(
-        default=0.0, ge=0, le=1, description="share by which the heap grows before the next flush is tried"
+        default=0.0, ge=0, le=1, description="share by which a heap that only grows may grow before the next flush"
     )
     flush_large: int = Field(
         default=0,

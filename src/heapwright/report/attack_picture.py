@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from heapwright.errors import HeapwrightError, ParameterError
-from heapwright.files.writing import write_text
+from heapwright.report.drawing import write_drawing
 from heapwright.report.figure import CONFIG, Row, inline, words
 
 SHADES = {"at_once": "#0072B2", "later": "#b5d8ee", "harmless": "#f3f5f6", "silent": "#E69F00", "crashed": "#101820"}
 """Of each outcome, from the best to the worst; their lightness of 46, 84, 96, 70 and 8 tells them apart in grey."""
 WIDTH, STEP = 190, 17
-SUFFIXES = (".svg", ".html")
 
 
 def write_picture(found: Sequence[Row], output: Path) -> None:
@@ -25,31 +21,7 @@ def write_picture(found: Sequence[Row], output: Path) -> None:
 
     Raises ParameterError for any other name, HeapwrightError where the file cannot be written or drawn.
     """
-    check_suffix(output)
-    drawing = _svg(found)
-    if output.suffix == ".html":
-        drawing = (
-            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{html.escape(_title(found))}</title>\n'
-            f"<body>{drawing}</body></html>\n"
-        )
-    write_text(output, drawing)
-
-
-def check_suffix(output: Path) -> None:
-    """Raise ParameterError for a name under which nothing can be drawn."""
-    if output.suffix not in SUFFIXES:
-        raise ParameterError(f"{output}: a picture ends in {' or '.join(SUFFIXES)}", parameter="output")
-
-
-def _svg(found: Sequence[Row]) -> str:
-    import vl_convert
-
-    try:
-        drawing: str = vl_convert.vegalite_to_svg(json.dumps(_spec(found)))
-    except ValueError as error:
-        raise HeapwrightError(f"the attack cannot be drawn: {error}") from error
-    # Vega leaves out a description of pictures that have several panels.
-    return drawing.replace("<svg ", f'<svg role="img" aria-label="{html.escape(_description(found))}" ', 1)
+    write_drawing(_spec(found), _title(found), _description(found), output)
 
 
 def _spec(found: Sequence[Row]) -> dict[str, Any]:

@@ -1,0 +1,288 @@
+/* endurance.c: loops at constant live bytes, for heapwright.replay.endurance. Host only.
+ *
+ * A program that runs for years asks again and again for what it asked for before. Each loop here does so in a way of
+ * its own, with sizes drawn from a trace, and never has more than so many bytes live; what a heap covers beyond that is
+ * its own doing. The calls are made one by one by the engine that replays traces, and are the same for every heap as
+ * long as nothing is refused.
+ */
+#include <stdlib.h>
+
+#include "replay.h"
+
+struct loop {
+    struct replay replay;
+    struct hw_calls calls; /* room for one call */
+    struct hw_metrics metrics;
+    uint8_t op;
+    uint32_t slot;
+    uint32_t size;
+    uint32_t align;
+    uint32_t thread;
+    const struct hw_loop *told;
+    uint64_t random;
+    uint64_t made;   /* calls */
+    uint64_t blocks; /* most bytes that live blocks took, with headers */
+    uint32_t *live;  /* slots of live objects: a ring, `first` the oldest */
+    uint32_t first;
+    uint32_t objects; /* live */
+    uint32_t *unused; /* slots of none, a stack */
+    uint32_t phase;   /* what a loop makes of it */
+    const uint64_t *points;
+    uint32_t point; /* the next */
+    uint32_t count; /* of points */
+    uint64_t *footprints;
+};
+
+/* Marsaglia's xorshift, 64 bits. */
+static uint32_t draw(struct loop *l, uint32_t below)
+{
+    l->random ^= l->random << 13;
+    l->random ^= l->random >> 7;
+    l->random ^= l->random << 17;
+    return (uint32_t)((l->random >> 32) * below >> 32);
+}
+
+static uint32_t room_of(const struct loop *l)
+{
+    return l->calls.slots;
+}
+
+/* The place in the ring of the object that is the nth oldest. */
+static uint32_t place(const struct loop *l, uint32_t n)
+{
+    return (l->first + n) % room_of(l);
+}
+
+static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint32_t align)
+{
+    struct replay *r = &l->replay;
+    l->op = op;
+    l->slot = slot;
+    l->size = size;
+    l->align = align;
+    replay_call(r, 0);
+    l->made++;
+    if (r->capacity + r->headers > l->blocks) {
+        l->blocks = r->capacity + r->headers;
+    }
+    while (l->point < l->count && l->made >= l->points[l->point]) {
+        l->footprints[l->point++] = r->policy->fixed_end + shared_bytes(r);
+    }
+}
+
+/* Frees the nth oldest object; the youngest takes its place, or it was the oldest. */
+static void let_go(struct loop *l, uint32_t n)
+{
+    const uint32_t slot = l->live[place(l, n)];
+    call(l, HW_OP_FREE, slot, 0, 0);
+    if (n == 0) {
+        l->first = place(l, 1);
+    } else {
+        l->live[place(l, n)] = l->live[place(l, l->objects - 1u)];
+    }
+    l->objects--;
+    l->unused[room_of(l) - l->objects - 1u] = slot;
+}
+
+static void let_any_go(struct loop *l)
+{
+    let_go(l, draw(l, l->objects));
+}
+
+/* Frees objects until so many bytes more are within what may be live. */
+static void make_room(struct loop *l, uint32_t size, int oldest)
+{
+    while (l->objects && (l->objects == room_of(l) || l->replay.requested + size > l->told->live)) {
+        l->thread = l->told->kind == HW_LOOP_QUEUE; /* the consumer's */
+        if (oldest) {
+            let_go(l, 0);
+        } else {
+            let_any_go(l);
+        }
+        l->thread = 0;
+    }
+}
+
+/* Asks for an object, once there is room; 0 where the heap refuses. */
+static int obtain(struct loop *l, uint32_t size, uint32_t align, int oldest)
+{
+    make_room(l, size, oldest);
+    const uint32_t slot = l->unused[room_of(l) - l->objects - 1u];
+    call(l, HW_OP_MALLOC, slot, size, align);
+    if (l->replay.objects[slot].at == 0) {
+        return 0;
+    }
+    l->live[place(l, l->objects)] = slot;
+    l->objects++;
+    return 1;
+}
+
+static uint32_t youngest(const struct loop *l)
+{
+    return l->live[place(l, l->objects - 1u)];
+}
+
+static uint32_t any_size(struct loop *l)
+{
+    const uint32_t size = l->told->sizes[draw(l, l->told->count)];
+    return size ? size : 1u;
+}
+
+/* One of the smaller half of the sizes, which are in order, or of the larger. */
+static uint32_t size_of_half(struct loop *l, uint32_t half)
+{
+    const uint32_t middle = l->told->count / 2u;
+    const uint32_t size =
+        l->told->sizes[half ? middle + draw(l, l->told->count - middle) : draw(l, middle ? middle : 1u)];
+    return size ? size : 1u;
+}
+
+/* Resizes an object where that leaves no more live than may be. */
+static void resize(struct loop *l, uint32_t slot, uint32_t size)
+{
+    const uint64_t others = l->replay.requested - l->replay.objects[slot].size;
+    if (others + size <= l->told->live) {
+        call(l, HW_OP_REALLOC, slot, size, 0);
+    }
+}
+
+/* malloc n, realloc to half of it, free: what is cut off comes back before the rest does. */
+static void shrink(struct loop *l)
+{
+    const uint32_t size = any_size(l);
+    if (obtain(l, size, 0, 0)) {
+        resize(l, youngest(l), size / 2u + 1u);
+        if (l->phase++ % 2u == 0) {
+            let_go(l, l->objects - 1u); /* at once, as in a parser; the others live on */
+        }
+    }
+}
+
+static void grow(struct loop *l)
+{
+    const uint32_t size = any_size(l);
+    make_room(l, size, 0);
+    if (obtain(l, size / 2u + 1u, 0, 0)) {
+        resize(l, youngest(l), size);
+    }
+}
+
+static void resize_any(struct loop *l)
+{
+    if (l->objects == 0 || draw(l, 4) == 0) {
+        (void)obtain(l, any_size(l), 0, 0);
+        return;
+    }
+    resize(l, l->live[place(l, draw(l, l->objects))], any_size(l));
+    if (l->replay.requested > l->told->live / 8u * 7u) {
+        let_any_go(l);
+    }
+}
+
+/* Small objects give way to large ones, and these to small ones again. */
+static void change_phase(struct loop *l)
+{
+    if (l->made / l->told->period % 2u != l->phase) {
+        l->phase ^= 1u;
+    }
+    (void)obtain(l, size_of_half(l, l->phase), 0, 0);
+}
+
+/* What one thread asks for another frees, in order. */
+static void queue(struct loop *l)
+{
+    (void)obtain(l, any_size(l), 0, 1);
+}
+
+/* Sizes drift from half of those of the trace to one and a half of them, and back at once. */
+static void drift(struct loop *l)
+{
+    const uint64_t part = l->made % l->told->period * 1024u / l->told->period;
+    const uint64_t size = any_size(l) * (512u + part) / 1024u + 1u;
+    if (size <= l->told->live / 2u) {
+        (void)obtain(l, (uint32_t)size, 0, l->phase++ % 2u == 0);
+    } else {
+        (void)obtain(l, 1u, 0, 0);
+    }
+}
+
+/* Up to all that may be live, then most of it goes, in any order. */
+static void saw(struct loop *l)
+{
+    const uint32_t size = any_size(l);
+    if (l->objects == room_of(l) || l->replay.requested + size > l->told->live) {
+        while (l->objects && l->replay.requested > l->told->live / 8u) {
+            let_any_go(l);
+        }
+    }
+    (void)obtain(l, size, 0, 0);
+}
+
+/* One in eight asks for 64 bytes' alignment. */
+static void align_some(struct loop *l)
+{
+    (void)obtain(l, any_size(l), draw(l, 8) == 0 ? 64u : 0, 0);
+}
+
+/* All of a size is asked for, and freed; then all of another. */
+static void refill(struct loop *l)
+{
+    const uint32_t size = any_size(l);
+    do {
+        if (!obtain(l, size, 0, 0)) {
+            break;
+        }
+    } while (l->objects < room_of(l) && l->replay.requested + size <= l->told->live);
+    while (l->objects) {
+        let_go(l, l->objects - 1u);
+    }
+}
+
+typedef void turn(struct loop *l);
+
+/* In the order of HW_LOOP_... */
+static turn *const turns[] = {shrink, grow, resize_any, change_phase, queue, drift, saw, align_some, refill};
+
+static int is_flat(const struct loop *l)
+{
+    const uint32_t last = l->point;
+    const uint32_t decade = l->told->decade;
+    return last > decade && l->made >= l->told->enough && l->footprints[last - 1u] == l->footprints[last - 1u - decade];
+}
+
+int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *memory, size_t bytes,
+              const uint64_t *points, uint32_t count, uint64_t *footprints, struct hw_endured *endured)
+{
+    struct loop l = {
+        .told = told, .random = told->seed | 1u, .points = points, .count = count, .footprints = footprints};
+    l.calls.count = 1;
+    l.calls.slots = told->objects;
+    l.calls.op = &l.op;
+    l.calls.slot = &l.slot;
+    l.calls.size = &l.size;
+    l.calls.align = &l.align;
+    l.calls.thread = &l.thread;
+    l.calls.threads = 2;
+    l.live = calloc(told->objects, sizeof *l.live);
+    l.unused = calloc(told->objects, sizeof *l.unused);
+    int failed = l.live && l.unused ? 0 : HW_NO_MEMORY;
+    if (failed == 0) {
+        failed = replay_start(&l.replay, policy, &l.calls, memory, bytes, HW_CHECK_NOTHING, &l.metrics);
+    }
+    if (failed == 0) {
+        for (uint32_t slot = 0; slot < told->objects; slot++) {
+            l.unused[slot] = slot;
+        }
+        while (l.point < count && !(told->at_refusal && l.metrics.failed) && !is_flat(&l)) {
+            turns[told->kind](&l);
+        }
+        endured->calls = l.made;
+        endured->failed = l.metrics.failed;
+        endured->blocks = l.blocks;
+        endured->points = l.point;
+        failed = replay_end(&l.replay);
+    }
+    free(l.live);
+    free(l.unused);
+    return failed;
+}
