@@ -109,8 +109,8 @@ HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, stru
     return flushed;
 }
 
-/* Notes up to where the heap may grow until the next flush. */
-static inline void note_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+/* Sets up to where the heap may grow until the next flush. */
+static inline void set_next_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
     if (q->flush_growth) {
         const uint32_t covered = heap_covered(p, h);
@@ -127,7 +127,7 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_BEFORE_GROWING) {
             if (is_worth_a_flush(p, &pool->quick, h, request)) {
-                note_flush(p, &pool->quick, h);
+                set_next_flush(p, &pool->quick, h);
                 if (flush_pool(p, &pool->quick, h)) {
                     flushed = 1;
                 }
@@ -299,9 +299,9 @@ static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_po
         }
     }
     if (p->flushes && flush_before_growing(p, h, n)) {
-        const uint32_t found = pool_find_again(pool, h, n);
-        if (found) {
-            return found;
+        const uint32_t freed = pool_find_again(pool, h, n);
+        if (freed) {
+            return freed;
         }
     }
     return pool_grow(pool, h, n);

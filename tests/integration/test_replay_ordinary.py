@@ -54,10 +54,10 @@ def shape(recipe: Recipe) -> tuple[str, bool] | None:
 
 
 def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = {shape(recipe) for trace in TRACES for recipe in recipes(trace, 40 * EFFORT)}
+    tried = {shape(recipe) for trace in TRACES for recipe in recipes(trace, 60 * EFFORT)}
     assert tried >= {(merging, bins) for merging in ("immediate", "forward", "deferred", "never") for bins in (0, 1)}
     for trace in TRACES:
-        for recipe in recipes(trace, 40 * EFFORT):
+        for recipe in recipes(trace, 60 * EFFORT):
             for arena in (None, 60_000):
                 answers = []
                 for ordinary, index in WAYS:

@@ -235,8 +235,8 @@ def _memory(struct: Any, calls: Any, arena: int) -> Any:
 def drawn(trace: Trace, live_bytes: int) -> tuple[NDArray[np.uint32], int]:
     """The sizes that loops draw from, ascending, uint32[n], and how many bytes live at most.
 
-    These are the trace's peak, and no more than `live_bytes`; sizes above a `FEWEST`th of that are left out, unless there
-    are no others: then so many of the smaller half are live.
+    These are the trace's peak, and no more than `live_bytes`; sizes above a `FEWEST`th of that are left out, unless
+    there are no others: then so many of the smaller half are live.
     """
     asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1))
     live = min(trace.peak_live_bytes, live_bytes)
@@ -308,4 +308,3 @@ def told(found: Endurance) -> Iterator[tuple[str, int, int]]:
     for loop, footprints in found.footprint_bytes.items():
         for calls, bytes_ in footprints.items():
             yield loop, calls, bytes_
-

@@ -1,0 +1,117 @@
+"""Endurance: what leaks in a loop that no trace has is found, and what lasts is told so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import heapwright as hw
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.endurance import LOOPS, PASSES, Effort, drawn, endure, points, repeated
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+
+BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
+
+BRIEF = Effort(calls=300_000, base=100_000, enough=300_000, cramped=100_000)
+
+HOARDING = Recipe.from_dict(
+    {"align": 8, "pool": [{"kind": "quick", "up_to": 1024}, {"kind": "general", "coalesce": "never"}]}
+)
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return hw.read_trace(BROKER)
+
+
+def test_a_heap_that_hoards_grows_without_end(trace: Trace) -> None:
+    found = endure(trace, HOARDING, BRIEF)
+    assert found.growth_ratio > 1.5
+    assert not found.lasts
+    assert "grows by" in (found.why_not() or "")
+
+
+@pytest.mark.parametrize("name", ["exact-bins", "freertos-heap4"])
+def test_heaps_that_merge_at_once_last(trace: Trace, name: str) -> None:
+    found = endure(trace, hw.zoo(name), BRIEF)
+    assert found.lasts, (found.growth_ratio, found.worst, found.refused)
+    assert list(found.footprint_bytes) == [*LOOPS, PASSES]
+
+
+def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> None:
+    """Unflushed lists of the same sizes cover several times as much in the loop where objects shrink."""
+    flushed = hw.zoo("all-round")
+    quick, general = flushed.to_dict()["pool"]
+    kept = {key: value for key, value in quick.items() if not key.startswith("flush")}
+    unflushed = Recipe.from_dict({"align": 8, "pool": [kept, general]})
+    last = [
+        list(endure(trace, recipe, BRIEF).footprint_bytes["shrink"].values())[-1] for recipe in (flushed, unflushed)
+    ]
+    assert last[1] > 2 * last[0]
+
+
+def test_the_same_seed_makes_the_same_calls(trace: Trace) -> None:
+    brief = Effort(calls=20_000, base=10_000, enough=20_000, cramped=10_000)
+    recipe = hw.zoo("tlsf")
+    assert endure(trace, recipe, brief) == endure(trace, recipe, brief) != endure(trace, recipe, brief, seed=2)
+
+
+def test_all_passes_free_what_the_passes_before_left() -> None:
+    op = [MALLOC, MALLOC, FREE, MALLOC, FREE]
+    trace = Trace.from_columns(op=op, id=[1, 2, 1, 3, 3], size=[10, 20, 0, 30, 0])
+    again = repeated(trace, 5000, 1)
+    frees, mallocs = int((again.op == FREE).sum()), int((again.op == MALLOC).sum())
+    assert mallocs >= 3000
+    assert mallocs - frees <= 3  # what the last pass leaves: the trace's own, and those that outlive it
+    assert again.peak_live_bytes <= 3 * trace.peak_live_bytes
+
+
+def test_live_bytes_hold_many_objects(trace: Trace) -> None:
+    sizes, live = drawn(trace, 1 << 18)
+    assert live <= trace.peak_live_bytes
+    assert int(sizes.max()) * 128 <= live
+
+
+def test_points_are_four_to_a_decade() -> None:
+    assert points(10_000) == [1000, 1778, 3162, 5623, 10_000]
+
+
+def test_the_command_tells_and_draws(tmp_path: Path) -> None:
+    picture = tmp_path / "endurance.svg"
+    command = [
+        sys.executable,
+        "-m",
+        "heapwright",
+        "endure",
+        BROKER,
+        "--heap",
+        "tlsf",
+        "--heap",
+        "kingsley",
+        "--calls",
+        "20000",
+    ]
+    done = subprocess.run([*command, "--json", "-o", picture], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert [one["heap"] for one in found] == ["tlsf", "kingsley"]
+    assert set(found[0]) >= {"trace", "growth_ratio", "lasts", "refused", "footprint_bytes"}
+    drawn_text = picture.read_text(encoding="utf-8")
+    assert "kingsley" in drawn_text
+    assert "saw-tooth" in drawn_text
+
+
+def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
+    wrong = subprocess.run(
+        [sys.executable, "-m", "heapwright", "endure", BROKER, "--heap", "lib:glibc"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert wrong.returncode == 1
+    assert "endurance is tried on recipes" in wrong.stderr
+    assert wrong.stderr.count("\n") == 1
