@@ -32,9 +32,6 @@ SPECIAL_SHARE = 0.1
 REACH_MARGIN = 1.25
 """Narrow links and headers are tried where they reach this much more than the most that is live."""
 
-LASTING: dict[str, Any] = {"flush": "before-growing", "flush_growth": 1 / 32, "flush_large": 500}
-"""Costs nothing on a hit; see docs/zoo/all-round.md for the numbers."""
-
 Family = Iterable[tuple[Pool, ...]]
 
 
@@ -73,7 +70,6 @@ class Levels:
         counts = range(1, len(self.frequent) + 1)
         self.freelists: list[tuple[Pool, ...]] = [(), *((Quick(sizes=tuple(self.frequent[:k])),) for k in counts)]
         self.few_freelists = self.freelists[:4]
-        self.few_lasting = [lasting(front) for front in self.few_freelists]
         self.largest = max(demand.largest, 1024)
         self.splits: list[Any] = ["always", *_thresholds(32, self.largest, 8), "never"]
         self.few_splits: list[Any] = ["always", self.splits[4], "never"]
@@ -94,11 +90,6 @@ class Levels:
     def reaches(self, recipe: Recipe) -> bool:
         """Whether links and headers reach the arena that the traces will need."""
         return recipe.reach is None or recipe.reach >= REACH_MARGIN * self.demand.peak_live_bytes
-
-
-def lasting(front: tuple[Pool, ...]) -> tuple[Pool, ...]:
-    """The same quick lists, emptied as the heap grows: what waits in them stays a small share of it for ever."""
-    return tuple(pool.model_copy(update=LASTING) if isinstance(pool, Quick) else pool for pool in front)
 
 
 def frequent_capacities(demand: Demand, align: int) -> list[int]:
@@ -224,7 +215,8 @@ def _shapes(units: Sequence[int] = ()) -> list[dict[str, Any]]:
 
 def _victim_family(levels: Levels) -> Family:
     """The largest single gain measured: its threshold belongs to the traffic, so all of them are tried."""
-    fronts: list[tuple[Pool, ...]] = [*levels.few_lasting, (Quick(up_to=32, **LASTING),)]
+    flushed = Quick(up_to=32, flush="before-growing", flush_share=1 / 128)
+    fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (flushed,)]
     for shape, victim in product(_shapes((2 * levels.align,)), levels.victims):
         for close_bins in (0, 4, 30) if shape["bins"] == "exact" else (0,):
             general = General(**shape, victim_up_to=victim, close_bins=close_bins)
@@ -242,12 +234,12 @@ def _bin_family(levels: Levels) -> Family:
     orders: tuple[Literal["lifo", "fifo", "address", "size"], ...] = ("lifo", "fifo", "address", "size")
     for shape, order, merge in product(shapes, orders, MERGING):
         general = General(**shape, coalesce=merge, order=order)
-        yield from ((*front, general) for front in levels.few_lasting)
+        yield from ((*front, general) for front in levels.few_freelists)
 
 
 def _tree_family(levels: Levels) -> Family:
     """Behind quick lists, which take the calls for few sizes off the tree, where bins find them in fewer steps."""
-    fronts: list[tuple[Pool, ...]] = [*levels.freelists, *((Quick(up_to=size, **LASTING),) for size in levels.up_to)]
+    fronts: list[tuple[Pool, ...]] = [*levels.freelists, *((Quick(up_to=size),) for size in levels.up_to)]
     fits: tuple[Literal["first", "best"], ...] = ("first", "best")
     for front, fit in product(fronts, fits):
         yield *front, General(free_list="tree", fit=fit)
@@ -262,7 +254,7 @@ def _bases(levels: Levels) -> list[General]:
 
 def _quick_family(levels: Levels) -> Family:
     flushes: list[dict[str, Any]] = [
-        LASTING,
+        {},
         {"flush": "over-limit", "limit_blocks": 16},
         *({"flush": "before-growing", "flush_share": share} for share in (0.0, 1 / 128, 1 / 32, 1 / 8)),
     ]
@@ -294,7 +286,7 @@ def _fixed_family(levels: Levels) -> Family:
 
 
 def _block_family(levels: Levels) -> Family:
-    for base, least, front in product(_bases(levels), (32, 64), levels.few_lasting):
+    for base, least, front in product(_bases(levels), (32, 64), levels.few_freelists):
         yield *front, base.model_copy(update={"min_block": least})
 
 

@@ -11,7 +11,7 @@ plateaus, phases); Larson and Krishnan 1998 (one thread frees what another asks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import DEFAULT_ARENA, SoFar, arena_bytes_of, arena_holding, explain, memory_of, run
-from heapwright.traces.calls import number_objects
+from heapwright.traces.calls import number_objects, pointer
 from heapwright.traces.validation import FREE
 
 if TYPE_CHECKING:
@@ -195,11 +195,11 @@ class _Loop:
     def __init__(self, trace: Trace, kind: int, effort: Effort, seed: int) -> None:
         self._effort = effort
         sizes, live = drawn(trace, effort.live_bytes)
-        self._sizes = ffi.from_buffer("uint32_t[]", sizes)
+        self._sizes = sizes  # the loop points to them
         mean = max(1, int(sizes.mean()))
         objects = min(4 * live // mean + 64, 1 << 20)
         period = max(objects, 1000)
-        self._told = (kind, self._sizes, len(sizes), live, objects, period, seed)
+        self._told = (kind, pointer("uint32_t", sizes), len(sizes), live, objects, period, seed)
         self._calls = ffi.new("struct hw_calls *", {"slots": objects})
 
     def run(self, recipe: Recipe, struct: Any, arena: int) -> tuple[dict[int, int], Any]:
@@ -281,30 +281,19 @@ def repeated(trace: Trace, calls: int, seed: int) -> Trace:
     later = freed_at[rng.random(len(freed_at)) < 1 / OUTLIVE]
     left = np.setdiff1d(np.unique(born), np.unique(born[freed_at]))
     spread = np.sort(rng.integers(0, count, len(left)))
-    columns: dict[str, list[NDArray[Any]]] = {key: [] for key in ("op", "id", "size", "align")}
+    columns: list[list[NDArray[Any]]] = [[], [], [], []]
     lives_in = int(born.max()) + 1
     for number in range(passes):
         ids = born + number * lives_in
-        order = rng.permutation(len(later))
-        ids[later] = born[later[order]] + (number - 1) * lives_in
+        ids[later] = born[later[rng.permutation(len(later))]] + (number - 1) * lives_in
         keep = np.ones(count, bool)
-        if number == 0:
-            keep[later] = False
-        one = {"op": trace.op, "id": ids, "size": trace.size, "align": trace.align}
-        one = {key: values[keep] for key, values in one.items()}
+        keep[later] = number > 0
+        one: list[NDArray[Any]] = [values[keep] for values in (trace.op, ids, trace.size, trace.align)]
         if number:
-            gone = rng.permutation(left) + (number - 1) * lives_in
-            zeros = np.zeros(len(left), np.int64)
-            extra = {"op": zeros + FREE, "id": gone, "size": zeros, "align": zeros}
-            one = {key: np.insert(values, spread, extra[key]) for key, values in one.items()}
-        for key, values in one.items():
-            columns[key].append(values)
-    joined = {key: np.concatenate(values) for key, values in columns.items()}
-    return Trace.from_columns(**joined, name=f"{trace.name}, {passes} passes")
-
-
-def told(found: Endurance) -> Iterator[tuple[str, int, int]]:
-    """(loop, calls, bytes), for tables and pictures."""
-    for loop, footprints in found.footprint_bytes.items():
-        for calls, bytes_ in footprints.items():
-            yield loop, calls, bytes_
+            gone, zeros = rng.permutation(left) + (number - 1) * lives_in, np.zeros(len(left), np.int64)
+            extra = (zeros + FREE, gone, zeros, zeros)
+            one = [np.insert(values, spread, more) for values, more in zip(one, extra, strict=True)]
+        for column, values in zip(columns, one, strict=True):
+            column.append(values)
+    op, id, size, align = (np.concatenate(column) for column in columns)
+    return Trace.from_columns(op=op, id=id, size=size, align=align, name=f"{trace.name}, {passes} passes")
