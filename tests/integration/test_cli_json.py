@@ -62,6 +62,10 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "zoo wifi-special-pools --from-profile a.parquet": (True, RECIPE),
     "replay a.parquet --heap tlsf": (True, ["trace", "heap", "metrics"]),
     "fit a.parquet --heap victim-bins": (True, FIT),
+    "endure a.parquet --heap tlsf --calls 10000": (
+        True,
+        ["trace", "heap", "growth_ratio", "worst", "lasts", "refused", "calls", "footprint_bytes"],
+    ),
     "attack tlsf a.parquet --runs 2 --checks frees": (True, ["heap", "checks", "cpu", "faults"]),
     "explore a.parquet --space space.toml -o again.duckdb": (
         False,

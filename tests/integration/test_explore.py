@@ -104,7 +104,17 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
     assert explored["evaluations"] == 6 + len(NAMES) + len(BESIDE)
     front = json.loads(run("pareto", "s.duckdb", "--json").stdout)
     assert [one["id"] for one in front] == explored["front"]
-    assert list(front[0]) == ["id", "recipe", "metrics", "traces", "copies", "held_out", "why_not", "again"]
+    assert list(front[0]) == [
+        "id",
+        "recipe",
+        "metrics",
+        "worst_steps",
+        "traces",
+        "copies",
+        "held_out",
+        "why_not",
+        "again",
+    ]
     assert front[0]["copies"] is front[0]["held_out"] is front[0]["why_not"] is None
     for pick in ("balanced", "smallest", "fastest"):
         (one,) = json.loads(run("pareto", "s.duckdb", "--pick", pick, "--json").stdout)
