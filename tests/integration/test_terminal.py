@@ -41,6 +41,7 @@ COMMANDS = (
     ["pareto", "s.duckdb", "--all"],
     ["pareto", "s.duckdb", "--pick", "smallest"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],
+    ["endure", str(TRACE), "--heap", "tlsf", "--calls", "10000"],
     ["replay", str(TRACE), "--heap", "tlsf", "--heap", "freertos-heap4", "--heap", "newlib-nano"],
     ["profile", str(TRACE)],
     ["attack", "tlsf", "--runs", "5"],

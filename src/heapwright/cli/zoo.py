@@ -94,6 +94,6 @@ def _show(recipes: list[Recipe]) -> None:
         )
     print_table("", headings, [rows], left=("name", "source"))
     click.echo(
-        "Worst steps: the most metadata accesses of any malloc or free; --json has the reason where there is no bound."
+        "Worst steps: most metadata accesses of any malloc or free; the reason where\nthere is no bound: --json."
     )
     click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")
