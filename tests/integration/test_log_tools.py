@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import takewhile
@@ -208,12 +209,11 @@ def test_lttng(folder: Path, recorded: Callable[[str], Trace]) -> None:
     home = {"LTTNG_HOME": str(folder), "LTTNG_UST_REGISTER_TIMEOUT": "-1"}
     daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=os.environ | home, stderr=subprocess.DEVNULL)
     try:
+        create = ["lttng", "--no-sessiond", "create", "s", f"--output={folder}/ctf"]  # else it may start daemons itself
         for _ in range(100):
-            done = subprocess.run(
-                ["lttng", "create", "s", f"--output={folder}/ctf"], env=os.environ | home, capture_output=True
-            )
-            if done.returncode == 0:
+            if subprocess.run(create, env=os.environ | home, capture_output=True).returncode == 0:
                 break
+            time.sleep(0.1)
         run(folder, "lttng", "enable-event", "-u", "lttng_ust_libc:*", **home)
         run(folder, "lttng", "add-context", "-u", "-t", "vtid", **home)
         run(folder, "lttng", "start", **home)
