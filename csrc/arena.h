@@ -202,7 +202,7 @@ static inline void store_field(const struct hw_field *field, struct hw_heap *h, 
 #define HW_MISUSED(heap) ((void)(heap))
 #endif
 
-/* What masks links and guards of a heap: generated code lets the user define it. */
+/* A random number, a word of a heap's keys: generated code lets the user define it. */
 #ifndef HW_SECRET
 #define HW_SECRET(heap) ((void)(heap), UINT32_C(0x5bd1e995))
 #endif
@@ -214,29 +214,80 @@ HW_COLD void count_misuse(const uint32_t misused_at, struct hw_heap *h)
     HW_MISUSED(h);
 }
 
-/* What a link at `at` is masked with. */
-static inline uint32_t link_mask(const struct hw_links *links, struct hw_heap *h, uint32_t at)
+/* A word that init() wrote, and nobody changes: compilers keep it in a register, and so it is not counted. */
+static inline uint32_t peek4(struct hw_heap *h, uint32_t at)
 {
-    if (links->hardened) {
-        return (HW_SECRET(h) ^ at) * 0x9e3779b1u >> (32u - 8u * links->field.bytes);
+    return *(const hw_u32 *)arena_pointer(h, at);
+}
+
+/* A number made of another one and four words of key: rounds of multiplying and shifting, so that what one address is
+ * masked with tells nothing simple of any other's. It is no cipher: it withstands somebody who reads a few words, not
+ * somebody who reads many and computes for hours. */
+static inline uint32_t mixed(struct hw_heap *h, uint32_t keys_at, uint32_t number)
+{
+    uint32_t x = (number ^ peek4(h, keys_at)) * 0x85ebca6bu;
+    x = ((x ^ x >> 15) + peek4(h, keys_at + 4u)) * 0xc2b2ae35u;
+    x = ((x ^ x >> 13) ^ peek4(h, keys_at + 8u)) * 0x9e3779b1u;
+    return (x ^ x >> 16) + peek4(h, keys_at + 12u);
+}
+
+/* What a number of so many bytes at `at` is masked with. */
+HW_HOT uint32_t mask_at(const struct hw_links *links, const struct hw_field *field, struct hw_heap *h, uint32_t at)
+{
+    if (links->keyed == HW_KEYS_MIXED) {
+        return mixed(h, links->keys_at, at) >> (32u - 8u * field->bytes);
+    }
+    if (links->keyed == HW_KEYS_PLAIN) {
+        return (peek4(h, links->keys_at) ^ at) & UINT32_MAX >> (32u - 8u * field->bytes);
     }
     return 0;
 }
 
-/* A node to which a link leads; 0 where it leads out of the arena, which is counted. */
-static inline uint32_t follow(const struct hw_links *links, struct hw_heap *h, uint32_t node)
+/* A number of a header or tag, which is masked where there are keys: multiplied, too, so that a byte of it that
+ * somebody changes changes all above it, and the size is none that could be. */
+HW_HOT uint32_t load_masked(const struct hw_links *links, const struct hw_field *field, struct hw_heap *h, uint32_t at)
 {
-    if (links->hardened && node && node > load4(h, links->end_at) - (links->pairs ? 2u : 1u) * links->field.bytes) {
+    if (links->keyed) {
+        const uint32_t all = UINT32_MAX >> (32u - 8u * field->bytes);
+        return ((load_field(field, h, at) * 0x0e8b2f51u) & all) ^ mask_at(links, field, h, at);
+    }
+    return load_field(field, h, at);
+}
+
+HW_HOT void store_masked(const struct hw_links *links, const struct hw_field *field, struct hw_heap *h, uint32_t at,
+                         uint32_t value)
+{
+    const uint32_t masked = value ^ mask_at(links, field, h, at);
+    store_field(field, h, at, links->keyed ? masked * 0x9e3779b1u : masked);
+}
+
+/* What a link at `at` is masked with. */
+static inline uint32_t link_mask(const struct hw_links *links, struct hw_heap *h, uint32_t at)
+{
+    return links->hardened ? mask_at(links, &links->field, h, at) : 0;
+}
+
+/* A link read from the arena as it is: the address of a node, if nobody damaged it; 0 is none. */
+static inline uint32_t raw_link(const struct hw_links *links, struct hw_heap *h, uint32_t at)
+{
+    return (load_field(&links->field, h, at) ^ link_mask(links, h, at)) << links->shift;
+}
+
+/* Whether a node can be there. */
+static inline int is_inside(const struct hw_links *links, struct hw_heap *h, uint32_t node)
+{
+    return node <= peek4(h, links->end_at) - (links->pairs ? 2u : 1u) * links->field.bytes;
+}
+
+/* A link read from the arena, as the address of a node; 0 is none, or one that leads elsewhere, which is counted. */
+static inline uint32_t load_link(const struct hw_links *links, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t node = raw_link(links, h, at);
+    if (links->hardened && node && !is_inside(links, h, node)) {
         count_misuse(links->misused_at, h);
         return 0;
     }
     return node;
-}
-
-/* A link read from the arena, as the address of a node; 0 is none. */
-static inline uint32_t load_link(const struct hw_links *links, struct hw_heap *h, uint32_t at)
-{
-    return follow(links, h, (load_field(&links->field, h, at) ^ link_mask(links, h, at)) << links->shift);
 }
 
 static inline void store_link(const struct hw_links *links, struct hw_heap *h, uint32_t at, uint32_t node)

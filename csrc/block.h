@@ -112,7 +112,7 @@ static inline uint32_t size_word(const struct hw_general *g, uint32_t size, uint
 
 static inline uint32_t load_word(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
-    return load_field(&g->word, h, b);
+    return load_masked(&g->links, &g->word, h, b);
 }
 
 static inline void store_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
@@ -120,7 +120,7 @@ static inline void store_word(const struct hw_general *g, struct hw_heap *h, uin
 #ifdef HW_SHADOW
     note_word(g, h, b, word);
 #endif
-    store_field(&g->word, h, b, word);
+    store_masked(&g->links, &g->word, h, b, word);
 }
 
 /* The block size that serves a request of n bytes, n <= HW_MAX_REQUEST. */
@@ -209,10 +209,26 @@ static inline uint32_t tag_at(const struct hw_general *g, uint32_t b)
     return b - g->word.bytes;
 }
 
+/* Tags are masked where headers have too few bits for a size that is damaged to be seldom one that could be: else what
+ * a header says vouches for the tag. */
+static inline uint32_t load_tag(const struct hw_general *g, struct hw_heap *h, uint32_t at)
+{
+    return g->word.bytes < 4u ? load_masked(&g->links, &g->word, h, at) : load_field(&g->word, h, at);
+}
+
+static inline void store_tag(const struct hw_general *g, struct hw_heap *h, uint32_t at, uint32_t word)
+{
+    if (g->word.bytes < 4u) {
+        store_masked(&g->links, &g->word, h, at, word);
+    } else {
+        store_field(&g->word, h, at, word);
+    }
+}
+
 /* Size of the free block that ends at b, read from its boundary tag. */
 static inline uint32_t size_before(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
-    return word_size(g, load_field(&g->word, h, tag_at(g, b)));
+    return word_size(g, load_tag(g, h, tag_at(g, b)));
 }
 
 /* Writes the word of a used block. `flags` tells about the block before. */
@@ -229,7 +245,7 @@ HW_HOT void write_used(const struct hw_general *g, struct hw_heap *h, uint32_t b
 static inline void clear_tag(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     if (g->tag_in_header) {
-        store_field(&g->word, h, tag_at(g, b), 0);
+        store_tag(g, h, tag_at(g, b), 0);
     }
 }
 
@@ -242,7 +258,7 @@ HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b
         store_word(g, h, b, size_word(g, size, 0));
     }
     if (g->boundary_tags && can_merge(g, size)) {
-        store_field(&g->word, h, tag_at(g, b + size), size_word(g, size, 0));
+        store_tag(g, h, tag_at(g, b + size), size_word(g, size, 0));
     }
 }
 
@@ -250,7 +266,7 @@ HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b
 HW_HOT void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
     if (g->tag_in_header) {
-        store_field(&g->word, h, tag_at(g, next), 0);
+        store_tag(g, h, tag_at(g, next), 0);
     }
     if (has_flag_before(g)) {
         store_word(g, h, next, load_word(g, h, next) | HW_PREV_USED);
@@ -280,11 +296,13 @@ static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *
     return before;
 }
 
-/* Whether the nodes on both sides of one in a list that is linked both ways lead to it. */
-static inline int is_listed(const struct hw_links *links, struct hw_heap *h, uint32_t before, uint32_t node,
-                            uint32_t next)
+/* Whether both links of a node lead to words that lead back to it, where a list is linked both ways. */
+HW_COLD int is_listed(const struct hw_links *links, struct hw_heap *h, uint32_t node)
 {
-    return load_link(links, h, before) == node && (next == 0 || load_link(links, h, next + links->field.bytes) == node);
+    const uint32_t next = raw_link(links, h, node);
+    const uint32_t before = raw_link(links, h, node + links->field.bytes);
+    return is_inside(links, h, before) && is_inside(links, h, next) && raw_link(links, h, before) == node &&
+           (next == 0 || raw_link(links, h, next + links->field.bytes) == node);
 }
 
 /* Whether a block of `size` bytes can begin at b, below `end`. */
@@ -304,7 +322,9 @@ static inline int is_takeable(const struct hw_general *g, struct hw_heap *h, uin
 {
     const uint32_t size = word_size(g, word);
     const uint32_t top = load4(h, g->top_at);
-    if ((word & HW_USED) == 0 && b < top && is_size_within(g, b, size, top)) {
+    const uint32_t unit = (uint32_t)1 << g->unit_shift;
+    if ((word & HW_USED) == 0 && b >= g->start && b < top && ((b - g->start) & (unit - 1u)) == 0 &&
+        is_size_within(g, b, size, top)) {
         if (!g->boundary_tags || !can_merge(g, size) || (b + size == top && !g->end_word && !g->victim_up_to) ||
             size_before(g, h, b + size) == size) {
             return 1;

@@ -177,9 +177,6 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
     note_unlinked(g, h, node);
 #endif
     const uint32_t next = load_link(&g->links, h, node);
-    if (g->links.hardened && g->free_list == HW_DOUBLE && !is_listed(&g->links, h, before, node, next)) {
-        count_misuse(g->links.misused_at, h);
-    }
     store_link(&g->links, h, before, next);
     if ((has_tails(g) || g->unsorted) && next == 0) {
         store_link(&g->links, h, tail_of(g, h, size, node), before);
@@ -323,6 +320,59 @@ HW_HOT void freelist_unlink(const struct hw_general *g, struct hw_heap *h, uint3
         return;
     }
     list_unlink(g, h, size, before, b + g->node);
+}
+
+/* Whether `node` lies in its list where the word `before` leads to it; of a list that is linked both ways 0 will do. */
+static inline int is_in_list(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node)
+{
+    if (g->free_list == HW_DOUBLE) {
+        return is_listed(&g->links, h, node) &&
+               (before == 0 || raw_link(&g->links, h, node + g->links.field.bytes) == before);
+    }
+    return raw_link(&g->links, h, before) == node;
+}
+
+/* Whether the free block b with this word, to which the word `before` leads, may be taken out of its list: what it says
+ * of itself can be, and nothing would be stored but where it is listed. What cannot be is counted. */
+HW_COLD int may_take(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b, uint32_t word)
+{
+    if (!is_takeable(g, h, b, word)) {
+        return 0;
+    }
+    if (g->free_list == HW_IMPLICIT || is_in_list(g, h, before, b + g->node)) {
+        return 1;
+    }
+    count_misuse(g->links.misused_at, h);
+    return 0;
+}
+
+/* Where the word lies that leads to the free block b of this size, as is_in_list() asks for it. */
+static inline uint32_t freelist_before(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    if (g->free_list == HW_IMPLICIT || g->free_list == HW_DOUBLE) {
+        return 0; /* not needed */
+    }
+    if (g->free_list == HW_TREE) {
+        return tree_before(g, h, b + g->node, size);
+    }
+    return list_before(g, h, size, b + g->node);
+}
+
+/* Whether the neighbour b, which is free and has `size` bytes as far as is known, may be merged with. */
+HW_COLD int may_merge(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    const uint32_t word = b - g->start < load4(h, g->top_at) - g->start ? load_word(g, h, b) : HW_USED;
+    if (word_size(g, word) == size && is_takeable(g, h, b, word)) {
+        if (g->free_list == HW_IMPLICIT || is_in_list(g, h, freelist_before(g, h, b, size), b + g->node)) {
+            return 1;
+        }
+        count_misuse(g->links.misused_at, h);
+        return 0;
+    }
+    if (word_size(g, word) != size) {
+        count_misuse(g->links.misused_at, h);
+    }
+    return 0;
 }
 
 /* Takes out a free block that is to be merged. */

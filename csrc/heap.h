@@ -248,6 +248,9 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
     if (p->checks) {
         store4(h, p->end_seal_at, end_seal(end - p->end_header));
     }
+    for (uint32_t word = 0; word < p->keys; word++) {
+        store4(h, p->keys_at + 4u * word, HW_SECRET(h));
+    }
     store4(h, p->shared_high_at, p->fixed_end);
     for (uint32_t i = 0; i < p->pool_count; i++) {
         pool_init(&p->pools[i], h);
@@ -502,7 +505,8 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
             const struct hw_quick *q = &pool->quick;
             const uint32_t list = quick_list(q, capacity + q->block_header);
             if (list < q->count && quick_is_marked(q, h, at) &&
-                quick_lists(q, h, quick_head(q, list), at, p->control, arena_end(p, h))) {
+                ((q->marks && q->links.keyed) ||
+                 quick_lists(q, h, quick_head(q, list), at, p->control, arena_end(p, h)))) {
                 return 1;
             }
         }
@@ -627,13 +631,23 @@ HW_HOT void mark_end(const struct hw_policy *p, struct hw_heap *h, uint32_t at, 
     }
 }
 
+/* Whether a block that was just handed out is what its header says; one that somebody wrote to is lost. */
+HW_COLD int is_sound_still(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (heap_has_used(p, h, at)) {
+        return 1;
+    }
+    count_misuse(p->misused_at, h);
+    return 0;
+}
+
 /* Serves a request that is guarded. */
 HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t size)
 {
     void *memory;
     do {
         memory = heap_malloc(p, h, size);
-    } while (memory == NULL && end_all_waits(p, h));
+    } while (memory ? !is_sound_still(p, h, address_of(p, h, memory)) : end_all_waits(p, h));
     if (memory) {
         mark_end(p, h, address_of(p, h, memory), size);
     }
@@ -646,7 +660,7 @@ static inline uint32_t malloc_aligned_guarded(const struct hw_policy *p, struct 
     uint32_t at;
     do {
         at = heap_malloc_aligned(p, h, alignment, n);
-    } while (at == 0 && end_all_waits(p, h));
+    } while (at ? !is_sound_still(p, h, at) : end_all_waits(p, h));
     if (at) {
         mark_end(p, h, at, n);
     }

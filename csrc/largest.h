@@ -110,7 +110,7 @@ static inline int is_any_unchained(const struct hw_fixed *f, struct hw_heap *h, 
     uint32_t left = smaller(looks, fixed_blocks(f, h, class_));
     uint32_t at = load_link(&f->links, h, fixed_head(f, class_));
     for (; left != 0 && (at & (f->align - 1u)) == 0 && fixed_is_payload(f, h, at); left--) {
-        if ((load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0) {
+        if ((load_class(f, h, at) & HW_FIXED_TAKEN) == 0) {
             return 1;
         }
         at = load_link(&f->links, h, fixed_chain_at(f, at));

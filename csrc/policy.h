@@ -18,7 +18,7 @@ enum {
     HW_MAX_CLASSES = 64, /* sizes of a quick list, classes of a fixed pool */
     HW_DIRECT_LISTS = 8, /* most lists of a quick pool that are compared with one after another in straight code */
     HW_WAITING = 8,      /* freed blocks that wait before they are free, at level full */
-    HW_FILLED = 256,     /* most bytes of a freed payload that are filled then */
+    HW_FILLED = 64,      /* bytes at either end of a freed payload that are filled then, and words between them */
     HW_PADDED = 16       /* most bytes between an object and its block's end that are filled */
 };
 
@@ -60,6 +60,9 @@ enum { HW_CHECKS_NONE = 0, HW_CHECKS_FREES = 1, HW_CHECKS_NEIGHBOURS = 2, HW_CHE
 /* quick: when cached blocks go back */
 enum { HW_FLUSH_BEFORE_REFUSING = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
 
+/* what headers, tags and links are masked with: nothing, a key and the address, or what a few rounds make of both */
+enum { HW_KEYS_NONE = 0, HW_KEYS_PLAIN = 1, HW_KEYS_MIXED = 2 };
+
 /* How a number is stored in the arena. */
 struct hw_field {
     uint32_t bytes;   /* width */
@@ -71,6 +74,8 @@ struct hw_links {
     struct hw_field field;
     uint32_t shift;      /* a stored link is the address >> shift */
     uint32_t hardened;   /* derived: 1: links are stored masked, and looked at before they are followed */
+    uint32_t keyed;      /* derived: HW_KEYS_...; what headers and hardened links are masked with */
+    uint32_t keys_at;    /* derived: address of the keys */
     uint32_t pairs;      /* derived: 1: behind a node's link lies another, or a mark */
     uint32_t end_at;     /* derived: address of the arena's end */
     uint32_t misused_at; /* derived: address of the number of wrong pointers and damaged links */
@@ -95,6 +100,7 @@ struct hw_quick {
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
     uint32_t least[HW_MAX_CLASSES]; /* derived: smallest request that each list's blocks serve */
     uint32_t largest;               /* derived: largest request that a list's blocks serve */
+    uint32_t align;                 /* alignment of payloads */
     uint32_t block_header;          /* derived: header of the blocks cached here */
     uint32_t block_unit_shift;      /* derived: log2 of the unit of their sizes */
     uint32_t block_doubles;         /* derived: 1: their sizes are powers of two */
@@ -232,7 +238,8 @@ struct hw_partition {
     uint32_t order;        /* HW_LIFO, HW_ADDRESS, HW_SIZE */
     uint32_t fit;          /* HW_FIRST, HW_BEST */
     uint32_t coalesce;     /* HW_NEVER, HW_IMMEDIATE */
-    uint32_t checks;       /* derived: 1: a group that merges away is marked as free, so that a second free shows */
+    uint32_t checks;       /* HW_CHECKS_...; with any of them a group that merges away is marked as free */
+    uint32_t misused_at;   /* derived: address of the number of wrong pointers and damaged lists */
     uint32_t head_at;      /* derived: address of the first free group's number, one a list */
     uint32_t bitmap_at;    /* derived: address of the bitmap of lists that hold groups */
     uint32_t top_at;       /* derived: address of the number of partitions below the top */
@@ -303,6 +310,8 @@ struct hw_policy {
     uint32_t refused_at;      /* derived: address of the number of refused requests */
     uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
     uint32_t end_seal_at;     /* derived: address of what vouches for the address of the end */
+    uint32_t keys;            /* derived: words of key */
+    uint32_t keys_at;         /* derived: address of the keys that mask headers, tags, links and guards */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
     uint32_t spent;           /* derived: bytes of the arena that no block can cover */
     uint32_t waiting_at;      /* derived: address of the turn of the freed blocks that wait, these behind it */

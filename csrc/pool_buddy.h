@@ -46,12 +46,12 @@ static inline uint32_t order_for(const struct hw_buddy *y, uint32_t n)
 
 static inline uint32_t load_order(const struct hw_buddy *y, struct hw_heap *h, uint32_t b)
 {
-    return load_field(&y->word, h, b);
+    return load_masked(&y->links, &y->word, h, b);
 }
 
 static inline void store_order(const struct hw_buddy *y, struct hw_heap *h, uint32_t b, uint32_t order, uint32_t used)
 {
-    store_field(&y->word, h, b, order << 1 | used);
+    store_masked(&y->links, &y->word, h, b, order << 1 | used);
 }
 
 /* ---- the lists --------------------------------------------------------------------------------------------------- */
@@ -80,11 +80,24 @@ static inline void buddy_unlist(const struct hw_buddy *y, struct hw_heap *h, uin
     const uint32_t node = b + y->header;
     const uint32_t next = load_link(&y->links, h, node);
     const uint32_t before = load_link(&y->links, h, node + y->links.field.bytes);
-    if (y->links.hardened && !is_listed(&y->links, h, before, node, next)) {
-        count_misuse(y->links.misused_at, h);
-    }
     store_link(&y->links, h, before, next);
     store_link(&y->links, h, next + y->links.field.bytes, before);
+}
+
+/* Whether the free block b of this order may be taken out of its list: its links lead back to it, its header says so,
+ * and it lies where such blocks do. What cannot be is counted. */
+HW_COLD int buddy_may_unlist(const struct hw_buddy *y, struct hw_heap *h, uint32_t b, uint32_t order)
+{
+    const uint32_t node = b + y->header;
+    const uint32_t top = load4(h, y->top_at);
+    if (b >= y->start && b < top && ((b - y->start) & (order_size(y, order) - 1u)) == 0 &&
+        order_size(y, order) <= top - b && load_order(y, h, b) == order << 1) {
+        if (is_listed(&y->links, h, node)) {
+            return 1;
+        }
+    }
+    count_misuse(y->links.misused_at, h);
+    return 0;
 }
 
 /* ---- allocating -------------------------------------------------------------------------------------------------- */
@@ -110,6 +123,9 @@ static inline uint32_t buddy_search(const struct hw_buddy *y, struct hw_heap *h,
         const uint32_t node = load_link(&y->links, h, order_head(y, from));
         if (node) {
             const uint32_t b = node - y->header;
+            if (y->links.hardened && !buddy_may_unlist(y, h, b, from)) {
+                return 0;
+            }
             buddy_unlist(y, h, b);
             buddy_split(y, h, b, from, order);
             store_order(y, h, b, order, HW_BUDDY_USED);
@@ -204,7 +220,10 @@ static inline uint32_t buddy_capacity(const struct hw_buddy *y, struct hw_heap *
 static inline uint32_t last_block(const struct hw_buddy *y, struct hw_heap *h, uint32_t top)
 {
     uint32_t size = (uint32_t)1 << lowest_bit(top - y->start);
-    while (order_size(y, load_order(y, h, top - size) >> 1) != size) {
+    while (load_order(y, h, top - size) >> 1 != highest_bit(size) - y->min_block_log2) {
+        if (y->links.hardened && size == order_size(y, 0)) {
+            break; /* no header here says so: that of a free block to come is looked at before it is taken */
+        }
         size >>= 1;
     }
     return top - size;
@@ -217,6 +236,9 @@ static inline void buddy_lower_top(const struct hw_buddy *y, struct hw_heap *h, 
     while (top != y->start) {
         const uint32_t last = last_block(y, h, top);
         if (load_order(y, h, last) & HW_BUDDY_USED) {
+            break;
+        }
+        if (y->links.hardened && !buddy_may_unlist(y, h, last, load_order(y, h, last) >> 1)) {
             break;
         }
         buddy_unlist(y, h, last);
@@ -233,6 +255,9 @@ static inline void buddy_release_order(const struct hw_buddy *y, struct hw_heap 
     while (order + 1u < y->orders) {
         const uint32_t buddy = y->start + ((b - y->start) ^ order_size(y, order));
         if (buddy >= top || load_order(y, h, buddy) != order << 1) {
+            break;
+        }
+        if (y->links.hardened && !buddy_may_unlist(y, h, buddy, order)) {
             break;
         }
         buddy_unlist(y, h, buddy);

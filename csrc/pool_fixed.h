@@ -21,6 +21,17 @@
 
 enum { HW_FIXED_TAKEN = 1 /* in a header that is chained: the block is in use */ };
 
+/* The word of the header in front of a payload. */
+static inline uint32_t load_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    return load_masked(&f->links, &f->word, h, at - f->header);
+}
+
+static inline void store_class(const struct hw_fixed *f, struct hw_heap *h, uint32_t at, uint32_t word)
+{
+    store_masked(&f->links, &f->word, h, at - f->header, word);
+}
+
 /* Bytes from one block of a class to the next. */
 static inline uint32_t fixed_stride(const struct hw_fixed *f, uint32_t class_)
 {
@@ -65,7 +76,7 @@ static inline uint32_t fixed_class_of_address(const struct hw_fixed *f, uint32_t
 static inline uint32_t fixed_class_of(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
 {
     if (f->grow) {
-        return load_field(&f->word, h, at - f->header) >> 1;
+        return load_class(f, h, at) >> 1;
     }
     return fixed_class_of_address(f, at);
 }
@@ -75,11 +86,63 @@ static inline uint32_t fixed_index_of(const struct hw_fixed *f, uint32_t class_,
     return (at - f->header - f->blocks_at[class_]) / fixed_stride(f, class_);
 }
 
+/* Most blocks of a class that there can be. */
+static inline uint32_t fixed_blocks(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
+{
+    if (f->grow) {
+        return (load4(h, f->end_at) - load4(h, f->limit_at)) / fixed_stride(f, class_);
+    }
+    return f->counts[class_];
+}
+
+/* Whether `at` can be the payload of one of the pool's blocks. */
+static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
+{
+    if (f->grow) {
+        const uint32_t end = load4(h, f->end_at);
+        if (at < load4(h, f->limit_at) + f->header || at >= end) {
+            return 0;
+        }
+        const uint32_t named = fixed_class_of(f, h, at);
+        return named < f->count && f->sizes[named] <= end - at;
+    }
+    if (at < f->blocks_at[0] + f->header || at >= f->end) {
+        return 0;
+    }
+    const uint32_t class_ = fixed_class_of_address(f, at);
+    const uint32_t index = fixed_index_of(f, class_, at);
+    return index < load4(h, f->carved_at + 4u * class_) &&
+           f->blocks_at[class_] + index * fixed_stride(f, class_) + f->header == at;
+}
+
+/* Whether the flag of a block says that it is free. */
+static inline int fixed_is_flagged_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
+{
+    if (f->grow) {
+        return (load_class(f, h, at) & HW_FIXED_TAKEN) == 0;
+    }
+    return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
+}
+
+/* Whether what a class's list leads to is a free block of the class; what is not is counted. */
+HW_COLD int fixed_may_pop(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
+{
+    if ((at & (f->align - 1u)) == 0 && fixed_is_payload(f, h, at) && fixed_class_of(f, h, at) == class_ &&
+        fixed_is_flagged_free(f, h, class_, at)) {
+        return 1;
+    }
+    count_misuse(f->links.misused_at, h);
+    return 0;
+}
+
 /* The block freed last; 0 where the class's list is empty. */
 static inline uint32_t fixed_pop(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     const uint32_t head = fixed_head(f, class_);
     const uint32_t at = load_link(&f->links, h, head);
+    if (f->links.hardened && at && !fixed_may_pop(f, h, class_, at)) {
+        return 0;
+    }
     if (at) {
         store_link(&f->links, h, head, load_link(&f->links, h, at));
     }
@@ -96,6 +159,10 @@ static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, 
     if (carved == f->counts[class_]) {
         return 0;
     }
+    if (f->links.hardened && (carved > f->counts[class_] || load1(h, f->flags_at[class_] + carved) != 0)) {
+        count_misuse(f->links.misused_at, h); /* blocks beyond the last carved are flagged as free */
+        return 0;
+    }
     store4(h, carved_at, carved + 1u);
     const uint32_t stride = fixed_stride(f, class_);
     note_covered(h, stride);
@@ -107,6 +174,10 @@ static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, 
 static inline uint32_t fixed_first_unflagged(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     const uint32_t carved = load4(h, f->carved_at + 4u * class_);
+    if (f->links.hardened && carved > f->counts[class_]) {
+        count_misuse(f->links.misused_at, h);
+        return 0;
+    }
     for (uint32_t i = 0; i < carved; i++) {
 #ifdef HW_SHADOW
         if (!skip_flags(f, h, class_, &i)) {
@@ -147,12 +218,16 @@ static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_
     skip_taken(f, h, class_, &at);
 #endif
     while (at) {
-        const uint32_t word = load_field(&f->word, h, at - f->header);
+        const uint32_t word = load_class(f, h, at);
+        if (f->links.hardened && word >> 1 != class_) {
+            count_misuse(f->links.misused_at, h);
+            return 0;
+        }
         if ((word & HW_FIXED_TAKEN) == 0) {
 #ifdef HW_SHADOW
             note_flag(f, h, class_, at, 1);
 #endif
-            store_field(&f->word, h, at - f->header, word | HW_FIXED_TAKEN);
+            store_class(f, h, at, word | HW_FIXED_TAKEN);
             return at;
         }
         at = load_link(&f->links, h, fixed_chain_at(f, at));
@@ -164,7 +239,7 @@ static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_
 static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t state)
 {
     const uint32_t head = fixed_head(f, class_);
-    store_field(&f->word, h, at - f->header, class_ << 1 | state);
+    store_class(f, h, at, class_ << 1 | state);
     note_block_made(h, f->header + f->trailer);
     if (f->first_fit) {
 #ifdef HW_SHADOW
@@ -206,7 +281,7 @@ static inline void fixed_flag(const struct hw_fixed *f, struct hw_heap *h, uint3
 {
     if (f->flags && !f->first_fit && at != 0) {
         if (f->grow) {
-            store_field(&f->word, h, at - f->header, class_ << 1 | taken);
+            store_class(f, h, at, class_ << 1 | taken);
         } else {
             store1(h, f->flags_at[class_] + fixed_index_of(f, class_, at), taken);
         }
@@ -277,11 +352,11 @@ static inline uint32_t fixed_grow(const struct hw_fixed *f, struct hw_heap *h, u
 static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
 {
     if (f->first_fit && f->grow) {
-        const uint32_t word = load_field(&f->word, h, at - f->header);
+        const uint32_t word = load_class(f, h, at);
 #ifdef HW_SHADOW
         note_flag(f, h, word >> 1, at, 0);
 #endif
-        store_field(&f->word, h, at - f->header, word & ~(uint32_t)HW_FIXED_TAKEN);
+        store_class(f, h, at, word & ~(uint32_t)HW_FIXED_TAKEN);
         return;
     }
     const uint32_t class_ = fixed_class_of(f, h, at);
@@ -298,43 +373,11 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
     store_link(&f->links, h, head, at);
 }
 
-/* Most blocks of a class that there can be. */
-static inline uint32_t fixed_blocks(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
-{
-    if (f->grow) {
-        return (load4(h, f->end_at) - load4(h, f->limit_at)) / fixed_stride(f, class_);
-    }
-    return f->counts[class_];
-}
-
-/* Whether `at` can be the payload of one of the pool's blocks. */
-static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
-{
-    if (f->grow) {
-        const uint32_t end = load4(h, f->end_at);
-        if (at < load4(h, f->limit_at) + f->header || at >= end) {
-            return 0;
-        }
-        const uint32_t named = fixed_class_of(f, h, at);
-        return named < f->count && f->sizes[named] <= end - at;
-    }
-    if (at < f->blocks_at[0] + f->header || at >= f->end) {
-        return 0;
-    }
-    const uint32_t class_ = fixed_class_of_address(f, at);
-    const uint32_t index = fixed_index_of(f, class_, at);
-    return index < load4(h, f->carved_at + 4u * class_) &&
-           f->blocks_at[class_] + index * fixed_stride(f, class_) + f->header == at;
-}
-
 /* Whether the block with this payload is free. */
 static inline int fixed_is_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at)
 {
-    if (f->flags && f->grow) {
-        return (load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0;
-    }
     if (f->flags) {
-        return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
+        return fixed_is_flagged_free(f, h, class_, at);
     }
     uint32_t left = fixed_blocks(f, h, class_);
     uint32_t node = load_link(&f->links, h, fixed_head(f, class_)); /* O(free blocks of the class) */

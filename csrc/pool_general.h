@@ -167,6 +167,9 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
         if (!is_mergeable(g, next_word)) {
             break;
         }
+        if (is_wary(g) && !may_take(g, h, b + g->node, b + size, next_word)) {
+            break;
+        }
         if (g->free_list != HW_IMPLICIT) {
             list_unlink(g, h, size, b + g->node, b + size + g->node);
         }
@@ -644,7 +647,7 @@ HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct
 /* Hands out what a request needs of a free block. */
 HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
 {
-    if (is_wary(g) && !is_takeable(g, h, found.b, found.word)) {
+    if (is_wary(g) && !may_take(g, h, found.before, found.b, found.word)) {
         return 0;
     }
 #ifdef HW_SHADOW
@@ -688,7 +691,7 @@ HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32
 static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
                                       uint32_t size)
 {
-    if (is_wary(g) && !is_takeable(g, h, found.b, found.word)) {
+    if (is_wary(g) && !may_take(g, h, found.before, found.b, found.word)) {
         return 0;
     }
     const uint32_t whole = word_size(g, found.word);
@@ -745,11 +748,12 @@ HW_HOT uint32_t take_first(const struct hw_general *g, struct hw_heap *h, uint32
         return 0;
     }
     const uint32_t b = node - g->node;
-    if (is_wary(g) && !is_takeable(g, h, b, word_in_bin(g, h, b, size))) {
+    const uint32_t word = word_in_bin(g, h, b, size);
+    if (is_wary(g) && (word_size(g, word) != size || !may_take(g, h, head, b, word))) {
         return 0;
     }
     list_unlink(g, h, size, head, node);
-    store_word(g, h, b, word_in_bin(g, h, b, size) | HW_USED);
+    store_word(g, h, b, word | HW_USED);
     if (can_merge(g, size)) {
         mark_before_used(g, h, b + size);
     }
@@ -770,10 +774,8 @@ HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_
         return take_first(g, h, head + g->list_stride, larger); /* a unit is too little to split */
     }
     struct hw_found close = bins_close(g, h, bin);
-    if (is_wary(g) && close.b && !is_takeable(g, h, close.b, close.word)) {
-        return 0;
-    }
-    return close.b ? hand_out(g, h, take(g, h, close, size)) : 0;
+    const uint32_t b = close.b ? take(g, h, close, size) : 0;
+    return b ? hand_out(g, h, b) : 0;
 }
 
 /* The payload of a small block, from the bins close to its size or the victim; 0 where these have none. */
@@ -872,6 +874,9 @@ static inline void sweep(const struct hw_general *g, struct hw_heap *h)
             if (!is_mergeable(g, next_word)) {
                 break;
             }
+            if (is_wary(g) && !may_merge(g, h, next, word_size(g, next_word))) {
+                break;
+            }
             freelist_remove(g, h, next, word_size(g, next_word));
             note_block_gone(h, g->overhead);
             next += word_size(g, next_word);
@@ -895,7 +900,7 @@ static inline struct hw_found search_unsorted(const struct hw_general *g, struct
         const uint32_t b = node - g->node;
         const uint32_t word = load_word(g, h, b);
         const uint32_t have = word_size(g, word);
-        if (is_wary(g) && !is_takeable(g, h, b, word)) {
+        if (is_wary(g) && !may_take(g, h, g->unsorted_at, b, word)) {
             return found;
         }
         const uint32_t next = load_link(&g->links, h, node);
@@ -923,7 +928,8 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
     if (g->bins) {
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
-            if (is_wary(g) && found.b && !is_takeable(g, h, found.b, found.word)) {
+            if (is_wary(g) && found.b &&
+                (word_size(g, found.word) != size || !may_take(g, h, found.before, found.b, found.word))) {
                 return 0;
             }
             if (found.b) {
@@ -990,7 +996,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     }
     if (next == node + size) {
         const uint32_t next_size = word_size(g, load_word(g, h, b + size));
-        if (can_merge(g, next_size)) {
+        if (can_merge(g, next_size) && (!is_wary(g) || may_take(g, h, before, b + size, load_word(g, h, b + size)))) {
             list_unlink(g, h, next_size, before, next);
             note_block_gone(h, g->overhead);
             size += next_size;
@@ -1000,7 +1006,8 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     uint32_t lower = 0;
     if (before_lower) {
         const uint32_t lower_size = word_size(g, load_word(g, h, before - g->node));
-        if (before + lower_size == node && can_merge(g, lower_size)) {
+        if (before + lower_size == node && can_merge(g, lower_size) &&
+            (!is_wary(g) || is_takeable(g, h, before - g->node, load_word(g, h, before - g->node)))) {
             lower = before;
             b = lower - g->node;
             size += lower_size;
@@ -1051,6 +1058,9 @@ HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32
         return 0;
     }
     const uint32_t size = word_size(g, next_word);
+    if (is_wary(g) && !may_merge(g, h, next, size)) {
+        return 0;
+    }
     freelist_remove(g, h, next, size);
     note_block_gone(h, g->overhead);
     return size;
@@ -1074,6 +1084,9 @@ HW_HOT uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, ui
             return 0;
         }
         size = b - previous;
+    }
+    if (is_wary(g) && !may_merge(g, h, b - size, size)) {
+        return 0;
     }
     if (!g->keep_place) {
         freelist_remove(g, h, b - size, size);
@@ -1391,6 +1404,9 @@ static inline uint32_t free_behind(const struct hw_general *g, struct hw_heap *h
         return 0;
     }
     const uint32_t word = load_word(g, h, end);
+    if (is_wary(g) && (word & HW_USED) == 0 && !may_merge(g, h, end, word_size(g, word))) {
+        return 0;
+    }
     return word & HW_USED ? 0 : word_size(g, word);
 }
 
@@ -1400,7 +1416,11 @@ static inline uint32_t free_ahead(const struct hw_general *g, struct hw_heap *h,
     if (has_flag_before(g) && (word & HW_PREV_USED)) {
         return 0;
     }
-    return size_before(g, h, b);
+    const uint32_t size = size_before(g, h, b);
+    if (is_wary(g) && size != 0 && !may_merge(g, h, b - size, size)) {
+        return 0;
+    }
+    return size;
 }
 
 /* Lets the used block b, whose word has been read, take in the free block behind, of `behind` bytes. */
@@ -1574,6 +1594,10 @@ HW_HOT int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32
         return 0;
     }
     const uint32_t word = load_word(g, h, at - g->header);
+    if (!g->pad && (g->checks == HW_CHECKS_FREES) &&
+        !is_size_within(g, at - g->header, word_size(g, word), load4(h, g->top_at))) {
+        return 0; /* what was written there since is not masked as headers are */
+    }
     if (g->pad && (word & HW_USED) == 0) {
         const uint32_t padding = word_size(g, word);
         return padding != 0 && padding <= g->pad && at - g->header - padding >= g->start &&

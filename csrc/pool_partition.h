@@ -201,6 +201,10 @@ static inline void group_file(const struct hw_partition *g, struct hw_heap *h, u
     const uint32_t head = group_head(g, count);
     uint32_t before = 0;
     uint32_t next = load4(h, head);
+    if (g->checks >= HW_CHECKS_NEIGHBOURS && next > load4(h, g->top_at)) {
+        count_misuse(g->misused_at, h); /* a list that leads elsewhere is lost */
+        next = 0;
+    }
     if (g->lists > 1u && next == 0) {
         store4(h, g->bitmap_at, load4(h, g->bitmap_at) | (uint32_t)1 << group_list(g, count));
     }
@@ -228,6 +232,11 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
     }
 #endif
     while (i) {
+        if (g->checks >= HW_CHECKS_NEIGHBOURS && i > load4(h, g->top_at)) {
+            count_misuse(g->misused_at, h);
+            found.first = 0;
+            return found;
+        }
         const uint32_t have = load_number(g, h, count_at(g, table, i)) >> 1;
         if (have >= count && (g->fit == HW_FIRST || found.first == 0 || have < found.count)) {
             found.first = i;
@@ -239,6 +248,25 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
         i = load_number(g, h, next_at(g, table, i));
     }
     return found;
+}
+
+/* Whether the group `i`, which a list leads to, is a free one of so many partitions, and its list leads back to it;
+ * what is not is counted. */
+HW_COLD int group_may_take(const struct hw_partition *g, struct hw_heap *h, uint32_t table, struct hw_group group)
+{
+    const uint32_t top = load4(h, g->top_at);
+    if (group.first != 0 && group.first <= top && group.count != 0 && group.count <= top + 1u - group.first &&
+        load_number(g, h, count_at(g, table, group.first)) == group.count << 1) {
+        const uint32_t next = load_number(g, h, next_at(g, table, group.first));
+        const uint32_t before = load_number(g, h, previous_at(g, table, group.first));
+        if ((next == 0 || (next <= top && load_number(g, h, previous_at(g, table, next)) == group.first)) &&
+            (before ? before <= top && load_number(g, h, next_at(g, table, before)) == group.first
+                    : load4(h, group_head(g, group.count)) == group.first)) {
+            return 1;
+        }
+    }
+    count_misuse(g->misused_at, h);
+    return 0;
 }
 
 /* The free group that serves `count` partitions: the first of the first list that holds any of so many or more. O(1)
@@ -333,6 +361,9 @@ static inline uint32_t partition_find(const struct hw_partition *g, struct hw_he
     const uint32_t count = partitions_for(g, n);
     const uint32_t table = partition_table(g, h);
     struct hw_group group = group_search(g, h, table, count);
+    if (group.first && g->checks >= HW_CHECKS_NEIGHBOURS && !group_may_take(g, h, table, group)) {
+        return 0;
+    }
     if (group.first) {
         group_cut(g, h, table, group, count);
         write_group(g, h, table, group.first, count, HW_GROUP_USED);

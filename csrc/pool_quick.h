@@ -93,10 +93,26 @@ HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t 
     }
 }
 
-/* What a cached block holds behind its link: a number that its user is unlikely to have left there. */
-HW_HOT uint32_t quick_mark(const struct hw_quick *q, uint32_t at)
+/* What a cached block holds behind its link: a number that its user cannot have left there where there are keys, and is
+ * unlikely to have where there are none. */
+HW_HOT uint32_t quick_mark(const struct hw_quick *q, struct hw_heap *h, uint32_t at)
 {
-    return ~at >> q->links.shift & UINT32_MAX >> (32u - 8u * q->links.field.bytes);
+    const uint32_t all = UINT32_MAX >> (32u - 8u * q->links.field.bytes);
+    if (q->links.keyed) {
+        return ~mask_at(&q->links, &q->links.field, h, at) & all;
+    }
+    return ~at >> q->links.shift & all;
+}
+
+/* Whether what a list leads to can wait in it; what cannot is counted. */
+HW_HOT int quick_may_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t at)
+{
+    if ((at & (q->align - 1u)) == 0 &&
+        (!q->marks || load_field(&q->links.field, h, at + q->links.field.bytes) == quick_mark(q, h, at))) {
+        return 1;
+    }
+    count_misuse(q->links.misused_at, h);
+    return 0;
 }
 
 /* Takes the first block off a list: the address of its payload; 0 where the list is empty. */
@@ -104,6 +120,9 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
 {
     const uint32_t head = quick_head(q, list);
     const uint32_t at = load_link(&q->links, h, head);
+    if (q->links.hardened && at && !quick_may_pop(q, h, at)) {
+        return 0;
+    }
     if (at) {
         store_link(&q->links, h, head, load_link(&q->links, h, at));
         if (q->marks) {
@@ -120,7 +139,7 @@ HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t lis
     store_link(&q->links, h, at, load_link(&q->links, h, head));
     store_link(&q->links, h, head, at);
     if (q->marks) {
-        store_field(&q->links.field, h, at + q->links.field.bytes, quick_mark(q, at));
+        store_field(&q->links.field, h, at + q->links.field.bytes, quick_mark(q, h, at));
     }
     quick_account(q, h, list, 1, capacity);
 }
@@ -179,7 +198,7 @@ static inline int quick_may_list(const struct hw_quick *q, uint32_t node, uint32
 /* Whether a block may be cached: no list holds one without its mark. */
 HW_HOT int quick_is_marked(const struct hw_quick *q, struct hw_heap *h, uint32_t at)
 {
-    return !q->marks || load_field(&q->links.field, h, at + q->links.field.bytes) == quick_mark(q, at);
+    return !q->marks || load_field(&q->links.field, h, at + q->links.field.bytes) == quick_mark(q, h, at);
 }
 
 /* Whether the list at `head` holds the block, or links that lead to where no block can be, from `low` up to `end`.

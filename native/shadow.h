@@ -261,7 +261,7 @@ static void fill_class(const struct hw_fixed *f, struct hw_heap *h, struct seque
         for (uint32_t at = load_link(&f->links, h, fixed_head(f, class_)); at;
              at = load_link(&f->links, h, fixed_chain_at(f, at))) {
             const struct spot end = {q->places, 0};
-            sequence_insert(q, end, at, (load_field(&f->word, h, at - f->header) & HW_FIXED_TAKEN) == 0);
+            sequence_insert(q, end, at, (load_class(f, h, at) & HW_FIXED_TAKEN) == 0);
         }
         return;
     }

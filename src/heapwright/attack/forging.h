@@ -42,13 +42,13 @@ static uint32_t make_up_general(const struct hw_general *g, uint32_t from, uint3
         return at;
     }
     const uint32_t ahead = has_flag_before(g) ? HW_PREV_USED : 0;
-    put(b, g->word.bytes, general_word(g, size, is_free ? ahead : HW_USED | ahead));
+    put_word(b, g->word.bytes, general_word(g, size, is_free ? ahead : HW_USED | ahead));
     if (g->tag_in_header) {
-        put(tag_at(g, b), g->word.bytes, 0);
+        put_word(tag_at(g, b), g->word.bytes, 0);
     }
-    put(b + size, g->word.bytes, general_word(g, g->min_block, is_free ? HW_USED : HW_USED | ahead));
+    put_word(b + size, g->word.bytes, general_word(g, g->min_block, is_free ? HW_USED : HW_USED | ahead));
     if (g->boundary_tags) {
-        put(tag_at(g, b + size), g->word.bytes, is_free ? general_word(g, size, 0) : 0);
+        put_word(tag_at(g, b + size), g->word.bytes, is_free ? general_word(g, size, 0) : 0);
     }
     if (is_free) {
         put_link(&g->links, b + g->node, next);
@@ -67,7 +67,7 @@ static uint32_t make_up(uint32_t from, uint32_t room, int is_free, uint32_t next
         const struct hw_fixed *f = &pool->fixed;
         const uint32_t at = (from + f->header + policy.align - 1u) & ~(policy.align - 1u);
         const uint32_t class_ = choose(2) ? fixed_class_for(f, sizes[choose(2)]) : choose(f->count);
-        put(at - f->header, f->word.bytes, class_ << 1 | (choose(4) != 0));
+        put_word(at - f->header, f->word.bytes, class_ << 1 | (choose(4) != 0));
         return at;
     }
     if (pool->kind == HW_BUDDY) {
@@ -75,7 +75,7 @@ static uint32_t make_up(uint32_t from, uint32_t room, int is_free, uint32_t next
         const uint32_t order = order_for(y, sizes[choose(2)]);
         const uint32_t least = order_size(y, order <= 4u && choose(2) ? order : 0);
         const uint32_t b = y->start + ((from - y->start + least - 1u) & ~(least - 1u));
-        put(b, y->word.bytes, order << 1 | (is_free ? 0 : HW_BUDDY_USED));
+        put_word(b, y->word.bytes, order << 1 | (is_free ? 0 : HW_BUDDY_USED));
         if (is_free) {
             put_link(&y->links, b + y->header, next);
             put_link(&y->links, b + y->header + y->links.field.bytes, before);
@@ -180,9 +180,9 @@ static uint32_t some_false_size(const struct hw_general *g, uint32_t b, uint32_t
 static void match_end(const struct hw_general *g, uint32_t b, uint32_t size, int is_free)
 {
     const uint32_t ahead = has_flag_before(g) && !is_free ? HW_PREV_USED : 0;
-    put(b + size, g->word.bytes, general_word(g, choose(2) ? g->min_block : size, HW_USED | ahead));
+    put_word(b + size, g->word.bytes, general_word(g, choose(2) ? g->min_block : size, HW_USED | ahead));
     if (g->boundary_tags) {
-        put(tag_at(g, b + size), g->word.bytes, is_free ? general_word(g, size, 0) : 0);
+        put_word(tag_at(g, b + size), g->word.bytes, is_free ? general_word(g, size, 0) : 0);
     }
 }
 
@@ -200,13 +200,13 @@ static void forge_header(const struct hw_block *block)
         if (choose(4)) {
             match_end(g, block->offset, size, is_free);
         }
-        put(block->offset, g->word.bytes, general_word(g, size, (is_free ? 0 : HW_USED) | ahead));
+        put_word(block->offset, g->word.bytes, general_word(g, size, (is_free ? 0 : HW_USED) | ahead));
     } else if (pool->kind == HW_FIXED) {
         const uint32_t class_ = choose(4) ? choose(pool->fixed.count) : choose(256);
-        put(block->offset, pool->fixed.word.bytes, class_ << 1 | (choose(4) != 0));
+        put_word(block->offset, pool->fixed.word.bytes, class_ << 1 | (choose(4) != 0));
     } else {
         const uint32_t order = choose(4) ? choose(12) : choose(256);
-        put(block->offset, pool->buddy.word.bytes, order << 1 | (choose(4) != 0));
+        put_word(block->offset, pool->buddy.word.bytes, order << 1 | (choose(4) != 0));
     }
 }
 

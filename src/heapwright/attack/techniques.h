@@ -131,8 +131,8 @@ static void forge_footer(const struct hw_general *g, const struct hw_block *bloc
     const struct hw_block *lower = block_with(ahead->at);
     uint32_t size = choose(4) ? block->offset - b : block->offset - (lower ? lower->offset : 0);
     size &= ~(unit - 1u);
-    put(block->offset - size, g->word.bytes, general_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0));
-    put(tag_at(g, block->offset), g->word.bytes, general_word(g, size, 0));
+    put_word(block->offset - size, g->word.bytes, general_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0));
+    put_word(tag_at(g, block->offset), g->word.bytes, general_word(g, size, 0));
 }
 
 static void forged_footer(void)
@@ -145,7 +145,7 @@ static void forged_footer(void)
     struct object *ahead = object_ahead(block);
     overflow(ahead, block->offset - g->word.bytes, block->offset + 2u * g->word.bytes);
     forge_footer(g, block, ahead);
-    put(block->offset, g->word.bytes, general_word(g, block->size, HW_USED));
+    put_word(block->offset, g->word.bytes, general_word(g, block->size, HW_USED));
     close_window();
     give_back(object_in(block));
 }
@@ -165,11 +165,11 @@ static void moved_top(void)
         uint32_t to = load4(view, choose(2) ? g->top_at : g->high_at);
         to = choose(3) ? to : g->victim_up_to ? load4(view, g->victim_at) : load4(view, g->limit_at);
         const uint32_t ahead_used = has_flag_before(g) ? HW_PREV_USED : 0;
-        put(block->offset, g->word.bytes, general_word(g, to - block->offset, HW_USED | ahead_used));
+        put_word(block->offset, g->word.bytes, general_word(g, to - block->offset, HW_USED | ahead_used));
     } else {
         const struct hw_buddy *y = &pool_of(block)->buddy;
         const uint32_t order = highest_bit((load4(view, y->top_at) - block->offset) | 1u) - y->min_block_log2;
-        put(block->offset, y->word.bytes, (order + choose(2)) << 1 | HW_BUDDY_USED);
+        put_word(block->offset, y->word.bytes, (order + choose(2)) << 1 | HW_BUDDY_USED);
     }
     close_window();
     if (choose(3)) {

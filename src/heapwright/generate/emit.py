@@ -168,6 +168,7 @@ def generated_files(
         "arena_alignment": values["arena_align"],
         "least_arena": values["fixed_end"],
         "checks": recipe.checks,
+        "keyed": "_SECRET(" in parts.functions,
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,
         "waiting": lib.HW_WAITING,

@@ -47,6 +47,13 @@ CHECKS = {
     "neighbours": lib.HW_CHECKS_NEIGHBOURS,
     "full": lib.HW_CHECKS_FULL,
 }
+KEYS = {
+    "none": lib.HW_KEYS_NONE,
+    "frees": lib.HW_KEYS_NONE,
+    "neighbours": lib.HW_KEYS_PLAIN,
+    "full": lib.HW_KEYS_MIXED,
+}
+KEY_WORDS = {lib.HW_KEYS_NONE: 0, lib.HW_KEYS_PLAIN: 1, lib.HW_KEYS_MIXED: 4}
 ORDERS = {"lifo": lib.HW_LIFO, "fifo": lib.HW_FIFO, "address": lib.HW_ADDRESS, "size": lib.HW_SIZE}
 FITS = {
     "first": lib.HW_FIRST,
@@ -178,6 +185,8 @@ class _Layout:
         self.align = recipe.align
         self.cursor = 0
         self.full = recipe.checks == "full"
+        self.keyed = KEYS[recipe.checks]
+        self.keys = KEY_WORDS[self.keyed]
         pools = recipe.pools
         doubles = any(isinstance(pool, Buddy) or getattr(pool, "free_list", "") == "double" for pool in pools)
         self._take(2 * recipe.link_bytes if doubles else 0, 1)
@@ -185,6 +194,8 @@ class _Layout:
             "refused_at": self._take(4, 4),
             "misused_at": self._take(4, 4) if recipe.checks != "none" else 0,
             "end_seal_at": self._take(4, 4) if recipe.checks != "none" else 0,
+            "keys": self.keys,
+            "keys_at": self._take(4 * self.keys, 4) if self.keys else 0,
             "waiting_at": self._take(4 + 4 * lib.HW_WAITING, 4) if self.full else 0,
             "shared_limit_at": self._take(4, 4),
             "shared_high_at": self._take(4, 4),
@@ -247,14 +258,10 @@ class _Layout:
 
     def _hardened(self, heap: dict[str, Any], pairs: bool) -> dict[str, int]:
         """What links are held to."""
-        if not self.full:
-            return {"hardened": 0, "pairs": 0, "end_at": 0, "misused_at": heap["misused_at"]}
-        return {
-            "hardened": 1,
-            "pairs": int(pairs),
-            "end_at": heap["shared_end_at"],
-            "misused_at": heap["misused_at"],
-        }
+        told = {"keyed": self.keyed, "keys_at": heap["keys_at"], "misused_at": heap["misused_at"]}
+        if self.recipe.checks not in ("neighbours", "full"):
+            return {"hardened": 0, "pairs": 0, "end_at": 0, **told}
+        return {"hardened": 1, "pairs": int(pairs), "end_at": heap["shared_end_at"], **told}
 
     def _ends_on_words(self, pool: Pool) -> bool:
         """Whether all payloads of a pool end at multiples of 4."""
@@ -420,6 +427,7 @@ class _Layout:
             "mixed": int(odd or len(owners) > 1 or (isinstance(below, Fixed) and min(below.sizes) < least)),
             "least": [0 if size <= block(0) - header else before(size + header) - header + 1 for size in sizes],
             "largest": max(sizes, default=up_to - header),
+            "align": self.align,
             "block_header": header,
             "block_unit_shift": _log2(unit),
             "block_doubles": int(powers),
@@ -623,7 +631,8 @@ class _Layout:
             "order": ORDERS[pool.order],
             "fit": FITS[pool.fit],
             "coalesce": COALESCE[pool.coalesce],
-            "checks": int(self.recipe.checks != "none"),
+            "checks": CHECKS[self.recipe.checks],
+            "misused_at": self.heap["misused_at"],
             "head_at": self._take(4 * pool.lists, 4),
             "bitmap_at": self._take(4, 4) if pool.lists > 1 else 0,
             "top_at": self._take(4, 4),

@@ -203,17 +203,15 @@ class Workshop:
     def __exit__(self, *exception: Any) -> None:
         self._folder.__exit__(*exception)
 
-    def image(self, level: str = LEVELS[0], *defines: str) -> Image:
-        """The heap with the driver around it, the heap compiled at this level of optimisation with these macros."""
+    def image(self, level: str = LEVELS[0]) -> Image:
+        """The heap with the driver around it, the heap compiled at this level of optimisation."""
         objects = [
             _start_up(self.compiler),
             _shared_object(self.compiler, DRIVER / "driver.c", ("-Os", *self.heap.driver_flags())),
             *self._support(),
-            *self._heap_objects(level, *defines),
+            *self._heap_objects(level),
         ]
-        return Image.read(
-            self._link(objects, f"image-{level}{'-defined' if defines else ''}", [_entry(self.compiler)]), self.compiler
-        )
+        return Image.read(self._link(objects, f"image-{level}", [_entry(self.compiler)]), self.compiler)
 
     def code_bytes(self, level: str = LEVELS[0]) -> dict[str, int]:
         """Bytes of code, constants and initialised data that a firmware links for each call alone and for all three.
@@ -278,11 +276,13 @@ class Workshop:
         self.compiler.link(objects, output, [_script(self.compiler), *flags], library=bool(self.heap.library))
         return output
 
-    def _heap_objects(self, level: str, *defines: str) -> list[Path]:
+    def _heap_objects(self, level: str) -> list[Path]:
         """The heap compiled, whatever its alignment: a trace has no types."""
-        from heapwright.generate.emit import align_unchecked
+        from heapwright.generate.emit import align_unchecked, replayed_secret
 
-        flags = f"-{level}", f"-D{align_unchecked('target')}", *no_lock("target"), *(f"-D{one}" for one in defines)
+        checked = self.heap.recipe is not None and self.heap.recipe.checks != "none"
+        secret = [replayed_secret("target")] if checked else []  # so that it leaves the metadata that a replay leaves
+        flags = f"-{level}", f"-D{align_unchecked('target')}", *no_lock("target"), *(f"-D{one}" for one in secret)
         return [self._compile(source, *flags, f"-I{source.parent}") for source in self._sources]
 
     def _heap_sources(self) -> list[Path]:

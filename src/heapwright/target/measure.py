@@ -102,12 +102,7 @@ class Session:
             image = workshop.image(self.level)
             code: dict[str, Any] = {**workshop.code_bytes(sizes_at[0])}
             code |= {other: workshop.code_bytes(other) for other in sizes_at[1:]}
-            compared = image
-            if resolved.recipe and resolved.recipe.checks == "full":
-                from heapwright.generate.emit import replayed_secret
-
-                compared = workshop.image(self.level, replayed_secret("target"))
-            return [self._measure(resolved, image, compared, code, trace) for trace in traces]
+            return [self._measure(resolved, image, code, trace) for trace in traces]
 
     def instructions(self, heap: Heap | Recipe, traces: Sequence[Trace]) -> list[int | None]:
         """Instructions of all calls of each trace, None where one was refused; nothing else is counted, which is fast.
@@ -126,8 +121,8 @@ class Session:
         counted = run.counts["instructions"]
         return None if counted is None or run.refused.any() else int(counted.sum())
 
-    def _measure(self, heap: Heap, image: Image, compared: Image, code: dict[str, Any], trace: Trace) -> dict[str, Any]:
-        """What `measure` tells; the image `compared` leaves the metadata that a replay leaves."""
+    def _measure(self, heap: Heap, image: Image, code: dict[str, Any], trace: Trace) -> dict[str, Any]:
+        """What `measure` tells."""
         backend = find_backend(self.cpu, self.backend)
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
         host = _Host.of(heap, trace, arena)
@@ -152,7 +147,7 @@ class Session:
             "code_bytes": code,
             "calls": calls_by_kind(run, trace, cleared),
             "phases": _by_phase(run, trace, cleared),
-            "prediction": host and host.beside(run, run if compared is image else _run(backend, compared, given, heap)),
+            "prediction": host and host.beside(run),
         }
 
 
@@ -174,14 +169,14 @@ class _Host:
         content, marks = metadata(trace, heap.recipe, arena)
         return cls(content, marks, replay(trace, heap.recipe, arena=arena))
 
-    def beside(self, run: Run, compared: Run) -> dict[str, Any]:
+    def beside(self, run: Run) -> dict[str, Any]:
         """Prediction against measurement: the same metadata, and how many accesses became loads and stores."""
         loads, stores = run.counts["arena_loads"], run.counts["arena_stores"]
         accesses = int(self.metrics["accesses"] or 0)
         measured = None if loads is None or stores is None else int(loads.sum() + stores.sum())
         return {
             "metadata_bytes": int(self.marks.sum()),
-            "metadata_equal": bool(np.array_equal(self.content[self.marks], compared.arena[self.marks])),
+            "metadata_equal": bool(np.array_equal(self.content[self.marks], run.arena[self.marks])),
             "counted_reads": self.metrics["reads"],
             "counted_writes": self.metrics["writes"],
             "measured_loads": None if loads is None else int(loads.sum()),

@@ -87,9 +87,27 @@ static inline void *{{ prefix }}_told(struct {{ prefix }}_heap *heap, void *from
 }
 #endif
 
-{% if checks == "full" %}
+{% if "_SECRET(" in functions %}
 #ifndef {{ upper }}_SECRET
+#if defined(__linux__) && !defined({{ upper }}_SECRET_OF_ADDRESS)
+#include <sys/random.h>
+
+/* A random word; 0 where the system has none yet. */
+static inline uint32_t {{ prefix }}_random(void)
+{
+    uint32_t word = 0;
+    (void)!getrandom(&word, sizeof word, GRND_NONBLOCK);
+    return word;
+}
+#define {{ upper }}_SECRET(heap) ((void)(heap), {{ prefix }}_random())
+#else
+{% if checks == "full" %}
+#ifndef {{ upper }}_SECRET_OF_ADDRESS
+#error "define {{ upper }}_SECRET(heap) as a call of your random number generator, or {{ upper }}_SECRET_OF_ADDRESS to go without one"
+#endif
+{% endif %}
 #define {{ upper }}_SECRET(heap) ((uint32_t)((uintptr_t)(heap) >> 4) * UINT32_C(0x9e3779b1))
+#endif
 #endif
 
 {% endif %}
