@@ -334,12 +334,12 @@ static inline int is_takeable(const struct hw_general *g, struct hw_heap *h, uin
     return 0;
 }
 
-/* Bytes to the next block in a walk; what leads beyond the last one is counted, and ends the walk. */
-static inline uint32_t step_over(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+/* Bytes to the next block in a walk up to `top`; what leads beyond is counted, and ends the walk. */
+static inline uint32_t step_over(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t top)
 {
-    if (g->links.hardened && (word_size(g, word) == 0 || word_size(g, word) > load4(h, g->top_at) - b)) {
+    if (g->links.hardened && (word_size(g, word) == 0 || word_size(g, word) > top - b)) {
         count_misuse(g->links.misused_at, h);
-        return load4(h, g->top_at) - b;
+        return top - b;
     }
     return word_size(g, word);
 }

@@ -219,14 +219,14 @@ static inline uint32_t buddy_capacity(const struct hw_buddy *y, struct hw_heap *
  * the last one, or is smaller; then so does the place's upper half. O(orders). */
 static inline uint32_t last_block(const struct hw_buddy *y, struct hw_heap *h, uint32_t top)
 {
-    uint32_t size = (uint32_t)1 << lowest_bit(top - y->start);
-    while (load_order(y, h, top - size) >> 1 != highest_bit(size) - y->min_block_log2) {
-        if (y->links.hardened && size == order_size(y, 0)) {
+    uint32_t order = lowest_bit(top - y->start) - y->min_block_log2;
+    while (load_order(y, h, top - order_size(y, order)) >> 1 != order) {
+        if (y->links.hardened && order == 0) {
             break; /* no header here says so: that of a free block to come is looked at before it is taken */
         }
-        size >>= 1;
+        order--;
     }
-    return top - size;
+    return top - order_size(y, order);
 }
 
 /* Gives the end of the blocks, from b on, back to the top, and the free blocks ahead of it. O(orders^2). */

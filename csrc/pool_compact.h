@@ -108,7 +108,8 @@ static inline void store_handle_next(const struct hw_compact *c, struct hw_heap 
  * large, so that a handle that was given back cannot be taken for one that leads to an object. */
 static inline uint32_t load_unused(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k)
 {
-    return ~load_field(&c->links.field, h, handle_at(c, table, k)) & c->most;
+    const uint32_t at = handle_at(c, table, k);
+    return ~(load_field(&c->links.field, h, at) ^ link_mask(&c->links, h, at)) & c->most;
 }
 
 /* Takes handle k in the arena: a new one, or the first of those that were given back. */
@@ -124,7 +125,8 @@ static inline void take_handle(const struct hw_compact *c, struct hw_heap *h, ui
 
 static inline void give_handle_back(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k)
 {
-    store_field(&c->links.field, h, handle_at(c, table, k), ~load4(h, c->unused_at));
+    const uint32_t at = handle_at(c, table, k);
+    store_field(&c->links.field, h, at, ~load4(h, c->unused_at) ^ link_mask(&c->links, h, at));
     store4(h, c->unused_at, k);
 }
 
@@ -506,7 +508,7 @@ static inline int leads_to_object(const struct hw_compact *c, struct hw_heap *h,
         if (at < load4(h, c->limit_at) || at >= table || (table - at) % c->handle != 0) {
             return 0;
         }
-        at = load_handle(c, h, table, handle_of(c, h, table, reference));
+        at = raw_link(&c->links, h, at); /* one that was given back leads out of the arena */
     }
     const uint32_t k = handle_of(c, h, table, reference);
     if (at < c->start + c->header || at >= load4(h, c->top_at) || (at & (c->align - 1u)) != 0) {

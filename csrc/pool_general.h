@@ -373,6 +373,7 @@ static inline struct hw_found walk_first(const struct hw_general *g, struct hw_h
                                          uint32_t size)
 {
     struct hw_found found = found_none();
+    const uint32_t top = g->links.hardened ? load4(h, g->top_at) : end;
 #ifdef HW_SHADOW
     skip_blocks(g, h, &b, end, size);
 #endif
@@ -394,7 +395,7 @@ static inline struct hw_found walk_first(const struct hw_general *g, struct hw_h
                 return found;
             }
         }
-        b += step_over(g, h, b, word);
+        b += step_over(g, h, b, word, top);
     }
     return found;
 }
@@ -433,7 +434,7 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
                 }
             }
         }
-        b += step_over(g, h, b, word);
+        b += step_over(g, h, b, word, top);
     }
     return found;
 }
@@ -452,7 +453,7 @@ static inline uint32_t lowest_free(const struct hw_general *g, struct hw_heap *h
         if ((word & HW_USED) == 0) {
             break;
         }
-        b += step_over(g, h, b, word);
+        b += step_over(g, h, b, word, top);
     }
     if (b != from) {
         store4(h, g->rover_at, b);

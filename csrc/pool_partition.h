@@ -225,6 +225,7 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
                                          uint32_t count)
 {
     struct hw_group found = {0, 0};
+    const uint32_t top = g->checks >= HW_CHECKS_NEIGHBOURS ? load4(h, g->top_at) : 0;
     uint32_t i = load4(h, head);
 #ifdef HW_SHADOW
     if (skip_groups(g, h, head, count, &i, &found)) {
@@ -232,7 +233,7 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
     }
 #endif
     while (i) {
-        if (g->checks >= HW_CHECKS_NEIGHBOURS && i > load4(h, g->top_at)) {
+        if (g->checks >= HW_CHECKS_NEIGHBOURS && i > top) {
             count_misuse(g->misused_at, h);
             found.first = 0;
             return found;

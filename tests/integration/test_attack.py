@@ -54,8 +54,11 @@ def test_levels_notice_more_and_more_and_a_seed_gives_the_same_counts() -> None:
     heap = zoo.load("tlsf")
     none, frees, neighbours, full = attack(heap, runs=RUNS, seed=3)
     assert all(counts["at_once"] == counts["later"] == 0 for counts in none["faults"].values())
-    interior = [level["faults"]["interior_free"]["at_once"] for level in (none, frees, neighbours)]
-    assert interior == sorted(set(interior))
+    changed = [level["faults"]["changed_header"]["at_once"] for level in (none, frees, neighbours)]
+    assert changed == sorted(set(changed))
+    assert full["faults"]["use_after_free"]["later"] >= 0.95 * RUNS
+    for level in (neighbours, full):
+        assert [fault for fault, counts in level["faults"].items() if counts["crashed"]] == []
     assert attack(heap, checks=["neighbours", "full"], runs=RUNS, seed=3) == [neighbours, full]
     assert attack(heap, checks=["neighbours"], runs=RUNS, seed=4) != [neighbours]
 

@@ -122,6 +122,7 @@ def generated_files(
     more: Sequence[str] = (),
     traps: bool = False,
     reserve: str = "",
+    entropy: tuple[str, ...] = (),
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
 
@@ -135,6 +136,7 @@ def generated_files(
         more: functions of the core that a platform calls besides those that every heap has.
         traps: whether a wrong pointer stops the program unless that defines something else; else it is ignored.
         reserve: what memory to give it, a sentence for the same comment.
+        entropy: where a random word comes from, a header and an expression, unless the program defines it.
 
     Raises ParameterError for a prefix that is no C identifier.
     """
@@ -178,6 +180,7 @@ def generated_files(
         "headed": least_header > 0,
         "hooks": EVENTS,
         "traps": traps,
+        "entropy": entropy,
         "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
         "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.kind == "general" for pool in recipe.pools),

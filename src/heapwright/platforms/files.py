@@ -47,7 +47,9 @@ def generate_for(
     do with the recipe.
     """
     recipe = recipe_for(platform, recipe)
-    heap = generated_files(recipe, prefix, tuned_for, metrics, platform.functions, platform.traps, reserve)
+    heap = generated_files(
+        recipe, prefix, tuned_for, metrics, platform.functions, platform.traps, reserve, platform.entropy
+    )
     heap |= recipe_file(recipe, prefix, tuned_for)
     pages = platform_files(platform, prefix)
     if reserve:

@@ -87,30 +87,33 @@ static inline void *{{ prefix }}_told(struct {{ prefix }}_heap *heap, void *from
 }
 #endif
 
-{% if "_SECRET(" in functions %}
+{% endif %}
+{% if keyed %}
 #ifndef {{ upper }}_SECRET
-#if defined(__linux__) && !defined({{ upper }}_SECRET_OF_ADDRESS)
+#if defined({{ upper }}_SECRET_OF_ADDRESS)
+#define {{ upper }}_SECRET(heap) ((uint32_t)((uintptr_t)(heap) >> 4) * UINT32_C(0x9e3779b1))
+{% if entropy %}
+#else
+#include <{{ entropy[0] }}>
+#define {{ upper }}_SECRET(heap) ((void)(heap), (uint32_t){{ entropy[1] }})
+{% else %}
+#elif defined(__linux__) && __STDC_HOSTED__
 #include <sys/random.h>
 
-/* A random word; 0 where the system has none yet. */
-static inline uint32_t {{ prefix }}_random(void)
+/* A random word; while the system has none yet, early in its start, one of the arena's address. */
+static inline uint32_t {{ prefix }}_random(const void *heap)
 {
-    uint32_t word = 0;
-    (void)!getrandom(&word, sizeof word, GRND_NONBLOCK);
-    return word;
+    uint32_t word;
+    const int made = getrandom(&word, sizeof word, GRND_NONBLOCK) == (ssize_t)sizeof word;
+    return made ? word : (uint32_t)((uintptr_t)heap >> 4) * UINT32_C(0x9e3779b1);
 }
-#define {{ upper }}_SECRET(heap) ((void)(heap), {{ prefix }}_random())
+#define {{ upper }}_SECRET(heap) {{ prefix }}_random(heap)
 #else
-{% if checks == "full" %}
-#ifndef {{ upper }}_SECRET_OF_ADDRESS
 #error "define {{ upper }}_SECRET(heap) as a call of your random number generator, or {{ upper }}_SECRET_OF_ADDRESS to go without one"
-#endif
 {% endif %}
-#define {{ upper }}_SECRET(heap) ((uint32_t)((uintptr_t)(heap) >> 4) * UINT32_C(0x9e3779b1))
 #endif
 #endif
 
-{% endif %}
 {% endif %}
 {% if threads != "none" %}
 {% include "threads.c" %}

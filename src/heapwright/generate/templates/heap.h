@@ -103,9 +103,14 @@
 #include <stdint.h>
 
 {% if keyed %}
-/* {{ upper }}_SECRET(heap) is a random word of 32 bits. {{ prefix }}_init() asks for {{ "four" if checks == "full" else "one" }}, keeps it in the arena, and headers
- * {{ "and links are" if checks == "neighbours" else "are" if checks == "frees" else "links and guards are" }} masked with it, so that nobody forges one who cannot read the heap. Where it is not defined, Linux is asked
- * (getrandom); elsewhere {{ "that is an error, unless " ~ upper ~ "_SECRET_OF_ADDRESS is defined: then" if checks == "full" else "" }} it is made of the arena's address, which attackers may know. */
+/* {{ upper }}_SECRET(heap) is a random word of 32 bits. {{ prefix }}_init() asks for {{ "four" if checks == "full" else "one" }}, keeps {{ "them" if checks == "full" else "it" }} in the arena, and masks
+ * headers and links{{ " and guards" if checks == "full" else "" }} with {{ "them" if checks == "full" else "it" }}, so that nobody forges one who cannot read the heap. Where it is not defined,
+{% if entropy %}
+ * {{ entropy[1] }} of <{{ entropy[0] }}> is called;
+{% else %}
+ * Linux is asked (getrandom); elsewhere the source does not compile;
+{% endif %}
+ * with {{ upper }}_SECRET_OF_ADDRESS it is made of the arena's address, which attackers may know. */
 
 {% endif %}
 /* What the heap tells the program, by macros of the program's, in a file that {{ upper }}_HOOKS names or on the command line of
