@@ -33,13 +33,14 @@ class Platform:
     """A surrounding that a heap goes into.
 
     `align` is the least alignment of objects that it needs, in bytes; with `over_aligned` it also asks for objects
-    aligned to more, which only pools with headers serve. `lock` is what its glue takes around each call of the heap;
-    without one it takes none, and the recipe's `threads` says who may call. With `counters` its functions tell what the
-    heap counts, so the recipe gets them. With `traps` a wrong pointer stops the program where the recipe has checks and
-    nothing else is defined. `entropy` is where it has random words, a header and an expression, for the keys of hardened
-    heaps; without one the program is asked for them. `like` is the platform whose files it begins with, `hooks_of` that whose hooks record the
-    calls of the heap that it has now. `sources` are what its signatures and rules of locking were taken from, with
-    versions; `run_on` says where its glue was run.
+    aligned to more, which only pools with headers serve. `lock` is what its glue takes around each call of the
+    heap; without one it takes none, and the recipe's `threads` says who may call. With `counters` its functions
+    tell what the heap counts, so the recipe gets them. With `traps` a wrong pointer stops the program where the
+    recipe has checks and nothing else is defined. `entropy` is where it has random words, a header and an
+    expression, for the keys of hardened heaps; without one the program is asked for them. `like` is the platform
+    whose files it begins with, `hooks_of` that whose hooks record the calls of the heap that it has now. `sources`
+    are what its signatures and rules of locking were taken from, with versions; `run_on` says where its glue was
+    run.
     """
 
     name: str
