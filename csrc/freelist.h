@@ -170,13 +170,14 @@ static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Takes `node`, to which the word `before` points, out of the list of blocks of this size. */
+/* Takes `node`, to which the word `before` points, out of the list of blocks of this size. Where links are hardened, the
+ * caller has seen that those of a node that is linked both ways lead back to it. */
 HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before, uint32_t node)
 {
 #ifdef HW_SHADOW
     note_unlinked(g, h, node);
 #endif
-    const uint32_t next = load_link(&g->links, h, node);
+    const uint32_t next = raw_link(&g->links, h, node);
     store_link(&g->links, h, before, next);
     if ((has_tails(g) || g->unsorted) && next == 0) {
         store_link(&g->links, h, tail_of(g, h, size, node), before);
@@ -203,7 +204,7 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
 HW_HOT uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
 {
     if (g->free_list == HW_DOUBLE) {
-        return load_link(&g->links, h, node + g->links.field.bytes);
+        return raw_link(&g->links, h, node + g->links.field.bytes);
     }
     uint32_t before = list_head(g, size); /* walked from here, O(list) */
 #ifdef HW_SHADOW

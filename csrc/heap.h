@@ -548,8 +548,8 @@ HW_HOT int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, uint32_t
 static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, const void *pointer)
 {
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
-    if (p->checks && offset > p->reach) {
-        return 0; /* no payload's */
+    if (p->checks && UINTPTR_MAX > UINT32_MAX && offset > p->reach) {
+        return 0; /* no payload's; where addresses have 32 bits, the arena's end tells */
     }
     return (uint32_t)offset;
 }

@@ -180,6 +180,9 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
     if (size == had && !joins_top) {
         return word;
     }
+    if (joins_top && is_wary(g) && !may_take(g, h, before, b, word)) {
+        return word;
+    }
     if (joins_top) {
         if (g->free_list != HW_IMPLICIT) {
             list_unlink(g, h, size, before, b + g->node);
@@ -331,6 +334,9 @@ static inline struct hw_found list_in_turn(const struct hw_general *g, struct hw
         }
         if (load_link(&g->links, h, node) == 0) {
             return found; /* the only one: it is at the end */
+        }
+        if (is_wary(g) && !may_take(g, h, head, node - g->node, word)) {
+            return found;
         }
         tried = node;
         list_unlink(g, h, word_size(g, word), head, node);
@@ -1313,6 +1319,9 @@ static inline uint32_t extend_last(const struct hw_general *g, struct hw_heap *h
     const uint32_t top = load4(h, g->top_at);
     const uint32_t had = top - b;
     if (had > size || load4(h, g->limit_at) - b < size) {
+        return 0;
+    }
+    if (is_wary(g) && !may_merge(g, h, b, had)) {
         return 0;
     }
     freelist_remove(g, h, b, had);

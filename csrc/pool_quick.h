@@ -124,7 +124,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
         return 0;
     }
     if (at) {
-        store_link(&q->links, h, head, load_link(&q->links, h, at));
+        store_link(&q->links, h, head, raw_link(&q->links, h, at)); /* looked at when its turn comes */
         if (q->marks) {
             store_field(&q->links.field, h, at + q->links.field.bytes, 0);
         }
@@ -136,7 +136,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
 HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity, uint32_t at)
 {
     const uint32_t head = quick_head(q, list);
-    store_link(&q->links, h, at, load_link(&q->links, h, head));
+    store_link(&q->links, h, at, raw_link(&q->links, h, head));
     store_link(&q->links, h, head, at);
     if (q->marks) {
         store_field(&q->links.field, h, at + q->links.field.bytes, quick_mark(q, h, at));
