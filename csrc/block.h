@@ -344,6 +344,22 @@ static inline uint32_t step_over(const struct hw_general *g, struct hw_heap *h, 
     return word_size(g, word);
 }
 
+/* Steps after which a walk of a list is one of damaged links that lead in a circle: more than there can be blocks. */
+static inline uint32_t most_nodes(const struct hw_general *g, struct hw_heap *h)
+{
+    return g->links.hardened ? peek4(h, g->links.end_at) >> g->unit_shift : 0;
+}
+
+/* Counts a step of a walk; 0, and counted as damage, where there were too many. */
+HW_HOT int may_step(const struct hw_general *g, struct hw_heap *h, uint32_t *most)
+{
+    if (g->links.hardened && (*most)-- == 0) {
+        count_misuse(g->links.misused_at, h);
+        return 0;
+    }
+    return 1;
+}
+
 /* A free block that a search came upon. */
 struct hw_found {
     uint32_t b;      /* the block; 0 is none */

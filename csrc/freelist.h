@@ -170,8 +170,8 @@ static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Takes `node`, to which the word `before` points, out of the list of blocks of this size. Where links are hardened, the
- * caller has seen that those of a node that is linked both ways lead back to it. */
+/* Takes `node`, to which the word `before` points, out of the list of blocks of this size. Where links are hardened,
+ * the caller has seen that those of a node that is linked both ways lead back to it. */
 HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before, uint32_t node)
 {
 #ifdef HW_SHADOW
@@ -210,8 +210,9 @@ HW_HOT uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint3
 #ifdef HW_SHADOW
     skip_to_node(g, h, &before, node);
 #endif
+    uint32_t most = most_nodes(g, h);
     uint32_t next = load_link(&g->links, h, before);
-    while (next != node && (!g->links.hardened || next)) {
+    while (next != node && (!g->links.hardened || next) && may_step(g, h, &most)) {
         before = next;
         next = load_link(&g->links, h, next);
     }
@@ -259,10 +260,11 @@ HW_HOT void list_insert(const struct hw_general *g, struct hw_heap *h, const uin
 #ifdef HW_SHADOW
     skip_to_place(g, h, order, &before, b, size);
 #endif
+    uint32_t most = most_nodes(g, h);
     uint32_t next = load_link(&g->links, h, before);
     if (order == HW_ADDRESS || order == HW_SIZE) {
         /* O(list) */
-        while (next && stays_ahead(g, h, order, next, b, size)) {
+        while (next && stays_ahead(g, h, order, next, b, size) && may_step(g, h, &most)) {
             before = next;
             next = load_link(&g->links, h, next);
         }

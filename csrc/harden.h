@@ -130,6 +130,81 @@ static inline int partition_is_sound(const struct hw_partition *g, struct hw_hea
     return g->coalesce == HW_NEVER || load_number(g, h, first_at(g, table, i + count - 1u)) == i;
 }
 
+/* ---- boundaries ------------------------------------------------------------------------------------------------- */
+
+/* Whether what a pool's control data says of its boundaries can be, in an arena that ends at `end`. */
+
+static inline int general_is_bounded(const struct hw_general *g, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t high = load4(h, g->high_at);
+    const uint32_t limit = load4(h, g->limit_at);
+    if (limit > (g->region ? g->start + g->region : end) || high > limit || top < g->start || top > limit) {
+        return 0;
+    }
+    if (g->victim_up_to) {
+        const uint32_t victim = load4(h, g->victim_at);
+        const uint32_t victim_end = load4(h, g->victim_at + 4u);
+        if (victim_end != 0 &&
+            (victim < g->start || victim > victim_end || victim_end > top ||
+             (((victim - g->start) | (victim_end - g->start)) & (((uint32_t)1 << g->unit_shift) - 1u)) != 0)) {
+            return 0;
+        }
+    }
+    if (g->end_word && top != g->start) {
+        return limit - top >= g->header && ((top - g->start) & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
+    }
+    return g->top == HW_TOP_LIST || top <= high;
+}
+
+static inline int fixed_is_bounded(const struct hw_fixed *f, struct hw_heap *h, uint32_t end)
+{
+    if (f->grow) {
+        const uint32_t limit = load4(h, f->limit_at);
+        return limit <= end && load4(h, f->high_at) <= limit && ((limit + f->header) & (f->align - 1u)) == 0;
+    }
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (load4(h, f->carved_at + 4u * i) > f->counts[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static inline int buddy_is_bounded(const struct hw_buddy *y, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, y->top_at);
+    const uint32_t high = load4(h, y->high_at);
+    const uint32_t limit = load4(h, y->limit_at);
+    return limit <= (y->region ? y->start + y->region : end) && high <= limit && top >= y->start && top <= high &&
+           ((top - y->start) & (order_size(y, 0) - 1u)) == 0;
+}
+
+static inline int partition_is_bounded(const struct hw_partition *g, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, g->top_at);
+    const uint32_t high = load4(h, g->high_at);
+    if (high < g->start || top > g->most || top > (high - g->start) / g->partition) {
+        return 0;
+    }
+    if (g->grow) {
+        const uint32_t limit = load4(h, g->limit_at);
+        return limit <= end && high <= limit && top <= (end - limit) / g->descriptor;
+    }
+    return high <= g->end;
+}
+
+static inline int compact_is_bounded(const struct hw_compact *c, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, c->top_at);
+    const uint32_t high = load4(h, c->high_at);
+    const uint32_t limit = load4(h, c->limit_at);
+    if (limit > end || high > limit || top < c->start || top > high || ((top - c->start) & (c->align - 1u)) != 0) {
+        return 0;
+    }
+    return !c->in_arena || load4(h, c->handles_at) <= (end - limit) / c->handle;
+}
+
 /* ---- guards ------------------------------------------------------------------------------------------------------ */
 
 /* What the guard of a block is mixed with. */
@@ -212,11 +287,11 @@ HW_HOT uint32_t fill_key(const struct hw_policy *p, struct hw_heap *h, uint32_t 
 /* Words from one that is filled to the next between both ends of a payload. */
 HW_HOT uint32_t fill_stride(uint32_t words)
 {
-    return words / HW_FILLED + 1u;
+    return words / HW_SAMPLED + 1u;
 }
 
 /* The word of a freed payload that is filled after the word i: all of the first and of the last HW_FILLED bytes, and
- * between them at most HW_FILLED words in equal steps. */
+ * between them at most HW_SAMPLED words in equal steps. */
 HW_HOT uint32_t next_filled(uint32_t words, uint32_t stride, uint32_t i)
 {
     return i < HW_FILLED / 4u || i + HW_FILLED / 4u + stride > words ? i + 1u : i + stride;

@@ -15,12 +15,38 @@
 
 /* ---- quick lists and their owners ------------------------------------------------------------------------------ */
 
-/* Gives a block back to its owner, past the quick lists. */
+/* What is stored beside the address of the arena's end, to vouch for it. */
+static inline uint32_t end_seal(uint32_t end)
+{
+    return (end ^ 0x5bd1e995u) * 0x9e3779b1u;
+}
+
+/* Where the arena ends; 0 where the word that tells it was damaged. */
+static inline uint32_t arena_end(const struct hw_policy *p, struct hw_heap *h)
+{
+    const uint32_t end = load4(h, p->shared_end_at);
+    if (p->checks && load4(h, p->end_seal_at) != end_seal(end)) {
+        return 0;
+    }
+    return end;
+}
+
+static inline int pool_is_bounded(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h)
+{
+    const uint32_t end = arena_end(p, h);
+    return end != 0 && HW_ASK(pool, is_bounded, h, end);
+}
+
+/* Gives a block back to its owner, past the quick lists; one whose metadata was damaged meanwhile is lost. */
 static inline void heap_release(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
+            if (p->checks >= HW_CHECKS_NEIGHBOURS && !(pool_is_used(pool, h, at) && pool_is_sound(pool, h, at))) {
+                count_misuse(p->misused_at, h);
+                return;
+            }
             pool_release(pool, h, at);
             return;
         }
@@ -220,12 +246,6 @@ static inline int keeps_apart(const struct hw_policy *p, const uint32_t owner)
 static inline void count_refused(const struct hw_policy *p, struct hw_heap *h)
 {
     store4(h, p->refused_at, load4(h, p->refused_at) + 1u);
-}
-
-/* What is stored beside the address of the arena's end, to vouch for it. */
-static inline uint32_t end_seal(uint32_t end)
-{
-    return (end ^ 0x5bd1e995u) * 0x9e3779b1u;
 }
 
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
@@ -485,16 +505,6 @@ static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h,
     return 0;
 }
 
-/* Where the arena ends; 0 where the word that tells it was damaged. */
-static inline uint32_t arena_end(const struct hw_policy *p, struct hw_heap *h)
-{
-    const uint32_t end = load4(h, p->shared_end_at);
-    if (p->checks && load4(h, p->end_seal_at) != end_seal(end)) {
-        return 0;
-    }
-    return end;
-}
-
 /* Whether a quick list above the block's pool holds it. O(blocks of that list). */
 static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
                             uint32_t capacity)
@@ -563,9 +573,24 @@ HW_HOT int heap_has_object(const struct hw_policy *p, struct hw_heap *h, uint32_
     return !heap_is_cached(p, h, at);
 }
 
+/* Whether the boundaries that each pool keeps in the control data can be, so that no call leaves the arena by them. */
+HW_COLD int heap_is_bounded(const struct hw_policy *p, struct hw_heap *h)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        if (p->pools[i].kind != HW_QUICK && !pool_is_bounded(p, &p->pools[i], h)) {
+            count_misuse(p->misused_at, h);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* Counts a pointer that is no used block; 0 for such a one. */
 HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
+    if (p->checks == HW_CHECKS_FULL && !heap_is_bounded(p, h)) {
+        return 0;
+    }
     if (p->checks && (!heap_has_used(p, h, at) || !heap_has_object(p, h, at))) {
         count_misuse(p->misused_at, h);
         return 0;
@@ -575,15 +600,13 @@ HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 
 /* ---- freed blocks that wait, at level full ----------------------------------------------------------------------- */
 
-/* Gives a block that waited to its pool; one whose metadata was damaged meanwhile is lost. */
+/* Gives a block that waited to its pool; one that somebody wrote to meanwhile is lost. */
 HW_COLD void end_wait(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
-    if (!heap_has_used(p, h, at) || !is_waiting(p, h, at, heap_capacity(p, h, at))) {
+    if (!heap_has_used(p, h, at) || !is_waiting(p, h, at, heap_capacity(p, h, at)) ||
+        !is_fill_whole(p, h, at, heap_capacity(p, h, at))) {
         count_misuse(p->misused_at, h);
         return;
-    }
-    if (!is_fill_whole(p, h, at, heap_capacity(p, h, at))) {
-        count_misuse(p->misused_at, h);
     }
     heap_free(p, h, at);
 }
@@ -645,6 +668,10 @@ HW_COLD int is_sound_still(const struct hw_policy *p, struct hw_heap *h, uint32_
 HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t size)
 {
     void *memory;
+    if (!heap_is_bounded(p, h)) {
+        count_refused(p, h);
+        return NULL;
+    }
     do {
         memory = heap_malloc(p, h, size);
     } while (memory ? !is_sound_still(p, h, address_of(p, h, memory)) : end_all_waits(p, h));
@@ -658,6 +685,10 @@ static inline uint32_t malloc_aligned_guarded(const struct hw_policy *p, struct 
                                               uint32_t n)
 {
     uint32_t at;
+    if (!heap_is_bounded(p, h)) {
+        count_refused(p, h);
+        return 0;
+    }
     do {
         at = heap_malloc_aligned(p, h, alignment, n);
     } while (at ? !is_sound_still(p, h, at) : end_all_waits(p, h));

@@ -18,7 +18,8 @@ enum {
     HW_MAX_CLASSES = 64, /* sizes of a quick list, classes of a fixed pool */
     HW_DIRECT_LISTS = 8, /* most lists of a quick pool that are compared with one after another in straight code */
     HW_WAITING = 8,      /* freed blocks that wait before they are free, at level full */
-    HW_FILLED = 64,      /* bytes at either end of a freed payload that are filled then, and words between them */
+    HW_FILLED = 64,      /* bytes at either end of a freed payload that are filled then */
+    HW_SAMPLED = 128,    /* words between them that are filled, in equal steps: all of a payload of some 500 bytes */
     HW_PADDED = 16       /* most bytes between an object and its block's end that are filled */
 };
 

@@ -221,6 +221,7 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
 {
     struct hw_found found = found_none();
     uint32_t left = g->search_most;
+    uint32_t most = most_nodes(g, h);
 #ifdef HW_SHADOW
     skip_nodes(g, h, &before, end, size, &left);
 #endif
@@ -232,7 +233,7 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
         if (g->fit == HW_NEXT && node == end) {
             return found;
         }
-        if (g->search_most && left-- == 0) {
+        if ((g->search_most && left-- == 0) || !may_step(g, h, &most)) {
             return found;
         }
         uint32_t word = load_word(g, h, node - g->node);
@@ -271,6 +272,7 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     uint32_t best = 0;
     uint32_t budget = search_budget(g, h);
     uint32_t left = g->search_most;
+    uint32_t most = most_nodes(g, h);
 #ifdef HW_SHADOW
     if (skip_to_best_node(g, h, before, size, budget, &found)) {
         return found;
@@ -281,7 +283,7 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
 #ifdef HW_SHADOW
         skip_quiet_nodes(g, h, &before, &node, 0, size, best, &budget);
 #endif
-        if (g->search_most && left-- == 0) {
+        if ((g->search_most && left-- == 0) || !may_step(g, h, &most)) {
             return found;
         }
         uint32_t word = load_word(g, h, node - g->node);
