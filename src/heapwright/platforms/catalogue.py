@@ -35,12 +35,12 @@ class Platform:
     `align` is the least alignment of objects that it needs, in bytes, which a recipe that has less is raised to; with
     `over_aligned` it also asks for objects aligned to more, which only pools with headers serve. `lock` is what its
     glue takes around each call of the heap; without one it takes none, and the recipe's `threads` says who may call.
-    `threads` are the ways that its glue can do with in place of "none", the best first. `functions` are those of the core that its
-    glue calls besides what every heap has, `cache_functions` such as a heap with caches has. With `counters` its functions tell what the
-    heap counts, so the recipe gets them. With `traps` a wrong pointer stops the program where the recipe has checks and
-    nothing else is defined. `like` is the platform whose files it begins with, `hooks_of` that whose hooks record the
-    calls of the heap that it has now. `sources` are what its signatures and rules of locking were taken from, with
-    versions; `run_on` says where its glue was run.
+    `threads` are the ways that its glue can do with in place of "none", the best first; caches hold `cache_bytes` then.
+    `functions` are those of the core that its glue calls besides what every heap has, `cache_functions` such as a heap
+    with caches has. With `counters` its functions tell what the heap counts, so the recipe gets them. With `traps` a
+    wrong pointer stops the program where the recipe has checks and nothing else is defined. `like` is the platform
+    whose files it begins with, `hooks_of` that whose hooks record the calls of the heap that it has now. `sources` are
+    what its signatures and rules of locking were taken from, with versions; `run_on` says where its glue was run.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Platform:
     over_aligned: bool = False
     lock: str | None = None
     threads: tuple[str, ...] = ()
+    cache_bytes: int = 65536
     like: str | None = None
     hooks_of: str | None = None
     functions: tuple[str, ...] = ()
@@ -102,8 +103,8 @@ class Platform:
             )
         if self.over_aligned and not any(isinstance(pool, General) for pool in recipe.pools):
             raise HeapwrightError(
-                f"{heap}: cannot align objects to more than {max(recipe.align, self.align)} bytes, as {self.name} needs; "
-                'give the recipe a pool of kind = "general"'
+                f"{heap}: cannot align objects to more than {max(recipe.align, self.align)} bytes, as {self.name} "
+                'needs; give the recipe a pool of kind = "general"'
             )
 
     def aligned(self, recipe: Recipe) -> Recipe:
@@ -127,7 +128,8 @@ class Platform:
             if threads == "cached" and recipe.checks != "none":
                 continue
             try:
-                return recipe.from_dict(recipe.to_dict() | {"threads": threads})
+                caches = {"cache_bytes": self.cache_bytes} if threads == "cached" else {}
+                return recipe.from_dict(recipe.to_dict() | {"threads": threads} | caches)
             except HeapwrightError:
                 continue
         raise HeapwrightError(f"{recipe.name or recipe.hash}: cannot serve several threads, and {self.name} needs it")
