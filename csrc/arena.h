@@ -111,6 +111,19 @@ static inline uint32_t load4(struct hw_heap *h, uint32_t at)
 #endif
 }
 
+/* The word so many bytes behind another one: `at` is computed once for both. */
+static inline uint32_t load4_behind(struct hw_heap *h, uint32_t at, const uint32_t bytes)
+{
+#ifdef HW_EXPLORE
+    h->reads++;
+#endif
+#ifdef HW_SHARED
+    return __atomic_load_n((const hw_u32 *)(const void *)(arena_base(h) + (size_t)at + bytes), __ATOMIC_RELAXED);
+#else
+    return *(const hw_u32 *)(const void *)(arena_base(h) + (size_t)at + bytes);
+#endif
+}
+
 static inline void store1(struct hw_heap *h, uint32_t at, uint32_t value)
 {
 #ifdef HW_EXPLORE
@@ -144,6 +157,18 @@ static inline void store4(struct hw_heap *h, uint32_t at, uint32_t value)
     __atomic_store_n((hw_u32 *)arena_pointer(h, at), value, __ATOMIC_RELAXED);
 #else
     *(hw_u32 *)arena_pointer(h, at) = value;
+#endif
+}
+
+static inline void store4_behind(struct hw_heap *h, uint32_t at, const uint32_t bytes, uint32_t value)
+{
+#ifdef HW_EXPLORE
+    h->writes++;
+#endif
+#ifdef HW_SHARED
+    __atomic_store_n((hw_u32 *)(void *)(arena_base(h) + (size_t)at + bytes), value, __ATOMIC_RELAXED);
+#else
+    *(hw_u32 *)(void *)(arena_base(h) + (size_t)at + bytes) = value;
 #endif
 }
 

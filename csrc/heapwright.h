@@ -117,6 +117,14 @@ HW_API void hw_release_thread(const struct hw_policy *policy, struct hw_heap *he
  * caches) releases. */
 HW_API void hw_after_fork(const struct hw_policy *policy, struct hw_heap *heap);
 
+/* Memory for `size` bytes out of the calling thread's cache, without the lock; NULL where that has none at hand: no
+ * refusal, hw_malloc() serves then. For platforms. O(1). */
+HW_API void *hw_take_cached(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
+
+/* Gives an object back to the calling thread's cache, without the lock; 0 where that does not take it: it is left to
+ * hw_free() then. Tells no hook. For platforms. O(1). */
+HW_API int hw_keep_cached(const struct hw_policy *policy, struct hw_heap *heap, void *pointer);
+
 /* Payload bytes that the caches of threads and the depot behind them hold now, each block counted as the largest of its
  * class; the other functions take them for used. O(threads). */
 HW_API size_t hw_cached_bytes(const struct hw_policy *policy, struct hw_heap *heap);

@@ -15,12 +15,13 @@
 
 enum {
     HW_MAX_POOLS = 8,
-    HW_MAX_CLASSES = 64, /* sizes of a quick list, classes of a fixed pool */
-    HW_DIRECT_LISTS = 8, /* most lists of a quick pool that are compared with one after another in straight code */
-    HW_WAITING = 8,      /* freed blocks that wait before they are free, at level full */
-    HW_FILLED = 64,      /* bytes at either end of a freed payload that are filled then */
-    HW_SAMPLED = 128,    /* words between them that are filled, in equal steps: all of a payload of some 500 bytes */
-    HW_PADDED = 16       /* most bytes between an object and its block's end that are filled */
+    HW_MAX_CLASSES = 64,  /* sizes of a quick list, classes of a fixed pool */
+    HW_DIRECT_LISTS = 8,  /* most lists of a quick pool that are compared with one after another in straight code */
+    HW_WAITING = 8,       /* freed blocks that wait before they are free, at level full */
+    HW_CACHE_UNITS = 320, /* sizes of blocks in units whose list in a thread's cache is looked up, not computed */
+    HW_FILLED = 64,       /* bytes at either end of a freed payload that are filled then */
+    HW_SAMPLED = 128,     /* words between them that are filled, in equal steps: all of a payload of some 500 bytes */
+    HW_PADDED = 16        /* most bytes between an object and its block's end that are filled */
 };
 
 /* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
@@ -324,7 +325,10 @@ struct hw_policy {
     uint32_t caches_at;       /* derived: address of the first cache's address */
     uint32_t cache_cuts;      /* derived: 1 where a block may be cut into several: one pool, of blocks with headers */
     uint32_t depot_at;        /* derived: address of the depot's bytes, its lists behind them */
-    struct hw_quick cache;    /* derived: the lists of a cache; addresses count from its start */
+    uint32_t cache_finds_new; /* derived: 1 where a search may find memory that was never used */
+    uint32_t cache_tabled;    /* derived: 1 where `cache_ranks` tells the list */
+    uint32_t cache_ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of blocks of so many units; 0 below the smallest */
+    struct hw_quick cache;                /* derived: the lists of a cache; addresses count from its start */
     struct hw_pool pools[HW_MAX_POOLS];
 };
 

@@ -27,7 +27,8 @@
  * whole at every moment: the head is written last.
  *
  * The platform is reached through hooks: HW_LOCK() and HW_UNLOCK(); HW_THREAD(), where the calling thread keeps its
- * struct hw_thread; HW_STARTED() of a new heap; HW_THREAD_BEGINS() once a thread has a cache to be given back.
+ * struct hw_thread; HW_STARTED() of a new heap; HW_THREAD_BEGINS() once a thread has a cache to be given back;
+ * HW_PREFETCH(), where memory is slower than the processor by far.
  *
  * Sources: Bonwick and Adams 2001 (magazines and their depot); Ghemawat and Menage, TCMalloc (classes, caches of
  * threads that are bounded in bytes and start slowly, batches).
@@ -42,6 +43,7 @@
 #define HW_UNLOCK(heap, key) ((void)(heap), (void)(key))
 #define HW_THREAD(heap) ((heap)->thread)
 #define HW_THREAD_BEGINS(heap) ((void)(heap))
+#define HW_PREFETCH(pointer) ((void)(pointer))
 #endif
 
 /* What a thread keeps: its cache, in which heap. All zero before its first call. */
@@ -55,16 +57,20 @@ struct hw_thread {
  */
 enum { HW_CACHE_NEXT = 0, HW_CACHE_GRANTED = 4, HW_CACHE_TURN = 8, HW_CACHE_LISTS = 12 };
 
+/* Where the depot has how far the heap may grow until it is emptied; its first word is how many bytes it holds. */
+enum { HW_DEPOT_UNTIL = 4 };
+
 /* Classes to an octave, as a power of two; most blocks that are taken or given back at a time; most that a list may
  * hold; how many lists are looked at for one that can shrink; bytes that are cut at one go; which share of the heap the
- * depot may hold. */
+ * depot may hold; by which share the heap grows until the depot is emptied. */
 enum {
     HW_CACHE_FINE = 3,
     HW_CACHE_BATCH = 32,
     HW_CACHE_MOST = 256,
     HW_CACHE_LOOKS = 16,
     HW_CACHE_CUT = 4096,
-    HW_DEPOT_SHARE = 8
+    HW_DEPOT_SHARE = 8,
+    HW_DEPOT_GROWTH = 32
 };
 
 /* Blocks on their way out of the depot or the heap: one for a request, whose payload lies at `at`, and others for a
@@ -86,22 +92,29 @@ HW_HOT uint32_t cache_class(uint32_t units)
 }
 
 /* The list that keeps blocks of this size. */
-HW_HOT uint32_t cache_list(const struct hw_quick *q, uint32_t block)
+HW_HOT uint32_t cache_list(const struct hw_policy *p, uint32_t block)
 {
+    const struct hw_quick *q = &p->cache;
     if (q->block_doubles) {
         return highest_bit(block) - highest_bit(q->block_least);
+    }
+    if (p->cache_tabled) {
+        return p->cache_ranks[block >> q->block_unit_shift] - 1u;
     }
     return cache_class(block >> q->block_unit_shift) - cache_class(q->block_least >> q->block_unit_shift);
 }
 
 /* The list that serves n bytes, at most the largest that are cached: all its blocks are large enough. */
-HW_HOT uint32_t cache_list_for(const struct hw_quick *q, uint32_t n)
+HW_HOT uint32_t cache_list_for(const struct hw_policy *p, uint32_t n)
 {
-    const uint32_t block = quick_block(q, n);
+    const struct hw_quick *q = &p->cache;
     if (q->block_doubles) {
-        return cache_list(q, block);
+        return cache_list(p, quick_block(q, n));
     }
-    const uint32_t less = (block >> q->block_unit_shift) - 1u;
+    if (p->cache_tabled) {
+        return p->cache_ranks[(n + q->block_header - 1u) >> q->block_unit_shift];
+    }
+    const uint32_t less = (quick_block(q, n) >> q->block_unit_shift) - 1u;
     return cache_class(less) + 1u - cache_class(q->block_least >> q->block_unit_shift);
 }
 
@@ -135,7 +148,7 @@ HW_HOT int is_cached_size(const struct hw_policy *p, size_t size)
 HW_HOT uint32_t cache_list_of(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     const uint32_t block = heap_capacity(p, h, at) + p->cache.block_header;
-    return quick_holds(&p->cache, block) ? cache_list(&p->cache, block) : p->cache.count;
+    return quick_holds(&p->cache, block) ? cache_list(p, block) : p->cache.count;
 }
 
 /* ---- the lists of a thread ----------------------------------------------------------------------------------------
@@ -146,28 +159,33 @@ HW_HOT uint32_t cache_head(uint32_t cache, uint32_t list)
     return cache + HW_CACHE_LISTS + 8u * list;
 }
 
-/* Where the numbers of the list at `head` lie: how many blocks it may hold, in the upper half, and how many more, in
+/* The numbers of the list at `head`, behind it: how many blocks it may hold, in the upper half, and how many more, in
  * the lower. */
-HW_HOT uint32_t cache_numbers(uint32_t head)
+HW_HOT uint32_t cache_numbers(struct hw_heap *h, uint32_t head)
 {
-    return head + 4u;
+    return load4_behind(h, head, 4);
+}
+
+HW_HOT void cache_count(struct hw_heap *h, uint32_t head, uint32_t numbers)
+{
+    store4_behind(h, head, 4, numbers);
 }
 
 static inline uint32_t cache_most(struct hw_heap *h, uint32_t head)
 {
-    return load4(h, cache_numbers(head)) >> 16;
+    return cache_numbers(h, head) >> 16;
 }
 
 static inline uint32_t cache_held(struct hw_heap *h, uint32_t head)
 {
-    const uint32_t numbers = load4(h, cache_numbers(head));
+    const uint32_t numbers = cache_numbers(h, head);
     return (numbers >> 16) - (numbers & 0xffffu);
 }
 
 /* Lets the list at `head` hold `most` blocks, of which it has `held`. */
 static inline void cache_set(struct hw_heap *h, uint32_t head, uint32_t most, uint32_t held)
 {
-    store4(h, cache_numbers(head), most << 16 | (most - held));
+    cache_count(h, head, most << 16 | (most - held));
 }
 
 /* Takes the first block off the list at `head`: the address of its payload; 0 where the list is empty. */
@@ -175,8 +193,10 @@ HW_HOT uint32_t cache_pop(struct hw_heap *h, uint32_t head)
 {
     const uint32_t at = load4(h, head);
     if (at) {
-        store4(h, head, load4(h, at));
-        store4(h, cache_numbers(head), load4(h, cache_numbers(head)) + 1u);
+        const uint32_t next = load4(h, at);
+        HW_PREFETCH(arena_pointer(h, next)); /* the next request may ask for its link */
+        store4(h, head, next);
+        cache_count(h, head, cache_numbers(h, head) + 1u);
     }
     return at;
 }
@@ -184,13 +204,13 @@ HW_HOT uint32_t cache_pop(struct hw_heap *h, uint32_t head)
 /* Puts a block on the list at `head`; 0 where the list holds as many as it may. */
 HW_HOT int cache_push(struct hw_heap *h, uint32_t head, uint32_t at)
 {
-    const uint32_t numbers = load4(h, cache_numbers(head));
+    const uint32_t numbers = cache_numbers(h, head);
     if ((numbers & 0xffffu) == 0) {
         return 0;
     }
     store4(h, at, load4(h, head));
     store4_last(h, head, at);
-    store4(h, cache_numbers(head), numbers - 1u);
+    cache_count(h, head, numbers - 1u);
     return 1;
 }
 
@@ -198,7 +218,7 @@ HW_HOT int cache_push(struct hw_heap *h, uint32_t head, uint32_t at)
 HW_HOT int cache_keep(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t at)
 {
     const uint32_t block = heap_capacity(p, h, at) + p->cache.block_header;
-    return quick_holds(&p->cache, block) && cache_push(h, cache_head(cache, cache_list(&p->cache, block)), at);
+    return quick_holds(&p->cache, block) && cache_push(h, cache_head(cache, cache_list(p, block)), at);
 }
 
 /* Lets a list hold twice as many blocks, where all lists together stay within their bytes; 0 where they do not. */
@@ -221,7 +241,7 @@ static inline int cache_widen(const struct hw_policy *p, struct hw_heap *h, uint
 
 HW_HOT uint32_t depot_head(const struct hw_policy *p, uint32_t list)
 {
-    return p->depot_at + 4u + 4u * list;
+    return p->depot_at + 8u + 4u * list;
 }
 
 /* Adds to what the depot holds, which 2^32 less `bytes` takes off. */
@@ -230,10 +250,16 @@ static inline void depot_account(const struct hw_policy *p, struct hw_heap *h, u
     store4(h, p->depot_at, load4(h, p->depot_at) + bytes);
 }
 
-/* Whether so many bytes more leave the depot within its share of what the heap has ever covered. */
-static inline int depot_has_room(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
+/* Whether so many bytes are within the depot's share of what the heap has ever covered. */
+static inline int depot_may_hold(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
 {
-    return load4(h, p->depot_at) + bytes <= (load4(h, p->shared_high_at) - p->control) / HW_DEPOT_SHARE;
+    return bytes <= (load4(h, p->shared_high_at) - p->control) / HW_DEPOT_SHARE;
+}
+
+/* Whether the heap has grown by so much that the depot is emptied before it takes in more. */
+static inline int has_outgrown(const struct hw_policy *p, struct hw_heap *h)
+{
+    return heap_covered(p, h) > load4(h, p->depot_at + HW_DEPOT_UNTIL);
 }
 
 /* Gives the first `blocks` blocks of the list at `head` to the depot; to the heap where that would be too much. */
@@ -242,7 +268,7 @@ static inline void depot_give(const struct hw_policy *p, struct hw_heap *h, uint
 {
     const uint32_t bytes = blocks * cache_capacity(&p->cache, list);
     uint32_t at = load4(h, head);
-    if (depot_has_room(p, h, bytes)) {
+    if (!has_outgrown(p, h) && depot_may_hold(p, h, load4(h, p->depot_at) + bytes)) {
         uint32_t last = at;
         for (uint32_t passed = 1; passed < blocks; passed++) {
             last = load4(h, last);
@@ -301,6 +327,16 @@ HW_COLD int depot_yield(const struct hw_policy *p, struct hw_heap *h)
         got.first = next;
     }
     return 1;
+}
+
+/* Ends a call that may have made the heap grow: once it has grown by a share since the depot was empty, what waits
+ * there may be why. A batch goes back with each call then, until there is nothing left. */
+static inline void depot_shrink(const struct hw_policy *p, struct hw_heap *h)
+{
+    if (has_outgrown(p, h) && !depot_yield(p, h)) {
+        const uint32_t covered = heap_covered(p, h);
+        store4(h, p->depot_at + HW_DEPOT_UNTIL, covered + covered / HW_DEPOT_GROWTH);
+    }
 }
 
 /* ---- under the lock -----------------------------------------------------------------------------------------------
@@ -400,7 +436,14 @@ HW_COLD int cache_open(const struct hw_policy *p, struct hw_heap *h, struct hw_t
 static inline uint32_t serve(const struct hw_policy *p, struct hw_heap *h, uint32_t n, int grows)
 {
     if (!grows) {
-        return heap_find(p, h, n);
+        const uint32_t high = load4(h, p->shared_high_at);
+        const uint32_t at = heap_find(p, h, n);
+        if (p->cache_finds_new && at && load4(h, p->shared_high_at) != high) {
+            heap_release(p, h, at); /* it was never used, and there may be a smaller block that was */
+            store4(h, p->shared_high_at, high);
+            return 0;
+        }
+        return at;
     }
     const void *memory = malloc_uncounted(p, h, n);
     return memory ? address_of(p, h, memory) : 0;
@@ -477,7 +520,7 @@ static inline struct hw_batch heap_take(const struct hw_policy *p, struct hw_hea
  * payload, for the request; 0 where there is none. What the heap refuses meanwhile does not count. */
 HW_COLD uint32_t cache_fill(const struct hw_policy *p, struct hw_heap *h, uint32_t cache, uint32_t n)
 {
-    const uint32_t list = cache_list_for(&p->cache, n);
+    const uint32_t list = cache_list_for(p, n);
     const uint32_t head = cache_head(cache, list);
     (void)cache_grow_list(p, h, cache, list);
     const uint32_t most = cache_most(h, head);
@@ -558,7 +601,7 @@ static inline int check_depot(const struct hw_policy *p, struct hw_heap *h)
 {
     const uint32_t told = load4(h, p->depot_at);
     uint32_t bytes = 0;
-    if (told && !depot_has_room(p, h, 0)) {
+    if (!depot_may_hold(p, h, told)) {
         return HW_BROKEN_QUICK;
     }
     for (uint32_t list = 0; list < p->cache.count; list++) {
@@ -615,6 +658,7 @@ HW_COLD void *malloc_beyond_cache(const struct hw_policy *p, struct hw_heap *hea
             begins = cache_open(p, heap, t);
         }
     }
+    depot_shrink(p, heap);
     HW_UNLOCK(heap, key);
     if (begins) {
         HW_THREAD_BEGINS(heap);
@@ -622,15 +666,25 @@ HW_COLD void *malloc_beyond_cache(const struct hw_policy *p, struct hw_heap *hea
     return memory;
 }
 
-static inline void *hw_cached_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+/* Serves `size` bytes out of the thread's cache: the payload, or NULL, which is no refusal. */
+HW_HOT void *cache_take(const struct hw_policy *p, struct hw_heap *heap, const struct hw_thread *t, size_t size)
 {
-    struct hw_thread *t = HW_THREAD(heap);
     if (t->heap == heap && is_cached_size(p, size)) {
-        const uint32_t list = cache_list_for(&p->cache, (uint32_t)request_for(p, size));
+        const uint32_t list = cache_list_for(p, (uint32_t)request_for(p, size));
         const uint32_t at = cache_pop(heap, cache_head(t->cache, list));
         if (at) {
             return HW_TOLD(heap, arena_pointer(heap, at), size);
         }
+    }
+    return NULL;
+}
+
+static inline void *hw_cached_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    struct hw_thread *t = HW_THREAD(heap);
+    void *memory = cache_take(p, heap, t, size);
+    if (memory) {
+        return memory;
     }
     return HW_TOLD(heap, malloc_beyond_cache(p, heap, t, size), size);
 }
@@ -709,8 +763,60 @@ static inline void hw_cached_free(const struct hw_policy *p, struct hw_heap *hea
 /* Whether an object has a block of the list that serves a request for `size` bytes, and so one that is large enough. */
 static inline int fits_as_it_is(const struct hw_policy *p, struct hw_heap *heap, const void *pointer, size_t size)
 {
-    return cache_list_for(&p->cache, (uint32_t)request_for(p, size)) ==
-           cache_list_of(p, heap, address_of(p, heap, pointer));
+    return cache_list_for(p, (uint32_t)request_for(p, size)) == cache_list_of(p, heap, address_of(p, heap, pointer));
+}
+
+/* Memory for `size` bytes, out of the thread's cache where that is for such: the address of the payload, or 0, which is
+ * no refusal. */
+static inline uint32_t serve_to_move(const struct hw_policy *p, struct hw_heap *heap, uint32_t cache, size_t size)
+{
+    const uint32_t n = (uint32_t)request_for(p, size);
+    uint32_t at = is_cached_size(p, size) ? cache_pop(heap, cache_head(cache, cache_list_for(p, n))) : 0;
+    if (at == 0) {
+        const uintptr_t key = HW_LOCK(heap);
+        at = is_cached_size(p, size) ? cache_fill(p, heap, cache, n) : serve(p, heap, n, 1);
+        depot_shrink(p, heap);
+        HW_UNLOCK(heap, key);
+    }
+    return at;
+}
+
+/* Gives back an object that was copied elsewhere. */
+static inline void accept_moved(const struct hw_policy *p, struct hw_heap *heap, uint32_t cache, uint32_t at)
+{
+    if (cache_keep(p, heap, cache, at)) {
+        return;
+    }
+    const uintptr_t key = HW_LOCK(heap);
+    const uint32_t list = cache_list_of(p, heap, at);
+    if (list < p->cache.count) {
+        cache_relieve(p, heap, cache, list);
+    }
+    if (list == p->cache.count || !cache_push(heap, cache_head(cache, list), at)) {
+        heap_free(p, heap, at);
+    }
+    HW_UNLOCK(heap, key);
+}
+
+/* Moves an object that has one of the blocks that caches keep, or will have one. So no such block is made or lost but
+ * by way of the caches, and none is cut or merged while objects change their sizes: what is freed is asked for again.
+ * NULL where that cannot be, with the object as it was. */
+static inline void *move_cached(const struct hw_policy *p, struct hw_heap *heap, const struct hw_thread *t,
+                                void *pointer, size_t size)
+{
+    const uint32_t from = address_of(p, heap, pointer);
+    if (t->heap != heap || exceeds(size, HW_MAX_REQUEST) ||
+        (!is_cached_size(p, size) && cache_list_of(p, heap, from) == p->cache.count)) {
+        return NULL;
+    }
+    const uint32_t to = serve_to_move(p, heap, t->cache, size);
+    if (to == 0) {
+        return NULL;
+    }
+    const uint32_t had = heap_capacity(p, heap, from);
+    copy_payload(heap, to, from, had < size ? had : (uint32_t)size);
+    accept_moved(p, heap, t->cache, from);
+    return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, to), size);
 }
 
 static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
@@ -722,13 +828,17 @@ static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap 
         return HW_TOLD_RESIZED(heap, pointer, pointer, size);
     }
     struct hw_thread *t = HW_THREAD(heap);
-    void *resized = NULL;
+    void *resized = p->checks ? NULL : move_cached(p, heap, t, pointer, size);
+    if (resized) {
+        return resized;
+    }
     const uintptr_t key = HW_LOCK(heap);
     const uint32_t refused = load4(heap, p->refused_at);
     do {
         resized = hw_realloc(p, heap, pointer, size);
     } while (resized == NULL && cache_yields(p, heap, t, refused));
     (void)HW_TOLD_RESIZED(heap, pointer, resized, size);
+    depot_shrink(p, heap);
     HW_UNLOCK(heap, key);
     return resized;
 }
@@ -746,6 +856,7 @@ static inline void *hw_cached_aligned_alloc(const struct hw_policy *p, struct hw
     do {
         memory = hw_aligned_alloc(p, heap, alignment, size);
     } while (memory == NULL && cache_yields(p, heap, t, refused));
+    depot_shrink(p, heap);
     HW_UNLOCK(heap, key);
     return HW_TOLD(heap, memory, size);
 }
@@ -772,6 +883,17 @@ static inline struct hw_heap *hw_cached_init(const struct hw_policy *p, void *ar
         HW_STARTED(heap);
     }
     return heap;
+}
+
+static inline void *hw_take_cached(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    return cache_take(p, heap, HW_THREAD(heap), size);
+}
+
+static inline int hw_keep_cached(const struct hw_policy *p, struct hw_heap *heap, void *pointer)
+{
+    const struct hw_thread *t = HW_THREAD(heap);
+    return p->checks == 0 && t->heap == heap && cache_keep(p, heap, t->cache, address_of(p, heap, pointer));
 }
 
 static inline void hw_release_thread(const struct hw_policy *p, struct hw_heap *heap)

@@ -93,6 +93,7 @@ class _Lib:
     HW_CHECKS_FREES: Final[int]
     HW_CHECKS_FULL: Final[int]
     HW_CHECKS_NEIGHBOURS: Final[int]
+    HW_CACHE_UNITS: Final[int]
     HW_FILLED: Final[int]
     HW_WAITING: Final[int]
     HW_CHECK_NOTHING: Final[int]

@@ -1203,10 +1203,12 @@ def generate(
     prove_calls: int | None = None,
     repair: bool = False,
     progress: Callable[[str], None] = lambda step: None,
+    notes: Callable[[str], None] = lambda note: None,
 ) -> list[Path]:
     """Write a heap as C11 for firmware: PREFIX_heap.c, PREFIX_heap.h and a test, freestanding.
 
-    With a platform of `platforms()` also the files that bind it there, with a page on what to do and a test.
+    With a platform of `platforms()` also the files that bind it there, with a page on what to do and a test. A recipe
+    that aligns objects to less than the platform needs is generated at the platform's alignment.
 
     Args:
         heap: a recipe, or its name.
@@ -1220,6 +1222,7 @@ def generate(
         prove_calls: as `calls` of `prove`; None proves nothing.
         repair: drop the invalid calls of traces that are read.
         progress: told each step towards the evidence.
+        notes: told, in a sentence, how the heap differs from what was asked for: of an alignment that is raised.
 
     Returns the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
     platform, and for a recipe that does not suit it. A tool that is missing costs the page that section, which says so.
@@ -1227,7 +1230,7 @@ def generate(
     from heapwright.files.writing import write_text
     from heapwright.generate import generate as write
     from heapwright.platforms.catalogue import platform as find_platform
-    from heapwright.platforms.files import generate_for, recipe_for
+    from heapwright.platforms.files import generate_for, raised, recipe_for
     from heapwright.recipes.policy import require_one_memory
 
     traces, others = ([_trace(one, repair) for one in _listed(given)] for given in (evidence, held_out))
@@ -1240,10 +1243,13 @@ def generate(
         into = find_platform(platform)
         told = _shipped(heap, recipe_for(into, recipe))
         files = generate_for(into, recipe, Path(output), prefix, *told)
+        if notice := raised(into, recipe):
+            notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
+        recipe = into.aligned(recipe)
     if not traces:
         return files
     page = Path(output) / f"{prefix}_heap_evidence.md"
-    write_text(page, _evidence(_recipe(heap), files, traces, others, cpu, prove_calls, progress))
+    write_text(page, _evidence(recipe, files, traces, others, cpu, prove_calls, progress))
     return [*files, page]
 
 

@@ -60,6 +60,16 @@ def test_a_hundred_forks_under_load_survive(threads: str, tmp_path: Path) -> Non
     run(built(recipe("victim-bins", threads), tmp_path, *PLAIN), "forks")
 
 
+@pytest.mark.parametrize("name", ["tlsf", "all-round", "binary-buddy"])
+def test_caches_do_not_grow_where_objects_are_resized(name: str, tmp_path: Path) -> None:
+    run(built(recipe(name, "cached"), tmp_path, *PLAIN), "resizes")
+
+
+@pytest.mark.parametrize("name", ["tlsf", "all-round", "victim-bins"])
+def test_nothing_is_refused_while_caches_and_depot_hold_it(name: str, tmp_path: Path) -> None:
+    run(built(recipe(name, "cached"), tmp_path, *PLAIN), "refusals")
+
+
 @pytest.mark.parametrize("threads", ["lock", "cached"])
 @pytest.mark.parametrize("name", HEAPS)
 def test_the_generated_test_passes(name: str, threads: str, tmp_path: Path) -> None:

@@ -93,16 +93,41 @@ def test_a_platform_without_hooks_says_which_have_some(tmp_path: Path) -> None:
     assert [Path(file).name for file in json.loads(told.stdout)["files"]] == list(hw.platforms("newlib").hooks)
 
 
+def test_a_recipe_below_a_platforms_alignment_is_raised_and_told(tmp_path: Path) -> None:
+    notes: list[str] = []
+    hw.generate("all-round", tmp_path / "api", platform="preload", notes=notes.append)
+    assert notes == ["all-round: objects are aligned to 16 bytes, raised from 8: preload needs it."]
+    hw.generate("all-round", tmp_path / "newlib", platform="newlib", notes=notes.append)  # it needs no more
+    assert len(notes) == 1
+    command = ["generate", "all-round", "--platform", "preload", "-o", str(tmp_path / "cli"), "--json"]
+    done = CliRunner().invoke(command_line, command)
+    assert done.stderr == f"heapwright: {notes[0]}\n"
+    assert len(json.loads(done.stdout)["files"]) == 6
+    for folder in ("api", "cli"):
+        header = (tmp_path / folder / "app_heap.h").read_text()
+        assert " * Objects are aligned to 16 bytes, raised from 8: preload needs it.\n" in header
+        assert "#define APP_ALIGNMENT 16u" in header
+    assert "raised from" not in (tmp_path / "newlib" / "app_heap.h").read_text()
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recipe_below_a_platforms_alignment_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_every_platform_has_the_alignment_that_it_needs(name: str, tmp_path: Path) -> None:
     platform = hw.platforms(name)
-    with pytest.raises(HeapwrightError) as caught:
-        hw.generate("st-memmgr-1", tmp_path / "heap", platform=name)  # align 1
-    assert str(caught.value) == (
-        f"st-memmgr-1: aligns objects to 1 bytes, and {name} needs {platform.align}; "
-        f"give the recipe align = {platform.align}"
-    )
-    assert not (tmp_path / "heap").exists()
+    hw.generate("st-memmgr-1", tmp_path, platform=name)  # align 1
+    assert f"#define APP_ALIGNMENT {platform.align}u" in (tmp_path / "app_heap.h").read_text()
+
+
+def test_preload_has_caches_of_threads_where_the_recipe_can(tmp_path: Path) -> None:
+    recipe = hw.zoo("half-fit").at_alignment(16)
+    ways = {
+        "cached": recipe,
+        "stays": recipe.from_dict(recipe.to_dict() | {"threads": "lock"}),
+        "checked": recipe.from_dict(recipe.to_dict() | {"checks": "frees"}),
+    }
+    for name, one in ways.items():
+        hw.generate(one, tmp_path / name, platform="preload")
+    cached = {name for name in ways if "APP_CACHES" in (tmp_path / name / "app_heap.h").read_text()}
+    assert cached == {"cached"}
 
 
 def test_a_function_that_a_platform_adds_is_nowhere_else(tmp_path: Path) -> None:
@@ -126,6 +151,7 @@ def test_a_platforms_lock_is_the_lock_of_a_recipe(name: str, tmp_path: Path) -> 
     hw.generate(recipe.model_copy(update={"threads": "lock"}), tmp_path / "lock", platform=name)
     alone, locked = ((tmp_path / folder / "app_heap.c").read_text() for folder in ("none", "lock"))
     assert (alone == locked) == bool(hw.platforms(name).lock)
+    assert ("APP_LOCK" in alone) == bool(hw.platforms(name).threads)
     assert ("APP_LOCK" in locked) != bool(hw.platforms(name).lock)
 
 

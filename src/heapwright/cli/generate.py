@@ -45,7 +45,8 @@ def command(
 ) -> None:
     """Write a heap as C for firmware: source, header and a small test, freestanding and without dependencies.
 
-    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for.
+    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for. Where it aligns
+    objects to less than the platform needs, it is generated at the platform's alignment, which is said.
 
     With --evidence a page says what is known of it, for a review: recipe, traces and their digests, the arena to
     reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
@@ -62,6 +63,7 @@ def command(
         cpu=cpu,
         prove_calls=prove_calls,
         progress=lambda step: note(f"{step} ..."),
+        notes=note,
     )
     if study := api.study_in(heap):
         note_partial(study)

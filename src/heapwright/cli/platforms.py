@@ -37,6 +37,7 @@ def _data(platform: Platform) -> dict[str, Any]:
         "title": platform.title,
         "align": platform.align,
         "lock": platform.lock,
+        "threads": platform.threads,
         "writes": platform.files,
         "hooks": list(platform.hooks),
         "sources": platform.sources,

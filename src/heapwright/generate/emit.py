@@ -123,6 +123,7 @@ def generated_files(
     traps: bool = False,
     reserve: str = "",
     entropy: tuple[str, ...] = (),
+    notice: str = "",
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
 
@@ -137,6 +138,7 @@ def generated_files(
         traps: whether a wrong pointer stops the program unless that defines something else; else it is ignored.
         reserve: what memory to give it, a sentence for the same comment.
         entropy: where a random word comes from, a header and an expression, unless the program defines it.
+        notice: how the heap differs from what was asked for, a sentence for the same comment.
 
     Raises ParameterError for a prefix that is no C identifier.
     """
@@ -160,7 +162,7 @@ def generated_files(
         defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.kind != "quick"), default=0)
-    names = _common(recipe, prefix, tuned_for, metrics, reserve) | {
+    names = _common(recipe, prefix, tuned_for, metrics, reserve, notice) | {
         "unchecked": align_unchecked(prefix),
         "interface": parts.interface,
         "data": "\n".join(part for part in (parts.types, parts.constants) if part),
@@ -232,14 +234,19 @@ def _memory_files(
 
 
 def _common(
-    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str
+    recipe: Recipe,
+    prefix: str,
+    tuned_for: str | None,
+    metrics: Mapping[str, Value] | None,
+    reserve: str,
+    notice: str = "",
 ) -> dict[str, object]:
     """What all templates ask for."""
     return {
         "prefix": prefix,
         "upper": prefix.upper(),
         "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
-        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics, reserve)],
+        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics, reserve, notice)],
         "toml": [_in_comment(line) for line in _narrow(recipe.to_toml().rstrip())],
         "version": __version__,
         "hash": recipe.hash,
@@ -358,9 +365,13 @@ def _narrow_paragraph(text: str) -> str:
     return "\n" * text.startswith("\n") + filled + "\n" * text.endswith("\n")
 
 
-def _about(recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str) -> list[str]:
+def _about(
+    recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str, notice: str
+) -> list[str]:
     """Lines of the comment that says what the heap is and what it was chosen for."""
     lines = textwrap.wrap(recipe.summary(), _WIDTH - 4)
+    if notice:
+        lines += textwrap.wrap(notice, _WIDTH - 4)
     if recipe.source:
         lines += textwrap.wrap(f"After {recipe.source}.", _WIDTH - 4)
     if tuned_for:

@@ -32,15 +32,17 @@ _TRACERS = _FOLDER / "tracers"
 class Platform:
     """A surrounding that a heap goes into.
 
-    `align` is the least alignment of objects that it needs, in bytes; with `over_aligned` it also asks for objects
-    aligned to more, which only pools with headers serve. `lock` is what its glue takes around each call of the
-    heap; without one it takes none, and the recipe's `threads` says who may call. With `counters` its functions
-    tell what the heap counts, so the recipe gets them. With `traps` a wrong pointer stops the program where the
-    recipe has checks and nothing else is defined. `entropy` is where it has random words, a header and an
-    expression, for the keys of hardened heaps; without one the program is asked for them. `like` is the platform
-    whose files it begins with, `hooks_of` that whose hooks record the calls of the heap that it has now. `sources`
-    are what its signatures and rules of locking were taken from, with versions; `run_on` says where its glue was
-    run.
+    `align` is the least alignment of objects that it needs, in bytes, which a recipe that has less is raised to;
+    with `over_aligned` it also asks for objects aligned to more, which only pools with headers serve. `lock` is
+    what its glue takes around each call of the heap; without one it takes none, and the recipe's `threads` says who
+    may call. `threads` are the ways that its glue can do with in place of "none", the best first; caches hold
+    `cache_bytes` then. `functions` are those of the core that its glue calls besides what every heap has,
+    `cache_functions` such as a heap with caches has. With `counters` its functions tell what the heap counts, so
+    the recipe gets them. With `traps` a wrong pointer stops the program where the recipe has checks and nothing
+    else is defined. `entropy` is where it has random words, a header and an expression, for the keys of hardened
+    heaps; without one the program is asked for them. `like` is the platform whose files it begins with, `hooks_of`
+    that whose hooks record the calls of the heap that it has now. `sources` are what its signatures and rules of
+    locking were taken from, with versions; `run_on` says where its glue was run.
     """
 
     name: str
@@ -50,9 +52,12 @@ class Platform:
     run_on: str
     over_aligned: bool = False
     lock: str | None = None
+    threads: tuple[str, ...] = ()
+    cache_bytes: int = 65536
     like: str | None = None
     hooks_of: str | None = None
     functions: tuple[str, ...] = ()
+    cache_functions: tuple[str, ...] = ()
     counters: bool = False
     traps: bool = False
     entropy: tuple[str, ...] = ()
@@ -99,16 +104,38 @@ class Platform:
                 f"{heap}: has caches of threads, and {self.name} takes a lock around each call ({self.lock}); "
                 'give the recipe threads = "lock"'
             )
-        if recipe.align < self.align:
-            raise HeapwrightError(
-                f"{heap}: aligns objects to {recipe.align} bytes, and {self.name} needs {self.align}; "
-                f"give the recipe align = {self.align}"
-            )
         if self.over_aligned and not any(isinstance(pool, General) for pool in recipe.pools):
             raise HeapwrightError(
-                f"{heap}: cannot align objects to more than {recipe.align} bytes, as {self.name} needs; "
-                'give the recipe a pool of kind = "general"'
+                f"{heap}: cannot align objects to more than {max(recipe.align, self.align)} bytes, as {self.name} "
+                'needs; give the recipe a pool of kind = "general"'
             )
+
+    def aligned(self, recipe: Recipe) -> Recipe:
+        """The recipe at the alignment that the platform needs, or more where it has more.
+
+        Raises ContradictionError in one line where no such heap can be.
+        """
+        return recipe if recipe.align >= self.align else recipe.at_alignment(self.align)
+
+    def threaded(self, recipe: Recipe) -> Recipe:
+        """The recipe as several threads of the platform may call it: the first of `threads` that it can have.
+
+        A recipe that says how stays as it is; where the glue has a lock, that is the recipe's. Caches are left out
+        where frees are checked, which need the lock.
+        """
+        if self.lock:
+            return recipe.model_copy(update={"threads": "none"})
+        if recipe.threads != "none" or not self.threads:
+            return recipe
+        for threads in self.threads:
+            if threads == "cached" and recipe.checks != "none":
+                continue
+            try:
+                caches = {"cache_bytes": self.cache_bytes} if threads == "cached" else {}
+                return recipe.from_dict(recipe.to_dict() | {"threads": threads} | caches)
+            except HeapwrightError:
+                continue
+        raise HeapwrightError(f"{recipe.name or recipe.hash}: cannot serve several threads, and {self.name} needs it")
 
     def _paths(self) -> dict[str, Path]:
         folders = [_FOLDER / name for name in (self.like, self.name) if name]

@@ -42,13 +42,13 @@ def generate_for(
 ) -> list[Path]:
     """Write heap and platform into `directory`, as `heapwright.generate.emit.generate` writes a heap alone.
 
-    Where the platform has a lock, that is the lock of the recipe; where it tells what a heap counts, the recipe gets
-    counters. Raises HeapwrightError also where the platform cannot
-    do with the recipe.
+    The recipe is that of `recipe_for`. Raises HeapwrightError also where the platform cannot do with it.
     """
+    notice = raised(platform, recipe)
     recipe = recipe_for(platform, recipe)
+    functions = platform.functions + (platform.cache_functions if recipe.threads == "cached" else ())
     heap = generated_files(
-        recipe, prefix, tuned_for, metrics, platform.functions, platform.traps, reserve, platform.entropy
+        recipe, prefix, tuned_for, metrics, functions, platform.traps, reserve, platform.entropy, notice
     )
     heap |= recipe_file(recipe, prefix, tuned_for)
     pages = platform_files(platform, prefix)
@@ -60,13 +60,21 @@ def generate_for(
 
 
 def recipe_for(platform: Platform, recipe: Recipe) -> Recipe:
-    """The recipe as it is generated for the platform. Raises HeapwrightError where that cannot do with it."""
+    """The recipe as it is generated for the platform: at its alignment, for its threads, with counters where it tells
+    what a heap counts. Raises HeapwrightError where it cannot do with the recipe.
+    """
     platform.require(recipe, recipe.name or recipe.hash)
-    if platform.lock:
-        recipe = recipe.model_copy(update={"threads": "none"})
+    recipe = platform.threaded(platform.aligned(recipe))
     if platform.counters:
         recipe = recipe.model_copy(update={"counters": True})
     return recipe
+
+
+def raised(platform: Platform, recipe: Recipe) -> str:
+    """A sentence on the alignment that the platform raises; empty where it does not."""
+    if recipe.align >= platform.align:
+        return ""
+    return f"Objects are aligned to {platform.align} bytes, raised from {recipe.align}: {platform.name} needs it."
 
 
 def _prefixed(text: str, prefix: str) -> str:

@@ -208,7 +208,7 @@ class _Layout:
         heap["caches_at"] = self._take(4, 4) if self.cached else 0
         if self.cached:
             self.cache = self._cache_lists()
-            self.depot_at = self._take(4 + 4 * self.cache["count"], 4)
+            self.depot_at = self._take(8 + 4 * self.cache["count"], 4)
         laid_out = [self._pool(index, index == last) for index in range(len(pools))]
         self._take(max(0, recipe.control_bytes - self.cursor), 1)
         control = self._regions(laid_out)
@@ -327,6 +327,7 @@ class _Layout:
     def _threads(self) -> dict[str, Any]:
         """What the caches of threads need: lists as a quick pool above all others would have them."""
         unused = {"cache_bytes": 0, "cache_largest": 0, "cache_object": 0, "cache_cuts": 0, "depot_at": 0, "cache": {}}
+        unused |= {"cache_finds_new": 0, "cache_tabled": 0, "cache_ranks": []}
         if not self.cached:
             return {"threads": THREADS[self.recipe.threads], **unused}
         return {
@@ -335,6 +336,9 @@ class _Layout:
             "cache_largest": self.cache["up_to"] - self.cache["block_header"],
             "cache_object": 4 * CACHE_NUMBERS + 8 * self.cache["count"],
             "cache_cuts": int(self._is_cut()),
+            "cache_finds_new": int(any(isinstance(one, General) and one.top == "list" for one in self.recipe.pools)),
+            "cache_tabled": int(bool(self._cache_ranks())),
+            "cache_ranks": self._cache_ranks(),
             "depot_at": self.depot_at,
             "cache": self.cache,
         }
@@ -347,6 +351,15 @@ class _Layout:
         shift = lists["block_unit_shift"]
         first, last = cache_class(lists["block_least"] >> shift), cache_class((lists["up_to"] >> shift) - 1) + 1
         return lists | {"count": last - first + 1, "up_to": cache_units(last) << shift}
+
+    def _cache_ranks(self) -> list[int]:
+        """1 + the list of blocks of so many units, 0 below the smallest; empty where the list is computed."""
+        shift = self.cache["block_unit_shift"]
+        units = self.cache["up_to"] >> shift
+        if self.cache["block_doubles"] or units >= lib.HW_CACHE_UNITS or not self.cache["block_header"]:
+            return []
+        first = cache_class(self.cache["block_least"] >> shift)
+        return [max(0, cache_class(size) - first + 1) for size in range(units + 1)]
 
     def _is_cut(self) -> bool:
         """Whether one block of the heap may become several: all come from one pool, whose blocks lie back to back."""

@@ -134,6 +134,11 @@
  * They may look at the heap, and must not allocate from it or free. */
 {% endif %}
 
+{% if threads == "cached" %}
+/* Threads have caches, of at most so many payload bytes each. */
+#define {{ upper }}_CACHES {{ cache_bytes }}u
+
+{% endif %}
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -76,5 +76,10 @@ static void posix_start(void)
 static _Thread_local struct {{ prefix }}_thread this_thread;
 #define {{ upper }}_THREAD(heap) ((void)(heap), &this_thread)
 #endif
+#if defined(__GNUC__) && defined(__LP64__)
+#define {{ upper }}_PREFETCH(pointer) __builtin_prefetch(pointer, 1)
+#else
+#define {{ upper }}_PREFETCH(pointer) ((void)(pointer))
+#endif
 {% endif %}
 
