@@ -150,13 +150,19 @@ def waste(values: Mapping[str, Any]) -> str:
     return f"size + {most}u"
 
 
-def _bitmaps(general: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Where the marks of bins lie, and how many bytes they take."""
+def _control(pool: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """Where control data lies that the checker vouches for, and how many bytes: bitmaps, tops, counts of blocks."""
+    general = pool.get("general", {})
     bins = general.get("bins", 0)
     if bins:
         yield general["bitmap_at"], -(-bins // 32) * 4
     if bins > 32:
         yield general["summary_at"], 4
+    if top := (general or pool.get("buddy", {})).get("top_at"):
+        yield top, 4
+    fixed = pool.get("fixed", {})
+    if fixed and not fixed["grow"]:
+        yield fixed["carved_at"], 4 * fixed["count"]
 
 
 def initialiser(value: Any) -> str:
@@ -208,6 +214,6 @@ def edge_names(recipe: Recipe, values: Mapping[str, Any], compared: bool, seed: 
         "fills": int(not any(isinstance(pool, Quick) for pool in recipe.pools)),
         "compared": compared and recipe.threads == "none",
         "bytewise": compared and recipe.threads == "none" and not values["keys"],
-        "marks": [span for pool in values["pools"] for span in _bitmaps(pool.get("general", {}))],
+        "marks": [span for pool in values["pools"] for span in _control(pool)],
         "policy": initialiser(values),
     }

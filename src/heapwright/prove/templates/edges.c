@@ -31,7 +31,7 @@ enum {
     SEEN = 8192,    /* bytes of the arena, from its start, in which two heaps are compared */
     PATTERN = 24,   /* bytes at either end of an object that the program writes and looks at */
     MOST_BLOCKS = 4096,
-    MOST_FILLED = 200
+    MOST_FILLED = 300
 };
 
 enum call { NOTHING, MALLOC, FREE, CALLOC, REALLOC, ALIGNED_ALLOC };
@@ -231,7 +231,7 @@ static void damage_bit(struct {{ prefix }}_heap *heap, uint32_t at)
     AGREES(broken, cores);
 }
 
-/* Damage to the words of any block, and to bitmaps. */
+/* Damage to the words of any block, and to control data that the checker looks at. */
 static void damage(struct {{ prefix }}_heap *heap)
 {
     struct {{ prefix }}_block block = {0, 0, 0, 0, 0}, found = block;
@@ -432,6 +432,11 @@ static size_t fill(struct {{ prefix }}_heap *heap)
     while (count < MOST_FILLED && plain_malloc(heap, 100)) {
         count++;
     }
+{% if compared %}
+    const struct {{ prefix }}_statistics told = {{ prefix }}_statistics(heap), cores = core_statistics(&POLICY, MODEL);
+    AGREES(memcmp(&told, &cores, sizeof told), 0);
+    AGREES({{ prefix }}_largest_free(heap, UINT32_MAX), told.largest_free);
+{% endif %}
     return count;
 }
 
