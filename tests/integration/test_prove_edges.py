@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from click.testing import CliRunner
 from needed import needs
@@ -86,7 +88,7 @@ def test_edges_are_those_of_every_class() -> None:
 
 def test_a_failure_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Harness("edges", "", 1, {"overlap: no two objects share a byte": ["malloc 1 -> #1"]}, {}, 1, 0.0)
-    monkeypatch.setattr("heapwright.prove.prove.check_edges", lambda *_: broken)
+    monkeypatch.setattr(sys.modules[prove.__module__], "check_edges", lambda *_: broken)
     done = CliRunner().invoke(heapwright, ["prove", "fixed-pool", "--calls", "2", "--method", "enumeration"])
     assert done.exit_code == 1
     assert "FAILED overlap: no two objects share a byte: malloc 1 -> #1" in done.stdout

@@ -429,7 +429,10 @@ static struct {{ prefix }}_heap *fresh(unsigned size)
 static size_t fill(struct {{ prefix }}_heap *heap)
 {
     size_t count = 0;
-    while (count < MOST_FILLED && plain_malloc(heap, 100)) {
+    const unsigned char *pointer;
+    while (count < MOST_FILLED && (pointer = plain_malloc(heap, 100)) != NULL) {
+        prove((size_t)(pointer - arena) + {{ prefix }}_usable_size(heap, pointer) <= bytes,
+              "bounds: an object lies in the arena");
         count++;
     }
 {% if compared %}
