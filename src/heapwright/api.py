@@ -1316,18 +1316,29 @@ def prove(
     arena: int | None = None,
     largest: int = 32,
     method: Literal["cbmc", "enumeration"] | None = None,
+    unbounded: bool = False,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
     """Prove what holds after any few calls of the heap that is generated; see `heapwright.prove.prove.prove`.
 
     `arena` and `largest` are bytes: of the arena (None: the heap's own data and 96 more) and of the largest request.
     `method` is "cbmc", "enumeration", which needs a C compiler with AddressSanitizer, or None: the latter for bins and
-    buddies. `progress` is told the name of each harness. Raises HeapwrightError without the tool, with how
+    buddies. `unbounded` proves the contracts of one fixed pool instead, for any number of calls, by Frama-C. `progress`
+    is told the name of each harness. Raises HeapwrightError without the tool, with how
     to get it, and for a heap that is no recipe or moves its objects.
     """
     from heapwright.prove.prove import prove as run
 
-    return run(_recipe(heap), _label(heap), calls=calls, arena=arena, largest=largest, method=method, progress=progress)
+    return run(
+        _recipe(heap),
+        _label(heap),
+        calls=calls,
+        arena=arena,
+        largest=largest,
+        method=method,
+        unbounded=unbounded,
+        progress=progress,
+    )
 
 
 @_one_line

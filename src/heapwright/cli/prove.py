@@ -31,24 +31,39 @@ if TYPE_CHECKING:
     type=click.Choice(["cbmc", "enumeration"]),
     help="CBMC follows all sizes at once; enumeration runs each program. Default: enumeration for bins and buddies.",
 )
+@click.option("--unbounded", is_flag=True, help="Prove a fixed pool's contracts by Frama-C, for any number of calls.")
 @json_option
 def command(
-    heap: str, calls: int, arena: int | None, largest: int, method: Literal["cbmc", "enumeration"] | None, as_json: bool
+    heap: str,
+    calls: int,
+    arena: int | None,
+    largest: int,
+    method: Literal["cbmc", "enumeration"] | None,
+    unbounded: bool,
+    as_json: bool,
 ) -> None:
-    """Prove what holds after any few calls of the heap that is generated, in a small arena.
+    """Prove what holds after any few calls of the heap that is generated, in a small arena; and try the edges of sizes.
 
     Checked are alignment, overlap, bounds and the checker's invariants, and that no access leaves the arena. What fails
-    is told with the calls that show it. docs/proofs.md says what a proof means.
+    is told with the calls that show it, and makes the exit code 1. docs/proofs.md says what a proof means.
     """
     from heapwright import api
 
     proof = api.prove(
-        heap, calls=calls, arena=arena, largest=largest, method=method, progress=lambda name: note(f"{name} ...")
+        heap,
+        calls=calls,
+        arena=arena,
+        largest=largest,
+        method=method,
+        unbounded=unbounded,
+        progress=lambda name: note(f"{name} ..."),
     )
     if as_json:
         print_json([proof.as_json()])
-        return
-    _tell(proof)
+    else:
+        _tell(proof)
+    if proof.failed:
+        raise click.exceptions.Exit(1)
 
 
 def _tell(proof: Proof) -> None:

@@ -1,1 +1,1 @@
-"""What is proved of a generated heap: any few calls in a small arena, by the bounded model checker CBMC."""
+"""What is proved of a generated heap: few calls in a small arena, bins for all sizes, a fixed pool without bounds."""

@@ -40,16 +40,24 @@ def compiler_version(compiler: str) -> str:
     return lines[0] if lines else compiler
 
 
-def run_all(source: Path) -> Enumeration:
+def run_all(source: Path, beside: Path | None = None, headers: Path | None = None) -> Enumeration:
     """Compile the harness `source` and run its programs.
+
+    `beside` is another source that belongs to it, which no sanitizer watches; `headers` is where its headers lie.
 
     Raises HeapwrightError without a C compiler that has AddressSanitizer, and where the harness ends badly.
     """
     compiler = find_compiler("a proof by enumeration")
     program = source.with_suffix("")
-    built = run_tool([compiler, *FLAGS, source.name, "-o", program.name], source.parent, cwd=source.parent, text=True)
-    if built.returncode:
-        raise HeapwrightError(f"{compiler}: cannot build with -fsanitize=address: {_first(built.stderr)}")
+    include = [] if headers is None else [f"-I{headers}"]
+    steps = [[*FLAGS, *include, source.name, "-o", program.name]]
+    if beside is not None:
+        steps.insert(0, ["-std=gnu11", "-O1", "-w", *include, "-c", beside.name])
+        steps[1].insert(-2, beside.with_suffix(".o").name)
+    for step in steps:
+        built = run_tool([compiler, *step], source.parent, cwd=source.parent, text=True)
+        if built.returncode:
+            raise HeapwrightError(f"{compiler}: cannot build with -fsanitize=address: {_first(built.stderr)}")
     done = run_tool([str(program)], source.parent, cwd=source.parent, text=True)
     programs, failed = _read(done.stdout)
     if "sanitizer" in failed:

@@ -1,4 +1,4 @@
-"""Proves of a recipe's generated heap what holds after any few calls in a small arena."""
+"""Proves what holds of a recipe's generated heap after any few calls, and at the edges of its sizes."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler
-from heapwright.generate.emit import align_unchecked, generated_files
+from heapwright.generate.emit import align_unchecked, core_directory, generated_files
+from heapwright.prove.bins import check_bins, has_bins
 from heapwright.prove.cbmc import cbmc_path, cbmc_version, told_calls, verify
+from heapwright.prove.edges import edge_names
 from heapwright.prove.enumeration import MOST_PROGRAMS, compiler_version, run_all
+from heapwright.prove.harness import Harness, template
+from heapwright.prove.unbounded import check_unbounded, versions
 from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import MAX_REQUEST
 from heapwright.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from heapwright.recipes.pools import Pool
 
 ROOM = 96
@@ -34,29 +36,6 @@ METHODS = ("cbmc", "enumeration")
 """Who proves: the model checker, for all sizes at once, or a run of each program that the bounds allow."""
 
 _WORDS = ("nothing", "malloc", "free", "calloc", "realloc", "aligned_alloc", "free byte")
-
-
-@dataclass(frozen=True)
-class Harness:
-    """One program that was checked.
-
-    Attributes:
-        name: "calls", "calloc", "realloc", "aligned_alloc" or "misuse".
-        bounds: what it may do, in words; the proof says nothing beyond.
-        properties: how many were checked.
-        failures: what does not hold, with the calls that show it.
-        unwinding: how often the model checker unwound each loop; that it ends by then was proved, too.
-        programs: how many were run; None where the model checker followed them.
-        seconds: how long it took.
-    """
-
-    name: str
-    bounds: str
-    properties: int
-    failures: Mapping[str, list[str]]
-    unwinding: Mapping[str, int]
-    programs: int | None
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -110,6 +89,7 @@ def prove(
     arena: int | None = None,
     largest: int = LARGEST,
     method: str | None = None,
+    unbounded: bool = False,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
     """Check the heap that is generated for a recipe.
@@ -121,11 +101,16 @@ def prove(
         arena: its bytes; None for the control data and 96 more.
         largest: the largest request in bytes.
         method: of METHODS; None for the one that `method_for` names.
+        unbounded: prove contracts instead, for any number of calls: then nothing else is looked at.
         progress: told the name of each harness before it runs.
 
     Raises HeapwrightError without the tool of the method, for an arena that is too small, for bounds that allow more
     programs than can be run, and for heaps that move their objects.
     """
+    if unbounded:
+        progress("unbounded")
+        tool, proved = versions(), check_unbounded(recipe, label)
+        return Proof(label, 0, int(policy(recipe)["fixed_end"]), MAX_REQUEST, "wp", tool, [proved])
     method = method or method_for(recipe)
     tool = _tool(method)
     if any(pool.kind == "compact" for pool in recipe.pools):
@@ -148,6 +133,11 @@ def prove(
     for name in names:
         progress(name)
         harnesses.append(_check(narrowed, name, method, calls, size, largest))
+    progress("edges")
+    harnesses.append(check_edges(recipe, generated_files(recipe)))
+    if has_bins(recipe):
+        progress("bins")
+        harnesses.append(check_bins(recipe, generated_files(recipe)))
     return Proof(label, calls, size, largest, method, tool, harnesses)
 
 
@@ -199,7 +189,7 @@ def _bounded(pool: Pool) -> bool:
 
 def harness_text(recipe: Recipe, name: str, method: str, calls: int, arena: int, largest: int) -> str:
     """The program for one harness, beside which app_heap.c has to lie."""
-    return _template().render(
+    return template("harness.c").render(
         by=method,
         second_content=not _needs_zeros(recipe, name),
         prefix="app",
@@ -269,6 +259,36 @@ def check_files(
     return Harness(name, bounds, verdict.properties, failures, verdict.unwinding, None, _seconds(began))
 
 
+def check_edges(recipe: Recipe, files: Mapping[str, str], compared: bool = True) -> Harness:
+    """Try a heap with sizes at the edges of the recipe's classes.
+
+    Args:
+        recipe: the heap.
+        files: its generated text, by name.
+        compared: whether the core runs the same programs beside it, and must do the same.
+
+    Raises HeapwrightError without a C compiler that has AddressSanitizer, and where the harness ends badly.
+    """
+    began = time.monotonic()
+    names = edge_names(recipe, policy(recipe), compared)
+    compared = bool(names["compared"])
+    pairs, programs = f"{len(names['pairs']):,} of {names['all_pairs']:,}", f"{names['programs']:,}"
+    bounds = (
+        f"arenas of {', '.join(f'{arena:,}' for arena in names['arenas'])} bytes; {len(names['edges']):,} of"
+        f" {names['all_edges']:,} sizes at edges of classes; {pairs} pairs of neighbouring sizes, and {programs}"
+        " programs of 40 calls drawn by chance" + ("; beside the core" if compared else "")
+    )
+    told = {"prefix": "app", "upper": "APP", "unchecked": align_unchecked("app"), "threads": recipe.threads}
+    with temporary_folder("prove") as folder:
+        texts = dict(files) | {"harness.c": template("edges.c").render(bounds=bounds, **told, **names)}
+        if compared:
+            texts["core.c"] = template("core.c").render()
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        run = run_all(folder / "harness.c", folder / "core.c" if compared else None, core_directory())
+    return Harness("edges", bounds, run.properties, _all_in_words(run.failed), {}, run.programs, _seconds(began))
+
+
 def _seconds(began: float) -> float:
     return round(time.monotonic() - began, 1)
 
@@ -287,18 +307,3 @@ def _in_words(call: Mapping[str, int]) -> str:
         return f"free of byte {size} of the arena"
     aligned = f" at a multiple of {call['alignment']}" if word == "aligned_alloc" else ""
     return f"{word} {number} {size}{aligned}" if word == "realloc" else f"{word} {size}{aligned} -> {number}"
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("heapwright.prove", "templates"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    return environment.get_template("harness.c")

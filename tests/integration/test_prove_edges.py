@@ -1,0 +1,106 @@
+"""Sizes at the edges of classes, and bins for all sizes: faults are found that small requests never meet."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from click.testing import CliRunner
+from needed import needs
+
+import heapwright as hw
+from heapwright.cli import heapwright
+from heapwright.generate.emit import generated_files
+from heapwright.prove import unbounded
+from heapwright.prove.bins import check_bins, has_bins
+from heapwright.prove.edges import edge_sizes
+from heapwright.prove.harness import Harness
+from heapwright.prove.prove import check_edges, prove
+from heapwright.recipes.policy import policy
+
+# What the generated text says, what it could have said, and by what that is found without the core beside it.
+FAULTS = {
+    "tlsf's good fit rounds down": (
+        "tlsf",
+        "app_bin_of(size + ((uint32_t)1 << (app_highest_bit(size - APP_BIN_LESS) - APP_BIN_STEPS_LOG2)) - 1u)",
+        "app_bin_of(size)",
+    ),
+    "a bin's mark stays when it is empty": ("tlsf", "if (ahead < APP_BINS * APP_LIST_STRIDE) {", "if (0) {"),
+    "a product overflows": ("first-fit-fast-free", "if (size != 0 && count > SIZE_MAX / size) {", "if (0) {"),
+    "a size loses its high bits": ("first-fit-fast-free", "return bytes > most;", "return (uint32_t)bytes > most;"),
+    "objects share a block's last word": ("exact-bins", "return size - APP_OVERHEAD;", "return size;"),
+    "a pool has a block too many": ("fixed-pool", "carved == APP_FIXED_COUNTS", "carved > APP_FIXED_COUNTS"),
+}
+
+
+def with_fault(fault: str) -> tuple[hw.Recipe, dict[str, str]]:
+    heap, right, wrong = FAULTS[fault]
+    recipe = hw.zoo(heap)
+    files = generated_files(recipe)
+    assert right in files["app_heap.c"]
+    return recipe, files | {"app_heap.c": files["app_heap.c"].replace(right, wrong)}
+
+
+@pytest.mark.parametrize("heap", ["tlsf", "all-round", "binary-buddy", "drr-proposed"])
+def test_edges_pass(heap: str) -> None:
+    recipe = hw.zoo(heap)
+    found = check_edges(recipe, generated_files(recipe))
+    assert found.failures == {}
+    assert found.programs and found.programs > 1500
+    assert "beside the core" in found.bounds
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_at_an_edge_is_found_by_the_properties_alone(fault: str) -> None:
+    assert check_edges(*with_fault(fault), compared=False).failures
+
+
+def test_the_core_beside_it_notices_another_order_of_a_list() -> None:
+    recipe = hw.zoo("exact-bins")
+    files = generated_files(recipe)
+    source = files["app_heap.c"]
+    right = "rest >= APP_SPLIT_LEAST"
+    assert right in source
+    files["app_heap.c"] = source.replace(right, "rest > APP_SPLIT_LEAST")
+    assert check_edges(recipe, files, compared=False).failures == {}
+    assert "generated: does what the core does" in check_edges(recipe, files).failures
+
+
+@pytest.mark.parametrize("heap", ["tlsf", "lea-2.7.2", "exact-bins", "half-fit"])
+def test_bins_hold_for_all_sizes(heap: str) -> None:
+    recipe = hw.zoo(heap)
+    found = check_bins(recipe, generated_files(recipe))
+    assert found.failures == {}
+
+
+def test_bins_that_round_down_are_found() -> None:
+    recipe, files = with_fault("tlsf's good fit rounds down")
+    assert has_bins(recipe)
+    assert "bins: what a search finds is large enough" in check_bins(recipe, files).failures
+
+
+def test_edges_are_those_of_every_class() -> None:
+    recipe = hw.zoo("tlsf")
+    sizes = edge_sizes(recipe, policy(recipe), [8192])
+    assert {0, 1, 2, 127, 128, 129, 4095, 4096, 4097, 2**64 - 1} <= set(sizes)
+    assert {16, 1475, 1476, 1477} <= set(edge_sizes(hw.zoo("drr-proposed"), policy(hw.zoo("drr-proposed")), [8192]))
+
+
+def test_a_failure_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Harness("edges", "", 1, {"overlap: no two objects share a byte": ["malloc 1 -> #1"]}, {}, 1, 0.0)
+    monkeypatch.setattr(sys.modules[prove.__module__], "check_edges", lambda *_: broken)
+    done = CliRunner().invoke(heapwright, ["prove", "fixed-pool", "--calls", "2", "--method", "enumeration"])
+    assert done.exit_code == 1
+    assert "FAILED overlap: no two objects share a byte: malloc 1 -> #1" in done.stdout
+
+
+def test_a_fixed_pool_is_proved_without_bounds() -> None:
+    needs("frama-c", "z3", "cvc5")
+    told = prove(hw.zoo("fixed-pool"), "fixed-pool", unbounded=True)
+    assert told.failed == 0, told
+    assert told.properties > 300
+
+
+def test_contracts_are_there_for_one_fixed_pool_alone() -> None:
+    with pytest.raises(hw.HeapwrightError, match="tlsf: has no contracts"):
+        unbounded.check_unbounded(hw.zoo("tlsf"), "tlsf")
