@@ -82,3 +82,14 @@ def unsuited(reason: str) -> NoReturn:
 def compilers(names: Iterable[str] = ("gcc", "clang")) -> list[str]:
     """Those C compilers that are installed; in CI all, so that a missing one fails."""
     return [name for name in names if in_ci() or is_installed(name)]
+
+
+def emulator() -> None:
+    """Skip a test where no processor of the target is emulated, or no compiler makes code for it."""
+    from heapwright.attack.on_target import Target
+    from heapwright.errors import HeapwrightError
+
+    try:
+        Target("cortex-m3")
+    except HeapwrightError as error:
+        absent("an emulated processor", str(error))

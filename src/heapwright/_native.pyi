@@ -95,6 +95,7 @@ class _Lib:
     HW_CHECKS_NEIGHBOURS: Final[int]
     HW_CACHE_UNITS: Final[int]
     HW_FILLED: Final[int]
+    HW_SAMPLED: Final[int]
     HW_WAITING: Final[int]
     HW_CHECK_NOTHING: Final[int]
     HW_CHECK_PAYLOAD: Final[int]

@@ -1232,17 +1232,18 @@ def generate(
     from heapwright.platforms.catalogue import platform as find_platform
     from heapwright.platforms.files import generate_for, raised, recipe_for
     from heapwright.recipes.policy import require_one_memory
+    from heapwright.target.levels import cost_of_checks
 
     traces, others = ([_trace(one, repair) for one in _listed(given)] for given in (evidence, held_out))
     if traces:
         require_one_memory(_recipe(heap))
     recipe = _recipe(heap)
     if platform is None:
-        files = write(recipe, Path(output), prefix, *_shipped(heap, recipe))
+        files = write(recipe, Path(output), prefix, *_shipped(heap, recipe), cost_of_checks(recipe))
     else:
         into = find_platform(platform)
-        told = _shipped(heap, recipe_for(into, recipe))
-        files = generate_for(into, recipe, Path(output), prefix, *told)
+        given = recipe_for(into, recipe)
+        files = generate_for(into, recipe, Path(output), prefix, *_shipped(heap, given), cost_of_checks(given))
         if notice := raised(into, recipe):
             notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
         recipe = into.aligned(recipe)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from needed import absent
+from needed import emulator
 
 import heapwright as hw
 from heapwright.attack import attack
 from heapwright.attack.faults import FAULTS, OUTCOMES
-from heapwright.attack.on_target import Target
 from heapwright.errors import HeapwrightError
 from heapwright.zoo import catalogue as zoo
 
@@ -97,13 +96,6 @@ def test_what_only_a_processor_has_and_what_it_cannot_have() -> None:
         hw.attack("tlsf", cpu="cortex-m3", beside=["lib:glibc"])
     with pytest.raises(HeapwrightError, match="no processor that can be measured"):
         hw.attack("tlsf", cpu="cortex-m9")
-
-
-def emulator() -> None:
-    try:
-        Target("cortex-m3")
-    except HeapwrightError as error:
-        absent("an emulated processor", str(error))
 
 
 def test_the_command_prints_the_levels_asked_for() -> None:

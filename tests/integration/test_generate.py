@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
-from needed import compilers, needs
+from needed import compilers, emulator, needs
 from recipes_random import random_recipes
 from traces_random import random_trace
 
+import heapwright as hw
 from heapwright._native import lib
 from heapwright.errors import HeapwrightError
 from heapwright.generate import generate
@@ -298,6 +299,58 @@ def test_the_generated_test_finds_a_broken_heap(tmp_path: Path) -> None:
         done = run(tmp_path / "test")
         assert done.returncode != 0
         source.write_text(text)
+
+
+KEYED = ("neighbours", "full")
+
+
+def at_level(name: str, level: str) -> Recipe:
+    return Recipe.from_dict({**zoo.load(name).to_dict(), "checks": level}, name)
+
+
+@pytest.mark.parametrize("level", KEYED)
+def test_a_heap_with_keys_has_random_words_or_does_not_compile(level: str, tmp_path: Path) -> None:
+    """On Linux each init() has keys of its own; on a bare target the program says where they come from."""
+    generate(at_level("all-round", level), tmp_path)
+    source, flags = tmp_path / "app_heap.c", [*STRICT, UNCHECKED, "-fsyntax-only"]
+    refused = run("cc", *flags, "-ffreestanding", source)
+    assert refused.returncode != 0
+    assert "define APP_SECRET(heap) as a call of your random number generator" in refused.stderr
+    compile_or_fail("cc", *flags, "-ffreestanding", "-DAPP_SECRET_OF_ADDRESS", source)
+    compile_or_fail("cc", *flags, "-ffreestanding", "-DAPP_SECRET(heap)=((void)(heap), 7u)", source)
+    program = """#include <string.h>
+#include "app_heap.h"
+static _Alignas(16) unsigned char arena[16384], first[16384];
+int main(void)
+{
+    app_init(arena, sizeof arena);
+    memcpy(first, arena, sizeof arena);
+    app_init(arena, sizeof arena);
+    return memcmp(first, arena, sizeof arena) == 0;
+}
+"""
+    (tmp_path / "main.c").write_text(program)
+    compile_or_fail("cc", *STRICT, UNCHECKED, source, tmp_path / "main.c", "-o", tmp_path / "main")
+    assert run(tmp_path / "main").returncode == 0
+
+
+@pytest.mark.parametrize(("platform", "call"), [("zephyr", "sys_rand32_get()"), ("esp-idf", "esp_random()")])
+def test_platforms_with_random_words_are_asked_for_keys(platform: str, call: str, tmp_path: Path) -> None:
+    hw.generate(at_level("tlsf", "neighbours"), tmp_path, platform=platform)
+    source = (tmp_path / "app_heap.c").read_text()
+    assert f"#define APP_SECRET(heap) ((void)(heap), (uint32_t){call})" in source
+    assert "getrandom" not in source
+
+
+@pytest.mark.parametrize("level", ["frees", *KEYED])
+def test_the_header_tells_what_checks_cost_this_heap(level: str, tmp_path: Path) -> None:
+    emulator()
+    hw.generate(at_level("all-round", level), tmp_path)
+    header = " ".join((tmp_path / "app_heap.h").read_text().split("*/")[0].replace("\n * ", " ").split())
+    told = re.search(rf'checks of "{level}" take ([\d,]+) instructions on a Cortex-M3, ([\d.]+) times', header)
+    assert told
+    assert float(told[2]) > 1.0
+    assert "tlsf" not in header
 
 
 def test_the_program_in_the_documentation_runs(tmp_path: Path) -> None:

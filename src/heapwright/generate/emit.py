@@ -175,6 +175,7 @@ def generated_files(
         "keyed": "_SECRET(" in parts.functions,
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,
+        "sampled": lib.HW_SAMPLED,
         "waiting": lib.HW_WAITING,
         "moving": moving,
         "entries": _entries(parts.interface, prefix),
@@ -282,6 +283,7 @@ def generate(
     tuned_for: str | None = None,
     metrics: Mapping[str, Value] | None = None,
     reserve: str = "",
+    notice: str = "",
 ) -> list[Path]:
     """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
 
@@ -290,7 +292,7 @@ def generate(
     Files take their places once all are written: a full disk leaves what was there, and no new folder. Raises
     HeapwrightError where it cannot write.
     """
-    files = generated_files(recipe, prefix, tuned_for, metrics, reserve=reserve)
+    files = generated_files(recipe, prefix, tuned_for, metrics, reserve=reserve, notice=notice)
     return write_files(files | recipe_file(recipe, prefix, tuned_for), Path(directory))
 
 

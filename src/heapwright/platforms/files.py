@@ -39,12 +39,14 @@ def generate_for(
     tuned_for: str | None = None,
     metrics: Mapping[str, Value] | None = None,
     reserve: str = "",
+    cost: str = "",
 ) -> list[Path]:
     """Write heap and platform into `directory`, as `heapwright.generate.emit.generate` writes a heap alone.
 
-    The recipe is that of `recipe_for`. Raises HeapwrightError also where the platform cannot do with it.
+    The recipe is that of `recipe_for`, and `cost` what its checks cost, a sentence. Raises HeapwrightError also where
+    the platform cannot do with it.
     """
-    notice = raised(platform, recipe)
+    notice = " ".join(filter(None, (raised(platform, recipe), cost)))
     recipe = recipe_for(platform, recipe)
     functions = platform.functions + (platform.cache_functions if recipe.threads == "cached" else ())
     heap = generated_files(

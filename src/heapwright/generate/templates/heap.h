@@ -54,26 +54,25 @@
  * Checks of level "{{ checks }}": free and realloc ignore and count a pointer outside the heap, one that is not aligned, and
  * one whose block is free or waits in a quick list.
 {% if checks == "full" %}
- * They also look at the sizes, flags and tags of the block and of those beside it, and at the 4 bytes of a guard behind
- * the object, which hold what was asked for: one byte written behind an object is noticed when it is freed. Links are
- * masked, and looked at before they are followed. A freed object is filled, up to {{ filled }} bytes, and waits until {{ waiting }} more
- * are freed: then it is noticed whether somebody wrote there. What waits is given back before a request is refused.
+ * Headers and links are masked with a key and looked at before anything is stored, and so are the boundaries in the
+ * control data. At the 4 bytes of a guard behind the object, which hold what was asked for, one byte written behind an
+ * object is noticed when it is freed. A freed object is filled, its first and last {{ filled }} bytes and up to {{ sampled }} words between,
+ * and waits until {{ waiting }} more are freed: one that somebody wrote to is lost then. What waits is given back before a request
+ * is refused.
  * What they cannot notice: a write into an object that lives, into a freed one beyond what is filled or once others have
  * waited longer, and into words of control data that are no links. Damage is counted wherever it is met, also by malloc;
  * what it may have reached is given up, as far as that can be told.
  * A malloc and a free cost several times what they do without, and each object {{ guard }} bytes. For tests in the field,
  * and for products where a wrong write must not stay unseen.
 {% elif checks == "neighbours" %}
- * They also look at the sizes, flags and tags of the block and of those beside it, and ignore the pointer where these
- * disagree: an overflow into the next block's header, an underflow into the block's own, a pointer into its middle. A
- * request looks at the header and tag of the free block that it takes.
- * What they cannot notice: an overflow that ends short of the next header, a write into a freed block behind its header
- * or into another one's payload. On a Cortex-M3 tlsf's free takes 1.5 times the instructions, its malloc 1.3 times. For
- * products in the field.
+ * Headers and links are masked with a key. Before a block is handed out or merged, its size, flags, tag and links are
+ * looked at, and nothing is stored where they disagree: after an overflow into the next block, an underflow into the
+ * block's own header, a free of a pointer into its middle, or a link that somebody bent.
+ * What they cannot notice: an overflow that ends short of the next header, a write into a freed block behind its links
+ * or into another one's payload. For products in the field.
 {% else %}
  * What they cannot notice: a pointer into the middle of a block where the bytes in front look like a header, and
- * anything written where it should not be. On a Cortex-M3 tlsf's free takes 1.2 times the instructions. For heaps whose
- * users are trusted to stay within their blocks.
+ * anything written where it should not be. For heaps whose users are trusted to stay within their blocks.
 {% endif %}
 {% elif moving %}
  * A reference that leads to no object of this heap makes the behaviour undefined, unless it is NULL.
