@@ -398,6 +398,10 @@ static inline uint32_t free_group_before(const struct hw_partition *g, struct hw
         return 0;
     }
     const uint32_t first = load_number(g, h, first_at(g, table, i - 1u));
+    if (g->checks >= HW_CHECKS_NEIGHBOURS && (first == 0 || first >= i)) {
+        count_misuse(g->misused_at, h);
+        return 0;
+    }
     return load_number(g, h, count_at(g, table, first)) & HW_GROUP_USED ? 0 : first;
 }
 
@@ -467,13 +471,21 @@ static inline void free_group(const struct hw_partition *g, struct hw_heap *h, u
         store_number(g, h, count_at(g, table, i), count << 1);
     }
     const uint32_t top = load4(h, g->top_at);
-    const uint32_t lower = free_group_before(g, h, table, i);
+    uint32_t lower = free_group_before(g, h, table, i);
+    if (g->checks >= HW_CHECKS_NEIGHBOURS && lower &&
+        !group_may_take(g, h, table, (struct hw_group){lower, i - lower})) {
+        lower = 0;
+    }
     uint32_t upper = i + count;
     if (upper > top) {
         partition_lower_top(g, h, table, top, i, lower);
         return;
     }
-    if (load_number(g, h, count_at(g, table, upper)) & HW_GROUP_USED) {
+    const uint32_t behind = load_number(g, h, count_at(g, table, upper));
+    if (behind & HW_GROUP_USED) {
+        upper = 0;
+    } else if (g->checks >= HW_CHECKS_NEIGHBOURS &&
+               !group_may_take(g, h, table, (struct hw_group){upper, behind >> 1})) {
         upper = 0;
     }
     release_group(g, h, table, i, count, lower, upper);

@@ -62,6 +62,15 @@ def test_levels_notice_more_and_more_and_a_seed_gives_the_same_counts() -> None:
     assert attack(heap, checks=["neighbours"], runs=RUNS, seed=4) != [neighbours]
 
 
+@pytest.mark.parametrize(
+    "heap", ["all-round", "drr-proposed", "lea-2.7.2", "umm-malloc", "nano-qplus", "variable-pool"]
+)
+def test_no_fault_ends_a_program_at_level_full(heap: str) -> None:
+    """Heaps of which some fault once did: by bent tops and victims, by lists in a circle, by groups that lead nowhere."""
+    (level,) = attack(zoo.load(heap), checks=["full"], runs=30, seed=11)
+    assert {fault: counts["crashed"] for fault, counts in level["faults"].items() if counts["crashed"]} == {}
+
+
 def test_counts_are_those_of_the_matrix(tmp_path: Path) -> None:
     """Four recipes, three levels, eleven faults of twelve runs: a check that changes shows in the table."""
     told = tmp_path / MATRIX.name

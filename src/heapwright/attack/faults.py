@@ -55,8 +55,8 @@ def arena_bytes(recipe: Recipe, records: NDArray[np.uint32]) -> int:
 
 
 def mapped_bytes(arena: int) -> int:
-    """Memory that there is from the arena's beginning on: whole stretches of 64 KiB, and more than the arena."""
-    return (arena + 65536) & ~65535
+    """Memory that there is from the arena's beginning on: whole stretches of 64 KiB, and 16 bytes more than the arena."""
+    return (arena + 65536 + 16) & ~65535
 
 
 def ample(records: NDArray[np.uint32]) -> int:

@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     read_calls(argv[1]);
     told = pages(sizeof *told);
     arena_bytes = strtoul(argv[2], NULL, 10);
-    arena = alone((arena_bytes + 65536u) & ~(size_t)65535u);
+    arena = alone((arena_bytes + 65536u + 16u) & ~(size_t)65535u); /* an overflow of the last object is no crash */
     if (objects == MAP_FAILED) {
         perror("attack");
         return 1;
