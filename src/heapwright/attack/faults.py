@@ -55,7 +55,7 @@ def arena_bytes(recipe: Recipe, records: NDArray[np.uint32]) -> int:
 
 
 def mapped_bytes(arena: int) -> int:
-    """Memory that there is from the arena's beginning on: whole stretches of 64 KiB, and 16 bytes more than the arena."""
+    """Memory that there is from the arena's beginning on: whole stretches of 64 KiB, 16 bytes beyond the arena."""
     return (arena + 65536 + 16) & ~65535
 
 
