@@ -56,7 +56,12 @@ def test_hooks_that_nobody_defines_leave_the_code_as_it_is(name: str, compiler: 
     written = generated_files(TO_COMPARE[name])
     (tmp_path / "app_heap.h").write_text(written["app_heap.h"])
     flags = ["-std=c11", "-ffreestanding", UNCHECKED, "-w", "-c"]
-    flags += ["-DAPP_LOCK(heap)=0u", "-DAPP_UNLOCK(heap,key)=((void)(key))", "-DAPP_THREAD(heap)=((void *)(heap))"]
+    flags += [
+        "-DAPP_SECRET_OF_ADDRESS",
+        "-DAPP_LOCK(heap)=0u",
+        "-DAPP_UNLOCK(heap,key)=((void)(key))",
+        "-DAPP_THREAD(heap)=((void *)(heap))",
+    ]
     objcopy = "arm-none-eabi-objcopy" if compiler.startswith("arm") else "objcopy"
     for level in ("-Os", "-O2"):
         code = []
