@@ -9,19 +9,18 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.names import printable
+from heapwright.files.templates import template
 from heapwright.files.version import __version__
 from heapwright.files.writing import filling
 from heapwright.recipes.worst_steps import worst_steps
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.metrics import Value
 
@@ -76,6 +75,7 @@ EVENTS = {
 CONSTANT = ("hw_owns",)
 """Functions that look at nothing but what init() wrote, and need no lock."""
 
+_PACKAGE = "heapwright.generate"
 _WIDTH = 118
 _TOML_WIDTH = 113
 
@@ -190,7 +190,7 @@ def generated_files(
         "arena_bytes": _test_arena(values),
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c")
-    return {f"{prefix}_{suffix}": _template(suffix).render(names) for suffix in suffixes}
+    return {f"{prefix}_{suffix}": template(_PACKAGE, suffix).render(names) for suffix in suffixes}
 
 
 def _memory_files(
@@ -231,7 +231,7 @@ def _memory_files(
         "compared": any(one["conditions"] for one in memories),
     }
     suffixes = {"heap.c": "memories.c", "heap.h": "memories.h", "heap_test.c": "memories_test.c"}
-    return {f"{prefix}_{suffix}": _template(file).render(names) for suffix, file in suffixes.items()} | files
+    return {f"{prefix}_{suffix}": template(_PACKAGE, file).render(names) for suffix, file in suffixes.items()} | files
 
 
 def _common(
@@ -307,21 +307,6 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
         raise HeapwrightError(f"{directory}: is no folder; name one", parameter="output")
     with filling(directory) as put:
         return [put(name, text) for name, text in files.items()]
-
-
-@cache
-def _template(name: str) -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("heapwright.generate", "templates"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    return environment.get_template(name)
 
 
 def _public(recipe: Recipe, functions: Sequence[str]) -> dict[str, str]:

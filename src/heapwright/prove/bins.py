@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.errors import HeapwrightError
+from heapwright.files.templates import template
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler, run_tool
 from heapwright.generate.emit import align_unchecked
-from heapwright.prove.harness import Harness, template
+from heapwright.prove.harness import PACKAGE, Harness
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST, ROUNDED_UP, General
 from heapwright.recipes.recipe import Recipe
@@ -47,7 +48,7 @@ def check_bins(recipe: Recipe, files: Mapping[str, str]) -> Harness:
     )
     compiler = find_compiler("a proof of bins")
     with temporary_folder("prove") as folder:
-        text = template("bins.c").render(
+        text = template(PACKAGE, "bins.c").render(
             bounds=bounds, unchecked=align_unchecked("app"), threads=recipe.threads, **names
         )
         for file, content in (dict(files) | {"bins.c": text}).items():

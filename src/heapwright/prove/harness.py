@@ -1,14 +1,12 @@
-"""One program that is checked: what came of it, and the template that it is made from."""
+"""One program that is checked, and what came of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from jinja2 import Template
+PACKAGE = "heapwright.prove"
+"""Where the templates of programs lie."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +30,3 @@ class Harness:
     unwinding: Mapping[str, int]
     programs: int | None
     seconds: float
-
-
-@cache
-def template(name: str) -> Template:
-    """A program in C, to be filled in."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("heapwright.prove", "templates"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    return environment.get_template(name)

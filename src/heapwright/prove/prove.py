@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.templates import template
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler
 from heapwright.generate.emit import align_unchecked, core_directory, generated_files
@@ -17,7 +18,7 @@ from heapwright.prove.bins import check_bins, has_bins
 from heapwright.prove.cbmc import cbmc_path, cbmc_version, told_calls, verify
 from heapwright.prove.edges import edge_names
 from heapwright.prove.enumeration import MOST_PROGRAMS, compiler_version, run_all
-from heapwright.prove.harness import Harness, template
+from heapwright.prove.harness import PACKAGE, Harness
 from heapwright.prove.unbounded import check_unbounded, versions
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import MAX_REQUEST
@@ -189,7 +190,7 @@ def _bounded(pool: Pool) -> bool:
 
 def harness_text(recipe: Recipe, name: str, method: str, calls: int, arena: int, largest: int) -> str:
     """The program for one harness, beside which app_heap.c has to lie."""
-    return template("harness.c").render(
+    return template(PACKAGE, "harness.c").render(
         by=method,
         second_content=not _needs_zeros(recipe, name),
         prefix="app",
@@ -280,9 +281,9 @@ def check_edges(recipe: Recipe, files: Mapping[str, str], compared: bool = True)
     )
     told = {"prefix": "app", "upper": "APP", "unchecked": align_unchecked("app"), "threads": recipe.threads}
     with temporary_folder("prove") as folder:
-        texts = dict(files) | {"harness.c": template("edges.c").render(bounds=bounds, **told, **names)}
+        texts = dict(files) | {"harness.c": template(PACKAGE, "edges.c").render(bounds=bounds, **told, **names)}
         if compared:
-            texts["core.c"] = template("core.c").render()
+            texts["core.c"] = template(PACKAGE, "core.c").render()
         for file, text in texts.items():
             (folder / file).write_text(text, encoding="utf-8")
         run = run_all(folder / "harness.c", folder / "core.c" if compared else None, core_directory())
