@@ -8,12 +8,10 @@ import numpy as np
 
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.pools import Compact
-from heapwright.target.measure import Session
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
 
 CALLS, SLOTS = 1500, 64
 
@@ -26,6 +24,8 @@ def cost_of_checks(recipe: Recipe) -> str:
     """
     if recipe.checks == "none" or recipe.memory or isinstance(recipe.pools[0], Compact):
         return ""
+    from heapwright.target.measure import Session  # most heaps have no checks, and need no emulator
+
     bare = recipe.model_copy(update={"checks": "none", "threads": "none"})
     checked = recipe.model_copy(update={"threads": "none"})
     trace = _program()
@@ -46,6 +46,9 @@ def cost_of_checks(recipe: Recipe) -> str:
 
 def _program() -> Trace:
     """Random calls: each slot is taken and freed in turn, and all are free in the end."""
+    from heapwright.traces.trace import Trace
+    from heapwright.traces.validation import FREE, MALLOC
+
     rng = np.random.default_rng(0)
     op: list[int] = []
     ids: list[int] = []
