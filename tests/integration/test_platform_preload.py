@@ -39,6 +39,12 @@ def test_a_limit_of_address_space_makes_a_smaller_heap(library: Path) -> None:
     assert done.stdout == "net_preload: ok\n"
 
 
+def test_a_heap_with_checks_has_no_caches(tmp_path: Path) -> None:
+    recipe = hw.zoo("half-fit").at_alignment(16)
+    hw.generate(recipe.from_dict(recipe.to_dict() | {"checks": "frees"}), tmp_path, platform="preload")
+    assert "APP_CACHES" not in (tmp_path / "app_heap.h").read_text()
+
+
 @pytest.mark.parametrize("name", ["sqlite", "lua", "git", "python", "redis", "c++"])
 def test_a_program_prints_the_same_after_a_million_calls(name: str, library: Path, tmp_path: Path) -> None:
     programs = preload.loads(tmp_path, [name])
