@@ -277,9 +277,10 @@ struct hw_loop {
     uint32_t kind;         /* HW_LOOP_... */
     const uint32_t *sizes; /* to draw requests from, ascending */
     uint32_t count;        /* of them, at least 1 */
-    uint32_t live;         /* most requested bytes that live at once, at least twice the largest size */
-    uint32_t objects;      /* most objects that do, at least 2 */
-    uint64_t period;       /* calls after which phases change and drifting sizes begin anew, at least 1 */
+    uint32_t live;    /* most bytes that objects of one time count for, each 8 more than it asks for; at least twice the
+                         largest size */
+    uint32_t objects; /* most objects that do, at least 2 */
+    uint64_t period;  /* calls after which phases change and drifting sizes begin anew, at least 1 */
     uint64_t seed;
     uint32_t decade;     /* the loop ends where nothing was covered for so many points, */
     uint64_t enough;     /* but not before so many calls */

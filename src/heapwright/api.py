@@ -822,7 +822,7 @@ def endure(
             assert isinstance(heap, RecipeHeap)
             one = try_one(trace, heap.recipe, effort, seed=seed)
             refused = tuple(one.refused)
-            told = (one.growth_ratio, one.worst, one.lasts, refused, one.calls, one.footprint_bytes)
+            told = (one.growth_ratio, one.worst, one.best_fit, one.lasts, refused, one.calls, one.footprint_bytes)
             found.append(Endured(trace.name, name, *told))
     if output is not None:
         write_picture(found, Path(output))
@@ -1268,6 +1268,10 @@ def _shipped(heap: AnyHeap, recipe: Recipe) -> tuple[str | None, Mapping[str, Va
             return None, None, ""
         where, id = Path(name.first), name.second
     with _Study.open(where) as study:
+        if why_not := study.robustness().why_not_lasting(study.candidate(id).id):
+            raise HeapwrightError(
+                f"{where}:{id}: not shipped, because it {why_not}; give its recipe as a file to do so"
+            )
         told = shipped(study, id, recipe)
     return told.tuned_for, told.metrics, told.reserve
 

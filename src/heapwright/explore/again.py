@@ -12,7 +12,7 @@ from heapwright.explore.originals import copies_of, original
 from heapwright.explore.search import replay_for
 from heapwright.explore.stored import Role
 from heapwright.explore.study import Study, TraceInfo
-from heapwright.replay.metrics import TARGET_METRICS, Value
+from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.traces.copies import each_copy
 from heapwright.traces.trace import Trace
 
@@ -24,7 +24,7 @@ class Again:
     """The metrics of a recipe on a trace as they are stored, and as they come out now.
 
     ``heapwright`` and ``machine`` made the stored ones, the machine where they hold a time. ``differing`` are the keys
-    of those that are not equal; times are left out, and what was measured on a target after the exploration.
+    of those that are not equal; times are left out, endurance, and what was measured on a target afterwards.
     """
 
     id: str
@@ -79,5 +79,5 @@ def _copy(study: Study, info: TraceInfo, given: Sequence[Path]) -> Trace:
 
 def _equal(key: str, stored: Value, measured: Value) -> bool:
     if key in _TIMED or measured is None:
-        return key in (*_TIMED, *TARGET_METRICS) or stored is None
+        return key in (*_TIMED, *SHIPPING_METRICS, *TARGET_METRICS) or stored is None
     return stored is not None and isclose(stored, measured, rel_tol=1e-9)

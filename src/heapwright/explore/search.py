@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.crew import Crew, Threads
 from heapwright.explore.effort import COMPLETE, Effort, Exploring
+from heapwright.explore.enduring import try_endurance
 from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.picks import TIME, design, shortlist
 from heapwright.explore.rivals import GROWING
@@ -29,7 +30,7 @@ from heapwright.explore.study import Identity, Study, TraceInfo
 from heapwright.explore.trying import Candidate, Replay, Trier
 from heapwright.explore.wide import LIMIT, seek
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
-from heapwright.replay.metrics import TARGET_METRICS, parse_objectives
+from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, parse_objectives
 from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ COPIES = 6
 
 RIVALS = ("tlsf", "newlib-nano")
 """The zoo's that are tried on copies in any case: what most would take otherwise."""
+
+BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
+"""The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
 
 Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
 
@@ -128,6 +132,7 @@ def explore(
             cannot be used or is lost, or Ctrl-C: what was finished is stored and the same call goes on.
     """
     keys = parse_objectives(objectives)
+    _check_objectives(keys)
     _check_names([*traces, *held_out])
     if limit is not None and limit < 1:
         raise ParameterError(f"{limit}: leaves no recipe to try; give 1 or more", parameter="limit")
@@ -169,6 +174,8 @@ def explore(
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
+        blind = [tried[name] for name in BLIND if name in tried]
+        try_endurance(runner, [candidates[id] for id in dict.fromkeys([*near, *rivals, *blind])], traces)
         if TIME in keys and dask is None and runner.evaluated:
             from heapwright.explore.in_turn import time_in_turn
 
@@ -207,6 +214,13 @@ def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget
     if complete or (falling and budget is None):
         return COMPLETE
     return Effort(complete=False, tolerance=tolerance, until=None if budget is None else time.perf_counter() + budget)
+
+
+def _check_objectives(keys: Sequence[str]) -> None:
+    """Raise ParameterError for one that is known only of what may ship."""
+    for key in keys:
+        if key in SHIPPING_METRICS:
+            raise ParameterError(f"{key} is known of what may ship alone; pick by it instead", parameter="objectives")
 
 
 def _strategy(space: AnySpace, asked: Strategy | None) -> Strategy:
