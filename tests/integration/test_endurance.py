@@ -93,7 +93,7 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path:
     for how in ("balanced", "smallest", "fastest"):
         assert study.pick(how).metrics["lasts"] == 1
     growing = next(one["id"] for one in told if not one["lasts"])
-    with pytest.raises(HeapwrightError, match="not shipped, because it (grows|refuses)"):
+    with pytest.raises(HeapwrightError, match="not shipped, because it"):
         hw.generate(study[growing], tmp_path / "c")
     known = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
