@@ -27,9 +27,8 @@ from heapwright.explore.trying import Candidate, Patience, Task, Trier
 from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS
 from heapwright.replay.replay import Replayed
-from heapwright.replay.metrics import SHIPPING_METRICS
 from heapwright.traces.trace import Trace
 
 
