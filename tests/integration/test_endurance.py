@@ -46,10 +46,11 @@ def test_heaps_that_merge_at_once_last(trace: Trace, name: str) -> None:
 
 def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> None:
     """Unflushed lists of the same sizes cover several times as much in the loop where objects shrink."""
-    flushed = hw.zoo("all-round")
-    quick, general = flushed.to_dict()["pool"]
-    kept = {key: value for key, value in quick.items() if not key.startswith("flush")}
+    (general,) = hw.zoo("all-round").to_dict()["pool"]
+    kept = {"kind": "quick", "up_to": 256, "keep": "apart"}
+    flushing = {"flush": "before-growing", "flush_growth": 1 / 32, "flush_large": 500}
     unflushed = Recipe.from_dict({"align": 8, "pool": [kept, general]})
+    flushed = Recipe.from_dict({"align": 8, "pool": [kept | flushing, general]})
     last = [
         list(endure(trace, recipe, BRIEF).footprint_bytes["shrink"].values())[-1] for recipe in (flushed, unflushed)
     ]

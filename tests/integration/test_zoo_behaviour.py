@@ -591,22 +591,22 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
         malloc i 12     |0:24:.|24:24:f|48:56:h|104:16:i|120:28:g|148:16:d|
     """),
-    # a and b wait, until g would make the heap grow; then they merge, and g is cut from them. c and g have the victim
-    # beside them, so they merge at once; d has used blocks, and waits for h
+    # e makes the rest of a the victim; f is cut from c, three bins further, though the victim would do; g finds its size,
+    # h is cut from the victim, and what is freed beside it joins it
     "all-round": (700, """
         malloc a 200    |0:208:a|
         malloc b 20     |0:208:a|208:24:b|
-        malloc c 20     |0:208:a|208:24:b|232:24:c|
-        malloc d 20     |0:208:a|208:24:b|232:24:c|256:24:d|
-        malloc e 300    |0:208:a|208:24:b|232:24:c|256:24:d|280:304:e|
-        free a          |0:208:~|208:24:b|232:24:c|256:24:d|280:304:e|
-        free b          |0:208:~|208:24:~|232:24:c|256:24:d|280:304:e|
-        malloc g 60     |0:64:g|64:168:v|232:24:c|256:24:d|280:304:e|
-        free d          |0:64:g|64:168:v|232:24:c|256:24:~|280:304:e|
-        free c          |0:64:g|64:192:v|256:24:~|280:304:e|
-        free g          |0:256:v|256:24:~|280:304:e|
-        malloc h 20     |0:256:v|256:24:h|280:304:e|
-        malloc i 20     |0:24:i|24:232:v|256:24:h|280:304:e|
+        malloc c 48     |0:208:a|208:24:b|232:56:c|
+        malloc d 20     |0:208:a|208:24:b|232:56:c|288:24:d|
+        free a          |0:208:.|208:24:b|232:56:c|288:24:d|
+        malloc e 60     |0:64:e|64:144:v|208:24:b|232:56:c|288:24:d|
+        free c          |0:64:e|64:144:v|208:24:b|232:56:.|288:24:d|
+        malloc f 28     |0:64:e|64:144:v|208:24:b|232:32:f|264:24:.|288:24:d|
+        malloc g 20     |0:64:e|64:144:v|208:24:b|232:32:f|264:24:g|288:24:d|
+        malloc h 20     |0:64:e|64:24:h|88:120:v|208:24:b|232:32:f|264:24:g|288:24:d|
+        free b          |0:64:e|64:24:h|88:144:v|232:32:f|264:24:g|288:24:d|
+        free e          |0:64:.|64:24:h|88:144:v|232:32:f|264:24:g|288:24:d|
+        free h          |0:232:v|232:32:f|264:24:g|288:24:d|
     """),
     # no header, no alignment: c slides down at once
     "contiki-mmem": (100, """

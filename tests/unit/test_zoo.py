@@ -226,12 +226,12 @@ def test_victim_bins_is_exact_bins_with_a_victim() -> None:
     assert without == general("exact-bins")
 
 
-def test_all_round_is_victim_bins_behind_quick_lists() -> None:
-    quick = zoo.load("all-round").pools[0]
-    assert isinstance(quick, Quick)
-    assert (quick.up_to, quick.keep, quick.flush) == (256, "apart", "before-growing")
-    assert (quick.flush_growth, quick.flush_large) == (1 / 32, 500)
-    assert general("all-round").victim_up_to == general("victim-bins").victim_up_to + 4  # rounded up to units of 8
+def test_all_round_is_victim_bins_at_alignment_8_with_close_bins() -> None:
+    (pool,) = zoo.load("all-round").pools
+    same = general("victim-bins").model_copy(update={"unit": 8, "victim_up_to": 2004, "close_bins": 4})
+    assert zoo.load("all-round").align == 8
+    assert (pool.bins, pool.linear_up_to, pool.search_most) == (same.bins, same.linear_up_to, same.search_most)
+    assert (pool.victim_up_to, pool.close_bins, pool.coalesce) == (2000, 4, "immediate")
 
 
 @pytest.mark.parametrize("name", NAMES)
