@@ -591,8 +591,8 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
         malloc i 12     |0:24:.|24:24:f|48:56:h|104:16:i|120:28:g|148:16:d|
     """),
-    # e makes the rest of a the victim; f is cut from c, three bins further, though the victim would do; g finds its size,
-    # h is cut from the victim, and what is freed beside it joins it
+    # e makes the rest of a the victim; f is cut from c, three bins further, though the victim would do; g finds its
+    # size, h is cut from the victim, and what is freed beside it joins it
     "all-round": (700, """
         malloc a 200    |0:208:a|
         malloc b 20     |0:208:a|208:24:b|
