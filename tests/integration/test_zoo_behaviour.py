@@ -575,7 +575,8 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|
         malloc h 1200   |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|2156:1204:h|
     """),
-    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first
+    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first, and
+    # i, two bins further, comes before the victim
     "victim-bins": (500, """
         malloc a 100    |0:104:a|
         malloc b 8      |0:104:a|104:16:b|
@@ -589,24 +590,23 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc h 50     |0:24:e|24:24:f|48:56:h|104:16:b|120:28:g|148:16:d|
         free e          |0:24:.|24:24:f|48:56:h|104:16:b|120:28:g|148:16:d|
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
-        malloc i 12     |0:24:.|24:24:f|48:56:h|104:16:i|120:28:g|148:16:d|
+        malloc i 12     |0:24:i|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
     """),
-    # e makes the rest of a the victim; f is cut from c, three bins further, though the victim would do; g finds its
-    # size, h is cut from the victim, and what is freed beside it joins it
+    # e makes the rest of a the victim; f takes all of c, one bin further, though the victim would do; g is cut from the
+    # victim, and what is freed beside it joins it
     "all-round": (700, """
         malloc a 200    |0:208:a|
         malloc b 20     |0:208:a|208:24:b|
-        malloc c 48     |0:208:a|208:24:b|232:56:c|
-        malloc d 20     |0:208:a|208:24:b|232:56:c|288:24:d|
-        free a          |0:208:.|208:24:b|232:56:c|288:24:d|
-        malloc e 60     |0:64:e|64:144:v|208:24:b|232:56:c|288:24:d|
-        free c          |0:64:e|64:144:v|208:24:b|232:56:.|288:24:d|
-        malloc f 28     |0:64:e|64:144:v|208:24:b|232:32:f|264:24:.|288:24:d|
-        malloc g 20     |0:64:e|64:144:v|208:24:b|232:32:f|264:24:g|288:24:d|
-        malloc h 20     |0:64:e|64:24:h|88:120:v|208:24:b|232:32:f|264:24:g|288:24:d|
-        free b          |0:64:e|64:24:h|88:144:v|232:32:f|264:24:g|288:24:d|
-        free e          |0:64:.|64:24:h|88:144:v|232:32:f|264:24:g|288:24:d|
-        free h          |0:232:v|232:32:f|264:24:g|288:24:d|
+        malloc c 36     |0:208:a|208:24:b|232:40:c|
+        malloc d 20     |0:208:a|208:24:b|232:40:c|272:24:d|
+        free a          |0:208:.|208:24:b|232:40:c|272:24:d|
+        malloc e 60     |0:64:e|64:144:v|208:24:b|232:40:c|272:24:d|
+        free c          |0:64:e|64:144:v|208:24:b|232:40:.|272:24:d|
+        malloc f 28     |0:64:e|64:144:v|208:24:b|232:40:f|272:24:d|
+        malloc g 20     |0:64:e|64:24:g|88:120:v|208:24:b|232:40:f|272:24:d|
+        free b          |0:64:e|64:24:g|88:144:v|232:40:f|272:24:d|
+        free e          |0:64:.|64:24:g|88:144:v|232:40:f|272:24:d|
+        free g          |0:232:v|232:40:f|272:24:d|
     """),
     # no header, no alignment: c slides down at once
     "contiki-mmem": (100, """
