@@ -575,8 +575,8 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|
         malloc h 1200   |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|2156:1204:h|
     """),
-    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first, and
-    # i, two bins further, comes before the victim
+    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first;
+    # i looks two bins further before the victim
     "victim-bins": (500, """
         malloc a 100    |0:104:a|
         malloc b 8      |0:104:a|104:16:b|

@@ -97,5 +97,8 @@ def _show(recipes: list[Recipe]) -> None:
     click.echo(
         "Worst steps: most metadata accesses of any malloc or free; the reason where\nthere is no bound: --json."
     )
-    click.echo("Grows: at constant live bytes, from 10,000 to 50,000 calls; with !, it does not last.")
+    click.echo(
+        "Grows: at constant live bytes, from 100,000 to 10,000,000 calls (1,000,000 where"
+        "\nworst steps are unbounded); with !, it does not last."
+    )
     click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from heapwright.explore.crew import Crew, Threads
 from heapwright.explore.effort import COMPLETE, Effort, Exploring
 from heapwright.explore.enduring import try_endurance
 from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.picks import TIME, design, shortlist
+from heapwright.explore.picks import PICKS, TIME, design, shortlist
 from heapwright.explore.rivals import GROWING
 from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.space import WideSpace
@@ -84,6 +84,7 @@ def explore(
     dask: str | None = None,
     held_out: Sequence[Trace] = (),
     copies: int = COPIES,
+    endurance: bool = True,
     strategy: Strategy | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -114,6 +115,7 @@ def explore(
             never ranked by.
         copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
             on; 0 for none. A pick has to hold on them (`heapwright.explore.picks`).
+        endurance: try whether the front and the picks last (`heapwright.explore.enduring`); what does not is no pick.
         energy_table: energy of an access by SRAM size, in place of the default one.
         complete: finish every recipe, whatever the time.
         tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
@@ -174,8 +176,8 @@ def explore(
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
-        blind = [tried[name] for name in BLIND if name in tried]
-        try_endurance(runner, [candidates[id] for id in dict.fromkeys([*near, *rivals, *blind])], traces)
+        if endurance:
+            _try_what_may_ship(runner, candidates, tried, traces)
         if TIME in keys and dask is None and runner.evaluated:
             from heapwright.explore.in_turn import time_in_turn
 
@@ -192,6 +194,25 @@ def explore(
         return Exploration(
             study.path, study.ranked, runner.evaluated, seconds, study.complete, study.tolerance, study.given_up, front
         )
+
+
+def _try_what_may_ship(
+    runner: Runner, candidates: Mapping[str, Candidate], tried: Mapping[str, str], traces: Sequence[Trace]
+) -> None:
+    """Try whether the front and rivals last, then every pick until all were tried, and blind picks where none lasts.
+
+    ``tried``: the ids of the zoo's heaps by their names.
+    """
+    study = runner.study
+    front, blind = ([one.id for one in study.front()], [tried[name] for name in BLIND if name in tried])
+    trying = list(dict.fromkeys([*front, *(tried[name] for name in RIVALS if name in tried)]))
+    while trying:
+        try_endurance(runner, [candidates[id] for id in trying], traces)
+        robustness = study.robustness()
+        picked = dict.fromkeys(study.pick(how).id for how in PICKS) if front else {}
+        trying = [id for id in picked if robustness.lasts(id) is None]
+        if not trying and not any(robustness.lasts(id) for id in picked):
+            trying, blind = blind, []
 
 
 def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget: float | None) -> Effort:
