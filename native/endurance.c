@@ -34,7 +34,7 @@ struct loop {
     const uint64_t *points;
     uint32_t point; /* the next */
     uint32_t count; /* of points */
-    uint64_t *footprints;
+    struct hw_covered *covered;
 };
 
 /* Marsaglia's xorshift, 64 bits. */
@@ -83,7 +83,7 @@ static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint3
         l->blocks = r->capacity + r->headers;
     }
     while (l->point < l->count && l->made >= l->points[l->point]) {
-        l->footprints[l->point++] = r->policy->fixed_end + shared_bytes(r);
+        l->covered[l->point++] = (struct hw_covered){r->policy->fixed_end + shared_bytes(r), l->blocks};
     }
 }
 
@@ -263,14 +263,14 @@ static int is_flat(const struct loop *l)
 {
     const uint32_t last = l->point;
     const uint32_t decade = l->told->decade;
-    return last > decade && l->made >= l->told->enough && l->footprints[last - 1u] == l->footprints[last - 1u - decade];
+    return last > decade && l->made >= l->told->enough &&
+           l->covered[last - 1u].footprint == l->covered[last - 1u - decade].footprint;
 }
 
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *memory, size_t bytes,
-              const uint64_t *points, uint32_t count, uint64_t *footprints, struct hw_endured *endured)
+              const uint64_t *points, uint32_t count, struct hw_covered *covered, struct hw_endured *endured)
 {
-    struct loop l = {
-        .told = told, .random = told->seed | 1u, .points = points, .count = count, .footprints = footprints};
+    struct loop l = {.told = told, .random = told->seed | 1u, .points = points, .count = count, .covered = covered};
     l.calls.count = 1;
     l.calls.slots = told->objects;
     l.calls.op = &l.op;

@@ -15,7 +15,7 @@ plateaus, phases); Larson and Krishnan 1998 (one thread frees what another asks 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,9 @@ BESIDE = 8
 
 FEWEST = 256
 """Objects of the largest size that may live at once: with fewer, footprints rise for long by chance alone."""
+
+LEAST_OBJECTS = 64
+"""Objects that live at once where a heap reaches least."""
 
 WARM_PASSES = 2
 """Passes before which footprints are not compared: in the second the first objects of another pass are live."""
@@ -93,7 +96,8 @@ class Endurance:
 
     Attributes:
         footprint_bytes: loop -> calls -> bytes of the arena that the heap had covered by then.
-        growth: loop -> footprint at the end over that after `Effort.base` calls.
+        growth: loop -> footprint at the end over that after `Effort.base` calls, each over the most that live blocks
+            took by then.
         best_fit: the same of best fit.
         refused: loop -> requests refused in an arena of twice what its live blocks take, where any were.
         most: as `Effort.most`.
@@ -186,23 +190,33 @@ def endure(
     Time grows with the calls: some seconds for ten million calls of each loop. Raises `HeapwrightError` where the
     heap's own control data has no room, and where the system has no memory.
     """
-    yardstick = best_fit_growth(trace, effort, seed)
     struct = policy_struct(recipe)
+    effort = _suited(trace, struct, effort)
+    yardstick = best_fit_growth(trace, effort, seed)
     found: dict[str, Mapping[int, int]] = {}
     growth: dict[str, float] = {}
     refused: dict[str, int] = {}
     for loop in _loops(trace, effort):
         progress(loop)
-        footprints, base, count = _tried(loop, trace, recipe, struct, effort, seed)
+        footprints, grown, count = _tried(loop, trace, recipe, struct, effort, seed)
         if count is None:
             continue
-        found[loop], growth[loop] = footprints, _growth(footprints, base)
+        found[loop], growth[loop] = footprints, grown
         if count:
             refused[loop] = count
         told = Endurance(found, growth, yardstick, refused, effort.most)
         if not effort.whole and not told.lasts:
             break
     return told
+
+
+def _suited(trace: Trace, struct: Any, effort: Effort) -> Effort:
+    """Fewer objects where a heap reaches too little for so many: it is no leak that an arena cannot be larger."""
+    _, live = drawn(trace, effort.objects)
+    room = 4 * live
+    if struct.reach >= room:
+        return effort
+    return replace(effort, objects=max(LEAST_OBJECTS, effort.objects * int(struct.reach) // room))
 
 
 def _loops(trace: Trace, effort: Effort) -> tuple[str, ...]:
@@ -213,19 +227,20 @@ def _loops(trace: Trace, effort: Effort) -> tuple[str, ...]:
 
 def _tried(
     loop: str, trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int
-) -> tuple[Mapping[int, int], int, int | None]:
-    """Footprints by calls of a loop, the calls with whose footprint they are compared, and the requests refused.
+) -> tuple[Mapping[int, int], float, int | None]:
+    """Footprints by calls of a loop, by how much they grew, and the requests refused.
 
     These are None where the heap cannot serve what the loop asks for.
     """
     if loop == PASSES:
-        return _passes(trace, recipe, struct, effort, seed), max(effort.base, len(trace) * WARM_PASSES), 0
+        passed = _passes(trace, recipe, struct, effort, seed)
+        return passed, _growth(passed, max(effort.base, len(trace) * WARM_PASSES)), 0
     made = _Loop(trace, LOOPS.index(loop), effort, seed)
-    footprints, ample = made.run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
+    footprints, grown, ample = made.run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
     if ample.failed:  # of the aligned ones none, where no pool can cut a block to an alignment
-        return footprints, effort.base, None if loop == "aligned" else int(ample.failed)
+        return footprints, grown, None if loop == "aligned" else int(ample.failed)
     cramped = min(arena_holding(struct, int(struct.fixed_end) + 2 * int(ample.blocks)), int(struct.reach))
-    return footprints, effort.base, made.refused(recipe, struct, cramped)
+    return footprints, grown, made.refused(recipe, struct, cramped)
 
 
 @lru_cache(maxsize=16)
@@ -237,18 +252,17 @@ def best_fit_growth(trace: Trace, effort: Effort = FULL, seed: int = 1) -> Mappi
     struct = policy_struct(recipe)
     growth: dict[str, float] = {}
     for kind, loop in enumerate(LOOPS):
-        footprints, _ = _Loop(trace, kind, effort, seed).run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
-        growth[loop] = _growth(footprints, effort.base)
+        _, growth[loop], _ = _Loop(trace, kind, effort, seed).run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
     if PASSES in _loops(trace, effort):
         footprints = _passes(trace, recipe, struct, effort, seed)
         growth[PASSES] = _growth(footprints, max(effort.base, len(trace) * WARM_PASSES))
     return growth
 
 
-def _growth(footprints: Mapping[int, int], base: int) -> float:
-    """The last footprint over that after `base` calls, or over the first where there are none so early."""
-    first = [bytes_ for calls, bytes_ in footprints.items() if calls <= base]
-    values = list(footprints.values())
+def _growth(covered: Mapping[int, float], base: int) -> float:
+    """The last value over that after `base` calls, or over the first where there are none so early."""
+    first = [value for calls, value in covered.items() if calls <= base]
+    values = list(covered.values())
     return values[-1] / (first[-1] if first else values[0])
 
 
@@ -275,9 +289,17 @@ class _Loop:
         self._told = (kind, pointer("uint32_t", sizes), len(sizes), live, objects, period, seed)
         self._calls = ffi.new("struct hw_calls *", {"slots": objects})
 
-    def run(self, recipe: Recipe, struct: Any, arena: int) -> tuple[dict[int, int], Any]:
-        """Footprints by calls, and what else came of it, in an arena of so many bytes."""
-        return self._ran(recipe, struct, arena, points(self._effort.calls), self._effort.enough, at_refusal=False)
+    def run(self, recipe: Recipe, struct: Any, arena: int) -> tuple[dict[int, int], float, Any]:
+        """Footprints by calls, by how much they grew, and what else came of it, in an arena of so many bytes.
+
+        Each footprint counts by the most that live blocks took until then: which sizes a loop drew is not the heap's
+        doing, and a later moment may hold larger blocks.
+        """
+        effort = self._effort
+        told, endured = self._ran(recipe, struct, arena, points(effort.calls), effort.enough, at_refusal=False)
+        footprints = {calls: arena_holding(struct, used) for calls, (used, _) in told.items()}
+        shares = {calls: footprints[calls] / max(1, blocks) for calls, (_, blocks) in told.items()}
+        return footprints, _growth(shares, effort.base), endured
 
     def refused(self, recipe: Recipe, struct: Any, arena: int) -> int:
         """Whether such an arena refuses a request: 1 or 0."""
@@ -287,14 +309,14 @@ class _Loop:
 
     def _ran(
         self, recipe: Recipe, struct: Any, arena: int, at: list[int], enough: int, *, at_refusal: bool
-    ) -> tuple[dict[int, int], Any]:
+    ) -> tuple[dict[int, tuple[int, int]], Any]:
         loop = ffi.new("struct hw_loop *", (*self._told, 4, enough, int(at_refusal)))
-        footprints, endured = ffi.new("uint64_t[]", len(at)), ffi.new("struct hw_endured *")
+        covered, endured = ffi.new("struct hw_covered[]", len(at)), ffi.new("struct hw_endured *")
         memory = _memory(struct, self._calls, arena)
-        code = lib.hw_endure(struct, loop, memory, arena, ffi.new("uint64_t[]", at), len(at), footprints, endured)
+        code = lib.hw_endure(struct, loop, memory, arena, ffi.new("uint64_t[]", at), len(at), covered, endured)
         explain(code, recipe, struct, arena)
-        told = zip(at, footprints[0 : endured.points], strict=False)
-        return {calls: arena_holding(struct, int(used)) for calls, used in told}, endured
+        told = zip(at, covered[0 : endured.points], strict=False)
+        return {calls: (int(one.footprint), int(one.blocks)) for calls, one in told}, endured
 
 
 def _memory(struct: Any, calls: Any, arena: int) -> Any:
@@ -304,17 +326,17 @@ def _memory(struct: Any, calls: Any, arena: int) -> Any:
     return memory_of(struct, _Slots, arena)  # type: ignore[arg-type]
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
     """The sizes that loops draw from, ascending, uint32[n], and what live ones count for at most, bytes.
 
     That is what so many objects of these sizes count for; the largest sizes are left out, until no object is more than
-    a `FEWEST`th of it.
+    a `FEWEST`th of it, or half as many objects' share where that is more.
     """
     asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
     weights = asked + BESIDE
     live = objects * np.cumsum(weights) // np.arange(1, len(asked) + 1)
-    last = int(np.flatnonzero(FEWEST * weights <= live)[-1])
+    last = int(np.flatnonzero(min(FEWEST, objects // 2) * weights <= live)[-1])
     kept = asked[: last + 1]
     step = max(1, len(kept) // SIZES)
     return np.ascontiguousarray(kept[::step], np.uint32), int(live[last])
