@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -37,23 +36,21 @@ def halves(folder: Path) -> dict[str, list[Trace]]:
 
 
 def designs() -> Iterator[tuple[str, hw.api.Recipe]]:
-    """The chosen heap, and others: its lists up to other sizes, kept otherwise or flushed, and other pools behind."""
+    """The chosen heap, and others: lists before it, kept or flushed, and pools that search otherwise."""
     chosen = hw.zoo(RECOMMENDED)
-    quick, general = chosen.to_dict()["pool"]
+    (general,) = chosen.to_dict()["pool"]
+    quick = {"kind": "quick", "keep": "apart"}
+    growing = {"flush": "before-growing", "flush_growth": 1 / 32, "flush_large": 500}
 
     def built(*pools: Mapping[str, Any]) -> hw.api.Recipe:
         return chosen.from_dict({"align": chosen.align, "pool": list(pools)})
 
     yield RECOMMENDED, chosen
-    yield "no lists", built(general)
-    for up_to, keep in product((64, 128, 256, 512), ("all", "apart")):
-        if (up_to, keep) != (quick["up_to"], quick["keep"]):
-            yield f"up to {up_to}, {keep}", built(quick | {"up_to": up_to, "keep": keep}, general)
-    for up_to, share in ((256, 1 / 32), (512, 1 / 128)):
-        flushed = quick | {"up_to": up_to, "flush": "before-growing", "flush_share": share}
-        yield f"up to {up_to}, flushed above {share:.2g}", built(flushed, general)
-    for key, value in (("linear_up_to", 1024), ("victim_up_to", 1000)):
-        yield f"{key} {value}", built(quick, general | {key: value})
+    for up_to in (64, 128, 256):
+        yield f"lists up to {up_to}", built(quick | {"up_to": up_to}, general)
+        yield f"lists up to {up_to}, emptied as it grows", built(quick | growing | {"up_to": up_to}, general)
+    for key, value in (("close_bins", 1), ("close_bins", 12), ("linear_up_to", 1024), ("victim_up_to", 500)):
+        yield f"{key} {value}", built(general | {key: value})
 
 
 def measured(bench: Bench, trace: Trace, heaps: Sequence[Contender]) -> dict[str, tuple[float, float]]:

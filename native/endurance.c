@@ -9,6 +9,10 @@
 
 #include "replay.h"
 
+enum {
+    OBJECT = 8 /* bytes that a live object counts for beside those it asked for */
+};
+
 struct loop {
     struct replay replay;
     struct hw_calls calls; /* room for one call */
@@ -30,7 +34,7 @@ struct loop {
     const uint64_t *points;
     uint32_t point; /* the next */
     uint32_t count; /* of points */
-    uint64_t *footprints;
+    struct hw_covered *covered;
 };
 
 /* Marsaglia's xorshift, 64 bits. */
@@ -40,6 +44,19 @@ static uint32_t draw(struct loop *l, uint32_t below)
     l->random ^= l->random >> 7;
     l->random ^= l->random << 17;
     return (uint32_t)((l->random >> 32) * below >> 32);
+}
+
+/* What live objects count for: the bytes they asked for, and some for the header and the rounding of each. Without
+ * these the number of small objects would drift, and with it what any heap needs. */
+static uint64_t weight(const struct loop *l)
+{
+    return l->replay.requested + (uint64_t)l->objects * OBJECT;
+}
+
+/* Whether an object of this size can come to what is live. */
+static int has_room(const struct loop *l, uint32_t size)
+{
+    return weight(l) + OBJECT + size <= l->told->live;
 }
 
 static uint32_t room_of(const struct loop *l)
@@ -66,7 +83,7 @@ static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint3
         l->blocks = r->capacity + r->headers;
     }
     while (l->point < l->count && l->made >= l->points[l->point]) {
-        l->footprints[l->point++] = r->policy->fixed_end + shared_bytes(r);
+        l->covered[l->point++] = (struct hw_covered){r->policy->fixed_end + shared_bytes(r), l->blocks};
     }
 }
 
@@ -92,7 +109,7 @@ static void let_any_go(struct loop *l)
 /* Frees objects until so many bytes more are within what may be live. */
 static void make_room(struct loop *l, uint32_t size, int oldest)
 {
-    while (l->objects && (l->objects == room_of(l) || l->replay.requested + size > l->told->live)) {
+    while (l->objects && (l->objects == room_of(l) || !has_room(l, size))) {
         l->thread = l->told->kind == HW_LOOP_QUEUE; /* the consumer's */
         if (oldest) {
             let_go(l, 0);
@@ -140,8 +157,7 @@ static uint32_t size_of_half(struct loop *l, uint32_t half)
 /* Resizes an object where that leaves no more live than may be. */
 static void resize(struct loop *l, uint32_t slot, uint32_t size)
 {
-    const uint64_t others = l->replay.requested - l->replay.objects[slot].size;
-    if (others + size <= l->told->live) {
+    if (weight(l) - l->replay.objects[slot].size + size <= l->told->live) {
         call(l, HW_OP_REALLOC, slot, size, 0);
     }
 }
@@ -174,7 +190,7 @@ static void resize_any(struct loop *l)
         return;
     }
     resize(l, l->live[place(l, draw(l, l->objects))], any_size(l));
-    if (l->replay.requested > l->told->live / 8u * 7u) {
+    if (weight(l) > l->told->live / 8u * 7u) {
         let_any_go(l);
     }
 }
@@ -210,8 +226,8 @@ static void drift(struct loop *l)
 static void saw(struct loop *l)
 {
     const uint32_t size = any_size(l);
-    if (l->objects == room_of(l) || l->replay.requested + size > l->told->live) {
-        while (l->objects && l->replay.requested > l->told->live / 8u) {
+    if (l->objects == room_of(l) || !has_room(l, size)) {
+        while (l->objects && weight(l) > l->told->live / 8u) {
             let_any_go(l);
         }
     }
@@ -232,7 +248,7 @@ static void refill(struct loop *l)
         if (!obtain(l, size, 0, 0)) {
             break;
         }
-    } while (l->objects < room_of(l) && l->replay.requested + size <= l->told->live);
+    } while (l->objects < room_of(l) && has_room(l, size));
     while (l->objects) {
         let_go(l, l->objects - 1u);
     }
@@ -247,14 +263,14 @@ static int is_flat(const struct loop *l)
 {
     const uint32_t last = l->point;
     const uint32_t decade = l->told->decade;
-    return last > decade && l->made >= l->told->enough && l->footprints[last - 1u] == l->footprints[last - 1u - decade];
+    return last > decade && l->made >= l->told->enough &&
+           l->covered[last - 1u].footprint == l->covered[last - 1u - decade].footprint;
 }
 
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *memory, size_t bytes,
-              const uint64_t *points, uint32_t count, uint64_t *footprints, struct hw_endured *endured)
+              const uint64_t *points, uint32_t count, struct hw_covered *covered, struct hw_endured *endured)
 {
-    struct loop l = {
-        .told = told, .random = told->seed | 1u, .points = points, .count = count, .footprints = footprints};
+    struct loop l = {.told = told, .random = told->seed | 1u, .points = points, .count = count, .covered = covered};
     l.calls.count = 1;
     l.calls.slots = told->objects;
     l.calls.op = &l.op;

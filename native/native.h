@@ -277,9 +277,10 @@ struct hw_loop {
     uint32_t kind;         /* HW_LOOP_... */
     const uint32_t *sizes; /* to draw requests from, ascending */
     uint32_t count;        /* of them, at least 1 */
-    uint32_t live;         /* most requested bytes that live at once, at least twice the largest size */
-    uint32_t objects;      /* most objects that do, at least 2 */
-    uint64_t period;       /* calls after which phases change and drifting sizes begin anew, at least 1 */
+    uint32_t live;    /* most bytes that objects of one time count for, each 8 more than it asks for; at least twice the
+                         largest size */
+    uint32_t objects; /* most objects that do, at least 2 */
+    uint64_t period;  /* calls after which phases change and drifting sizes begin anew, at least 1 */
     uint64_t seed;
     uint32_t decade;     /* the loop ends where nothing was covered for so many points, */
     uint64_t enough;     /* but not before so many calls */
@@ -291,13 +292,19 @@ struct hw_endured {
     uint64_t calls;
     uint64_t failed; /* requests refused */
     uint64_t blocks; /* most bytes that live blocks took, with their headers */
-    uint32_t points; /* footprints that were told */
+    uint32_t points; /* that were told */
+};
+
+/* How far a loop's memory came by some point. */
+struct hw_covered {
+    uint64_t footprint; /* bytes of the arena used so far */
+    uint64_t blocks;    /* most bytes that live blocks took so far, with their headers */
 };
 
 /* Runs a loop on a fresh heap of `bytes` bytes at `memory`, up to the last of `count` ascending numbers of calls, and
- * tells the bytes of the arena used by then in `footprints`. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. */
+ * tells in `covered` what was used by then. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. */
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *loop, void *memory, size_t bytes,
-              const uint64_t *points, uint32_t count, uint64_t *footprints, struct hw_endured *endured);
+              const uint64_t *points, uint32_t count, struct hw_covered *covered, struct hw_endured *endured);
 
 /* Packets in order of arrival at a link, for the workloads: arrays of `count`. */
 struct hw_arrivals {

@@ -822,7 +822,7 @@ def endure(
             assert isinstance(heap, RecipeHeap)
             one = try_one(trace, heap.recipe, effort, seed=seed)
             refused = tuple(one.refused)
-            told = (one.growth_ratio, one.worst, one.lasts, refused, one.calls, one.footprint_bytes)
+            told = (one.growth_ratio, one.worst, one.best_fit, one.lasts, refused, one.calls, one.footprint_bytes)
             found.append(Endured(trace.name, name, *told))
     if output is not None:
         write_picture(found, Path(output))

@@ -82,7 +82,7 @@ def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
         ("mosquitto_broker", "kingsley"),
     ]
     assert found[2].metrics["footprint_bytes"] == 136_380
-    assert [one.smallest_arena_bytes for one in hw.fit([BROKER], "victim-bins")] == [149_304]
+    assert [one.smallest_arena_bytes for one in hw.fit([BROKER], "victim-bins")] == [141_488]
 
 
 def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(study: hw.api.Study, trace: Trace) -> None:
@@ -125,7 +125,7 @@ def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:
     )
     assert (
         repr(hw.fit(BROKER, "victim-bins"))
-        == "<Fit of victim-bins on mosquitto_broker: smallest 149,304, safe 149,304, reserve 424,236 bytes>"
+        == "<Fit of victim-bins on mosquitto_broker: smallest 141,488, safe 141,488, reserve 438,572 bytes>"
     )
     assert repr(hw.zoo("sos")) == f"<Recipe sos: {hw.zoo('sos').summary()}>"
     assert repr(study).startswith(f"<Study {study.path}: ")

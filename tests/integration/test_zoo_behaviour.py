@@ -575,7 +575,8 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|
         malloc h 1200   |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|2156:1204:h|
     """),
-    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first
+    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first;
+    # i looks two bins further before the victim
     "victim-bins": (500, """
         malloc a 100    |0:104:a|
         malloc b 8      |0:104:a|104:16:b|
@@ -589,24 +590,23 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc h 50     |0:24:e|24:24:f|48:56:h|104:16:b|120:28:g|148:16:d|
         free e          |0:24:.|24:24:f|48:56:h|104:16:b|120:28:g|148:16:d|
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
-        malloc i 12     |0:24:.|24:24:f|48:56:h|104:16:i|120:28:g|148:16:d|
+        malloc i 12     |0:24:i|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
     """),
-    # a and b wait, until g would make the heap grow; then they merge, and g is cut from them. c and g have the victim
-    # beside them, so they merge at once; d has used blocks, and waits for h
+    # e makes the rest of a the victim; f takes all of c, one bin further, though the victim would do; g is cut from the
+    # victim, and what is freed beside it joins it
     "all-round": (700, """
         malloc a 200    |0:208:a|
         malloc b 20     |0:208:a|208:24:b|
-        malloc c 20     |0:208:a|208:24:b|232:24:c|
-        malloc d 20     |0:208:a|208:24:b|232:24:c|256:24:d|
-        malloc e 300    |0:208:a|208:24:b|232:24:c|256:24:d|280:304:e|
-        free a          |0:208:~|208:24:b|232:24:c|256:24:d|280:304:e|
-        free b          |0:208:~|208:24:~|232:24:c|256:24:d|280:304:e|
-        malloc g 60     |0:64:g|64:168:v|232:24:c|256:24:d|280:304:e|
-        free d          |0:64:g|64:168:v|232:24:c|256:24:~|280:304:e|
-        free c          |0:64:g|64:192:v|256:24:~|280:304:e|
-        free g          |0:256:v|256:24:~|280:304:e|
-        malloc h 20     |0:256:v|256:24:h|280:304:e|
-        malloc i 20     |0:24:i|24:232:v|256:24:h|280:304:e|
+        malloc c 36     |0:208:a|208:24:b|232:40:c|
+        malloc d 20     |0:208:a|208:24:b|232:40:c|272:24:d|
+        free a          |0:208:.|208:24:b|232:40:c|272:24:d|
+        malloc e 60     |0:64:e|64:144:v|208:24:b|232:40:c|272:24:d|
+        free c          |0:64:e|64:144:v|208:24:b|232:40:.|272:24:d|
+        malloc f 28     |0:64:e|64:144:v|208:24:b|232:40:f|272:24:d|
+        malloc g 20     |0:64:e|64:24:g|88:120:v|208:24:b|232:40:f|272:24:d|
+        free b          |0:64:e|64:24:g|88:144:v|232:40:f|272:24:d|
+        free e          |0:64:.|64:24:g|88:144:v|232:40:f|272:24:d|
+        free g          |0:232:v|232:40:f|272:24:d|
     """),
     # no header, no alignment: c slides down at once
     "contiki-mmem": (100, """

@@ -65,7 +65,7 @@ def test_an_adversary_comes_near_the_bound_and_not_beyond(traces: list[Trace], n
 
 def test_a_walk_with_a_bound_is_bounded_and_the_adversary_shows_the_other() -> None:
     trace = churning(random.Random(3), 3000, [16, 700, 800, 900, 5000, 5200], 0.49, "large")
-    text = GENERAL + 'bins = "exact"\nlinear_up_to = 512\nfit = "best"\n'
+    text = GENERAL + 'fit = "best"\n'
     walking, bounded = Recipe.parse(text), Recipe.parse(text + "search_most = 8\n")
     most = worst_steps(bounded).most
     assert worst_steps(walking).most is None

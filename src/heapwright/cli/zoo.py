@@ -74,7 +74,7 @@ def _show(recipes: list[Recipe]) -> None:
     from heapwright.api import RECOMMENDED, facts, worst_steps
     from heapwright.cli.tables import print_table
 
-    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "worst steps", "code", "source")
+    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "worst steps", "code", "grows", "source")
     rows = []
     for recipe in recipes:
         cost = facts(recipe)
@@ -89,11 +89,16 @@ def _show(recipes: list[Recipe]) -> None:
                 "yes" if cost.bounded else "no",
                 worst_steps(recipe).short(),
                 "-" if cost.code_bytes is None else f"{cost.code_bytes:,}",
+                "-" if cost.growth_ratio is None else f"{cost.growth_ratio - 1:.1%}{'' if cost.lasts else '!'}",
                 recipe.source,
             )
         )
     print_table("", headings, [rows], left=("name", "source"))
     click.echo(
         "Worst steps: most metadata accesses of any malloc or free; the reason where\nthere is no bound: --json."
+    )
+    click.echo(
+        "Grows: at constant live bytes, from 100,000 to 10,000,000 calls (1,000,000 where"
+        "\nworst steps are unbounded); with !, it does not last."
     )
     click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")

@@ -501,7 +501,7 @@ class _Layout:
             "grow_least": round_up(pool.grow_least, pool.unit),
             "resize": RESIZES[pool.resize],
             "bin_round_up": int(pool.bins in ROUNDED_UP),
-            "bin_unmark": int(pool.bins in ROUNDED_UP or (pool.bins != "none" and pool.search_most > 0)),
+            "bin_unmark": int(pool.bins in ROUNDED_UP),
             "victim_up_to": pool.victim_up_to,
             "close_bins": pool.close_bins,
             "region": pool.region,

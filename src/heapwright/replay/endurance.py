@@ -5,6 +5,9 @@ heap that lasts covers as much after 10,000,000 calls as after 100,000: what it 
 never ends, or memory that waits in lists where nothing fetches it. And in an arena of twice what its live blocks take
 it refuses nothing.
 
+A footprint is a maximum, and of 100 times as many random moments one is worse: best fit, whose free memory is never
+anywhere but where it serves, grows so by 1 to 9 %. What a heap grows beyond best fit on the same calls is its own.
+
 The kinds are those in which allocators are known to leak or to fragment: Wilson et al. 1995, section 2.4 (ramps, peaks,
 plateaus, phases); Larson and Krishnan 1998 (one thread frees what another asks for); Robson 1977 (sizes that drift).
 """
@@ -12,7 +15,7 @@ plateaus, phases); Larson and Krishnan 1998 (one thread frees what another asks 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +39,22 @@ PASSES = "passes"
 """The trace again and again, some of each pass's objects freed in the next one, in another order."""
 
 LASTS = 1.05
-"""A heap lasts where its footprint grows by no more; less than a twentieth is the end of a curve that becomes flat."""
+"""A heap lasts where its footprint grows by no more, or by no more than so many times as much as best fit's does."""
 
 SIZES = 10_000
 """Sizes that loops draw from; a trace with more requests has them sampled evenly over its ordered requests."""
 
-FEWEST = 128
-"""Objects of the largest size that fit into what may live: with fewer, footprints rise for long by chance alone."""
+BESIDE = 8
+"""Bytes that a live object counts for beside those it asked for, as in native/endurance.c."""
+
+FEWEST = 256
+"""Objects of the largest size that may live at once: with fewer, footprints rise for long by chance alone."""
+
+LEAST_OBJECTS = 64
+"""Objects that live at once where a heap reaches least."""
+
+WARM_PASSES = 2
+"""Passes before which footprints are not compared: in the second the first objects of another pass are live."""
 
 OUTLIVE = 8
 """One object in so many outlives its free, until the next pass."""
@@ -56,21 +68,22 @@ class Effort:
         calls: of each loop, unless its footprint is flat before.
         base: calls with whose footprint later ones are compared.
         enough: calls after which a loop may end, where the footprint did not change while they grew tenfold.
-        live_bytes: most that live at once; fewer where the trace never has so many.
+        objects: about so many live at once.
         cramped: calls in the arena of twice the live blocks.
+        most: growth, beyond that of best fit, up to which a heap lasts.
+        whole: whether loops go on after one has shown that the heap does not last.
     """
 
     calls: int = 10_000_000
     base: int = 100_000
     enough: int = 1_000_000
-    live_bytes: int = 1 << 18
+    objects: int = 2000
     cramped: int = 1_000_000
+    most: float = LASTS
+    whole: bool = True
 
 
 FULL = Effort()
-
-SHORT = Effort(calls=100_000, base=20_000, enough=100_000, live_bytes=1 << 16, cramped=50_000)
-"""For each of some hundred heaps of an exploration."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +92,39 @@ class Endurance:
 
     Attributes:
         footprint_bytes: loop -> calls -> bytes of the arena that the heap had covered by then.
-        growth_ratio: the worst of the loops: footprint at the end over that after `Effort.base` calls.
-        worst: the loop that it is of.
+        growth: loop -> footprint at the end over that after `Effort.base` calls, each over the most that live blocks
+            took by then.
+        best_fit: the same of best fit.
         refused: loop -> requests refused in an arena of twice what its live blocks take, where any were.
+        most: as `Effort.most`.
     """
 
     footprint_bytes: Mapping[str, Mapping[int, int]]
-    growth_ratio: float
-    worst: str
+    growth: Mapping[str, float]
+    best_fit: Mapping[str, float] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
+    most: float = LASTS
+
+    @property
+    def growing(self) -> list[str]:
+        """The loops in which it grows by more than `most`, and than so many times what best fit does."""
+        fit = self.best_fit
+        return [loop for loop, grown in self.growth.items() if grown > self.most * max(1.0, fit.get(loop, 1.0))]
 
     @property
     def lasts(self) -> bool:
-        """Whether it stays within `LASTS` and refuses nothing that fits twice."""
-        return self.growth_ratio <= LASTS and not self.refused
+        """Whether it grows in no loop, and refuses nothing that fits twice."""
+        return not self.growing and not self.refused
+
+    @property
+    def worst(self) -> str:
+        """The loop in which it grows most, of those in which it grows where there are any."""
+        return max(self.growing or self.growth, key=lambda loop: self.growth[loop])
+
+    @property
+    def growth_ratio(self) -> float:
+        """Its growth there."""
+        return self.growth[self.worst]
 
     @property
     def calls(self) -> int:
@@ -101,13 +133,14 @@ class Endurance:
 
     def why_not(self) -> str | None:
         """Why it does not last, in words; None where it does."""
-        if self.growth_ratio > LASTS:
-            percent = 100 * (self.growth_ratio - 1)
-            return f"grows by {percent:.0f} % at constant live bytes ({self.worst}, {self.calls:,} calls)"
-        if self.refused:
-            loop = next(iter(self.refused))
-            return f"refuses requests where its live blocks fit twice ({loop})"
-        return None
+        return None if self.lasts else why_not_lasting(self.growth_ratio, self.most)
+
+
+def why_not_lasting(growth_ratio: float, most: float = LASTS) -> str:
+    """Why a heap does not last that grows so much, in words, where `most` is let pass."""
+    if growth_ratio <= most:
+        return "refuses requests where its live bytes fit twice"
+    return f"grows by {100 * (growth_ratio - 1):.0f} % at constant live bytes"
 
 
 @dataclass(frozen=True)
@@ -118,7 +151,8 @@ class Endured:
         trace, heap: their names.
         growth_ratio: footprint at the end over that after 100,000 calls, or a tenth of fewer, the worst of the loops.
         worst: that loop.
-        lasts: whether `growth_ratio` is at most 1.05, and nothing was refused.
+        best_fit: loop -> what best fit grows by on the same calls.
+        lasts: whether it grows in each loop by at most 5 %, or 5 % more than best fit, and nothing was refused.
         refused: the loops in which an arena of twice what the live blocks take refused a request.
         calls: most calls of a loop.
         footprint_bytes: loop -> calls -> bytes of the arena covered by then.
@@ -128,6 +162,7 @@ class Endured:
     heap: str
     growth_ratio: float
     worst: str
+    best_fit: Mapping[str, float]
     lasts: bool
     refused: tuple[str, ...]
     calls: int
@@ -152,31 +187,78 @@ def endure(
     heap's own control data has no room, and where the system has no memory.
     """
     struct = policy_struct(recipe)
+    effort = _suited(trace, struct, effort)
+    yardstick = best_fit_growth(trace, effort, seed)
     found: dict[str, Mapping[int, int]] = {}
+    growth: dict[str, float] = {}
     refused: dict[str, int] = {}
-    for kind, loop in enumerate(LOOPS):
+    for loop in _loops(trace, effort):
         progress(loop)
-        made = _Loop(trace, kind, effort, seed)
-        footprints, ample = made.run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
-        if loop == "aligned" and ample.failed:
-            continue  # no pool of it can cut a block to an alignment
-        found[loop] = footprints
-        cramped = min(arena_holding(struct, int(struct.fixed_end) + 2 * int(ample.blocks)), int(struct.reach))
-        if ample.failed:
-            refused[loop] = int(ample.failed)
-        elif count := made.refused(recipe, struct, cramped):
+        footprints, grown, count = _tried(loop, trace, recipe, struct, effort, seed)
+        if count is None:
+            continue
+        found[loop], growth[loop] = footprints, grown
+        if count:
             refused[loop] = count
-    progress(PASSES)
-    found[PASSES] = _passes(trace, recipe, struct, effort, seed)
-    ratios = {loop: _growth(one, effort.base) for loop, one in found.items()}
-    worst = max(ratios, key=lambda loop: ratios[loop])
-    return Endurance(found, ratios[worst], worst, refused)
+        told = Endurance(found, growth, yardstick, refused, effort.most)
+        if not effort.whole and not told.lasts:
+            break
+    return told
 
 
-def _growth(footprints: Mapping[int, int], base: int) -> float:
-    """The last footprint over that after `base` calls, or over the first where there are none so early."""
-    first = [bytes_ for calls, bytes_ in footprints.items() if calls <= base]
-    values = list(footprints.values())
+def _suited(trace: Trace, struct: Any, effort: Effort) -> Effort:
+    """Fewer objects where a heap reaches too little for so many: it is no leak that an arena cannot be larger."""
+    _, live = drawn(trace, effort.objects)
+    room = 4 * live
+    if struct.reach >= room:
+        return effort
+    return replace(effort, objects=max(LEAST_OBJECTS, effort.objects * int(struct.reach) // room))
+
+
+def _loops(trace: Trace, effort: Effort) -> tuple[str, ...]:
+    """The loops that are tried; the passes of a long trace are left out of a short form."""
+    whole = effort.whole or len(trace) * 2 * WARM_PASSES <= effort.calls
+    return (*LOOPS, PASSES) if whole else LOOPS
+
+
+def _tried(
+    loop: str, trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int
+) -> tuple[Mapping[int, int], float, int | None]:
+    """Footprints by calls of a loop, by how much they grew, and the requests refused.
+
+    These are None where the heap cannot serve what the loop asks for.
+    """
+    if loop == PASSES:
+        passed = _passes(trace, recipe, struct, effort, seed)
+        return passed, _growth(passed, max(effort.base, len(trace) * WARM_PASSES)), 0
+    made = _Loop(trace, LOOPS.index(loop), effort, seed)
+    footprints, grown, ample = made.run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
+    if ample.failed:  # of the aligned ones none, where no pool can cut a block to an alignment
+        return footprints, grown, None if loop == "aligned" else int(ample.failed)
+    cramped = min(arena_holding(struct, int(struct.fixed_end) + 2 * int(ample.blocks)), int(struct.reach))
+    return footprints, grown, made.refused(recipe, struct, cramped)
+
+
+@lru_cache(maxsize=16)
+def best_fit_growth(trace: Trace, effort: Effort = FULL, seed: int = 1) -> Mapping[str, float]:
+    """What best fit grows by in each loop: what no heap can help."""
+    from heapwright.recipes.recipe import Recipe
+
+    recipe = Recipe.from_dict({"align": 8, "pool": [{"kind": "general", "bins": "exact", "fit": "best"}]})
+    struct = policy_struct(recipe)
+    growth: dict[str, float] = {}
+    for kind, loop in enumerate(LOOPS):
+        _, growth[loop], _ = _Loop(trace, kind, effort, seed).run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
+    if PASSES in _loops(trace, effort):
+        footprints = _passes(trace, recipe, struct, effort, seed)
+        growth[PASSES] = _growth(footprints, max(effort.base, len(trace) * WARM_PASSES))
+    return growth
+
+
+def _growth(covered: Mapping[int, float], base: int) -> float:
+    """The last value over that after `base` calls, or over the first where there are none so early."""
+    first = [value for calls, value in covered.items() if calls <= base]
+    values = list(covered.values())
     return values[-1] / (first[-1] if first else values[0])
 
 
@@ -194,17 +276,26 @@ class _Loop:
 
     def __init__(self, trace: Trace, kind: int, effort: Effort, seed: int) -> None:
         self._effort = effort
-        sizes, live = drawn(trace, effort.live_bytes)
+        sizes, live = drawn(trace, effort.objects)
+        if LOOPS[kind] == "shrink":
+            live //= 2  # of its objects half is left
         self._sizes = sizes  # the loop points to them
-        mean = max(1, int(sizes.mean()))
-        objects = min(4 * live // mean + 64, 1 << 20)
+        objects = min(4 * effort.objects, 1 << 20)
         period = max(objects, 1000)
         self._told = (kind, pointer("uint32_t", sizes), len(sizes), live, objects, period, seed)
         self._calls = ffi.new("struct hw_calls *", {"slots": objects})
 
-    def run(self, recipe: Recipe, struct: Any, arena: int) -> tuple[dict[int, int], Any]:
-        """Footprints by calls, and what else came of it, in an arena of so many bytes."""
-        return self._ran(recipe, struct, arena, points(self._effort.calls), self._effort.enough, at_refusal=False)
+    def run(self, recipe: Recipe, struct: Any, arena: int) -> tuple[dict[int, int], float, Any]:
+        """Footprints by calls, by how much they grew, and what else came of it, in an arena of so many bytes.
+
+        Each footprint counts by the most that live blocks took until then: which sizes a loop drew is not the heap's
+        doing, and a later moment may hold larger blocks.
+        """
+        effort = self._effort
+        told, endured = self._ran(recipe, struct, arena, points(effort.calls), effort.enough, at_refusal=False)
+        footprints = {calls: arena_holding(struct, used) for calls, (used, _) in told.items()}
+        shares = {calls: footprints[calls] / max(1, blocks) for calls, (_, blocks) in told.items()}
+        return footprints, _growth(shares, effort.base), endured
 
     def refused(self, recipe: Recipe, struct: Any, arena: int) -> int:
         """Whether such an arena refuses a request: 1 or 0."""
@@ -214,14 +305,14 @@ class _Loop:
 
     def _ran(
         self, recipe: Recipe, struct: Any, arena: int, at: list[int], enough: int, *, at_refusal: bool
-    ) -> tuple[dict[int, int], Any]:
+    ) -> tuple[dict[int, tuple[int, int]], Any]:
         loop = ffi.new("struct hw_loop *", (*self._told, 4, enough, int(at_refusal)))
-        footprints, endured = ffi.new("uint64_t[]", len(at)), ffi.new("struct hw_endured *")
+        covered, endured = ffi.new("struct hw_covered[]", len(at)), ffi.new("struct hw_endured *")
         memory = _memory(struct, self._calls, arena)
-        code = lib.hw_endure(struct, loop, memory, arena, ffi.new("uint64_t[]", at), len(at), footprints, endured)
+        code = lib.hw_endure(struct, loop, memory, arena, ffi.new("uint64_t[]", at), len(at), covered, endured)
         explain(code, recipe, struct, arena)
-        told = zip(at, footprints[0 : endured.points], strict=False)
-        return {calls: arena_holding(struct, int(used)) for calls, used in told}, endured
+        told = zip(at, covered[0 : endured.points], strict=False)
+        return {calls: (int(one.footprint), int(one.blocks)) for calls, one in told}, endured
 
 
 def _memory(struct: Any, calls: Any, arena: int) -> Any:
@@ -231,20 +322,20 @@ def _memory(struct: Any, calls: Any, arena: int) -> Any:
     return memory_of(struct, _Slots, arena)  # type: ignore[arg-type]
 
 
-@lru_cache(maxsize=4)
-def drawn(trace: Trace, live_bytes: int) -> tuple[NDArray[np.uint32], int]:
-    """The sizes that loops draw from, ascending, uint32[n], and how many bytes live at most.
+@lru_cache(maxsize=16)
+def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
+    """The sizes that loops draw from, ascending, uint32[n], and what live ones count for at most, bytes.
 
-    These are the trace's peak, and no more than `live_bytes`; sizes above a `FEWEST`th of that are left out, unless
-    there are no others: then so many of the smaller half are live.
+    That is what so many objects of these sizes count for; the largest sizes are left out, until no object is more than
+    a `FEWEST`th of it, or half as many objects' share where that is more.
     """
-    asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1))
-    live = min(trace.peak_live_bytes, live_bytes)
-    kept = asked[asked <= live // FEWEST]
-    if not len(kept):
-        kept = asked[: max(1, len(asked) // 2)]
+    asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
+    weights = asked + BESIDE
+    live = objects * np.cumsum(weights) // np.arange(1, len(asked) + 1)
+    last = int(np.flatnonzero(min(FEWEST, objects // 2) * weights <= live)[-1])
+    kept = asked[: last + 1]
     step = max(1, len(kept) // SIZES)
-    return np.ascontiguousarray(kept[::step], np.uint32), max(live, FEWEST * int(kept[-1]))
+    return np.ascontiguousarray(kept[::step], np.uint32), int(live[last])
 
 
 # ---- the trace again and again -------------------------------------------------------------------------------------
@@ -252,7 +343,7 @@ def drawn(trace: Trace, live_bytes: int) -> tuple[NDArray[np.uint32], int]:
 
 def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int) -> dict[int, int]:
     """Footprints by calls of the trace, pass after pass, up to a tenth of the calls of a loop."""
-    again = repeated(trace, max(effort.base, effort.calls // 10), seed)
+    again = repeated(trace, max(effort.base, effort.calls // 10, len(trace) * 2 * WARM_PASSES), seed)
     told: dict[int, int] = {}
 
     def watch(so_far: SoFar) -> bool:

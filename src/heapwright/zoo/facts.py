@@ -1,4 +1,4 @@
-"""What a list of allocators says of each: overhead, smallest block, bounded or not, bytes of code."""
+"""What a list of allocators says of each: overhead, smallest block, bounded or not, bytes of code, growth."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ class Facts(NamedTuple):
     """Whether malloc and free take a time that does not grow with the number of blocks."""
     code_bytes: int | None
     """malloc, free and realloc together on a Cortex-M3 at -Os; None where not measured."""
+    growth_ratio: float | None
+    """Footprint at constant live bytes after 10,000,000 calls (1,000,000 where calls may walk) over that after 100,000;
+    None where not measured."""
+    lasts: bool | None
+    """Whether it grows by no more than best fit does and 5 %, and refused nothing that fits twice."""
 
 
 def facts(recipe: Recipe) -> Facts:
@@ -35,7 +40,9 @@ def facts(recipe: Recipe) -> Facts:
     ]
     overheads = tuple(dict.fromkeys(overhead for overhead, _ in blocks))
     bounded = all(map(_is_bounded, canonical.pools))
-    return Facts(overheads, min(size for _, size in blocks), bounded, _code_bytes().get(recipe.hash))
+    smallest = min(size for _, size in blocks)
+    growth, lasts = _endurance().get(recipe.hash, (None, None))
+    return Facts(overheads, smallest, bounded, _code_bytes().get(recipe.hash), growth, lasts)
 
 
 @cache
@@ -44,6 +51,14 @@ def _code_bytes() -> dict[str, int]:
     text = (resources.files(__package__) / "code_bytes.csv").read_text(encoding="utf-8")
     rows = [line.split(",") for line in text.splitlines()[2:]]
     return {hash: int(size) for _, hash, size in rows}
+
+
+@cache
+def _endurance() -> dict[str, tuple[float, bool]]:
+    """Hash -> growth, and whether that lasts, as bench/zoo_endurance.py found them."""
+    text = (resources.files(__package__) / "endurance.csv").read_text(encoding="utf-8")
+    rows = [line.split(",") for line in text.splitlines()[2:]]
+    return {hash: (float(growth), lasts == "1") for _, hash, growth, lasts, _ in rows}
 
 
 def _overhead(pool: Pool, laid_out: dict[str, Any]) -> int:

@@ -1,0 +1,44 @@
+"""Whether the zoo's heaps last: writes src/heapwright/zoo/endurance.csv, which `heapwright zoo` reads.
+
+Each heap runs the loops of `heapwright endure` on the broker's trace, ten million calls where a call is bounded and one
+million where it may walk; one that does not last ends at the first loop that shows it. Some ten minutes.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import heapwright as hw
+from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.worst_steps import worst_steps
+from heapwright.replay.endurance import Effort, endure
+
+ROOT = Path(__file__).resolve().parent.parent
+TRACE = ROOT / "examples" / "mosquitto_broker.parquet"
+BOUNDED, WALKING = Effort(whole=False), Effort(calls=1_000_000, whole=False)
+OUTPUT = ROOT / "src" / "heapwright" / "zoo" / "endurance.csv"
+
+
+def main() -> None:
+    """Try every heap, two at a time."""
+    trace = hw.read_trace(TRACE)
+
+    def row(recipe: Recipe) -> str:
+        found = endure(trace, recipe, BOUNDED if worst_steps(recipe).most else WALKING)
+        print(recipe.name, found.growth_ratio, found.lasts, found.worst, file=sys.stderr, flush=True)
+        return f"{recipe.name},{recipe.hash},{found.growth_ratio:.3f},{int(found.lasts)},{found.worst}"
+
+    recipes = [recipe for recipe in hw.zoo() if not recipe.memory]
+    with ThreadPoolExecutor(2) as pool:
+        rows = list(pool.map(row, recipes))
+    head = (
+        "# growth at constant live bytes from 100,000 calls on, some 2,000 objects, to 10,000,000 calls, "
+        "1,000,000 where a call may walk, by bench/zoo_endurance.py"
+    )
+    OUTPUT.write_text("\n".join([head, "name,hash,growth_ratio,lasts,loop", *rows]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
