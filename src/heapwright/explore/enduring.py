@@ -16,7 +16,7 @@ from heapwright.explore.rivals import Known
 from heapwright.explore.running import Meter, Runner
 from heapwright.explore.trying import Candidate, Patience, Task, Trier
 from heapwright.recipes.worst_steps import worst_steps
-from heapwright.replay.endurance import SHORT, Effort, endure
+from heapwright.replay.endurance import LONG, LONG_WALKING, SHORT, Effort, endure
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
 
@@ -36,22 +36,28 @@ class Enduring:
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics of `SHIPPING_METRICS`."""
-        found = endure(trace, recipe, self.effort)
+        most = worst_steps(recipe).most
+        found = endure(trace, recipe, LONG_WALKING if self.effort is LONG and most is None else self.effort)
         metrics: dict[str, Value] = {
             "growth_ratio": found.growth_ratio,
             "lasts": int(found.lasts),
-            "worst_steps": worst_steps(recipe).most,
+            "endured_calls": self.effort.calls,
+            "worst_steps": most,
         }
         return Replayed({**metrics, "failed": 0})
 
 
-def try_endurance(runner: Runner, candidates: Sequence[Candidate], traces: Sequence[Trace]) -> None:
+def try_endurance(
+    runner: Runner, candidates: Sequence[Candidate], traces: Sequence[Trace], effort: Effort = SHORT
+) -> None:
     """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
+
+    A pair is known that was tried for as many calls, or that does not last.
 
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
     study, names = runner.study, [trace.name for trace in traces]
-    ended, tasks = study.endured(), []
+    ended, tasks = study.endured(effort.calls), []
     meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance")
     for one in candidates:
         known = Known((), len(traces))
@@ -62,7 +68,9 @@ def try_endurance(runner: Runner, candidates: Sequence[Candidate], traces: Seque
             tasks.append(task)
     meter.expect([task.one for task in tasks])
     patience, waiting, stored = Patience(runner.interrupt), [], time.perf_counter()
-    with closing(runner.crew.tried(tasks, Trier(traces, Enduring()), patience, meter.seconds_of_task)) as outcomes:
+    with closing(
+        runner.crew.tried(tasks, Trier(traces, Enduring(effort)), patience, meter.seconds_of_task)
+    ) as outcomes:
         for outcome in outcomes:
             if outcome is not None:
                 task, found = outcome

@@ -29,6 +29,7 @@ from heapwright.explore.stored import Role
 from heapwright.explore.study import Identity, Study, TraceInfo
 from heapwright.explore.trying import Candidate, Replay, Trier
 from heapwright.explore.wide import LIMIT, seek
+from heapwright.replay.endurance import LONG
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, parse_objectives
 from heapwright.traces.copies import each_copy
@@ -52,6 +53,9 @@ BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "rea
 """The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
 
 Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
+
+MOST_PICKED = 30
+"""So many times at most what is picked is tried for longer, and something else picked where it fails."""
 
 
 @dataclass(frozen=True)
@@ -199,20 +203,27 @@ def explore(
 def _try_what_may_ship(
     runner: Runner, candidates: Mapping[str, Candidate], tried: Mapping[str, str], traces: Sequence[Trace]
 ) -> None:
-    """Try whether the front and rivals last, then every pick until all were tried, and blind picks where none lasts.
+    """Try whether the front and rivals last, in short, and then every pick for longer, until all picks passed.
 
-    ``tried``: the ids of the zoo's heaps by their names.
+    Where none of them does, the heaps that one would take blind are tried. ``tried``: the ids of the zoo's heaps by
+    their names.
     """
     study = runner.study
     front, blind = ([one.id for one in study.front()], [tried[name] for name in BLIND if name in tried])
-    trying = list(dict.fromkeys([*front, *(tried[name] for name in RIVALS if name in tried)]))
-    while trying:
-        try_endurance(runner, [candidates[id] for id in trying], traces)
-        robustness = study.robustness()
-        picked = dict.fromkeys(study.pick(how).id for how in PICKS) if front else {}
-        trying = [id for id in picked if robustness.lasts(id) is None]
-        if not trying and not any(robustness.lasts(id) for id in picked):
-            trying, blind = blind, []
+    trying = [*front, *(tried[name] for name in RIVALS if name in tried)]
+    try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
+    for _ in range(MOST_PICKED if front else 0):
+        known = study.endured(LONG.calls)
+        picked = [candidates[id] for id in dict.fromkeys(study.pick(how).id for how in PICKS)]
+        try_endurance(runner, picked, traces)
+        lasting = [one for one in picked if study.robustness().lasts(one.id)]
+        if not lasting and blind:
+            try_endurance(runner, [candidates[id] for id in blind], traces)
+            blind = []
+            continue
+        try_endurance(runner, lasting, traces, LONG)
+        if study.endured(LONG.calls) == known:
+            return
 
 
 def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget: float | None) -> Effort:

@@ -406,9 +406,10 @@ class Study:
             self._connection.commit()
         self._forget()
 
-    def endured(self) -> set[tuple[str, str]]:
-        """The pairs (recipe id, trace name) of which it is known whether the heap lasts."""
-        return set(self._fetch("SELECT recipe, trace FROM results WHERE lasts IS NOT NULL"))
+    def endured(self, calls: int = 1) -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) of which it is known by so many calls whether the heap lasts."""
+        known = f"lasts = 0 OR endured_calls >= {int(calls)}"
+        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
 
     def set_endurance(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
         """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, where there is a result."""
