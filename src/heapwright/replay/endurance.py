@@ -90,10 +90,10 @@ SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20
 moments differ more, and a bound of 5 % would call heaps leaking that the long form lets pass."""
 
 
-LONG = Effort(calls=1_000_000, cramped=200_000, whole=False)
+LONG = Effort(calls=1_000_000, whole=False)
 """For what is picked: what grows slowly, as classes that take pages and never give them back, shows in it."""
 
-LONG_WALKING = replace(LONG, calls=300_000, enough=300_000, cramped=100_000)
+LONG_WALKING = replace(LONG, calls=300_000, enough=300_000, cramped=300_000)
 """The same for heaps whose calls have no bound: each may look at every block."""
 
 
