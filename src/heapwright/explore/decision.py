@@ -61,7 +61,7 @@ class Decision:
         steps: the bound on its calls by construction; None where it was not asked for.
         lasts: whether it lasts; None where that was not tried.
         why_not: why it does not.
-        any_lasts: whether any that may be picked does.
+        any_lasts: whether any that may be picked does, or none was tried at all.
     """
 
     pick: Candidate
@@ -112,6 +112,11 @@ class Decision:
         apart += [_counted(of["held out"], "held-out trace", "held-out traces")] * bool(of["held out"])
         served = ", ".join([recorded, *apart[:-1]]) + f" and {apart[-1]}" if apart else f"{recorded} alone"
         told = f"Ship {self.pick.label}: reserve {self.reserve_bytes:,} bytes, which served {served}."
+        if self.lasts is None and not self.any_lasts:
+            told = (
+                f"{self.pick.label} comes nearest, but whether it lasts was not tried, and nothing lasts of what was: see "
+                f"`heapwright endure` before it ships. {self.reserve_bytes:,} bytes served {served}."
+            )
         if self.why_not:
             none = "" if self.any_lasts else " No heap that was tried lasts."
             told = (
@@ -201,12 +206,14 @@ class Deciding:
         self.rivals = [names[name] for name in RIVALS if name in names]
         """The ids of heaps that everybody knows, of those that were tried."""
         self._robustness = study.robustness(objectives)
-        self._front = [one for one in study.front(objectives, where) if self._robustness.lasts(one.id) is not False]
         self._calls = sum(trace.events for trace in study.traces())
         lasts = study.combined.columns["lasts"]
         rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
-        self._any_lasts = bool((lasts[rows] == 1).any())
-        self._rows = rows[lasts[rows] != 0]
+        tried, some_last = bool(np.isfinite(lasts).any()), bool((lasts[rows] == 1).any())
+        self._any_lasts = some_last or not tried
+        self._rows = rows[lasts[rows] == 1 if some_last else lasts[rows] != 0]
+        known = {study.combined.ids[row] for row in self._rows}
+        self._front = [one for one in study.front(objectives, where) if one.id in known]
         points = study.combined.points(objectives)[self._rows]
         self._ratios = pareto.ratios_to_best(points, study.combined.directions_of(objectives))
 

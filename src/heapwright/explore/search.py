@@ -181,7 +181,7 @@ def explore(
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
         if endurance:
-            _try_what_may_ship(runner, candidates, tried, traces)
+            _try_what_may_ship(runner, candidates, near, tried, traces)
         if TIME in keys and dask is None and runner.evaluated:
             from heapwright.explore.in_turn import time_in_turn
 
@@ -201,18 +201,22 @@ def explore(
 
 
 def _try_what_may_ship(
-    runner: Runner, candidates: Mapping[str, Candidate], tried: Mapping[str, str], traces: Sequence[Trace]
+    runner: Runner,
+    candidates: Mapping[str, Candidate],
+    near: Sequence[str],
+    tried: Mapping[str, str],
+    traces: Sequence[Trace],
 ) -> None:
-    """Try whether the front and rivals last, in short, and then every pick for longer, until all picks passed.
+    """Try whether what is near the front and rivals last, in short, and every pick for longer, until all picks passed.
 
     Where none of them does, the heaps that one would take blind are tried. ``tried``: the ids of the zoo's heaps by
     their names.
     """
     study = runner.study
-    front, blind = ([one.id for one in study.front()], [tried[name] for name in BLIND if name in tried])
-    trying = [*front, *(tried[name] for name in RIVALS if name in tried)]
+    blind = [tried[name] for name in BLIND if name in tried]
+    trying = [*near, *(tried[name] for name in RIVALS if name in tried)]
     try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
-    for _ in range(MOST_PICKED if front else 0):
+    for _ in range(MOST_PICKED if near else 0):
         known = study.endured(LONG.calls)
         picked = [candidates[id] for id in dict.fromkeys(study.pick(how).id for how in PICKS)]
         try_endurance(runner, picked, traces)
