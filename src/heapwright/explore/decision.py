@@ -114,8 +114,8 @@ class Decision:
         told = f"Ship {self.pick.label}: reserve {self.reserve_bytes:,} bytes, which served {served}."
         if self.lasts is None and not self.any_lasts:
             told = (
-                f"{self.pick.label} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: see "
-                f"heapwright endure before it ships. {self.reserve_bytes:,} bytes served {served}."
+                f"{self.pick.label} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
+                f"see heapwright endure before it ships. {self.reserve_bytes:,} bytes served {served}."
             )
         if self.why_not:
             none = "" if self.any_lasts else " No heap that was tried lasts."
