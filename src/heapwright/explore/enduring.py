@@ -42,7 +42,6 @@ class Enduring:
             "growth_ratio": found.growth_ratio,
             "lasts": int(found.lasts),
             "endured_calls": self.effort.calls,
-            "worst_steps": most,
         }
         return Replayed({**metrics, "failed": 0})
 
