@@ -155,6 +155,8 @@ def test_generate_writes_what_it_says(run: Run, tmp_path: Path) -> None:
 
 def test_generate_from_a_study_says_what_it_was_tuned_for(run: Run, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text('[[pool]]\nkind = "general"\n')
-    explored = output(run("explore", "a.parquet", "--no-endurance", "--space", "space.toml", "-o", "s.duckdb", "--json"))
+    explored = output(
+        run("explore", "a.parquet", "--no-endurance", "--space", "space.toml", "-o", "s.duckdb", "--json")
+    )
     output(run("generate", f"s.duckdb:{explored['front'][0]}", "-o", "out", "--json"))
     assert "a (4 calls)" in (tmp_path / "out" / "app_heap.c").read_text()

@@ -85,7 +85,7 @@ def failure(done: "subprocess.CompletedProcess[str]") -> str:
     return done.stderr
 
 
-EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb", "--no-endurance")
+EXPLORE = ("explore", "first.parquet", "--no-endurance", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb")
 
 
 def test_explore_then_pareto_then_replay(run: Run) -> None:

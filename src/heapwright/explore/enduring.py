@@ -37,7 +37,7 @@ class Enduring:
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics of `SHIPPING_METRICS`."""
         most = worst_steps(recipe).most
-        found = endure(trace, recipe, LONG_WALKING if self.effort is LONG and most is None else self.effort)
+        found = endure(trace, recipe, LONG_WALKING if self.effort == LONG and most is None else self.effort)
         metrics: dict[str, Value] = {
             "growth_ratio": found.growth_ratio,
             "lasts": int(found.lasts),

@@ -341,6 +341,7 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
     a `FEWEST`th of it, or half as many objects' share where that is more.
     """
     asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
+    asked = np.minimum(asked, (1 << 31) // objects - BESIDE)  # what lives is counted in 32 bits
     weights = asked + BESIDE
     live = objects * np.cumsum(weights) // np.arange(1, len(asked) + 1)
     last = int(np.flatnonzero(min(FEWEST, objects // 2) * weights <= live)[-1])
