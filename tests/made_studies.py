@@ -10,7 +10,7 @@ from heapwright.explore.study import Identity, Result, Study
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, default_energy_table
-from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, Value
 from heapwright.traces.trace import Trace
 
 OBJECTIVES = ("footprint_bytes", "accesses")
@@ -35,6 +35,7 @@ IDS = [one.hash for one in RECIPES]
 
 def metrics(footprint: int, accesses: int, **others: float | None) -> dict[str, Value]:
     values: dict[str, Value] = {key: 0 if metric.integer else 0.5 for key, metric in METRICS.items()}
+    values |= dict.fromkeys(SHIPPING_METRICS)
     return {**values, "footprint_bytes": footprint, "accesses": accesses, "ns_per_event": None, **others}
 
 

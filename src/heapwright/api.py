@@ -1060,6 +1060,7 @@ def explore(
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
+    endurance: bool = True,
     jobs: int | None = None,
     dask: str | None = None,
     strategy: Strategy | None = None,
@@ -1088,6 +1089,7 @@ def explore(
         objectives: metric keys, as "a,b" or a list.
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
         copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
+        endurance: try whether the front and the picks last; what does not is no pick.
         jobs: threads, or workers of a local cluster; None is one for every processor.
         dask: the address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this
             machine; a script that asks for one runs under `if __name__ == "__main__":`.
@@ -1124,6 +1126,7 @@ def explore(
         dask=dask,
         held_out=[_trace(trace, repair) for trace in _listed(held_out)],
         copies=copies,
+        endurance=endurance,
         strategy=strategy,
         limit=limit,
         seed=seed,
@@ -1268,6 +1271,10 @@ def _shipped(heap: AnyHeap, recipe: Recipe) -> tuple[str | None, Mapping[str, Va
             return None, None, ""
         where, id = Path(name.first), name.second
     with _Study.open(where) as study:
+        if why_not := study.robustness().why_not_lasting(study.candidate(id).id):
+            raise HeapwrightError(
+                f"{where}:{id}: not shipped, because it {why_not}; give its recipe as a file to do so"
+            )
         told = shipped(study, id, recipe)
     return told.tuned_for, told.metrics, told.reserve
 

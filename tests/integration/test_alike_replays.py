@@ -164,7 +164,7 @@ def test_a_study_has_what_replays_of_all_would_tell(
         monkeypatch.setattr(trying, "KEPT", kept)
         space, path = Space(drawn, include_zoo=False), tmp_path / str(kept)
         asked = {"complete": True} if tolerance is None else {"tolerance": tolerance}
-        fronts.append(explore(traces, space, study_path=path, copies=0, jobs=2, **asked).front)
+        fronts.append(explore(traces, space, study_path=path, copies=0, endurance=False, jobs=2, **asked).front)
         with Study.open(path) as study:
             told.append({(id, name): metrics for id, name, metrics in study.measured_on("explored", tuple(METRICS))})
     assert fronts[0] == fronts[1]

@@ -142,7 +142,7 @@ trace, study, recipes, address = sys.argv[1:]
 def tell(progress):
     print(progress.finished, flush=True)
 
-hw.explore(trace, study, limit=int(recipes), copies=1, complete=True, dask=address, progress=tell)
+hw.explore(trace, study, limit=int(recipes), copies=1, endurance=False, complete=True, dask=address, progress=tell)
 """
 
 

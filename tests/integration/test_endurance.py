@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import heapwright as hw
+from heapwright.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.endurance import BESIDE, FEWEST, LOOPS, PASSES, Effort, drawn, endure, points, repeated
+from heapwright.replay.endurance import BESIDE, FEWEST, LOOPS, PASSES, SHORT, Effort, drawn, endure, points, repeated
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -76,6 +77,28 @@ def test_live_bytes_hold_many_objects(trace: Trace) -> None:
     sizes, live = drawn(trace, 2000)
     assert int(sizes.max()) * FEWEST <= live
     assert live == pytest.approx(2000 * (float(sizes.mean()) + BESIDE), rel=0.01)
+
+
+@pytest.mark.parametrize(("name", "lasts"), [("exact-bins", True), ("tlsf", True), ("kingsley", False)])
+def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, lasts: bool) -> None:
+    assert endure(trace, hw.zoo(name), SHORT).lasts == lasts == endure(trace, hw.zoo(name), BRIEF).lasts
+
+
+def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path: Path) -> None:
+    study = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
+    told = study.describe([*study.front(), study.candidate("tlsf"), study.pick()])
+    assert {one["lasts"] for one in told} == {True, False}
+    for one in told:
+        assert (one["why_not"] is None) <= one["lasts"]
+        assert one["metrics"]["lasts"] == int(one["lasts"])
+    for how in ("balanced", "smallest", "fastest"):
+        assert study.pick(how).metrics["lasts"] == 1
+    growing = next(one["id"] for one in told if not one["lasts"])
+    with pytest.raises(HeapwrightError, match="not shipped, because it"):
+        hw.generate(study[growing], tmp_path / "c")
+    known = study.endured()
+    again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
+    assert again.endured() == known
 
 
 def test_points_are_four_to_a_decade() -> None:

@@ -85,7 +85,7 @@ def failure(done: "subprocess.CompletedProcess[str]") -> str:
     return done.stderr
 
 
-EXPLORE = ("explore", "first.parquet", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb")
+EXPLORE = ("explore", "first.parquet", "--no-endurance", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb")
 
 
 def test_explore_then_pareto_then_replay(run: Run) -> None:
@@ -112,10 +112,11 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
         "traces",
         "copies",
         "held_out",
+        "lasts",
         "why_not",
         "again",
     ]
-    assert front[0]["copies"] is front[0]["held_out"] is front[0]["why_not"] is None
+    assert front[0]["copies"] is front[0]["held_out"] is front[0]["lasts"] is front[0]["why_not"] is None
     for pick in ("balanced", "smallest", "fastest"):
         (one,) = json.loads(run("pareto", "s.duckdb", "--pick", pick, "--json").stdout)
         assert one["id"] in explored["front"]
@@ -156,7 +157,17 @@ def test_the_answer_comes_first_and_last(run: Run, files: Path) -> None:
 
 
 def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
-    words = ["explore", "first.parquet", "--space", "space.toml", "--copies", "2", "--held-out", "second.parquet"]
+    words = [
+        "explore",
+        "--no-endurance",
+        "first.parquet",
+        "--space",
+        "space.toml",
+        "--copies",
+        "2",
+        "--held-out",
+        "second.parquet",
+    ]
     done = run(*words, "-o", "c.duckdb")
     assert done.returncode == 0, done.stderr
     assert "copies," in done.stdout and "held out," in done.stdout and "BALANCED" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,15 @@ from heapwright.explore.pareto import ratios
 from heapwright.explore.picks import NEAR
 from heapwright.explore.rivals import Bar
 from heapwright.explore.running import Meter, Progress, Runner, Trials
-from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration, explore
+from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration
 from heapwright.explore.space import Space
 from heapwright.explore.study import Identity, Study
 from heapwright.explore.trying import Candidate, Patience, Trier
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
 from heapwright.traces.trace import Trace
+
+explore = partial(search.explore, endurance=False)
 
 TRACES = [
     plain_trace(1, calls=1200, name="plain"),

@@ -25,7 +25,7 @@ from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
 from heapwright.zoo import catalogue as zoo
 
-explore = partial(search.explore, copies=0)
+explore = partial(search.explore, copies=0, endurance=False)
 """Copies have tests of their own."""
 
 ZOO = Space([])
@@ -223,7 +223,9 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
 
 def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
-    done = search.explore([trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append)
+    done = search.explore(
+        [trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append, endurance=False
+    )
     made = {copy.name: copy for copy in copies(trace, 3, seed=7)}
     with Study.open(path) as study:
         apart = study.elsewhere["copy"]
@@ -236,7 +238,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
         assert "first~load-1" not in study.per_trace(done.front)[done.front[0]]
         tried = len(apart.ids)
     assert (seen[-1].what, seen[-1].finished, seen[-1].total) == ("copies", 3 * tried, 3 * tried)
-    again = search.explore([trace], few_recipes(), study_path=path, copies=4, seed=7)
+    again = search.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
     assert again.evaluations == tried, "the first three are kept"
 
 
@@ -250,8 +252,10 @@ def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
 
 def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
-    explore([trace], few_recipes(), study_path=path, progress=seen.append)
-    assert seen[-1].finished == seen[-1].total == RECIPES + len(ZOO.beside)
+    explore([trace], few_recipes(), study_path=path, progress=seen.append, endurance=True)
+    explored = next(one for one in reversed(seen) if one.what == "exploring")
+    assert explored.finished == explored.total == RECIPES + len(ZOO.beside)
+    assert (seen[-1].what, seen[-1].finished) == ("endurance", seen[-1].total)
     assert seen[-1].rate > 0
     assert seen[-1].seconds_left == 0
 

@@ -27,7 +27,7 @@ from heapwright.explore.trying import Candidate, Patience, Task, Trier
 from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS
 from heapwright.replay.replay import Replayed
 from heapwright.traces.trace import Trace
 
@@ -278,7 +278,7 @@ def of_format_3(path: Path) -> None:
     with duckdb.connect(str(path)) as database:
         database.execute("ALTER TABLE traces DROP COLUMN seed")
         for table in ("results", "elsewhere"):
-            for column in ("heapwright", "machine"):
+            for column in ("heapwright", "machine", *SHIPPING_METRICS):
                 database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         digest = "0e5c3f0e0d6a"
         database.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
@@ -286,6 +286,9 @@ def of_format_3(path: Path) -> None:
 
 
 def test_an_older_study_opens_and_is_of_this_format_then(study: Path, tmp_path: Path) -> None:
+    with duckdb.connect(str(study)) as database:
+        for table in ("results", "elsewhere"):
+            database.execute(f"UPDATE {table} SET {', '.join(f'{key} = NULL' for key in SHIPPING_METRICS)}")
     before = everything(study)
     of_format_3(study)
     assert everything(study) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ from made_studies import write_five
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.errors import HeapwrightError
-from heapwright.explore import pareto
-from heapwright.explore.search import explore
+from heapwright.explore import pareto, search
 from heapwright.explore.searchers import searcher
 from heapwright.explore.space import Space, WideSpace
 from heapwright.explore.study import Grown, Study
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
 from heapwright.traces.trace import Trace
+
+explore = partial(search.explore, endurance=False)
 
 WIDE = """
 [[pool]]

@@ -59,6 +59,12 @@ if TYPE_CHECKING:
     help="Try the front on so many perturbed copies of each trace; a pick holds there.",
 )
 @click.option(
+    "--endurance/--no-endurance",
+    default=True,
+    show_default=True,
+    help="Try whether the front and the picks last: loops at constant live bytes.",
+)
+@click.option(
     "--strategy",
     type=click.Choice(["exhaustive", "random", "latin-hypercube", "search"]),
     help="Take the space's recipes in order, draw them with --seed, or search: the default of a space of more than "
@@ -96,6 +102,7 @@ def command(
     dask: str | None,
     held_out: tuple[Path, ...],
     copies: int,
+    endurance: bool,
     strategy: Strategy | None,
     limit: int | None,
     seed: int,
@@ -145,6 +152,7 @@ def command(
             dask=dask,
             held_out=read_traces(held_out, repair),
             copies=copies,
+            endurance=endurance,
             strategy=strategy,
             limit=limit,
             seed=seed,

@@ -118,12 +118,13 @@ def _lines(text: str) -> str:
 
 
 def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
-    """Print one column of metrics a heap, a row a metric, with units."""
-    from heapwright.replay.metrics import METRICS
+    """Print one column of metrics a heap, a row a metric, with units; what is known of studies alone where it is."""
+    from heapwright.replay.metrics import METRICS, SHIPPING_METRICS
 
     rows = [
         [key, *(number(key, metrics.get(key)) for metrics in heaps.values()), metric.unit, metric.meaning]
         for key, metric in METRICS.items()
+        if key not in SHIPPING_METRICS or any(metrics.get(key) is not None for metrics in heaps.values())
     ]
     print_table(printable(title), ["metric", *heaps, "unit", "meaning"], [rows], left=("metric", "unit", "meaning"))
 
@@ -153,6 +154,8 @@ def print_front(
     the front and all of the zoo are shown, with how far each is from the front, and more metrics. Zoo allocators at an
     alignment of their own come last, for comparison.
     """
+    import numpy as np
+
     from heapwright.explore.decision import decide
     from heapwright.explore.search import RIVALS
     from heapwright.recipes.worst_steps import worst_steps
@@ -167,6 +170,7 @@ def print_front(
     beside = {*RIVALS, against, study.resolve(against) if against else None}
     shown = [one for one in standings if everything or {one.candidate.label, one.candidate.id} & beside]
     robustness = study.robustness(objectives)
+    endured = bool(np.isfinite(study.combined.columns["growth_ratio"]).any())
     always = {*picks, *(standing.dominated_by for standing in shown)}
     members = _thinned(front, None if everything else SHOWN_MEMBERS, always)
     others = [study.candidate(id) for id in picks if id not in {one.id for one in front}]
@@ -177,6 +181,8 @@ def print_front(
         here = [number(key, candidate.metrics[key]) for key in keys]
         if everything:
             here.append(worst_steps(study.recipe(candidate.id)).short())
+        if endured:
+            here.append(_growth(candidate, robustness.lasts(candidate.id)))
         worst = robustness.worst(candidate.id)
         there = [_ratio(worst[role].ratios.get(key)) if role in worst else "-" for role, key in apart]
         return [candidate.label, *here, *there, remark]
@@ -185,12 +191,17 @@ def print_front(
         summary = study.recipe(one.id).summary(study.align)
         return row(one, _remark(picks.get(one.id, []), summary, robustness.why_not(one.id)))
 
-    zoo = [row(one.candidate, _standing(one)) for one in shown if one.ranked]
-    unranked = [row(one.candidate, _standing(one)) for one in shown if not one.ranked]
+    def of_zoo(one: Standing) -> list[str]:
+        why_not = robustness.why_not_lasting(one.candidate.id)
+        return row(one.candidate, _standing(one) + (f"; does not last: {why_not}" if why_not else ""))
+
+    zoo = [of_zoo(one) for one in shown if one.ranked]
+    unranked = [of_zoo(one) for one in shown if not one.ranked]
     traces = printable(", ".join(trace.name for trace in study.traces()))
     size = f"{len(front):,} members" + (f", {len(members)} shown" if len(members) < len(front) else "")
     title = f"Front ({size}){', picks near it' if others else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
     bound = ["worst\nsteps"] if everything else []
+    bound += ["grows"] if endured else []
     headings = ["heap", *map(_heading, keys), *bound, *(f"{_WORST[role]}\n{_heading(key)}" for role, key in apart)]
     sections = [[member(one) for one in members], [member(one) for one in others], zoo, unranked]
     last = "recipe; zoo: against the front" if zoo else "recipe"
@@ -227,6 +238,12 @@ def print_by_load(found: Sequence[AtLoad]) -> None:
 
 def _heading(key: str) -> str:
     return _HEADINGS.get(key, key)
+
+
+def _growth(candidate: Candidate, lasts: bool | None) -> str:
+    """How much a heap grows at constant live bytes; marked where it does not last."""
+    grown = candidate.metrics["growth_ratio"]
+    return "-" if grown is None else f"{grown - 1:.1%}{'' if lasts else '!'}"
 
 
 def _ratio(value: float | None) -> str:

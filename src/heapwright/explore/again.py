@@ -12,7 +12,7 @@ from heapwright.explore.originals import copies_of, original
 from heapwright.explore.search import replay_for
 from heapwright.explore.stored import Role
 from heapwright.explore.study import Study, TraceInfo
-from heapwright.replay.metrics import TARGET_METRICS, Value
+from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.traces.copies import each_copy
 from heapwright.traces.trace import Trace
 
@@ -24,7 +24,7 @@ class Again:
     """The metrics of a recipe on a trace as they are stored, and as they come out now.
 
     ``heapwright`` and ``machine`` made the stored ones, the machine where they hold a time. ``differing`` are the keys
-    of those that are not equal; times are left out, and what was measured on a target after the exploration.
+    of those that are not equal; times are left out, endurance, and what was measured on a target afterwards.
     """
 
     id: str
@@ -58,7 +58,9 @@ def again(path: Path, id: str, names: Sequence[str] = (), given: Sequence[Path] 
                 continue
             info, role = infos[name]
             trace = _copy(study, info, given) if role == "copy" else original(study, info, given, repair=True)
-            measured = replay_for(() if role == "copy" else study.objectives, energies)(trace, recipe, None).metrics
+            replay = replay_for(() if role == "copy" else study.objectives, energies)
+            metrics = replay(trace, recipe, None).metrics
+            measured = {key: value for key, value in metrics.items() if key not in SHIPPING_METRICS}
             stored = {key: row[key] for key in measured}
             differing = tuple(key for key in measured if not _equal(key, stored[key], measured[key]))
             yield Again(recipe.hash, name, role, row["heapwright"], row["machine"], stored, measured, differing)

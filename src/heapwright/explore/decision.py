@@ -36,12 +36,14 @@ class Other:
             that is better in `better`.
         better: the objective that a step is better in; else "".
         reserve_bytes: as `Decision.reserve_bytes`; None where it was not tried on all of the same traces, too.
+        why_not: why it does not last; None where it does, or that was not tried.
     """
 
     heap: Candidate
     why: Literal["yours", "rival", "step"]
     better: str
     reserve_bytes: int | None
+    why_not: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ class Decision:
         alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
         others: what the reader has, rivals, and the next step to less of each of the first two objectives.
         steps: the bound on its calls by construction; None where it was not asked for.
+        lasts: whether it lasts; None where that was not tried.
+        why_not: why it does not.
+        any_lasts: whether any that may be picked does, or none was tried at all.
     """
 
     pick: Candidate
@@ -67,6 +72,9 @@ class Decision:
     alike: tuple[int, list[Candidate]]
     others: list[Other]
     steps: WorstSteps | None = None
+    lasts: bool | None = None
+    why_not: str | None = None
+    any_lasts: bool = True
 
     def sentences(self) -> list[str]:
         """The decision in words: what to ship, on what evidence, at what price; then the other heaps."""
@@ -75,7 +83,16 @@ class Decision:
     def beside(self) -> list[str]:
         """All but the first of these sentences."""
         bound = [f"By construction {self.steps.sentence()}."] if self.steps else []
-        return [self.price(), *bound, *map(self._compared, self.others), *self._told_alike()]
+        return [self.price(), *bound, self.endurance(), *map(self._compared, self.others), *self._told_alike()]
+
+    def endurance(self) -> str:
+        """Whether it lasts."""
+        if self.lasts is None:
+            return "Whether it lasts was not tried."
+        if not self.lasts:
+            return f"It does not last: it {self.why_not}."
+        growth = float(self.pick.metrics["growth_ratio"] or 1) - 1
+        return f"It lasts: at constant live bytes it grew by {100 * growth:.1f} % at most."
 
     @property
     def accesses_per_call(self) -> float:
@@ -95,6 +112,16 @@ class Decision:
         apart += [_counted(of["held out"], "held-out trace", "held-out traces")] * bool(of["held out"])
         served = ", ".join([recorded, *apart[:-1]]) + f" and {apart[-1]}" if apart else f"{recorded} alone"
         told = f"Ship {self.pick.label}: reserve {self.reserve_bytes:,} bytes, which served {served}."
+        if self.lasts is None and not self.any_lasts:
+            told = (
+                f"{self.pick.label} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
+                f"see heapwright endure before it ships. {self.reserve_bytes:,} bytes served {served}."
+            )
+        if self.why_not:
+            none = "" if self.any_lasts else " No heap that was tried lasts."
+            told = (
+                f"Do not ship {self.pick.label}: it {self.why_not}.{none} {self.reserve_bytes:,} bytes served {served}."
+            )
         if refused := sum(need.bytes is None for need in self.needs):
             told = f"{told} On {refused} of them it refused requests."
         if not apart:
@@ -131,6 +158,8 @@ class Decision:
         told = f"{other.heap.label}{', what you have now,' if other.why == 'yours' else ''} takes {changes}"
         if other.heap.metrics["failed"]:
             return f"{told}, and refuses {other.heap.metrics['failed']:,} requests."
+        if other.why_not:
+            return f"{told}, and does not last: it {other.why_not}."
         if other.reserve_bytes is None or self.reserve_bytes is None:
             return f"{told}."
         return f"{told}; reserve {other.reserve_bytes:,} ({change(self.reserve_bytes, other.reserve_bytes)})."
@@ -176,9 +205,15 @@ class Deciding:
         self.yours = study.resolve(against) if against is not None else None
         self.rivals = [names[name] for name in RIVALS if name in names]
         """The ids of heaps that everybody knows, of those that were tried."""
-        self._front = study.front(objectives, where)
+        self._robustness = study.robustness(objectives)
         self._calls = sum(trace.events for trace in study.traces())
-        self._rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
+        lasts = study.combined.columns["lasts"]
+        rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
+        tried, some_last = bool(np.isfinite(lasts).any()), bool((lasts[rows] == 1).any())
+        self._any_lasts = some_last or not tried
+        self._rows = rows[lasts[rows] == 1 if some_last else lasts[rows] != 0]
+        known = {study.combined.ids[row] for row in self._rows}
+        self._front = [one for one in study.front(objectives, where) if one.id in known]
         points = study.combined.points(objectives)[self._rows]
         self._ratios = pareto.ratios_to_best(points, study.combined.directions_of(objectives))
 
@@ -188,7 +223,13 @@ class Deciding:
         needs = study.needs(pick.id)
         beside = dict.fromkeys(id for id in (self.yours, *self.rivals) if id not in (None, pick.id))
         others = [
-            Other(study.candidate(id), "yours" if id == self.yours else "rival", "", _reserve(study.needs(id), needs))
+            Other(
+                study.candidate(id),
+                "yours" if id == self.yours else "rival",
+                "",
+                _reserve(study.needs(id), needs),
+                self._robustness.why_not_lasting(id),
+            )
             for id in beside
             if id is not None
         ]
@@ -201,11 +242,17 @@ class Deciding:
             self._alike(pick),
             others + self._steps(pick),
             worst_steps(self._study.recipe(pick.id)),
+            self._robustness.lasts(pick.id),
+            self._robustness.why_not_lasting(pick.id),
+            self._any_lasts,
         )
 
     def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
         results, rows, ratios = self._study.combined, self._rows, self._ratios
-        own = ratios[np.flatnonzero(rows == results.row(pick.id))[0]]
+        at = np.flatnonzero(rows == results.row(pick.id))
+        if not len(at):  # it does not last
+            return 0, []
+        own = ratios[at[0]]
         found = np.flatnonzero((ratios <= STEP * own).all(axis=1) & (rows != results.row(pick.id)))
         nearest = found[np.argsort(ratios[found].max(axis=1), kind="stable")][:MOST_ALIKE]
         return len(found), [results.candidate(int(rows[at])) for at in nearest]

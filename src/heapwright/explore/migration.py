@@ -6,11 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from heapwright.errors import HeapwrightError
 from heapwright.explore.stored import FORMAT, TABLES, check_tables, stored_format
 from heapwright.files import database
 from heapwright.replay.energy import default_energy_table
+from heapwright.replay.metrics import SHIPPING_METRICS
 
 
 def migrate_file(path: Path) -> None:
@@ -36,19 +38,31 @@ def migrate(connection: database.Connection, where: str) -> None:
     Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
     """
     found = stored_format(connection, where)
-    if found in _STEPS:
-        check_tables(connection, where, _tables_of_3())
-        connection.begin()
+    if found not in _STEPS:
+        return
+    tables = _tables_of_4()
+    check_tables(connection, where, _tables_of_3(tables) if found == 3 else tables)
+    connection.begin()
+    while found in _STEPS:
         _STEPS[found](connection)
-        connection.commit()
+        found += 1
+    connection.commit()
 
 
-def _tables_of_3() -> dict[str, Mapping[str, str]]:
+def _tables_of_4() -> dict[str, Mapping[str, str]]:
+    """The tables of format 4: of a result it was not known whether its heap lasts."""
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in SHIPPING_METRICS}
+        for table, columns in TABLES.items()
+    }
+
+
+def _tables_of_3(after: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
     """The tables of format 3: of a result it was not known which version made it, and where; of a copy no seed."""
     added = {"traces": ("seed",), "results": ("heapwright", "machine"), "elsewhere": ("heapwright", "machine")}
     return {
         table: {column: kind for column, kind in columns.items() if column not in added.get(table, ())}
-        for table, columns in TABLES.items()
+        for table, columns in after.items()
     }
 
 
@@ -72,4 +86,17 @@ def _from_3(connection: database.Connection) -> None:
     connection.executemany("UPDATE meta SET value = ? WHERE key = ?", changed)
 
 
-_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3}
+def _from_4(connection: database.Connection) -> None:
+    """Results get columns for endurance, empty: the same exploration, given again, fills them."""
+    for table in ("results", "elsewhere"):
+        columns = (
+            f'NULL::{kind} AS "{column}"' if column in SHIPPING_METRICS else f'"{column}"'
+            for column, kind in TABLES[table].items()
+        )
+        connection.execute(f"CREATE TABLE of_5 AS SELECT {', '.join(columns)} FROM {table}")
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"ALTER TABLE of_5 RENAME TO {table}")
+    connection.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
+
+
+_STEPS: Mapping[Any, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4}

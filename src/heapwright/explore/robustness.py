@@ -1,4 +1,4 @@
-"""Whether recipes hold on traces that they were not explored on: perturbed copies, and traces held out."""
+"""Whether recipes hold: on copies of the traces and on traces held out, and for long."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from heapwright.explore.picks import DEPENDS, FALLS_OFF, HEADROOM, Needs
 from heapwright.explore.results import Bools, Floats, Results
 from heapwright.explore.stored import Role
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.endurance import why_not_lasting
 from heapwright.replay.reach import reach
 
 AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
@@ -36,7 +37,7 @@ class Worst:
 
 
 class Robustness:
-    """Which recipes of a study hold elsewhere."""
+    """Which recipes of a study hold elsewhere, and last."""
 
     def __init__(
         self,
@@ -74,16 +75,31 @@ class Robustness:
             footprint_bytes=int(results.columns["footprint_bytes"][row]),
         )
 
-    def why_not(self, id: str) -> str | None:
-        """Why a recipe does not hold elsewhere, in words; None for one that does, and where nothing was tried.
+    def lasts(self, id: str) -> bool | None:
+        """Whether a recipe lasts on what every trace explored on asks for; None where that was not tried."""
+        row = self._combined.row(id)
+        found = float("nan") if row is None else float(self._combined.columns["lasts"][row])
+        return None if np.isnan(found) else found == 1
 
-        It does not where it refused a request, fell off in memory (`FALLS_OFF`), or reaches too little (`HEADROOM`).
+    def why_not_lasting(self, id: str) -> str | None:
+        """Why a recipe does not last, in words; None for one that does, and where that was not tried."""
+        if self.lasts(id) is not False:
+            return None
+        return why_not_lasting(float(self._combined.columns["growth_ratio"][self._combined.row(id)]))
+
+    def why_not(self, id: str) -> str | None:
+        """Why a recipe does not hold, in words; None for one that does, and where nothing was tried.
+
+        It does not where it does not last, refused a request elsewhere, fell off in memory (`FALLS_OFF`), or reaches
+        too little (`HEADROOM`).
         """
         if id not in self._verdicts:
             self._verdicts[id] = self._verdict(id)
         return self._verdicts[id]
 
     def _verdict(self, id: str) -> str | None:
+        if why_not := self.why_not_lasting(id):
+            return why_not
         apart = self.worst(id)
         if missing := [role for role in self._elsewhere if role not in apart]:
             return f"not tried on {AMONG[missing[0]]}"
@@ -107,12 +123,23 @@ class Robustness:
         return f"reaches {min(bounds):,} bytes, less than {HEADROOM:g} x the {most:,.0f} that it needed"
 
     def candidates(self, front: NDArray[np.intp], eligible: Bools) -> list[int]:
-        """Rows to pick from: of the front and all that was tried, what holds; the front if nothing does."""
+        """Rows to pick from, of the front and of all that was tried: what holds.
+
+        Where nothing does, what lasts, among it the heaps that everybody knows; then what of the front was not tried
+        for that; and the one that grows least, where there is nothing else.
+        """
         ids = self._combined.ids
         tried = {id for results in self._elsewhere.values() for id in results.ids}
-        near = (int(row) for row in np.flatnonzero(eligible) if ids[row] in tried)
-        rows = dict.fromkeys([*map(int, front), *near])
-        return [row for row in rows if self.why_not(ids[row]) is None] or [int(row) for row in front]
+        near = [int(row) for row in np.flatnonzero(eligible) if ids[row] in tried or self.lasts(ids[row]) is not None]
+        rows = list(dict.fromkeys([*map(int, front), *near]))
+        for found in (
+            [row for row in rows if self.why_not(ids[row]) is None],
+            [row for row in rows if self.lasts(ids[row])],
+            [row for row in map(int, front) if self.lasts(ids[row]) is None],
+        ):
+            if found:
+                return found
+        return [min(rows, key=lambda row: (float(self._combined.columns["growth_ratio"][row]), row))]
 
     def needs(self, key: str, rows: Sequence[int]) -> Needs:
         """The ratios of some recipes in one metric: on the traces explored on, and the worst on any."""
@@ -124,8 +151,8 @@ class Robustness:
         return Needs(here, at_worst)
 
     def describe(self, id: str) -> dict[str, Any]:
-        """Plain values: ``copies`` and ``held_out`` with requests refused and worst ratios, and ``why_not``."""
-        told: dict[str, Any] = {"copies": None, "held_out": None, "why_not": self.why_not(id)}
+        """Plain values: ``copies`` and ``held_out`` with refusals and worst ratios, ``lasts`` and ``why_not``."""
+        told: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.lasts(id), "why_not": self.why_not(id)}
         for role, found in self.worst(id).items():
             ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in found.ratios.items()}
             told["copies" if role == "copy" else "held_out"] = {"refused": found.refused, "worst_ratio": ratios}

@@ -36,10 +36,10 @@ class Progress:
 
     ``seconds_left``: for the rest, by what recipes of the same designs cost; None before the first. ``tolerance``: how
     near the front of all recipes this one will come; None while that is open, and where all are finished. Of ``timing``
-    each heap counts once where it is compiled, and once on each trace.
+    each heap counts once where it is compiled, and once on each trace; of ``endurance`` once on each trace.
     """
 
-    what: Literal["exploring", "copies", "held out", "timing"]
+    what: Literal["exploring", "copies", "held out", "endurance", "timing"]
     finished: int
     total: int
     evaluated: int
@@ -219,6 +219,8 @@ class Meter:
     finished: int = 0
     tolerance: float | None = None
     until: float = inf
+    what: Literal["endurance"] | None = None
+    """What is tried, where it is no replay."""
     costs: Costs = field(default_factory=Costs)
     left: Counter[Hashable] = field(default_factory=Counter)
     """Replays still to be tried, by the design of their recipe."""
@@ -289,7 +291,7 @@ class Meter:
         self._reported = time.perf_counter()
         if self.callback:
             seconds = self._reported - self._start
-            shown = _SHOWN[self.role]
+            shown = self.what or _SHOWN[self.role]
             left = self.seconds_left
             self.callback(Progress(shown, self.finished, self.total, self._evaluated, seconds, left, self.tolerance))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Literal
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.crew import Crew, Threads
 from heapwright.explore.effort import COMPLETE, Effort, Exploring
+from heapwright.explore.enduring import try_endurance
 from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.picks import TIME, design, shortlist
+from heapwright.explore.picks import PICKS, TIME, design, shortlist
 from heapwright.explore.rivals import GROWING
 from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.space import WideSpace
@@ -28,8 +29,9 @@ from heapwright.explore.stored import Role
 from heapwright.explore.study import Identity, Study, TraceInfo
 from heapwright.explore.trying import Candidate, Replay, Trier
 from heapwright.explore.wide import LIMIT, seek
+from heapwright.replay.endurance import LONG
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
-from heapwright.replay.metrics import TARGET_METRICS, parse_objectives
+from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, parse_objectives
 from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
@@ -47,7 +49,13 @@ COPIES = 6
 RIVALS = ("tlsf", "newlib-nano")
 """The zoo's that are tried on copies in any case: what most would take otherwise."""
 
+BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
+"""The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
+
 Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
+
+MOST_PICKED = 30
+"""So many times at most what is picked is tried for longer, and something else picked where it fails."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,7 @@ def explore(
     dask: str | None = None,
     held_out: Sequence[Trace] = (),
     copies: int = COPIES,
+    endurance: bool = True,
     strategy: Strategy | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -110,6 +119,7 @@ def explore(
             never ranked by.
         copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
             on; 0 for none. A pick has to hold on them (`heapwright.explore.picks`).
+        endurance: try whether the front and the picks last (`heapwright.explore.enduring`); what does not is no pick.
         energy_table: energy of an access by SRAM size, in place of the default one.
         complete: finish every recipe, whatever the time.
         tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
@@ -128,6 +138,7 @@ def explore(
             cannot be used or is lost, or Ctrl-C: what was finished is stored and the same call goes on.
     """
     keys = parse_objectives(objectives)
+    _check_objectives(keys)
     _check_names([*traces, *held_out])
     if limit is not None and limit < 1:
         raise ParameterError(f"{limit}: leaves no recipe to try; give 1 or more", parameter="limit")
@@ -169,6 +180,8 @@ def explore(
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
+        if endurance:
+            _try_what_may_ship(runner, candidates, near, tried, traces)
         if TIME in keys and dask is None and runner.evaluated:
             from heapwright.explore.in_turn import time_in_turn
 
@@ -185,6 +198,36 @@ def explore(
         return Exploration(
             study.path, study.ranked, runner.evaluated, seconds, study.complete, study.tolerance, study.given_up, front
         )
+
+
+def _try_what_may_ship(
+    runner: Runner,
+    candidates: Mapping[str, Candidate],
+    near: Sequence[str],
+    tried: Mapping[str, str],
+    traces: Sequence[Trace],
+) -> None:
+    """Try whether what is near the front and rivals last, in short, and every pick for longer, until all picks passed.
+
+    Where none of them does, the heaps that one would take blind are tried. ``tried``: the ids of the zoo's heaps by
+    their names.
+    """
+    study = runner.study
+    blind = [tried[name] for name in BLIND if name in tried]
+    trying = [*near, *(tried[name] for name in RIVALS if name in tried)]
+    try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
+    for _ in range(MOST_PICKED if near else 0):
+        known = study.endured(LONG.calls)
+        picked = [candidates[id] for id in dict.fromkeys(study.pick(how).id for how in PICKS)]
+        try_endurance(runner, picked, traces)
+        lasting = [one for one in picked if study.robustness().lasts(one.id)]
+        if not lasting and blind:
+            try_endurance(runner, [candidates[id] for id in blind], traces)
+            blind = []
+            continue
+        try_endurance(runner, lasting, traces, LONG)
+        if study.endured(LONG.calls) == known:
+            return
 
 
 def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget: float | None) -> Effort:
@@ -207,6 +250,13 @@ def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget
     if complete or (falling and budget is None):
         return COMPLETE
     return Effort(complete=False, tolerance=tolerance, until=None if budget is None else time.perf_counter() + budget)
+
+
+def _check_objectives(keys: Sequence[str]) -> None:
+    """Raise ParameterError for one that is known only of what may ship."""
+    for key in keys:
+        if key in SHIPPING_METRICS:
+            raise ParameterError(f"{key} is known of what may ship alone; pick by it instead", parameter="objectives")
 
 
 def _strategy(space: AnySpace, asked: Strategy | None) -> Strategy:

@@ -13,7 +13,7 @@ from heapwright.explore.rivals import GROWING
 from heapwright.files import database
 from heapwright.replay.metrics import METRICS, parse_objectives
 
-FORMAT = 4
+FORMAT = 5
 """Version of the file's tables; see `heapwright.explore.migration` for those before."""
 
 Role = Literal["explored", "copy", "held out"]

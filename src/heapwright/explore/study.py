@@ -32,7 +32,7 @@ from heapwright.files.version import __version__
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import SoFar
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, parse_objectives
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, Value, parse_objectives
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -402,6 +402,25 @@ class Study:
             self._connection.executemany(
                 f"UPDATE {_table(role)} SET {TIME} = ?, machine = ? WHERE recipe = ? AND trace = ?",
                 [[time, machine, id, trace] for id, time in times.items()],
+            )
+            self._connection.commit()
+        self._forget()
+
+    def endured(self, calls: int = 1) -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) of which it is known by so many calls whether the heap lasts."""
+        known = f"lasts = 0 OR endured_calls >= {int(calls)}"
+        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
+
+    def set_endurance(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+        """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, where there is a result."""
+        if not found:
+            return
+        changed = ", ".join(f"{key} = ?" for key in SHIPPING_METRICS)
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.executemany(
+                f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
+                [[*(metrics[key] for key in SHIPPING_METRICS), id, trace] for id, trace, metrics in found],
             )
             self._connection.commit()
         self._forget()

@@ -85,6 +85,17 @@ class Effort:
 
 FULL = Effort()
 
+SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000, most=1.10, whole=False)
+"""For each of some hundred heaps of an exploration. What leaks grows by half or more in it; with fewer objects the
+moments differ more, and a bound of 5 % would call heaps leaking that the long form lets pass."""
+
+
+LONG = Effort(calls=1_000_000, whole=False)
+"""For what is picked: what grows slowly, as classes that take pages and never give them back, shows in it."""
+
+LONG_WALKING = replace(LONG, calls=300_000, enough=300_000, cramped=300_000)
+"""The same for heaps whose calls have no bound: each may look at every block."""
+
 
 @dataclass(frozen=True)
 class Endurance:
@@ -136,7 +147,7 @@ class Endurance:
         return None if self.lasts else why_not_lasting(self.growth_ratio, self.most)
 
 
-def why_not_lasting(growth_ratio: float, most: float = LASTS) -> str:
+def why_not_lasting(growth_ratio: float, most: float = SHORT.most) -> str:
     """Why a heap does not last that grows so much, in words, where `most` is let pass."""
     if growth_ratio <= most:
         return "refuses requests where its live bytes fit twice"
@@ -330,6 +341,7 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
     a `FEWEST`th of it, or half as many objects' share where that is more.
     """
     asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
+    asked = np.minimum(asked, (1 << 31) // objects - BESIDE)  # what lives is counted in 32 bits
     weights = asked + BESIDE
     live = objects * np.cumsum(weights) // np.arange(1, len(asked) + 1)
     last = int(np.flatnonzero(min(FEWEST, objects // 2) * weights <= live)[-1])

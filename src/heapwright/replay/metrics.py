@@ -71,6 +71,10 @@ METRICS: Mapping[str, Metric] = {
         Metric("smallest_arena_bytes", "B", "smallest arena that serves the whole trace; on request"),
         Metric("lower_bound_bytes", "B", "largest sum of live requested bytes rounded to the alignment"),
         Metric("reach_bytes", "B", "largest arena that the heap can use at all", "max", "smallest"),
+        Metric("growth_ratio", "ratio", "how much it grows at constant live bytes; of what may ship", integer=False),
+        Metric("lasts", "count", "1: it hardly grows, and refuses nothing that fits twice; else 0", "max", "smallest"),
+        Metric("endured_calls", "count", "calls of each loop that tell so; of what may ship", "max", "smallest"),
+        Metric("worst_steps", "count", "most accesses of any malloc or free, by formula"),
         Metric("ns_per_event", "ns", "host time of a call; on request", integer=False),
         Metric("instructions_malloc_mean", "count", "mean of a malloc on the target CPU; on request", integer=False),
         Metric("instructions_malloc_max", "count", "dearest malloc on the target CPU; on request"),
@@ -85,6 +89,10 @@ METRICS: Mapping[str, Metric] = {
 
 TARGET_METRICS = tuple(key for key in METRICS if key.startswith("instructions_") or key == "code_bytes")
 """Those measured on the target CPU, by `heapwright.target`."""
+
+
+SHIPPING_METRICS = ("growth_ratio", "lasts", "endured_calls")
+"""Those known of what may ship alone, by `heapwright.explore.enduring`."""
 
 
 def metric(key: str) -> Metric:

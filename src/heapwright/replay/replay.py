@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import Compact
+from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.energy import with_energy
 from heapwright.replay.engine import Margins, Watch, control_bytes, margins_of, run
-from heapwright.replay.metrics import TARGET_METRICS, Value
+from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
 from heapwright.replay.smallest import fit_from, footprint
 
@@ -116,6 +117,8 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, needed: int,
             "smallest_arena_bytes": None,
             "lower_bound_bytes": trace.lower_bound(recipe.align),
             "reach_bytes": reach_bytes(struct),
+            **dict.fromkeys(SHIPPING_METRICS),
+            "worst_steps": worst_steps(recipe).most,
             "ns_per_event": None,
             **dict.fromkeys(TARGET_METRICS),
         }

@@ -38,12 +38,13 @@ TABLE_METRICS = (
     "accesses_malloc_max",
     "accesses_free_max",
     "energy_nJ",
+    "growth_ratio",
 )
 SAME_SPOT, SAME_SMALL_SPOT = 5.0, 10.0
 """Pixels within which two recipes off the front are drawn as one point: where the choice is made, and elsewhere."""
 PLOTTED_PAIRS = 3
-UNCHOSEN = ("requested_peak_bytes", "lower_bound_bytes", "failed")
-"""What a trace or a refusal makes, not a recipe that served all: no axis of a plot."""
+UNCHOSEN = ("requested_peak_bytes", "lower_bound_bytes", "failed", "lasts")
+"""What a trace or a refusal makes, not a recipe that served all, and yes or no: no axis of a plot."""
 WORTH_TELLING = 1.0005
 """From this ratio on, four digits show that one value is larger."""
 
@@ -170,7 +171,11 @@ def _facts(decision: Decision) -> list[Fact]:
     worst = max(told["accesses_malloc_max"] or 0, told["accesses_free_max"] or 0)
     bound = f"; by construction {decision.steps.short()}" if decision.steps else ""
     note = f"at most {worst:,}{bound}"
-    return [*found, Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", note, True)]
+    found.append(Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", note, True))
+    if (growth := told["growth_ratio"]) is not None:
+        note = "lasts" if decision.lasts else "does not last"
+        found.append(Fact("Growth at constant live bytes", f"{100 * (growth - 1):.1f} %", note, True))
+    return found
 
 
 def _best_of_zoo(
@@ -400,11 +405,14 @@ def _regret(ratios: npt.NDArray[np.float64]) -> str:
 
 
 def _row(study: Study, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:
+    marks = ["balanced pick"] if candidate.id == balanced else []
+    if study.robustness().lasts(candidate.id) is False:
+        marks.append("does not last")
     return {
         "id": candidate.id,
         "label": candidate.label,
         "kind": kind,
-        "mark": "balanced pick" if candidate.id == balanced else "",
+        "mark": " \u00b7 ".join(marks),
         "summary": study.recipe(candidate.id).summary(study.align),
         "cells": cells,
     }
