@@ -28,7 +28,7 @@ PACKETS = EXAMPLES / "tcp_transfers.parquet"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("terminal")
-    words = ["explore", str(TRACE), "--limit", "30", "--copies", "2", "-o", "s.duckdb"]
+    words = ["explore", str(TRACE), "--limit", "30", "--copies", "2", "--no-endurance", "-o", "s.duckdb"]
     subprocess.run([sys.executable, "-m", "heapwright", *words], cwd=made, check=True, capture_output=True)
     (made / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
     return made
