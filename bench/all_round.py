@@ -49,7 +49,7 @@ def designs() -> Iterator[tuple[str, hw.api.Recipe]]:
     for up_to in (64, 128, 256):
         yield f"lists up to {up_to}", built(quick | {"up_to": up_to}, general)
         yield f"lists up to {up_to}, emptied as it grows", built(quick | growing | {"up_to": up_to}, general)
-    for key, value in (("close_bins", 1), ("close_bins", 12), ("linear_up_to", 1024), ("victim_up_to", 500)):
+    for key, value in (("close_bins", 4), ("close_bins", 12), ("linear_up_to", 1024), ("victim_up_to", 500)):
         yield f"{key} {value}", built(general | {key: value})
 
 

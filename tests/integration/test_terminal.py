@@ -28,8 +28,9 @@ PACKETS = EXAMPLES / "tcp_transfers.parquet"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("terminal")
-    words = ["explore", str(TRACE), "--limit", "30", "--copies", "2", "--no-endurance", "-o", "s.duckdb"]
-    subprocess.run([sys.executable, "-m", "heapwright", *words], cwd=made, check=True, capture_output=True)
+    for how in (["--no-endurance", "-o", "s.duckdb"], ["-o", "endured.duckdb"]):
+        words = ["explore", str(TRACE), "--limit", "30", "--copies", "2", *how]
+        subprocess.run([sys.executable, "-m", "heapwright", *words], cwd=made, check=True, capture_output=True)
     (made / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
     return made
 
@@ -40,6 +41,8 @@ COMMANDS = (
     ["pareto", "s.duckdb"],
     ["pareto", "s.duckdb", "--all"],
     ["pareto", "s.duckdb", "--pick", "smallest"],
+    ["pareto", "endured.duckdb"],
+    ["pareto", "endured.duckdb", "--all"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],
     ["endure", str(TRACE), "--heap", "tlsf", "--calls", "10000"],
     ["replay", str(TRACE), "--heap", "tlsf", "--heap", "freertos-heap4", "--heap", "newlib-nano"],

@@ -27,7 +27,7 @@ from heapwright.explore.trying import Candidate, Patience, Task, Trier
 from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS, SHIPPING_METRICS
+from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import Replayed
 from heapwright.traces.trace import Trace
 
@@ -273,12 +273,25 @@ def test_both_exports_hold_every_row(study: Path, tmp_path: Path) -> None:
 # ---- formats -------------------------------------------------------------------------------------------------------
 
 
-def of_format_3(path: Path) -> None:
+SINCE_5 = ("growth_ratio", "lasts", "endured_calls", "worst_steps")
+
+
+def of_format_4(path: Path) -> None:
     """Make a study what the format before was."""
+    with duckdb.connect(str(path)) as database:
+        for table in ("results", "elsewhere"):
+            for column in SINCE_5:
+                database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        database.execute("UPDATE meta SET value = '4' WHERE key = 'format'")
+
+
+def of_format_3(path: Path) -> None:
+    """Make a study what the format before that was."""
+    of_format_4(path)
     with duckdb.connect(str(path)) as database:
         database.execute("ALTER TABLE traces DROP COLUMN seed")
         for table in ("results", "elsewhere"):
-            for column in ("heapwright", "machine", *SHIPPING_METRICS):
+            for column in ("heapwright", "machine"):
                 database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         digest = "0e5c3f0e0d6a"
         database.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
@@ -288,8 +301,10 @@ def of_format_3(path: Path) -> None:
 def test_an_older_study_opens_and_is_of_this_format_then(study: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(study)) as database:
         for table in ("results", "elsewhere"):
-            database.execute(f"UPDATE {table} SET {', '.join(f'{key} = NULL' for key in SHIPPING_METRICS)}")
+            database.execute(f"UPDATE {table} SET {', '.join(f'{key} = NULL' for key in SINCE_5)}")
     before = everything(study)
+    of_format_4(study)
+    assert everything(study) == before
     of_format_3(study)
     assert everything(study) == before
     shutil.copyfile(study, tmp_path / "again.duckdb")

@@ -154,8 +154,6 @@ def print_front(
     the front and all of the zoo are shown, with how far each is from the front, and more metrics. Zoo allocators at an
     alignment of their own come last, for comparison.
     """
-    import numpy as np
-
     from heapwright.explore.decision import decide
     from heapwright.explore.search import RIVALS
     from heapwright.recipes.worst_steps import worst_steps
@@ -170,7 +168,7 @@ def print_front(
     beside = {*RIVALS, against, study.resolve(against) if against else None}
     shown = [one for one in standings if everything or {one.candidate.label, one.candidate.id} & beside]
     robustness = study.robustness(objectives)
-    endured = bool(np.isfinite(study.combined.columns["growth_ratio"]).any())
+    endured = robustness.endured
     always = {*picks, *(standing.dominated_by for standing in shown)}
     members = _thinned(front, None if everything else SHOWN_MEMBERS, always)
     others = [study.candidate(id) for id in picks if id not in {one.id for one in front}]
@@ -182,7 +180,7 @@ def print_front(
         if everything:
             here.append(worst_steps(study.recipe(candidate.id)).short())
         if endured:
-            here.append(_growth(candidate, robustness.lasts(candidate.id)))
+            here.append(growth(candidate.metrics["growth_ratio"], robustness.lasts(candidate.id)))
         worst = robustness.worst(candidate.id)
         there = [_ratio(worst[role].ratios.get(key)) if role in worst else "-" for role, key in apart]
         return [candidate.label, *here, *there, remark]
@@ -240,10 +238,9 @@ def _heading(key: str) -> str:
     return _HEADINGS.get(key, key)
 
 
-def _growth(candidate: Candidate, lasts: bool | None) -> str:
+def growth(ratio: float | None, lasts: bool | None) -> str:
     """How much a heap grows at constant live bytes; marked where it does not last."""
-    grown = candidate.metrics["growth_ratio"]
-    return "-" if grown is None else f"{grown - 1:.1%}{'' if lasts else '!'}"
+    return "-" if ratio is None else f"{ratio - 1:.1%}{'' if lasts else '!'}"
 
 
 def _ratio(value: float | None) -> str:

@@ -72,7 +72,7 @@ def _data(recipe: Recipe) -> dict[str, Any]:
 
 def _show(recipes: list[Recipe]) -> None:
     from heapwright.api import RECOMMENDED, facts, worst_steps
-    from heapwright.cli.tables import print_table
+    from heapwright.cli.tables import growth, print_table
 
     headings = ("name", "year", "overhead", "smallest", "align", "bounded", "worst steps", "code", "grows", "source")
     rows = []
@@ -89,7 +89,7 @@ def _show(recipes: list[Recipe]) -> None:
                 "yes" if cost.bounded else "no",
                 worst_steps(recipe).short(),
                 "-" if cost.code_bytes is None else f"{cost.code_bytes:,}",
-                "-" if cost.growth_ratio is None else f"{cost.growth_ratio - 1:.1%}{'' if cost.lasts else '!'}",
+                growth(cost.growth_ratio, cost.lasts),
                 recipe.source,
             )
         )

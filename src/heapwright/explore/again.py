@@ -10,7 +10,7 @@ from pathlib import Path
 from heapwright.errors import HeapwrightError
 from heapwright.explore.originals import copies_of, original
 from heapwright.explore.search import replay_for
-from heapwright.explore.stored import Role
+from heapwright.explore.stored import SINCE_5, Role
 from heapwright.explore.study import Study, TraceInfo
 from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.traces.copies import each_copy
@@ -80,6 +80,8 @@ def _copy(study: Study, info: TraceInfo, given: Sequence[Path]) -> Trace:
 
 
 def _equal(key: str, stored: Value, measured: Value) -> bool:
+    if stored is None and key in SINCE_5:  # the study is older
+        return True
     if key in _TIMED or measured is None:
         return key in (*_TIMED, *TARGET_METRICS) or stored is None
     return stored is not None and isclose(stored, measured, rel_tol=1e-9)

@@ -59,8 +59,7 @@ class Decision:
         alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
         others: what the reader has, rivals, and the next step to less of each of the first two objectives.
         steps: the bound on its calls by construction; None where it was not asked for.
-        lasts: whether it lasts; None where that was not tried.
-        why_not: why it does not.
+        why_not: why it does not last.
         any_lasts: whether any that may be picked does, or none was tried at all.
     """
 
@@ -72,7 +71,6 @@ class Decision:
     alike: tuple[int, list[Candidate]]
     others: list[Other]
     steps: WorstSteps | None = None
-    lasts: bool | None = None
     why_not: str | None = None
     any_lasts: bool = True
 
@@ -93,6 +91,12 @@ class Decision:
             return f"It does not last: it {self.why_not}."
         growth = float(self.pick.metrics["growth_ratio"] or 1) - 1
         return f"It lasts: at constant live bytes it grew by {100 * growth:.1f} % at most."
+
+    @property
+    def lasts(self) -> bool | None:
+        """Whether the pick lasts; None where that was not tried."""
+        told = self.pick.metrics["lasts"]
+        return None if told is None else told == 1
 
     @property
     def accesses_per_call(self) -> float:
@@ -209,8 +213,8 @@ class Deciding:
         self._calls = sum(trace.events for trace in study.traces())
         lasts = study.combined.columns["lasts"]
         rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
-        tried, some_last = bool(np.isfinite(lasts).any()), bool((lasts[rows] == 1).any())
-        self._any_lasts = some_last or not tried
+        some_last = bool((lasts[rows] == 1).any())
+        self._any_lasts = some_last or not self._robustness.endured
         self._rows = rows[lasts[rows] == 1 if some_last else lasts[rows] != 0]
         known = {study.combined.ids[row] for row in self._rows}
         self._front = [one for one in study.front(objectives, where) if one.id in known]
@@ -242,7 +246,6 @@ class Deciding:
             self._alike(pick),
             others + self._steps(pick),
             worst_steps(self._study.recipe(pick.id)),
-            self._robustness.lasts(pick.id),
             self._robustness.why_not_lasting(pick.id),
             self._any_lasts,
         )

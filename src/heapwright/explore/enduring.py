@@ -1,4 +1,4 @@
-"""Whether what may ship lasts: a short form of endurance on the traces explored on, and the bound on a call.
+"""Whether what may ship lasts: short and long forms of endurance on the traces explored on.
 
 Of the recipes that a study may come to ship alone: its front, what is near it, and the heaps that everybody knows.
 """
@@ -6,15 +6,14 @@ Of the recipes that a study may come to ship alone: its front, what is near it, 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heapwright.errors import HeapwrightError
 from heapwright.explore.rivals import Known
 from heapwright.explore.running import Meter, Runner
-from heapwright.explore.trying import Candidate, Patience, Task, Trier
+from heapwright.explore.trying import Candidate, Task, Trier
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.endurance import LONG, LONG_WALKING, SHORT, Effort, endure
 from heapwright.replay.metrics import Value
@@ -36,14 +35,20 @@ class Enduring:
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics of `SHIPPING_METRICS`."""
-        most = worst_steps(recipe).most
-        found = endure(trace, recipe, LONG_WALKING if self.effort == LONG and most is None else self.effort)
+        walks = self.effort == LONG and worst_steps(recipe).most is None
+        effort = LONG_WALKING if walks else self.effort
+        found = endure(trace, recipe, effort)
         metrics: dict[str, Value] = {
             "growth_ratio": found.growth_ratio,
             "lasts": int(found.lasts),
-            "endured_calls": self.effort.calls,
+            "endured_calls": effort.calls,
         }
         return Replayed({**metrics, "failed": 0})
+
+
+def long_enough(effort: Effort) -> int:
+    """Calls of each loop from which on a heap counts as tried so: those of the heaps that walk are fewer."""
+    return min(effort.calls, LONG_WALKING.calls)
 
 
 def try_endurance(
@@ -51,12 +56,12 @@ def try_endurance(
 ) -> None:
     """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
 
-    A pair is known that was tried for as many calls, or that does not last.
+    A pair is known that was tried as long, or that does not last.
 
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
     study, names = runner.study, [trace.name for trace in traces]
-    ended, tasks = study.endured(effort.calls), []
+    ended, tasks = study.endured(long_enough(effort)), []
     meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance")
     for one in candidates:
         known = Known((), len(traces))
@@ -66,21 +71,18 @@ def try_endurance(
         if task.replays:
             tasks.append(task)
     meter.expect([task.one for task in tasks])
-    patience, waiting, stored = Patience(runner.interrupt), [], time.perf_counter()
-    with closing(
-        runner.crew.tried(tasks, Trier(traces, Enduring(effort)), patience, meter.seconds_of_task)
-    ) as outcomes:
-        for outcome in outcomes:
-            if outcome is not None:
-                task, found = outcome
+    waiting: list[tuple[str, str, Mapping[str, Value]]] = []
+    stored = time.perf_counter()
+
+    def store_when_due() -> None:
+        nonlocal waiting, stored
+        if waiting and time.perf_counter() - stored > _STORED_SECONDS:
+            study.set_endurance(waiting)
+            waiting, stored = [], time.perf_counter()
+
+    try:
+        with closing(runner.tried(tasks, Trier(traces, Enduring(effort)), meter, store_when_due)) as outcomes:
+            for task, found in outcomes:
                 waiting += [(task.one.id, names[at], metrics) for at, metrics in found.metrics.items()]
-                if found.metrics:
-                    meter.count(task.one, found)
-            if waiting and time.perf_counter() - stored > _STORED_SECONDS:
-                study.set_endurance(waiting)
-                waiting, stored = [], time.perf_counter()
-            meter.report_when_due()
-    study.set_endurance(waiting)
-    meter.report()
-    if runner.interrupt.seen:
-        raise HeapwrightError(f"{study.path}: interrupted with {meter.finished:,} of {meter.total:,} tried")
+    finally:
+        study.set_endurance(waiting)

@@ -6,13 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore.stored import FORMAT, TABLES, check_tables, stored_format
+from heapwright.explore.stored import FORMAT, SINCE_5, TABLES, check_tables, stored_format
 from heapwright.files import database
 from heapwright.replay.energy import default_energy_table
-from heapwright.replay.metrics import SHIPPING_METRICS
 
 
 def migrate_file(path: Path) -> None:
@@ -50,9 +48,9 @@ def migrate(connection: database.Connection, where: str) -> None:
 
 
 def _tables_of_4() -> dict[str, Mapping[str, str]]:
-    """The tables of format 4: of a result it was not known whether its heap lasts."""
+    """The tables of format 4: of a result it was not known whether its heap lasts, nor the bound on its calls."""
     return {
-        table: {column: kind for column, kind in columns.items() if column not in SHIPPING_METRICS}
+        table: {column: kind for column, kind in columns.items() if column not in SINCE_5}
         for table, columns in TABLES.items()
     }
 
@@ -87,10 +85,10 @@ def _from_3(connection: database.Connection) -> None:
 
 
 def _from_4(connection: database.Connection) -> None:
-    """Results get columns for endurance, empty: the same exploration, given again, fills them."""
+    """Results get columns for endurance and bounds, empty: the same exploration, given again, tells what lasts."""
     for table in ("results", "elsewhere"):
         columns = (
-            f'NULL::{kind} AS "{column}"' if column in SHIPPING_METRICS else f'"{column}"'
+            f'NULL::{kind} AS "{column}"' if column in SINCE_5 else f'"{column}"'
             for column, kind in TABLES[table].items()
         )
         connection.execute(f"CREATE TABLE of_5 AS SELECT {', '.join(columns)} FROM {table}")
@@ -99,4 +97,4 @@ def _from_4(connection: database.Connection) -> None:
     connection.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
 
 
-_STEPS: Mapping[Any, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4}
+_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4}

@@ -13,7 +13,7 @@ from heapwright.explore.picks import DEPENDS, FALLS_OFF, HEADROOM, Needs
 from heapwright.explore.results import Bools, Floats, Results
 from heapwright.explore.stored import Role
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.endurance import why_not_lasting
+from heapwright.replay.endurance import REFUSES, SHORT, grows
 from heapwright.replay.reach import reach
 
 AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
@@ -75,6 +75,11 @@ class Robustness:
             footprint_bytes=int(results.columns["footprint_bytes"][row]),
         )
 
+    @property
+    def endured(self) -> bool:
+        """Whether it was tried of any recipe whether it lasts."""
+        return bool(np.isfinite(self._combined.columns["lasts"]).any())
+
     def lasts(self, id: str) -> bool | None:
         """Whether a recipe lasts on what every trace explored on asks for; None where that was not tried."""
         row = self._combined.row(id)
@@ -85,7 +90,9 @@ class Robustness:
         """Why a recipe does not last, in words; None for one that does, and where that was not tried."""
         if self.lasts(id) is not False:
             return None
-        return why_not_lasting(float(self._combined.columns["growth_ratio"][self._combined.row(id)]))
+        growth = float(self._combined.columns["growth_ratio"][self._combined.row(id)])
+        # a study keeps no more: what grows by less may be within the bound, or just beyond best fit's
+        return grows(growth) if growth > SHORT.most else f"{REFUSES}, or {grows(growth)}, more than best fit does"
 
     def why_not(self, id: str) -> str | None:
         """Why a recipe does not hold, in words; None for one that does, and where nothing was tried.

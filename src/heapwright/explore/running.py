@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from math import inf
@@ -96,18 +96,35 @@ class Runner:
         """Replay every candidate on every trace but for the pairs that have ended, and store the results."""
         tasks = [Task(one, trials.known(one.id)) for one in candidates]
         tasks = [task for task in tasks if task.replays]
-        patience = patience or Patience(self.interrupt)
         writer = _Writer(self.study, trials.role)
-        with closing(self.crew.tried(tasks, trials.trier, patience, meter.seconds_of_task)) as outcomes, writer:
+        told = self.tried(tasks, trials.trier, meter, writer.write_when_due, patience)
+        with writer, closing(told) as outcomes:
+            for task, found in outcomes:
+                writer.add(task.one, found, trials)
+                trials.take(task.one, found)
+                self.evaluated += len(found.metrics)
+
+    def tried(
+        self,
+        tasks: Sequence[Task],
+        trier: Trier,
+        meter: Meter,
+        store_when_due: Callable[[], None],
+        patience: Patience | None = None,
+    ) -> Generator[tuple[Task, Found]]:
+        """What came of each task, counted once it was taken note of; to be closed, so that no further one is begun.
+
+        Raises HeapwrightError after an interrupt.
+        """
+        patience = patience or Patience(self.interrupt)
+        with closing(self.crew.tried(tasks, trier, patience, meter.seconds_of_task)) as outcomes:
             for outcome in outcomes:
                 if outcome is not None:
+                    yield outcome
                     task, found = outcome
-                    writer.add(task.one, found, trials)
-                    trials.take(task.one, found)
-                    self.evaluated += len(found.metrics)
                     if found.metrics or found.given_up:  # else an interrupt came before
                         meter.count(task.one, found)
-                writer.write_when_due()
+                store_when_due()
                 meter.report_when_due()
         meter.report()
         if self.interrupt.seen:

@@ -11,13 +11,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from heapwright.errors import HeapwrightError
 from heapwright.explore.rivals import GROWING
 from heapwright.files import database
-from heapwright.replay.metrics import METRICS, parse_objectives
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
 
 FORMAT = 5
 """Version of the file's tables; see `heapwright.explore.migration` for those before."""
 
 Role = Literal["explored", "copy", "held out"]
 """What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
+
+SINCE_5 = (*SHIPPING_METRICS, "worst_steps")
+"""The metrics that results of older formats are without."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
 _RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS, "heapwright": "VARCHAR", "machine": "VARCHAR"}

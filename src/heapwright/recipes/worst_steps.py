@@ -9,6 +9,7 @@ bound lies above what any trace shows: docs/metrics.md says by how much.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from heapwright.recipes.policy import policy
@@ -57,6 +58,7 @@ _COUNTED = 24
 _REFUSED = 2
 
 
+@lru_cache(maxsize=1024)  # a recipe is replayed on one trace after another
 def worst_steps(recipe: Recipe) -> WorstSteps:
     """The most metadata accesses that any malloc, and any free, of the recipe takes; see the module."""
     try:

@@ -144,13 +144,16 @@ class Endurance:
 
     def why_not(self) -> str | None:
         """Why it does not last, in words; None where it does."""
-        return None if self.lasts else why_not_lasting(self.growth_ratio, self.most)
+        if self.lasts:
+            return None
+        return grows(self.growth_ratio) if self.growing else REFUSES
 
 
-def why_not_lasting(growth_ratio: float, most: float = SHORT.most) -> str:
-    """Why a heap does not last that grows so much, in words, where `most` is let pass."""
-    if growth_ratio <= most:
-        return "refuses requests where its live bytes fit twice"
+REFUSES = "refuses requests where its live bytes fit twice"
+
+
+def grows(growth_ratio: float) -> str:
+    """That a heap grows so much, in words."""
     return f"grows by {100 * (growth_ratio - 1):.0f} % at constant live bytes"
 
 
@@ -240,8 +243,7 @@ def _tried(
     These are None where the heap cannot serve what the loop asks for.
     """
     if loop == PASSES:
-        passed = _passes(trace, recipe, struct, effort, seed)
-        return passed, _growth(passed, max(effort.base, len(trace) * WARM_PASSES)), 0
+        return *_passes(trace, recipe, struct, effort, seed), 0
     made = _Loop(trace, LOOPS.index(loop), effort, seed)
     footprints, grown, ample = made.run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
     if ample.failed:  # of the aligned ones none, where no pool can cut a block to an alignment
@@ -261,8 +263,7 @@ def best_fit_growth(trace: Trace, effort: Effort = FULL, seed: int = 1) -> Mappi
     for kind, loop in enumerate(LOOPS):
         _, growth[loop], _ = _Loop(trace, kind, effort, seed).run(recipe, struct, arena_bytes_of(struct, DEFAULT_ARENA))
     if PASSES in _loops(trace, effort):
-        footprints = _passes(trace, recipe, struct, effort, seed)
-        growth[PASSES] = _growth(footprints, max(effort.base, len(trace) * WARM_PASSES))
+        _, growth[PASSES] = _passes(trace, recipe, struct, effort, seed)
     return growth
 
 
@@ -353,8 +354,8 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
 # ---- the trace again and again -------------------------------------------------------------------------------------
 
 
-def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int) -> dict[int, int]:
-    """Footprints by calls of the trace, pass after pass, up to a tenth of the calls of a loop."""
+def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int) -> tuple[Mapping[int, int], float]:
+    """Footprints by calls of the trace, pass after pass, up to a tenth of a loop's calls, and by how much they grew."""
     again = repeated(trace, max(effort.base, effort.calls // 10, len(trace) * 2 * WARM_PASSES), seed)
     told: dict[int, int] = {}
 
@@ -364,7 +365,7 @@ def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int
 
     found, _ = run(again, recipe, struct, None, watch=watch)
     told[len(again)] = arena_holding(struct, int(struct.fixed_end + found.shared))
-    return told
+    return told, _growth(told, max(effort.base, len(trace) * WARM_PASSES))
 
 
 @lru_cache(maxsize=2)

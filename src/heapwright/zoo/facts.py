@@ -48,17 +48,19 @@ def facts(recipe: Recipe) -> Facts:
 @cache
 def _code_bytes() -> dict[str, int]:
     """Hash -> bytes of code on a Cortex-M3, as bench/zoo_code_bytes.py measured them."""
-    text = (resources.files(__package__) / "code_bytes.csv").read_text(encoding="utf-8")
-    rows = [line.split(",") for line in text.splitlines()[2:]]
-    return {hash: int(size) for _, hash, size in rows}
+    return {hash: int(size) for _, hash, size in _rows("code_bytes.csv")}
 
 
 @cache
 def _endurance() -> dict[str, tuple[float, bool]]:
     """Hash -> growth, and whether that lasts, as bench/zoo_endurance.py found them."""
-    text = (resources.files(__package__) / "endurance.csv").read_text(encoding="utf-8")
-    rows = [line.split(",") for line in text.splitlines()[2:]]
-    return {hash: (float(growth), lasts == "1") for _, hash, growth, lasts, _ in rows}
+    return {hash: (float(growth), lasts == "1") for _, hash, growth, lasts, _ in _rows("endurance.csv")}
+
+
+def _rows(file: str) -> list[list[str]]:
+    """The rows of a file of this folder, behind a line that says how it was made and one of headings."""
+    text = (resources.files(__package__) / file).read_text(encoding="utf-8")
+    return [line.split(",") for line in text.splitlines()[2:]]
 
 
 def _overhead(pool: Pool, laid_out: dict[str, Any]) -> int:
