@@ -77,6 +77,7 @@ static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint3
     l->slot = slot;
     l->size = size;
     l->align = align;
+    r->walked_at--; /* it is call 0 again, and one later */
     replay_call(r, 0);
     l->made++;
     if (r->capacity + r->headers > l->blocks) {
@@ -270,7 +271,8 @@ static int is_flat(const struct loop *l)
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *memory, size_t bytes,
               const uint64_t *points, uint32_t count, struct hw_covered *covered, struct hw_endured *endured)
 {
-    struct loop l = {.told = told, .random = told->seed | 1u, .points = points, .count = count, .covered = covered};
+    struct loop l = {
+        .told = told, .random = told->seed * 2u - 1u, .points = points, .count = count, .covered = covered};
     l.calls.count = 1;
     l.calls.slots = told->objects;
     l.calls.op = &l.op;

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from heapwright.explore.rivals import Known
 from heapwright.explore.running import Meter, Runner
 from heapwright.explore.trying import Candidate, Task, Trier
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.replay.endurance import LONG, LONG_WALKING, SHORT, Effort, endure
+from heapwright.replay.endurance import SHORT, Effort, endure
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
 
@@ -35,20 +34,13 @@ class Enduring:
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics of `SHIPPING_METRICS`."""
-        walks = self.effort == LONG and worst_steps(recipe).most is None
-        effort = LONG_WALKING if walks else self.effort
-        found = endure(trace, recipe, effort)
+        found = endure(trace, recipe, self.effort)
         metrics: dict[str, Value] = {
             "growth_ratio": found.growth_ratio,
             "lasts": int(found.lasts),
-            "endured_calls": effort.calls,
+            "endured_calls": found.calls,
         }
         return Replayed({**metrics, "failed": 0})
-
-
-def long_enough(effort: Effort) -> int:
-    """Calls of each loop from which on a heap counts as tried so: those of the heaps that walk are fewer."""
-    return min(effort.calls, LONG_WALKING.calls)
 
 
 def try_endurance(
@@ -56,12 +48,12 @@ def try_endurance(
 ) -> None:
     """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
 
-    A pair is known that was tried as long, or that does not last.
+    A pair is known that was tried for `Effort.base` calls, which a shorter effort never makes, or that does not last.
 
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
     study, names = runner.study, [trace.name for trace in traces]
-    ended, tasks = study.endured(long_enough(effort)), []
+    ended, tasks = study.endured(effort.base), []
     meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance")
     for one in candidates:
         known = Known((), len(traces))

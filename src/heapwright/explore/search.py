@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.crew import Crew, Threads
 from heapwright.explore.effort import COMPLETE, Effort, Exploring
-from heapwright.explore.enduring import long_enough, try_endurance
+from heapwright.explore.enduring import try_endurance
 from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.picks import PICKS, TIME, design, shortlist
 from heapwright.explore.rivals import GROWING
@@ -217,7 +217,7 @@ def _try_what_may_ship(
     trying = [*near, *(tried[name] for name in RIVALS if name in tried)]
     try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
     for _ in range(MOST_PICKED if near else 0):
-        known = study.endured(long_enough(LONG))
+        known = study.endured(LONG.base)
         picked = [candidates[id] for id in dict.fromkeys(study.pick(how).id for how in PICKS)]
         try_endurance(runner, picked, traces)
         lasting = [one for one in picked if study.robustness().lasts(one.id)]
@@ -226,7 +226,7 @@ def _try_what_may_ship(
             blind = []
             continue
         try_endurance(runner, lasting, traces, LONG)
-        if study.endured(long_enough(LONG)) == known:
+        if study.endured(LONG.base) == known:
             return
 
 

@@ -93,9 +93,6 @@ moments differ more, and a bound of 5 % would call heaps leaking that the long f
 LONG = Effort(calls=1_000_000, whole=False)
 """For what is picked: what grows slowly, as classes that take pages and never give them back, shows in it."""
 
-LONG_WALKING = replace(LONG, calls=300_000, enough=300_000, cramped=300_000)
-"""The same for heaps whose calls have no bound: each may look at every block."""
-
 
 @dataclass(frozen=True)
 class Endurance:
