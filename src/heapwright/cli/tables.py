@@ -155,7 +155,7 @@ def print_front(
     alignment of their own come last, for comparison.
     """
     from heapwright.explore.decision import decide
-    from heapwright.explore.search import RIVALS
+    from heapwright.explore.picks import RIVALS
     from heapwright.recipes.worst_steps import worst_steps
     from heapwright.replay.metrics import TARGET_METRICS
 

@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 
 from heapwright.explore import pareto
-from heapwright.explore.picks import MEMORY, Pick
+from heapwright.explore.picks import MEMORY, RIVALS, Pick
 from heapwright.explore.results import Candidate
-from heapwright.explore.search import RIVALS
 from heapwright.explore.study import Need, Study
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value

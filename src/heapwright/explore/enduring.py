@@ -11,19 +11,25 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heapwright.explore.decision import decide
+from heapwright.explore.picks import BLIND, PICKS, RIVALS, Pick
 from heapwright.explore.rivals import Known
 from heapwright.explore.running import Meter, Runner
 from heapwright.explore.trying import Candidate, Task, Trier
-from heapwright.replay.endurance import SHORT, Effort, endure
+from heapwright.replay.endurance import LASTS, LONG, SHORT, Effort, endure
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
 
 if TYPE_CHECKING:
+    from heapwright.explore.study import Study
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.engine import Watch
     from heapwright.traces.trace import Trace
 
 _STORED_SECONDS = 2.0
+
+MOST_PICKED = 30
+"""So many times at most what is picked is tried for longer, and something else picked where it fails."""
 
 
 @dataclass(frozen=True)
@@ -78,3 +84,41 @@ def try_endurance(
                 waiting += [(task.one.id, names[at], metrics) for at, metrics in found.metrics.items()]
     finally:
         study.set_endurance(waiting)
+
+
+def try_what_may_ship(
+    runner: Runner,
+    candidates: Mapping[str, Candidate],
+    near: Sequence[str],
+    tried: Mapping[str, str],
+    traces: Sequence[Trace],
+) -> None:
+    """Try whether what is near the front and rivals last, in short, and for longer all that is recommended or in doubt.
+
+    In doubt is what grew by more than `LASTS`, which the short form lets pass; recommended are picks and the steps that
+    are told beside one. Where one of them fails, something else is picked, and tried in turn. Where none lasts, the
+    heaps that one would take blind are tried. ``tried``: the ids of the zoo's heaps by their names.
+    """
+    study = runner.study
+    blind = [tried[name] for name in BLIND if name in tried]
+    trying = [*near, *(tried[name] for name in RIVALS if name in tried)]
+    try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
+    in_doubt = [id for id in near if float(study.candidate(id).metrics["growth_ratio"] or 0) > 1 + LASTS]
+    for _ in range(MOST_PICKED if near else 0):
+        known = study.endured(LONG.base)
+        recommended = dict.fromkeys(id for how in PICKS for id in _recommended(study, how))
+        try_endurance(runner, [candidates[id] for id in recommended], traces)
+        lasting = [id for id in recommended if study.robustness().lasts(id)]
+        if not lasting and blind:
+            try_endurance(runner, [candidates[id] for id in blind], traces)
+            blind = []
+            continue
+        try_endurance(runner, [candidates[id] for id in dict.fromkeys((*lasting, *in_doubt))], traces, LONG)
+        if study.endured(LONG.base) == known:
+            return
+
+
+def _recommended(study: Study, how: Pick) -> list[str]:
+    """The ids of a pick and of the steps told beside it."""
+    decision = decide(study, how)
+    return [decision.pick.id, *(other.heap.id for other in decision.others if other.why == "step")]

@@ -52,6 +52,12 @@ NEAR = 1.5
 SHORTLIST = 100
 """How many recipes on the front and near it are tried elsewhere, and the whole front if it has more."""
 
+RIVALS = ("tlsf", "newlib-nano")
+"""The zoo's that are tried on copies in any case: what most would take otherwise."""
+
+BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
+"""The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
+
 
 # ---- conditions ----------------------------------------------------------------------------------------------------
 

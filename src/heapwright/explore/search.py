@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Literal
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.crew import Crew, Threads
 from heapwright.explore.effort import COMPLETE, Effort, Exploring
-from heapwright.explore.enduring import try_endurance
+from heapwright.explore.enduring import try_what_may_ship
 from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.picks import PICKS, TIME, design, shortlist
+from heapwright.explore.picks import RIVALS, TIME, design, shortlist
 from heapwright.explore.rivals import GROWING
 from heapwright.explore.running import Meter, Progress, Runner, Trials
 from heapwright.explore.space import WideSpace
@@ -29,7 +29,6 @@ from heapwright.explore.stored import Role
 from heapwright.explore.study import Identity, Study, TraceInfo
 from heapwright.explore.trying import Candidate, Replay, Trier
 from heapwright.explore.wide import LIMIT, seek
-from heapwright.replay.endurance import LONG
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, parse_objectives
 from heapwright.traces.copies import each_copy
@@ -46,16 +45,7 @@ DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
 COPIES = 6
 """Copies of a trace that the best recipes are tried on: three of each standard kind, as in docs/robustness.md."""
 
-RIVALS = ("tlsf", "newlib-nano")
-"""The zoo's that are tried on copies in any case: what most would take otherwise."""
-
-BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
-"""The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
-
 Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
-
-MOST_PICKED = 30
-"""So many times at most what is picked is tried for longer, and something else picked where it fails."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +171,7 @@ def explore(
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
         if endurance:
-            _try_what_may_ship(runner, candidates, near, tried, traces)
+            try_what_may_ship(runner, candidates, near, tried, traces)
         if TIME in keys and dask is None and runner.evaluated:
             from heapwright.explore.in_turn import time_in_turn
 
@@ -198,36 +188,6 @@ def explore(
         return Exploration(
             study.path, study.ranked, runner.evaluated, seconds, study.complete, study.tolerance, study.given_up, front
         )
-
-
-def _try_what_may_ship(
-    runner: Runner,
-    candidates: Mapping[str, Candidate],
-    near: Sequence[str],
-    tried: Mapping[str, str],
-    traces: Sequence[Trace],
-) -> None:
-    """Try whether what is near the front and rivals last, in short, and every pick for longer, until all picks passed.
-
-    Where none of them does, the heaps that one would take blind are tried. ``tried``: the ids of the zoo's heaps by
-    their names.
-    """
-    study = runner.study
-    blind = [tried[name] for name in BLIND if name in tried]
-    trying = [*near, *(tried[name] for name in RIVALS if name in tried)]
-    try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
-    for _ in range(MOST_PICKED if near else 0):
-        known = study.endured(LONG.base)
-        picked = [candidates[id] for id in dict.fromkeys(study.pick(how).id for how in PICKS)]
-        try_endurance(runner, picked, traces)
-        lasting = [one for one in picked if study.robustness().lasts(one.id)]
-        if not lasting and blind:
-            try_endurance(runner, [candidates[id] for id in blind], traces)
-            blind = []
-            continue
-        try_endurance(runner, lasting, traces, LONG)
-        if study.endured(LONG.base) == known:
-            return
 
 
 def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget: float | None) -> Effort:

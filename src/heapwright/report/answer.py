@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
+from heapwright.explore.picks import RIVALS
 from heapwright.explore.results import Candidate
-from heapwright.explore.search import RIVALS
 from heapwright.explore.study import Need, Study
 from heapwright.report.figure import BLUE, CLOUD, LEGEND_COLUMNS, SI, VERMILLION, Figure, inline
 
