@@ -634,7 +634,7 @@ class _Body:
         return value if is_comparison(expr.op) else self.wrapped(expr, value, typed)
 
     def decided(self, expr: c.Binary) -> c.Expr | None:
-        """A comparison that the range of an unsigned type decides, as 0 or 1."""
+        """A comparison that the range of an unsigned type decides, as 0 or 1; one below or at 0 is one with 0."""
         left, op, right = expr.left, expr.op, expr.right
         if right.value is None:
             left, op, right = right, mirrored(op), left
@@ -643,6 +643,8 @@ class _Body:
             return None
         if right.value == 0 and op in ("<", ">="):
             return number(int(op == ">="), "int")
+        if right.value == 0 and op == "<=":
+            return replace(expr, op="==", left=left, right=right)
         if kind.bits and right.value == (1 << kind.bits) - 1 and op in (">", "<="):
             return number(int(op == "<="), "int")
         return None

@@ -12,7 +12,7 @@ from heapwright.generate.syntax import Left, Specialisation, replace
 
 Item = TypeVar("Item")
 Forwarders = dict["Specialisation | None", tuple[Left, c.Expr]]
-"""Functions that only forward, with what is left of each and the call or argument that this comes to."""
+"""Functions that only forward, with what is left of each and the call, argument or number that this comes to."""
 
 
 def tidy(target: Specialisation, program: Program) -> bool:
@@ -71,7 +71,7 @@ class _Cleaner:
         self.function = function
         self.parameters = left.parameters
         self.program = program
-        self.whole = c.copied(left.body)
+        self.whole = c.copied(left.body, self.simpler)
         self.changed = False
 
     def step(self) -> bool:
@@ -82,6 +82,7 @@ class _Cleaner:
             del body[-1]
             self.changed = True
         self.drop_unread()
+        self.drop_unread_from_here()
         return self.changed
 
     def own_names(self) -> set[str]:
@@ -91,6 +92,15 @@ class _Cleaner:
 
     def pure(self, expr: c.Expr) -> bool:
         return is_pure(expr, self.program.pure_opaque)
+
+    def simpler(self, expr: c.Expr) -> c.Expr:
+        """An expression without choices between a number and the same number."""
+        expr = c.rebuild(expr, self.simpler)
+        match expr:
+            case c.Conditional(test=test, yes=c.Expr(value=int(yes)), no=c.Expr(value=int(no))):
+                return replace(expr.yes, paren=False) if yes == no and self.pure(test) else expr
+            case _:
+                return expr
 
     def body(self, body: list[c.Stmt]) -> list[c.Stmt]:
         out: list[c.Stmt] = []
@@ -196,7 +206,7 @@ class _Cleaner:
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
         for index in range(len(body) - 1):
-            if self.sunk(body, index) or self.settled(body, index):
+            if self.sunk(body, index) or self.scoped(body, index) or self.settled(body, index):
                 return True
             merged = self.merged(body[index], body[index + 1])
             if merged is not None:
@@ -219,14 +229,32 @@ class _Cleaner:
         source = found.expr.source
         if name in _names(source) or name in names_in(body[index + 1 : at]):
             return False
-        assigned = names_changed(self.whole)
-        const = "const " if assigned.count(name) == 1 and self.program.integer(first.type) else ""
-        typed = first.type if first.type.startswith("const ") else const + first.type
-        body[at] = replace(first, type=typed, init=source, line=found.line, comments=found.comments,
-                           trailing=found.trailing, blank=found.blank)  # fmt: skip
+        self.declared_at(first, body, at)
         if at == index + 1:
             body[at].comments = [*first.comments, *found.comments]
             body[at].blank = first.blank
+        del body[index]
+        return True
+
+    def declared_at(self, declaration: c.Declare, block: list[c.Stmt], at: int) -> None:
+        """Declare a variable, in place, where a block assigns it first."""
+        found, typed = block[at], declaration.type
+        assert isinstance(found, c.Do) and isinstance(found.expr, c.Assign)
+        once = names_changed(block[at:]).count(declaration.name) == 1 and self.program.integer(typed)
+        const = "const " if once and not typed.startswith("const ") else ""
+        block[at] = replace(declaration, type=const + typed, init=found.expr.source, line=found.line,
+                            comments=found.comments, trailing=found.trailing, blank=found.blank)  # fmt: skip
+
+    def scoped(self, body: list[c.Stmt], index: int) -> bool:
+        """Move a declaration, in place, into the blocks that alone know the variable: each assigns it first."""
+        first = body[index]
+        if not isinstance(first, c.Declare) or first.suffix or (first.init and not self.pure(first.init)):
+            return False
+        homes = [] if first.name in self.pointed_at() else _homes(body, index + 1, first.name)
+        if not homes or any(block is body for block, _ in homes):
+            return False
+        for block, at in homes:
+            self.declared_at(first, block, at)
         del body[index]
         return True
 
@@ -241,6 +269,9 @@ class _Cleaner:
                 return False
         test = body[index + 1]
         declared = [stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)]
+        if isinstance(test, c.While) and value == 0 and not test.at_end and _positive(test.test) == name:
+            del body[index + 1]
+            return True
         if not isinstance(test, c.If) or name not in self.own_names() or declared.count(name) > 1:
             return False  # of two variables of one name, drop_unread() does not see which is read
         if _tested(test.test) == name:
@@ -307,6 +338,19 @@ class _Cleaner:
             self.whole = self.without(self.whole, unread)
             self.changed = True
 
+    def drop_unread_from_here(self) -> None:
+        """What a loop assigns and neither it nor anything behind it reads goes."""
+        kept, own = self.own_names() - self.pointed_at(), self.whole
+        for at, stmt in enumerate(own):
+            if isinstance(stmt, (c.For, c.While)):
+                changed = set(names_changed([stmt])) & kept
+                declared = {inner.name for inner in c.all_statements([stmt]) if isinstance(inner, c.Declare)}
+                unread = changed - declared - _read_names(own[at:]) if changed else set()
+                if unread:
+                    own[at : at + 1] = self.stripped(stmt, unread)
+                    self.changed = True
+                    return
+
     def loop_counters(self) -> set[str]:
         loops = [stmt for stmt in c.all_statements(self.whole) if isinstance(stmt, c.For)]
         return {loop.init.name for loop in loops if isinstance(loop.init, c.Declare)}
@@ -365,6 +409,11 @@ def names_in(body: list[c.Stmt]) -> set[str]:
     return {expr.name for expr in c.all_expressions(body) if isinstance(expr, c.Name)}
 
 
+def _mentions(body: list[c.Stmt], name: str) -> int:
+    """How often statements mention a name."""
+    return sum(isinstance(expr, c.Name) and expr.name == name for expr in c.all_expressions(body))
+
+
 def names_changed(body: list[c.Stmt]) -> list[str]:
     """Variables that statements change or point to, once for each time."""
     found = []
@@ -386,11 +435,56 @@ def _assigned(stmt: c.Stmt) -> str:
             return ""
 
 
+def _bodies(stmt: c.Stmt) -> list[list[c.Stmt]]:
+    """The bodies of a choice or a loop."""
+    match stmt:
+        case c.If():
+            return [stmt.yes, stmt.no]
+        case c.Block() | c.For() | c.While():
+            return [stmt.body]
+        case _:
+            return []
+
+
+def _homes(block: list[c.Stmt], start: int, name: str) -> list[tuple[list[c.Stmt], int]] | None:
+    """The blocks, and where in each, that assign a variable before they do anything else with it, from a statement on.
+
+    None where something else comes first.
+    """
+    homes: list[tuple[list[c.Stmt], int]] = []
+    for at, stmt in enumerate(block[start:], start):
+        mentions = _mentions([stmt], name)
+        if not mentions:
+            continue
+        if _assigned(stmt) == name and mentions == 1:
+            return [*homes, (block, at)]
+        bodies = _bodies(stmt)
+        if sum(_mentions(body, name) for body in bodies) != mentions:
+            return None
+        for body in bodies:
+            inner = _homes(body, 0, name)
+            if inner is None:
+                return None
+            homes += inner
+    return homes
+
+
 def _tested(test: c.Expr) -> str:
     """The variable that a condition compares with zero."""
     if isinstance(test, c.Binary) and test.op == "!=" and test.right.value == 0:
         test = test.left
     return test.name if isinstance(test, c.Name) else ""
+
+
+def _positive(test: c.Expr) -> str:
+    """The variable that has to be larger than zero for a condition to hold."""
+    while isinstance(test, c.Binary) and test.op == "&&":
+        test = test.left
+    match test:
+        case c.Binary(op=">", left=c.Name(name=name), right=c.Expr(value=0)):
+            return name
+        case _:
+            return ""
 
 
 def _equal(test: c.Expr) -> tuple[str, int] | None:
@@ -442,7 +536,7 @@ def settle(entries: list[Specialisation], program: Program) -> list[Specialisati
         for caller in live if changed else []:
             if not changed.isdisjoint(caller.left.callees):
                 caller.clean = False
-        if not _collapse_forwarders(live) and not changed:
+        if not _collapse_forwarders(live, program) and not changed:
             return reachable(entries)
 
 
@@ -519,11 +613,11 @@ def _is_accessor(function: c.Function) -> bool:
             return len(body or []) < 2
 
 
-def _collapse_forwarders(live: list[Specialisation]) -> bool:
+def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
     """Let callers call what a forwarder calls; an entry takes over the body of what only it calls."""
     found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
     inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
-    inner |= {target: (target.left, name) for target, name in _handed_back(live)}
+    inner |= {target: (target.left, name) for target, name in _handed_back(live, program)}
     for caller in live if inner else []:
         passed = _passed(caller.left.callees, inner)
         if passed:
@@ -544,26 +638,33 @@ def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwar
     return passed
 
 
-def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Name]]:
-    """Functions that are left to return their one argument, with its name, where that is of the same type at each call.
+def _handed_back(live: list[Specialisation], program: Program) -> list[tuple[Specialisation, c.Expr]]:
+    """Functions that are left to return a number or their one argument, with that, where it may stand for each call.
+
+    It may where the argument is of the same type, or nothing is done on the way to the number.
 
     As an initialiser or an operand it is then converted as the function's result was.
     """
-    found = []
+    found: list[tuple[Specialisation, c.Expr]] = []
     sites: dict[Specialisation | None, list[c.Call]] | None = None
     for target in live:
-        if len(target.left.body) != 1:
+        if len(target.left.body) != 1 or target.entry or _is_accessor(target.function):
             continue
-        match target.body:
-            case [c.Return(expr=c.Name(name=name) as value)] if not target.entry and not _is_accessor(target.function):
-                typed = c.bare_type(target.function.type)
-                if [(p.name, c.bare_type(p.type)) for p in target.parameters] != [(name, typed)]:
-                    continue
-                sites = call_sites(live) if sites is None else sites
-                if all(c.bare_type(call.arguments[0].type or "") == typed for call in sites.get(target, [])):
-                    found.append((target, value))
+        stmt, typed = target.body[0], c.bare_type(target.function.type)
+        value = stmt.expr if isinstance(stmt, c.Return) else None
+        sites = call_sites(live) if sites is None else sites
+        arguments = [call.arguments for call in sites.get(target, [])]
+        match value:
+            case c.Name(name=name, value=None):
+                own = [(parameter.name, c.bare_type(parameter.type)) for parameter in target.parameters]
+                stands = own == [(name, typed)] and all(c.bare_type(one[0].type or "") == typed for one in arguments)
+            case c.Literal(value=int()):
+                stands = program.promoted(typed) == value.type
+                stands &= all(is_pure(one, program.pure_opaque) for each in arguments for one in each)
             case _:
-                pass
+                continue
+        if stands:
+            found.append((target, value))
     return found
 
 
@@ -580,10 +681,9 @@ def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
             break
         left, forward = forwarders[expr.callee]
         given = {p.name: argument for p, argument in zip(left.parameters, expr.arguments, strict=True)}
-        if isinstance(forward, c.Name):
-            expr = given[forward.name]
+        if not isinstance(forward, c.Call):
+            expr = given[forward.name] if isinstance(forward, c.Name) else replace(forward, line=expr.line)
             break
-        assert isinstance(forward, c.Call)
         arguments = [given.get(a.name, a) if isinstance(a, c.Name) else replace(a) for a in forward.arguments]
         expr = replace(forward, arguments=arguments, line=expr.line, paren=expr.paren)
     return expr

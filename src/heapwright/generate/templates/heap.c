@@ -20,7 +20,9 @@
 #include "{{ prefix }}_heap.h"
 
 #ifndef {{ unchecked }}
+{% if align > 1 %}
 _Static_assert({{ upper }}_ARENA_ALIGNMENT % {{ upper }}_ALIGNMENT == 0, "the arena is aligned to less than the objects in it");
+{% endif %}
 _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
                "objects of this heap are aligned to {{ align }}, max_align_t of this target needs more: take a recipe with a "
                "larger align, or define {{ unchecked }} where no object needs it");
