@@ -254,6 +254,28 @@ def test_the_generated_test_passes(recipe: Recipe, generated: Callable[[Recipe],
     compile_or_fail("cc", *STRICT, *quiet, sources[1])
 
 
+@pytest.mark.needs("cppcheck")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "all-round",
+        "binary-buddy",
+        "contiki-mmem",
+        "drr-proposed",
+        "fixed-pool",
+        "half-fit",
+        "kingsley",
+        "sos-kernel",
+        "tlsf",
+    ],
+)
+def test_a_reader_of_c_finds_nothing(name: str, generated: Callable[[Recipe], Path]) -> None:
+    """Nothing assigned that is not read, no test that has one outcome, no variable known where it is not used."""
+    source = generated(zoo.load(name)) / "app_heap.c"
+    done = run("cppcheck", "-q", "--std=c11", "--enable=style", "-UAPP_HOOKS", "--error-exitcode=1", source)
+    assert done.returncode == 0, done.stderr
+
+
 @every_recipe
 def test_the_header_may_be_included_from_cpp(
     recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path
