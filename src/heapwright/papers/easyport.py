@@ -181,7 +181,7 @@ def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> None:
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
     with temporary_folder("papers") as folder:
-        found = explore([trace], space, study_path=folder / "study.duckdb", copies=0, complete=True)
+        found = explore([trace], space, study_path=folder / "study.duckdb", copies=0, endurance=False, complete=True)
         with Study.open(found.study) as study:
             points = _points(study, len(trace), trace.peak_live_bytes)
             page.text(_FIGURE.format(name=marked(trace.name), recipes=found.recipes, admitted=len(points)))

@@ -128,6 +128,7 @@ def add_contest(
             strategy=strategy,
             limit=limit,
             copies=COPIES,
+            endurance=False,
             complete=True,
         )
         with Study.open(found.study) as study:
