@@ -352,8 +352,11 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
 
 
 def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int) -> tuple[Mapping[int, int], float]:
-    """Footprints by calls of the trace, pass after pass, up to a tenth of a loop's calls, and by how much they grew."""
-    again = repeated(trace, max(effort.base, effort.calls // 10, len(trace) * 2 * WARM_PASSES), seed)
+    """Footprints by calls of the trace, pass after pass, up to ten times the `base`, and by how much they grew.
+
+    Each counts by the most that live objects took by then: what lives on from pass to pass is drawn.
+    """
+    again = repeated(trace, max(10 * effort.base, len(trace) * 2 * WARM_PASSES), seed)
     told: dict[int, int] = {}
 
     def watch(so_far: SoFar) -> bool:
@@ -362,7 +365,9 @@ def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int
 
     found, _ = run(again, recipe, struct, None, watch=watch)
     told[len(again)] = arena_holding(struct, int(struct.fixed_end + found.shared))
-    return told, _growth(told, max(effort.base, len(trace) * WARM_PASSES))
+    most = np.maximum.accumulate(again.live_bytes + BESIDE * again.live_objects)
+    shares = {calls: footprint / int(most[calls - 1]) for calls, footprint in told.items()}
+    return told, _growth(shares, max(effort.base, len(trace) * WARM_PASSES))
 
 
 @lru_cache(maxsize=2)
