@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "native.h"
+#include "types.h"
 
 /* What the engine keeps with each heap. */
 struct hw_engine {

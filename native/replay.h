@@ -8,6 +8,7 @@
 #define HW_REPLAY_H
 
 #include "listener.h"
+#include "native.h"
 
 #include <stdlib.h>
 #include <string.h>
