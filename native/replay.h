@@ -2,7 +2,7 @@
  * each call cost.
  *
  * native.c includes this with the policy read at run time. The build makes a second copy of it and of the core, in
- * which the switches that nearly all recipes have in common are constants (ordinary.py).
+ * which the switches that nearly all recipes have in common are constants (build_copies.py).
  */
 #ifndef HW_REPLAY_H
 #define HW_REPLAY_H
