@@ -23,9 +23,16 @@ def without_hooks(sources: Sequence[c.Source]) -> list[c.Source]:
     if not answers:
         return list(sources)
     return [
-        c.replace(source, items=[_silent(item, answers) for item in source.items if source.file != DOOR])
+        c.replace(source, items=[_silent(item, answers) for item in source.items if not _is_of_hooks(source, item)])
         for source in sources
     ]
+
+
+def _is_of_hooks(source: c.Source, item: c.Item) -> bool:
+    """Whether an item is a hook, or names a struct for hooks alone."""
+    return source.file == DOOR and (
+        isinstance(item, c.Function) or (isinstance(item, c.Struct) and item.fields is None)
+    )
 
 
 def _answers(door: c.Source) -> list[tuple[str, c.Expr | None]]:
