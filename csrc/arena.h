@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine.h"
 #include "heapwright.h"
-#include "policy.h"
 
 /* What malloc and free do as a rule, and what they do rarely. Generated code inlines the one into its entries, whatever
  * a compiler thinks of it, and keeps the other out of them; the core as it stands leaves both to the compiler. */
@@ -31,18 +31,9 @@ struct hw_heap {
     uint64_t moved_bytes;   /* bytes copied by realloc and by compaction */
     uint32_t covered_bytes; /* arena bytes that a block has ever covered */
     uint32_t header_bytes;  /* headers of all blocks, used and free */
-    uint64_t skipped;       /* accesses counted that were not made, because the engine has an index */
-    struct hw_shadow *shadow;
+    struct hw_engine engine;
     struct hw_thread *thread; /* what the calling thread keeps */
-#ifdef HW_SHADOW
-    uint8_t *lists; /* the quick list of each size of blocks, in units, up to the largest; NULL: not known */
-    struct hw_margins margins;
-#endif
 };
-#endif
-
-#ifdef HW_SHADOW
-#include "hooks.h"
 #endif
 
 /* The application owns the payload bytes around the metadata and types them as it likes. */
@@ -338,13 +329,11 @@ static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
 {
     unsigned char *target = arena_pointer(h, to);
     const unsigned char *source = arena_pointer(h, from);
-#ifdef HW_SHADOW
-    memmove(target, source, bytes);
-#else
-    for (uint32_t i = 0; i < bytes; i++) {
-        target[i] = source[i];
+    if (!skip_copying(target, source, bytes)) {
+        for (uint32_t i = 0; i < bytes; i++) {
+            target[i] = source[i];
+        }
     }
-#endif
     note_moved(h, bytes);
 }
 
@@ -357,13 +346,11 @@ static inline void move_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
     }
     unsigned char *target = arena_pointer(h, to);
     const unsigned char *source = arena_pointer(h, from);
-#ifdef HW_SHADOW
-    memmove(target, source, bytes);
-#else
-    for (uint32_t i = bytes; i-- > 0;) {
-        target[i] = source[i];
+    if (!skip_copying(target, source, bytes)) {
+        for (uint32_t i = bytes; i-- > 0;) {
+            target[i] = source[i];
+        }
     }
-#endif
     note_moved(h, bytes);
 }
 

@@ -117,9 +117,7 @@ static inline uint32_t load_word(const struct hw_general *g, struct hw_heap *h, 
 
 static inline void store_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
-#ifdef HW_SHADOW
     note_word(g, h, b, word);
-#endif
     store_masked(&g->links, &g->word, h, b, word);
 }
 
@@ -148,9 +146,7 @@ HW_HOT uint32_t hand_out(const struct hw_general *g, struct hw_heap *h, uint32_t
 {
     const uint32_t at = payload_of(g, b);
     if (g->pad && at != b + g->header) {
-#ifdef HW_SHADOW
         note_padding(g, h);
-#endif
         store_word(g, h, at - g->header, size_word(g, at - g->header - b, 0));
     }
     return at;
@@ -182,23 +178,19 @@ static inline int is_mergeable(const struct hw_general *g, uint32_t word)
     return (word & HW_USED) == 0 && can_merge(g, word_size(g, word));
 }
 
-#ifdef HW_SHADOW
-/* The engine is told of either question. Whoever asks, up to heap.h, calls the heap h. */
-static inline int note_can_merge(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+/* The first question, asked by what allocates and frees: the engine is told of it. */
+static inline int merges(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     note_merging(g, h, size);
     return can_merge(g, size);
 }
 
-static inline int note_is_mergeable(const struct hw_general *g, struct hw_heap *h, uint32_t word)
+/* The second one. */
+static inline int merges_with(const struct hw_general *g, struct hw_heap *h, uint32_t word)
 {
     note_word_merging(g, h, word);
     return is_mergeable(g, word);
 }
-
-#define can_merge(g, size) note_can_merge(g, h, size)
-#define is_mergeable(g, word) note_is_mergeable(g, h, word)
-#endif
 
 /* Where the tag of the free block in front of b lies. */
 static inline uint32_t tag_at(const struct hw_general *g, uint32_t b)
@@ -257,7 +249,7 @@ HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b
     } else {
         store_word(g, h, b, size_word(g, size, 0));
     }
-    if (g->boundary_tags && can_merge(g, size)) {
+    if (g->boundary_tags && merges(g, h, size)) {
         store_tag(g, h, tag_at(g, b + size), size_word(g, size, 0));
     }
 }
@@ -286,9 +278,7 @@ static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *
 {
     uint32_t before = 0;
     uint32_t at = g->start;
-#ifdef HW_SHADOW
     skip_to_block(g, h, &before, &at, b);
-#endif
     while (at < b) {
         before = at;
         at += word_size(g, load_word(g, h, at));
@@ -325,7 +315,7 @@ static inline int is_takeable(const struct hw_general *g, struct hw_heap *h, uin
     const uint32_t unit = (uint32_t)1 << g->unit_shift;
     if ((word & HW_USED) == 0 && b >= g->start && b < top && ((b - g->start) & (unit - 1u)) == 0 &&
         is_size_within(g, b, size, top)) {
-        if (!g->boundary_tags || !can_merge(g, size) || (b + size == top && !g->end_word && !g->victim_up_to) ||
+        if (!g->boundary_tags || !merges(g, h, size) || (b + size == top && !g->end_word && !g->victim_up_to) ||
             size_before(g, h, b + size) == size) {
             return 1;
         }

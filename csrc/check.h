@@ -12,12 +12,6 @@
 
 #include "heap.h"
 
-#ifdef HW_SHADOW
-/* who only looks need not tell the engine of it */
-#undef can_merge
-#undef is_mergeable
-#endif
-
 /* ---- the walk -------------------------------------------------------------------------------------------------- */
 
 /* Whether a piece of `size` bytes fits into `room` bytes, and blocks can lie behind it. */

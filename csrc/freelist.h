@@ -124,9 +124,7 @@ HW_HOT void count_free(const struct hw_general *g, struct hw_heap *h, uint32_t c
 /* Puts `node` between the word `before` and the node `next`. */
 HW_HOT void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node, uint32_t next)
 {
-#ifdef HW_SHADOW
     note_linked(g, h, before, node);
-#endif
     store_link(&g->links, h, before, node);
     store_link(&g->links, h, node, next);
     if (g->free_list == HW_DOUBLE) {
@@ -174,9 +172,7 @@ static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint
  * the caller has seen that those of a node that is linked both ways lead back to it. */
 HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before, uint32_t node)
 {
-#ifdef HW_SHADOW
     note_unlinked(g, h, node);
-#endif
     const uint32_t next = raw_link(&g->links, h, node);
     store_link(&g->links, h, before, next);
     if ((has_tails(g) || g->unsorted) && next == 0) {
@@ -207,9 +203,7 @@ HW_HOT uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint3
         return raw_link(&g->links, h, node + g->links.field.bytes);
     }
     uint32_t before = list_head(g, size); /* walked from here, O(list) */
-#ifdef HW_SHADOW
     skip_to_node(g, h, &before, node);
-#endif
     uint32_t most = most_nodes(g, h);
     uint32_t next = load_link(&g->links, h, before);
     while (next != node && (!g->links.hardened || next) && may_step(g, h, &most)) {
@@ -257,9 +251,7 @@ HW_HOT void list_insert(const struct hw_general *g, struct hw_heap *h, const uin
         return;
     }
     uint32_t before = head;
-#ifdef HW_SHADOW
     skip_to_place(g, h, order, &before, b, size);
-#endif
     uint32_t most = most_nodes(g, h);
     uint32_t next = load_link(&g->links, h, before);
     if (order == HW_ADDRESS || order == HW_SIZE) {
@@ -410,9 +402,7 @@ static inline void list_replace(const struct hw_general *g, struct hw_heap *h, u
 {
     const uint32_t node = to + g->node;
     const uint32_t next = load_link(&g->links, h, from + g->node);
-#ifdef HW_SHADOW
     note_replaced(g, h, from + g->node, node);
-#endif
     list_link(g, h, before, node, next);
     if (has_tails(g) && next == 0) {
         store_link(&g->links, h, g->lists_at + g->links.field.bytes, node);
@@ -431,9 +421,7 @@ static inline void freelist_clear(const struct hw_general *g, struct hw_heap *h)
     if (g->free_list == HW_IMPLICIT) {
         return;
     }
-#ifdef HW_SHADOW
     note_cleared(g, h);
-#endif
     const uint32_t lists = g->bins ? g->bins : 1u;
     for (uint32_t list = 0; list < lists; list++) {
         const uint32_t head = g->lists_at + list * g->list_stride;

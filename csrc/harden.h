@@ -70,7 +70,7 @@ HW_HOT int is_next_sound(const struct hw_general *g, struct hw_heap *h, uint32_t
     if (g->tag_in_header && size_before(g, h, next) != 0) {
         return 0;
     }
-    if (g->checks == HW_CHECKS_FULL && is_mergeable(g, word)) {
+    if (g->checks == HW_CHECKS_FULL && merges_with(g, h, word)) {
         return is_free_sound(g, h, next, word, top);
     }
     return word_size(g, word) <= top - next;

@@ -196,12 +196,10 @@ HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct 
                     uint32_t capacity)
 {
     const uint32_t block = capacity + q->block_header;
-#ifdef HW_SHADOW
-    if (h->lists) {
-        const uint32_t list = exceeds(capacity, q->largest) ? q->count : list_known(q, h, block);
-        return list < q->count ? cache_on(p, q, h, list, at, capacity) : 0;
+    uint32_t known = q->count;
+    if (skip_to_list(q, h, capacity, block, &known)) {
+        return known < q->count ? cache_on(p, q, h, known, at, capacity) : 0;
     }
-#endif
     if (quick_is_direct(q)) {
         for (uint32_t list = 0; list < q->count; list++) {
             if (quick_caches(q, list, block)) {

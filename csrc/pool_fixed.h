@@ -179,24 +179,18 @@ static inline uint32_t fixed_first_unflagged(const struct hw_fixed *f, struct hw
         return 0;
     }
     for (uint32_t i = 0; i < carved; i++) {
-#ifdef HW_SHADOW
         if (!skip_flags(f, h, class_, &i)) {
             break;
         }
-#endif
         if (load1(h, f->flags_at[class_] + i) == 0) {
-#ifdef HW_SHADOW
             note_flag(f, h, class_, f->flags_at[class_] + i, 1);
-#endif
             store1(h, f->flags_at[class_] + i, 1);
             return f->blocks_at[class_] + i * fixed_stride(f, class_) + f->header;
         }
     }
     const uint32_t at = fixed_carve(f, h, class_);
     if (at) {
-#ifdef HW_SHADOW
         note_flag(f, h, class_, f->flags_at[class_] + carved, 1);
-#endif
         store1(h, f->flags_at[class_] + carved, 1);
     }
     return at;
@@ -214,9 +208,7 @@ static inline uint32_t fixed_chain_at(const struct hw_fixed *f, uint32_t at)
 static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     uint32_t at = load_link(&f->links, h, fixed_head(f, class_));
-#ifdef HW_SHADOW
     skip_taken(f, h, class_, &at);
-#endif
     while (at) {
         const uint32_t word = load_class(f, h, at);
         if (f->links.hardened && word >> 1 != class_) {
@@ -224,9 +216,7 @@ static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_
             return 0;
         }
         if ((word & HW_FIXED_TAKEN) == 0) {
-#ifdef HW_SHADOW
             note_flag(f, h, class_, at, 1);
-#endif
             store_class(f, h, at, word | HW_FIXED_TAKEN);
             return at;
         }
@@ -242,9 +232,7 @@ static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32
     store_class(f, h, at, class_ << 1 | state);
     note_block_made(h, f->header + f->trailer);
     if (f->first_fit) {
-#ifdef HW_SHADOW
         note_flag(f, h, class_, at, state);
-#endif
         const uint32_t tail_at = f->tails_at + class_ * f->links.field.bytes;
         const uint32_t tail = load_link(&f->links, h, tail_at);
         store_link(&f->links, h, fixed_chain_at(f, at), 0);
@@ -353,17 +341,13 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
 {
     if (f->first_fit && f->grow) {
         const uint32_t word = load_class(f, h, at);
-#ifdef HW_SHADOW
         note_flag(f, h, word >> 1, at, 0);
-#endif
         store_class(f, h, at, word & ~(uint32_t)HW_FIXED_TAKEN);
         return;
     }
     const uint32_t class_ = fixed_class_of(f, h, at);
     if (f->first_fit) {
-#ifdef HW_SHADOW
         note_flag(f, h, class_, f->flags_at[class_] + fixed_index_of(f, class_, at), 0);
-#endif
         store1(h, f->flags_at[class_] + fixed_index_of(f, class_, at), 0);
         return;
     }

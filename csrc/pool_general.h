@@ -39,7 +39,7 @@ static inline void fill_up_to(const struct hw_general *g, struct hw_heap *h, uin
         clear_tag(g, h, g->start + size);
     }
     write_free(g, h, g->start, size, HW_PREV_USED);
-    if (has_flag_before(g) && !can_merge(g, size)) {
+    if (has_flag_before(g) && !merges(g, h, size)) {
         mark_before_used(g, h, g->start + size);
     }
     freelist_insert(g, h, g->start, size);
@@ -119,9 +119,7 @@ static inline int has_walk_rover(const struct hw_general *g)
 /* Gives the end of the blocks back to the top. */
 HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
-#ifdef HW_SHADOW
     note_top(g, h, b);
-#endif
     store4(h, g->top_at, b);
     note_block_gone(h, g->overhead);
     if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
@@ -156,7 +154,7 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
     const uint32_t top = load4(h, g->top_at);
     const uint32_t had = word_size(g, word);
     uint32_t size = had;
-    if (!can_merge(g, size)) {
+    if (!merges(g, h, size)) {
         return word;
     }
     while (b + size < top) {
@@ -164,7 +162,7 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
             break;
         }
         const uint32_t next_word = load_word(g, h, b + size);
-        if (!is_mergeable(g, next_word)) {
+        if (!merges_with(g, h, next_word)) {
             break;
         }
         if (is_wary(g) && !may_take(g, h, b + g->node, b + size, next_word)) {
@@ -222,14 +220,10 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
     struct hw_found found = found_none();
     uint32_t left = g->search_most;
     uint32_t most = most_nodes(g, h);
-#ifdef HW_SHADOW
     skip_nodes(g, h, &before, end, size, &left);
-#endif
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-#ifdef HW_SHADOW
         skip_quiet_nodes(g, h, &before, &node, end, size, 0, NULL);
-#endif
         if (g->fit == HW_NEXT && node == end) {
             return found;
         }
@@ -273,16 +267,12 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     uint32_t budget = search_budget(g, h);
     uint32_t left = g->search_most;
     uint32_t most = most_nodes(g, h);
-#ifdef HW_SHADOW
     if (skip_to_best_node(g, h, before, size, budget, &found)) {
         return found;
     }
-#endif
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-#ifdef HW_SHADOW
         skip_quiet_nodes(g, h, &before, &node, 0, size, best, &budget);
-#endif
         if ((g->search_most && left-- == 0) || !may_step(g, h, &most)) {
             return found;
         }
@@ -382,13 +372,9 @@ static inline struct hw_found walk_first(const struct hw_general *g, struct hw_h
 {
     struct hw_found found = found_none();
     const uint32_t top = g->links.hardened ? load4(h, g->top_at) : end;
-#ifdef HW_SHADOW
     skip_blocks(g, h, &b, end, size);
-#endif
     while (b < end) {
-#ifdef HW_SHADOW
         skip_quiet_blocks(g, h, &b, end, size, 0);
-#endif
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
@@ -414,16 +400,12 @@ static inline struct hw_found walk_best(const struct hw_general *g, struct hw_he
     struct hw_found found = found_none();
     uint32_t best = 0;
     const uint32_t top = load4(h, g->top_at);
-#ifdef HW_SHADOW
     if (skip_to_best_block(g, h, size, &found)) {
         return found;
     }
-#endif
     uint32_t b = g->start;
     while (b < top) {
-#ifdef HW_SHADOW
         skip_quiet_blocks(g, h, &b, top, size, best);
-#endif
         uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
             if (g->coalesce == HW_LAZY) {
@@ -453,9 +435,7 @@ static inline uint32_t lowest_free(const struct hw_general *g, struct hw_heap *h
     const uint32_t top = load4(h, g->top_at);
     const uint32_t from = load4(h, g->rover_at);
     uint32_t b = from;
-#ifdef HW_SHADOW
     skip_used(g, h, &b, top);
-#endif
     while (b < top) {
         const uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
@@ -607,7 +587,7 @@ HW_HOT uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, s
     clear_tag(g, h, remainder);
     write_free(g, h, remainder, rest, HW_PREV_USED);
     remember_remainder(g, h, remainder, size);
-    if (g->boundary_tags && can_merge(g, size + rest) && !can_merge(g, rest)) {
+    if (g->boundary_tags && merges(g, h, size + rest) && !merges(g, h, rest)) {
         mark_before_used(g, h, remainder + rest);
     }
     if (is_refiled(g)) {
@@ -630,8 +610,8 @@ HW_HOT uint32_t split_from_tail(const struct hw_general *g, struct hw_heap *h, s
     clear_tag(g, h, used);
     write_free(g, h, found.b, rest, found.word & HW_PREV_USED);
     remember_remainder(g, h, found.b, size);
-    write_used(g, h, used, size, can_merge(g, rest) ? 0 : HW_PREV_USED);
-    if (g->boundary_tags && can_merge(g, rest + size)) {
+    write_used(g, h, used, size, merges(g, h, rest) ? 0 : HW_PREV_USED);
+    if (g->boundary_tags && merges(g, h, rest + size)) {
         mark_before_used(g, h, used + size);
     }
     if (refile) {
@@ -647,7 +627,7 @@ HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct
     const uint32_t size = word_size(g, found.word);
     freelist_unlink(g, h, found.before, found.b, size);
     store_word(g, h, found.b, found.word | HW_USED);
-    if (g->boundary_tags && can_merge(g, size)) {
+    if (g->boundary_tags && merges(g, h, size)) {
         mark_before_used(g, h, found.b + size);
     }
     return found.b;
@@ -659,9 +639,7 @@ HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_fo
     if (is_wary(g) && !may_take(g, h, found.before, found.b, found.word)) {
         return 0;
     }
-#ifdef HW_SHADOW
     note_rest(g, h, word_size(g, found.word) - size);
-#endif
     if (g->split) {
         const uint32_t rest = word_size(g, found.word) - size;
         if (rest >= g->split_least) {
@@ -704,9 +682,7 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
         return 0;
     }
     const uint32_t whole = word_size(g, found.word);
-#ifdef HW_SHADOW
     note_rest(g, h, whole - size);
-#endif
     if (whole - size < g->split_least) {
         return take_whole(g, h, found);
     }
@@ -716,12 +692,12 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
     store4(h, g->victim_at, found.b + size);
     store4(h, g->victim_at + 4u, found.b + whole);
     store_word(g, h, found.b, size_word(g, size, HW_USED | (found.word & HW_PREV_USED)));
-    if (can_merge(g, whole)) {
+    if (merges(g, h, whole)) {
         mark_before_used(g, h, found.b + whole);
     }
     if (old_size) {
         write_free(g, h, old, old_size, HW_PREV_USED);
-        if (can_merge(g, old_size)) {
+        if (merges(g, h, old_size)) {
             mark_before_free(g, h, old + old_size);
         }
         freelist_insert(g, h, old, old_size);
@@ -763,7 +739,7 @@ HW_HOT uint32_t take_first(const struct hw_general *g, struct hw_heap *h, uint32
     }
     list_unlink(g, h, size, head, node);
     store_word(g, h, b, word | HW_USED);
-    if (can_merge(g, size)) {
+    if (merges(g, h, size)) {
         mark_before_used(g, h, b + size);
     }
     return hand_out(g, h, b);
@@ -830,11 +806,9 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
         return 0;
     }
     store4(h, g->pending_at, 0);
-#ifdef HW_SHADOW
     if (skip_merging(g, h)) {
         return 1;
     }
-#endif
     freelist_clear(g, h);
     const uint32_t top = load4(h, g->top_at);
     uint32_t b = g->start;
@@ -843,16 +817,16 @@ static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
         uint32_t size = word_size(g, word);
         if ((word & HW_USED) == 0) {
             uint32_t next = b + size;
-            while (can_merge(g, size) && next < top) {
+            while (merges(g, h, size) && next < top) {
                 const uint32_t next_word = load_word(g, h, next);
-                if (!is_mergeable(g, next_word)) {
+                if (!merges_with(g, h, next_word)) {
                     break;
                 }
                 note_block_gone(h, g->overhead);
                 next += word_size(g, next_word);
             }
             size = next - b;
-            if (g->top == HW_TOP_LAST && next == top && can_merge(g, size)) {
+            if (g->top == HW_TOP_LAST && next == top && merges(g, h, size)) {
                 lower_top(g, h, b);
                 return 1;
             }
@@ -878,9 +852,9 @@ static inline void sweep(const struct hw_general *g, struct hw_heap *h)
         const uint32_t b = node - g->node;
         const uint32_t had = word_size(g, load_word(g, h, b));
         uint32_t next = b + had;
-        while (can_merge(g, had) && next < top) {
+        while (merges(g, h, had) && next < top) {
             const uint32_t next_word = load_word(g, h, next);
-            if (!is_mergeable(g, next_word)) {
+            if (!merges_with(g, h, next_word)) {
                 break;
             }
             if (is_wary(g) && !may_merge(g, h, next, word_size(g, next_word))) {
@@ -993,9 +967,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
 {
     uint32_t before_lower = 0;
     uint32_t before = g->lists_at;
-#ifdef HW_SHADOW
     skip_to_neighbours(g, h, &before_lower, &before, b);
-#endif
     uint32_t next = load_link(&g->links, h, before);
     const uint32_t node = b + g->node;
     while (next && next < node) {
@@ -1005,7 +977,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     }
     if (next == node + size) {
         const uint32_t next_size = word_size(g, load_word(g, h, b + size));
-        if (can_merge(g, next_size) && (!is_wary(g) || may_take(g, h, before, b + size, load_word(g, h, b + size)))) {
+        if (merges(g, h, next_size) && (!is_wary(g) || may_take(g, h, before, b + size, load_word(g, h, b + size)))) {
             list_unlink(g, h, next_size, before, next);
             note_block_gone(h, g->overhead);
             size += next_size;
@@ -1015,7 +987,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     uint32_t lower = 0;
     if (before_lower) {
         const uint32_t lower_size = word_size(g, load_word(g, h, before - g->node));
-        if (before + lower_size == node && can_merge(g, lower_size) &&
+        if (before + lower_size == node && merges(g, h, lower_size) &&
             (!is_wary(g) || is_takeable(g, h, before - g->node, load_word(g, h, before - g->node)))) {
             lower = before;
             b = lower - g->node;
@@ -1063,7 +1035,7 @@ HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_
 /* Merges with the block behind, where that is free; returns the size gained. `next_word` is that block's word. */
 HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
 {
-    if (!is_mergeable(g, next_word)) {
+    if (!merges_with(g, h, next_word)) {
         return 0;
     }
     const uint32_t size = word_size(g, next_word);
@@ -1089,7 +1061,7 @@ HW_HOT uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, ui
         }
     } else {
         const uint32_t previous = block_before(g, h, b);
-        if (previous == 0 || !is_mergeable(g, load_word(g, h, previous))) {
+        if (previous == 0 || !merges_with(g, h, load_word(g, h, previous))) {
             return 0;
         }
         size = b - previous;
@@ -1190,7 +1162,7 @@ HW_HOT void release_block(const struct hw_general *g, struct hw_heap *h, uint32_
     if (g->checks) {
         store_word(g, h, b, word & ~(uint32_t)HW_USED);
     }
-    if ((g->coalesce == HW_IMMEDIATE || g->coalesce == HW_FORWARD) && can_merge(g, size)) {
+    if ((g->coalesce == HW_IMMEDIATE || g->coalesce == HW_FORWARD) && merges(g, h, size)) {
         if (g->coalesce == HW_IMMEDIATE && g->order == HW_ADDRESS && !g->boundary_tags && !g->bins &&
             g->free_list != HW_IMPLICIT && g->free_list != HW_TREE) {
             release_on_the_way(g, h, b, size);
@@ -1220,7 +1192,7 @@ HW_COLD void release_rarely(const struct hw_general *g, struct hw_heap *h, uint3
 HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
-    if (!can_merge(g, size)) {
+    if (!merges(g, h, size)) {
         release_block(g, h, b, word);
         return;
     }
@@ -1244,7 +1216,7 @@ HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32
 HW_COLD void release_behind_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
-    if (!can_merge(g, size)) {
+    if (!merges(g, h, size)) {
         release_block(g, h, b, word);
         return;
     }
@@ -1274,7 +1246,7 @@ HW_HOT int release_beside_free(const struct hw_general *g, struct hw_heap *h, ui
         return 1;
     }
     if (b + size == load4(h, g->victim_at)) {
-        if (!can_merge(g, size)) {
+        if (!merges(g, h, size)) {
             release_rarely(g, h, b, word);
             return 1;
         }
@@ -1297,9 +1269,7 @@ static inline uint32_t free_below_top(const struct hw_general *g, struct hw_heap
 {
     uint32_t last = 0;
     uint32_t node = load_link(&g->links, h, g->lists_at);
-#ifdef HW_SHADOW
     skip_to_last(g, h, &node);
-#endif
     while (node) {
         last = node;
         node = load_link(&g->links, h, node);
@@ -1367,9 +1337,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
 {
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - size;
-#ifdef HW_SHADOW
     note_rest(g, h, rest);
-#endif
     if (!is_trimmed(g, rest)) {
         return;
     }
@@ -1445,7 +1413,7 @@ static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, 
     note_block_gone(h, g->overhead);
     store_word(g, h, b, size_word(g, size + behind, word_flags(g, word)));
     keep_rover_on_block(g, h, b, end + behind);
-    if (g->boundary_tags && can_merge(g, behind)) {
+    if (g->boundary_tags && merges(g, h, behind)) {
         mark_before_used(g, h, end + behind);
     }
 }

@@ -90,9 +90,7 @@ static inline void store_number(const struct hw_partition *g, struct hw_heap *h,
 static inline void write_group(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
                                uint32_t count, uint32_t used)
 {
-#ifdef HW_SHADOW
     note_group(g, h, i, count);
-#endif
     store_number(g, h, count_at(g, table, i), count << 1 | used);
     if (g->coalesce) {
         store_number(g, h, first_at(g, table, i + count - 1u), i);
@@ -136,9 +134,7 @@ static inline uint32_t group_head(const struct hw_partition *g, uint32_t count)
 static inline void group_link(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t head,
                               uint32_t before, uint32_t i, uint32_t next)
 {
-#ifdef HW_SHADOW
     note_group_linked(g, h, head, before, i);
-#endif
     store_number(g, h, next_at(g, table, i), next);
     store_number(g, h, previous_at(g, table, i), before);
     if (before) {
@@ -155,9 +151,7 @@ static inline void group_link(const struct hw_partition *g, struct hw_heap *h, u
 static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h, uint32_t table, uint32_t i,
                                 uint32_t count)
 {
-#ifdef HW_SHADOW
     note_group_unlinked(g, h, i);
-#endif
     const uint32_t next = load_number(g, h, next_at(g, table, i));
     const uint32_t before = load_number(g, h, previous_at(g, table, i));
     if (before) {
@@ -178,9 +172,7 @@ static inline void group_replace(const struct hw_partition *g, struct hw_heap *h
                                  uint32_t to, uint32_t count)
 {
     const uint32_t next = load_number(g, h, next_at(g, table, from));
-#ifdef HW_SHADOW
     note_group_unlinked(g, h, from);
-#endif
     group_link(g, h, table, group_head(g, count), load_number(g, h, previous_at(g, table, from)), to, next);
 }
 
@@ -209,9 +201,7 @@ static inline void group_file(const struct hw_partition *g, struct hw_heap *h, u
         store4(h, g->bitmap_at, load4(h, g->bitmap_at) | (uint32_t)1 << group_list(g, count));
     }
     if (g->order != HW_LIFO) {
-#ifdef HW_SHADOW
         skip_to_group_place(g, h, head, &before, &next, i, count);
-#endif
         while (next && group_stays_ahead(g, h, table, next, i, count)) {
             before = next;
             next = load_number(g, h, next_at(g, table, next));
@@ -227,11 +217,9 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
     struct hw_group found = {0, 0};
     const uint32_t top = g->checks >= HW_CHECKS_NEIGHBOURS ? load4(h, g->top_at) : 0;
     uint32_t i = load4(h, head);
-#ifdef HW_SHADOW
     if (skip_groups(g, h, head, count, &i, &found)) {
         return found;
     }
-#endif
     while (i) {
         if (g->checks >= HW_CHECKS_NEIGHBOURS && i > top) {
             count_misuse(g->misused_at, h);

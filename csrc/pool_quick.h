@@ -147,12 +147,10 @@ HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t lis
 /* Serves a request from the caches: the address of the payload, or 0. */
 HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t size)
 {
-#ifdef HW_SHADOW
-    if (h->lists) {
-        const uint32_t list = exceeds(size, q->largest) ? q->count : list_known(q, h, quick_block(q, (uint32_t)size));
-        return list < q->count ? quick_pop(q, h, list, q->sizes[list]) : 0;
+    uint32_t known = q->count;
+    if (skip_to_list(q, h, size, quick_block(q, (uint32_t)size), &known)) {
+        return known < q->count ? quick_pop(q, h, known, q->sizes[known]) : 0;
     }
-#endif
     if (quick_is_direct(q)) {
         for (uint32_t list = 0; list < q->count; list++) {
             if (quick_serves(q, list, size)) {

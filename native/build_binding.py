@@ -8,6 +8,8 @@ import cffi
 
 ROOT = Path(__file__).resolve().parent.parent
 
+HEADERS = ("types.h", "native.h", "workloads.h", "counter.h")
+
 
 def text_of(path: str) -> str:
     """A header without comments."""
@@ -33,11 +35,11 @@ def declarations(path: str) -> str:
 def main(output: Path) -> None:
     """Write the binding of the engine's headers, and of the numbers in the files that the recorder writes."""
     ffi = cffi.FFI()
-    for path in ("csrc/policy.h", "native/native.h", "native/counter.h"):
+    for path in ("csrc/policy.h", *(f"native/{name}" for name in HEADERS)):
         ffi.cdef(declarations(path) + numbers(path))
     ffi.cdef('extern "Python" int hw_go_on(void *, const struct hw_so_far *);')
     ffi.cdef(enums("recorder/raw_format.h") + numbers("recorder/raw_format.h"))
-    source = '#include "native.h"\n#include "counter.h"\n#include "raw_format.h"'
+    source = "".join(f'#include "{name}"\n' for name in ("policy.h", *HEADERS, "raw_format.h"))
     ffi.set_source("heapwright._native", source, py_limited_api=True)
     ffi.emit_c_code(str(output))
 

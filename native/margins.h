@@ -2,6 +2,8 @@
 #ifndef HW_MARGINS_H
 #define HW_MARGINS_H
 
+#include "listener.h"
+
 #include "block.h"
 
 /* Narrows a margin to what compares with the threshold as x does. */
@@ -20,13 +22,13 @@ static inline void narrow(uint32_t x, uint32_t threshold, uint32_t *over, uint32
 static inline void note_rest(const struct hw_general *g, struct hw_heap *h, uint32_t rest)
 {
     const uint32_t least = g->split || g->victim_up_to ? g->split_least : UINT32_MAX;
-    narrow(rest, least, &h->margins.split_over, &h->margins.split_up_to);
+    narrow(rest, least, &h->engine.margins.split_over, &h->engine.margins.split_up_to);
 }
 
 static inline void note_merging(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->coalesce_from > g->min_block) {
-        narrow(size, g->coalesce_from, &h->margins.merge_over, &h->margins.merge_up_to);
+        narrow(size, g->coalesce_from, &h->engine.margins.merge_over, &h->engine.margins.merge_up_to);
     }
 }
 

@@ -1,5 +1,5 @@
 /* ordinary.h: replays of recipes that leave most switches where nearly all recipes have them. The code is made at build
- * time: ordinary.py. */
+ * time: build_copies.py. */
 #ifndef HW_ORDINARY_H
 #define HW_ORDINARY_H
 

@@ -2,12 +2,12 @@
  * each call cost.
  *
  * native.c includes this with the policy read at run time. The build makes a second copy of it and of the core, in
- * which the switches that nearly all recipes have in common are constants (ordinary.py).
+ * which the switches that nearly all recipes have in common are constants (build_copies.py).
  */
 #ifndef HW_REPLAY_H
 #define HW_REPLAY_H
 
-#define HW_SHADOW
+#include "listener.h"
 #include "native.h"
 
 #include <stdlib.h>
@@ -19,9 +19,19 @@
 #include "shadow_searches.h"
 #include "threads.h"
 
-static inline uint32_t list_known(const struct hw_quick *q, const struct hw_heap *h, uint32_t block)
+static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block, uint32_t *list)
 {
-    return h->lists[block >> q->block_unit_shift];
+    if (h->engine.lists == NULL) {
+        return 0;
+    }
+    *list = exceeds(size, q->largest) ? q->count : h->engine.lists[block >> q->block_unit_shift];
+    return 1;
+}
+
+static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes)
+{
+    memmove(to, from, bytes);
+    return 1;
 }
 
 /* ---- one replay -------------------------------------------------------------------------------------------------- */
@@ -117,7 +127,7 @@ static uint64_t patience(uint64_t ordinary)
 static void start_index(struct replay *r)
 {
     r->shadow = shadow_make(r->policy, &r->heap, r->bytes);
-    r->heap.shadow = r->shadow;
+    r->heap.engine.shadow = r->shadow;
     r->patience = UINT64_MAX; /* never again */
 }
 
@@ -158,7 +168,7 @@ static void replay_free_memory(struct replay *r)
     shadow_free(r->shadow);
     free(r->objects);
     free(r->threads);
-    free(r->heap.lists);
+    free(r->heap.engine.lists);
 }
 
 /* Notes which sizes of blocks have a quick list, so that none is looked for, where all lists are of one pool: another
@@ -172,13 +182,13 @@ static int note_lists(struct replay *r)
         return 1;
     }
     const uint32_t end = (quick_block(q, q->largest) >> q->block_unit_shift) + 1u;
-    r->heap.lists = malloc(end);
-    if (r->heap.lists == NULL) {
+    r->heap.engine.lists = malloc(end);
+    if (r->heap.engine.lists == NULL) {
         return 0;
     }
-    memset(r->heap.lists, (int)q->count, end);
+    memset(r->heap.engine.lists, (int)q->count, end);
     for (uint32_t list = q->count; list-- > 0;) {
-        r->heap.lists[(q->sizes[list] + q->block_header) >> q->block_unit_shift] = (uint8_t)list;
+        r->heap.engine.lists[(q->sizes[list] + q->block_header) >> q->block_unit_shift] = (uint8_t)list;
     }
     return 1;
 }
@@ -203,7 +213,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
-    r->heap.margins = (struct hw_margins){0, UINT32_MAX, 0, UINT32_MAX};
+    r->heap.engine.margins = (struct hw_margins){0, UINT32_MAX, 0, UINT32_MAX};
     const size_t front = front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);
     const struct walking walking = walking_of(policy, calls);
@@ -487,7 +497,7 @@ static HW_NOINLINE void look_after(struct replay *r, uint64_t i, uint64_t moved)
 static inline uint64_t replay_call(struct replay *r, uint64_t i)
 {
     const uint64_t before = r->heap.reads + r->heap.writes;
-    const uint64_t skipped = r->heap.skipped;
+    const uint64_t skipped = r->heap.engine.skipped;
     const uint32_t covered = r->heap.covered_bytes;
     const uint64_t moved = r->heap.moved_bytes;
     const uint8_t op = r->calls->op[i];
@@ -514,7 +524,7 @@ static inline uint64_t replay_call(struct replay *r, uint64_t i)
     }
     const uint64_t cost = r->heap.reads + r->heap.writes - before;
     if (cost > HW_SHORT_WALK) {
-        const uint64_t walked = cost - (r->heap.skipped - skipped) - (r->heap.moved_bytes - moved) / 2u;
+        const uint64_t walked = cost - (r->heap.engine.skipped - skipped) - (r->heap.moved_bytes - moved) / 2u;
         if (walked > HW_SHORT_WALK) {
             watch_walk(r, i, walked);
         }
@@ -546,11 +556,11 @@ static int replay_end(struct replay *r)
     }
     m->reads = r->heap.reads;
     m->writes = r->heap.writes;
-    m->skipped = r->heap.skipped;
+    m->skipped = r->heap.engine.skipped;
     m->moved = r->heap.moved_bytes;
     m->covered = r->heap.covered_bytes;
     m->shared = shared_bytes(r);
-    m->margins = r->heap.margins;
+    m->margins = r->heap.engine.margins;
     const int lost = r->shadow && r->shadow->lost;
     replay_free_memory(r);
     return lost ? HW_NO_MEMORY : 0;
@@ -770,8 +780,8 @@ static HW_ALWAYS_INLINE void look_ahead(const struct replay *r, uint64_t i)
     if (r->has_links && r->calls->op[i + NEIGHBOUR_AHEAD] == HW_OP_FREE) {
         object = &r->objects[r->calls->slot[i + NEIGHBOUR_AHEAD]];
         fetch_linked(r, object->at + object->capacity);
-        if (r->heap.shadow) {
-            const struct chunks *nodes = &r->heap.shadow->pools[r->policy->pool_count - 1u].nodes;
+        if (r->heap.engine.shadow) {
+            const struct chunks *nodes = &r->heap.engine.shadow->pools[r->policy->pool_count - 1u].nodes;
             fetch_number(nodes, object->at);
             fetch_number(nodes, object->at + object->capacity + 4u);
         }

@@ -2,9 +2,9 @@
  *
  * Headers, links and tags in the arena are the truth, and all that takes constant time runs on them as in firmware. For
  * each pool whose searches may be long, sequences beside the arena hold the nodes of its lists and, where a walk goes
- * over all blocks, the blocks. The hooks (hooks.h) keep them true and let a walk begin where it would have come to,
- * with the loads counted that it would have made. A walk loads the word of what it looks at, and a list's link to get
- * there: passing an entry costs both.
+ * over all blocks, the blocks. The hooks (csrc/engine.h) keep them true and let a walk begin where it would have come
+ * to, with the loads counted that it would have made. A walk loads the word of what it looks at, and a list's link to
+ * get there: passing an entry costs both.
  *
  * This file makes an index and keeps it true; the hooks that answer are in shadow_searches.h, shadow_merging.h and, for
  * the kinds of pools that have no blocks of any size, shadow_kinds.h.
@@ -14,6 +14,8 @@
  */
 #ifndef HW_SHADOW_H
 #define HW_SHADOW_H
+
+#include "listener.h"
 
 #include "check.h"
 #include "places.h"
@@ -81,7 +83,7 @@ static inline uint32_t loads_of(const struct hw_field *field)
 static inline void count_skipped(struct hw_heap *h, uint64_t loads)
 {
     h->reads += loads;
-    h->skipped += loads;
+    h->engine.skipped += loads;
 }
 
 /* ---- making and dropping an index ----------------------------------------------------------------------------------
@@ -367,15 +369,16 @@ static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_h
 /* What is kept for the pool of which this is part. */
 static inline struct shadow_pool *shadow_of(const void *part, struct hw_heap *h)
 {
-    const struct hw_policy *policy = h->shadow->policy;
-    return &h->shadow->pools[(size_t)((const char *)part - (const char *)policy->pools) / sizeof policy->pools[0]];
+    const struct hw_policy *policy = h->engine.shadow->policy;
+    return &h->engine.shadow
+                ->pools[(size_t)((const char *)part - (const char *)policy->pools) / sizeof policy->pools[0]];
 }
 
 /* An index that could not be kept is dropped: the arena says it all. */
 static inline void drop_failed(struct hw_heap *h, const struct chunks *c)
 {
     if (c->failed) {
-        h->shadow = NULL;
+        h->engine.shadow = NULL;
     }
 }
 
@@ -476,7 +479,7 @@ static HW_NOINLINE void word_written(const struct hw_general *g, struct hw_heap 
         }
     }
     if (s->merges && !start_written(s, g, h, b, word)) {
-        h->shadow = NULL;
+        h->engine.shadow = NULL;
         return;
     }
     if (s->blocks.chunks) {
@@ -487,14 +490,14 @@ static HW_NOINLINE void word_written(const struct hw_general *g, struct hw_heap 
 
 static inline void note_word(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         word_written(g, h, b, word);
     }
 }
 
 static inline void note_padding(const struct hw_general *g, struct hw_heap *h)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         shadow_of(g, h)->padding = 1;
     }
 }
@@ -525,7 +528,7 @@ static HW_NOINLINE void top_lowered(const struct hw_general *g, struct hw_heap *
 
 static inline void note_top(const struct hw_general *g, struct hw_heap *h, uint32_t top)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         top_lowered(g, h, top);
     }
 }
@@ -551,7 +554,7 @@ static HW_NOINLINE void linked(const struct hw_general *g, struct hw_heap *h, ui
 
 static inline void note_linked(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         linked(g, h, before, node);
     }
 }
@@ -571,7 +574,7 @@ static HW_NOINLINE void unlinked(const struct hw_general *g, struct hw_heap *h, 
 
 static inline void note_unlinked(const struct hw_general *g, struct hw_heap *h, uint32_t node)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         unlinked(g, h, node);
     }
 }
@@ -590,7 +593,7 @@ static HW_NOINLINE void replaced(const struct hw_general *g, struct hw_heap *h, 
 
 static inline void note_replaced(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t by)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         replaced(g, h, node, by);
     }
 }
@@ -605,7 +608,7 @@ static HW_NOINLINE void cleared(const struct hw_general *g, struct hw_heap *h)
 
 static inline void note_cleared(const struct hw_general *g, struct hw_heap *h)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         cleared(g, h);
     }
 }

@@ -25,7 +25,7 @@ static HW_NOINLINE void flag_changed(const struct hw_fixed *f, struct hw_heap *h
 
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         flag_changed(f, h, class_, at, taken == 0);
     }
 }
@@ -42,7 +42,7 @@ static HW_NOINLINE uint32_t first_free_in(const struct hw_fixed *f, struct hw_he
 
 static inline void skip_taken(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *at)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         uint32_t found;
         const uint32_t passed = first_free_in(f, h, class_, &found);
         count_skipped(h, (uint64_t)passed * (loads_of(&f->links.field) + loads_of(&f->word)));
@@ -52,7 +52,7 @@ static inline void skip_taken(const struct hw_fixed *f, struct hw_heap *h, uint3
 
 static inline int skip_flags(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *i)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         uint32_t found;
         *i = first_free_in(f, h, class_, &found);
         count_skipped(h, *i);
@@ -75,7 +75,7 @@ static HW_NOINLINE void group_written(const struct hw_partition *g, struct hw_he
 
 static inline void note_group(const struct hw_partition *g, struct hw_heap *h, uint32_t i, uint32_t count)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         group_written(g, h, i, count);
     }
 }
@@ -94,7 +94,7 @@ static HW_NOINLINE void group_linked(const struct hw_partition *g, struct hw_hea
 static inline void note_group_linked(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t before,
                                      uint32_t i)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         group_linked(g, h, head, before, i);
     }
 }
@@ -108,7 +108,7 @@ static HW_NOINLINE void group_unlinked(const struct hw_partition *g, struct hw_h
 
 static inline void note_group_unlinked(const struct hw_partition *g, struct hw_heap *h, uint32_t i)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         group_unlinked(g, h, i);
     }
 }
@@ -132,7 +132,7 @@ static HW_NOINLINE struct between way_to_group_place(const struct hw_partition *
 static inline void skip_to_group_place(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t *before,
                                        uint32_t *next, uint32_t i, uint32_t count)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         const struct between found = way_to_group_place(g, h, head, i, count);
         *before = found.before;
         *next = found.next;
@@ -166,7 +166,7 @@ static HW_NOINLINE struct hw_group best_group(const struct hw_partition *g, stru
 static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
                               uint32_t *i, struct hw_group *found)
 {
-    if (h->shadow == NULL) {
+    if (h->engine.shadow == NULL) {
         return 0;
     }
     if (g->fit == HW_FIRST) {

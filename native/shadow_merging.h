@@ -281,7 +281,7 @@ static void settle_lists(const struct shadow_pool *s, const struct hw_general *g
 static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *h)
 {
     struct shadow_pool *s = shadow_of(g, h);
-    struct hw_shadow *shadow = h->shadow;
+    struct hw_shadow *shadow = h->engine.shadow;
     if (!s->merges) {
         return 0;
     }
@@ -312,7 +312,7 @@ static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *
     settle_lists(s, g, h, scratch, &all);
     settle_rover(s, g, h, &all);
     shadow->lost |= s->nodes.failed || s->all.failed;
-    h->skipped += all.reads - reads + all.writes - writes;
+    h->engine.skipped += all.reads - reads + all.writes - writes;
     h->reads = all.reads;
     h->writes = all.writes;
     if (joins_top) {
@@ -323,7 +323,7 @@ static HW_NOINLINE int merge_recent(const struct hw_general *g, struct hw_heap *
 
 static inline int skip_merging(const struct hw_general *g, struct hw_heap *h)
 {
-    return h->shadow && merge_recent(g, h);
+    return h->engine.shadow && merge_recent(g, h);
 }
 
 #endif

@@ -25,7 +25,7 @@ static HW_NOINLINE uint32_t way_to_place(const struct hw_general *g, struct hw_h
 static inline void skip_to_place(const struct hw_general *g, struct hw_heap *h, uint32_t order, uint32_t *before,
                                  uint32_t b, uint32_t size)
 {
-    if (h->shadow && (order == HW_ADDRESS || order == HW_SIZE)) {
+    if (h->engine.shadow && (order == HW_ADDRESS || order == HW_SIZE)) {
         *before = way_to_place(g, h, order, *before, b, size);
     }
 }
@@ -44,7 +44,7 @@ static HW_NOINLINE uint32_t way_to_node(const struct hw_general *g, struct hw_he
 
 static inline void skip_to_node(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t node)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         *before = way_to_node(g, h, *before, node);
     }
 }
@@ -77,7 +77,7 @@ static HW_NOINLINE struct neighbours way_between(const struct hw_general *g, str
 static inline void skip_to_neighbours(const struct hw_general *g, struct hw_heap *h, uint32_t *before_lower,
                                       uint32_t *before, uint32_t b)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         const struct neighbours start = {*before_lower, *before};
         const struct neighbours found = way_between(g, h, start, b + g->node);
         *before_lower = found.before_lower;
@@ -100,7 +100,7 @@ static HW_NOINLINE uint32_t way_to_block(const struct hw_general *g, struct hw_h
 static inline void skip_to_block(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *at,
                                  uint32_t b)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         *before = way_to_block(g, h, b);
         *at = *before ? b : *at;
     }
@@ -120,7 +120,7 @@ static HW_NOINLINE uint32_t way_to_last(const struct hw_general *g, struct hw_he
 
 static inline void skip_to_last(const struct hw_general *g, struct hw_heap *h, uint32_t *node)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         *node = way_to_last(g, h, *node);
     }
 }
@@ -169,7 +169,7 @@ static HW_NOINLINE uint32_t search_nodes(const struct hw_general *g, struct hw_h
 static inline void skip_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t end,
                               uint32_t size, uint32_t *left)
 {
-    if (h->shadow && g->coalesce != HW_LAZY) {
+    if (h->engine.shadow && g->coalesce != HW_LAZY) {
         *before = search_nodes(g, h, *before, end, size, left);
     }
 }
@@ -193,14 +193,14 @@ static HW_NOINLINE uint32_t search_blocks(const struct hw_general *g, struct hw_
 
 static inline void skip_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end, uint32_t size)
 {
-    if (h->shadow && g->coalesce != HW_LAZY) {
+    if (h->engine.shadow && g->coalesce != HW_LAZY) {
         *b = search_blocks(g, h, *b, end, size, most_wanted(g, size));
     }
 }
 
 static inline void skip_used(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end)
 {
-    if (h->shadow) {
+    if (h->engine.shadow) {
         *b = search_blocks(g, h, *b, end, 1u, INT32_MAX);
     }
 }
@@ -251,7 +251,7 @@ static HW_NOINLINE int search_best_node(const struct hw_general *g, struct hw_he
 static inline int skip_to_best_node(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t size,
                                     uint32_t budget, struct hw_found *found)
 {
-    return h->shadow && g->coalesce != HW_LAZY && search_best_node(g, h, head, size, budget, found);
+    return h->engine.shadow && g->coalesce != HW_LAZY && search_best_node(g, h, head, size, budget, found);
 }
 
 static HW_NOINLINE int search_best_block(const struct hw_general *g, struct hw_heap *h, uint32_t size,
@@ -277,7 +277,7 @@ static HW_NOINLINE int search_best_block(const struct hw_general *g, struct hw_h
 static inline int skip_to_best_block(const struct hw_general *g, struct hw_heap *h, uint32_t size,
                                      struct hw_found *found)
 {
-    return h->shadow && g->coalesce != HW_LAZY && search_best_block(g, h, size, found);
+    return h->engine.shadow && g->coalesce != HW_LAZY && search_best_block(g, h, size, found);
 }
 
 /* ---- searches that merge what they pass ----------------------------------------------------------------------------
@@ -380,7 +380,7 @@ static HW_NOINLINE uint32_t quiet_nodes(const struct hw_general *g, struct hw_he
 static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
                                     uint32_t end, uint32_t size, uint32_t best, uint32_t *budget)
 {
-    if (h->shadow && g->coalesce == HW_LAZY && g->search_most == 0) {
+    if (h->engine.shadow && g->coalesce == HW_LAZY && g->search_most == 0) {
         uint32_t left = g->search_percent < 100u && budget ? *budget : UINT32_MAX;
         const uint32_t from = *node;
         *node = quiet_nodes(g, h, from, g->fit == HW_NEXT ? end : 0, size, best, &left);
@@ -414,7 +414,7 @@ static HW_NOINLINE uint32_t quiet_blocks(const struct hw_general *g, struct hw_h
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best)
 {
-    if (h->shadow && g->coalesce == HW_LAZY) {
+    if (h->engine.shadow && g->coalesce == HW_LAZY) {
         *b = quiet_blocks(g, h, *b, end, size, best);
     }
 }

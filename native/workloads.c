@@ -1,7 +1,7 @@
-/* workloads.c: the queues of a network node in front of one link, for heapwright.workloads. Host only. */
-#include <stdlib.h>
+/* workloads.c: see workloads.h. */
+#include "workloads.h"
 
-#include "native.h"
+#include <stdlib.h>
 
 #define NONE UINT32_MAX
 

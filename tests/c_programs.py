@@ -14,7 +14,18 @@ from heapwright.recipes.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 CSRC = ROOT / "csrc"
-CORE_FILES = ("policy", "heapwright", "arena", "block", "tree", "freelist", "pool_quick", "pool_fixed", "pool_general")
+CORE_FILES = (
+    "policy",
+    "heapwright",
+    "engine",
+    "arena",
+    "block",
+    "tree",
+    "freelist",
+    "pool_quick",
+    "pool_fixed",
+    "pool_general",
+)
 CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "harden", "pool", "counters", "events", "heap")
 COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")

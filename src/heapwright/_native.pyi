@@ -1,4 +1,4 @@
-"""The native module: what csrc/policy.h, native/native.h, native/counter.h and recorder/raw_format.h declare.
+"""The native module: what csrc/policy.h, the headers in native/build_binding.py and recorder/raw_format.h declare.
 
 `tests/unit/test_native.py` compares this file with the module that was built. C data is `Any`: structs by their
 pointers, pointers to arrays by `ffi.cast`.
@@ -83,7 +83,7 @@ class _Lib:
     HW_FLUSH_OVER_LIMIT: Final[int]
     HW_FLUSH_BEFORE_GROWING: Final[int]
 
-    # native.h
+    # types.h, native.h, workloads.h
     HW_OP_MALLOC: Final[int]
     HW_OP_CALLOC: Final[int]
     HW_OP_REALLOC: Final[int]

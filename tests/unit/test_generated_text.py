@@ -6,6 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+import generated_digests
 import pytest
 
 from heapwright.generate import memo, specialise
@@ -132,3 +133,7 @@ def test_prose_and_text_in_quotes_of_a_wide_recipe_are_broken() -> None:
     again = Recipe.parse("\n".join(line[7:] for line in toml.splitlines()), "app_heap.c")
     assert max(map(len, text.splitlines())) <= 120
     assert (again.hash, again.source, again.about.split()) == (recipe.hash, recipe.source, recipe.about.split())
+
+
+def test_what_is_generated_changes_on_purpose_only() -> None:
+    assert generated_digests.table().splitlines() == generated_digests.TABLE.read_text(encoding="utf-8").splitlines()

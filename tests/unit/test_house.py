@@ -1,4 +1,4 @@
-"""The house keeps its order: no import points up, no two files of a folder import each other."""
+"""The house keeps its order: no import points up, no two files of a folder import each other, in C neither."""
 
 from __future__ import annotations
 
@@ -73,6 +73,27 @@ def test_no_circle_within_a_folder() -> None:
         for path in free:
             del graph[path]
     assert sorted(str(path.relative_to(ROOT)) for path in graph) == []
+
+
+def included(path: Path) -> set[str]:
+    """The headers of ours that a C file includes."""
+    return set(re.findall(r'^#include "(.*)"', path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_core_knows_nothing_around_it() -> None:
+    core = {path.name: path for path in CHECKOUT.glob("csrc/*.h")}
+    assert set().union(*map(included, core.values())) <= core.keys()
+    asking = [name for name, path in core.items() if re.search(r"\bHW_ENGINE\b", path.read_text(encoding="utf-8"))]
+    assert asking == ["engine.h"]  # the door alone asks whether somebody listens
+    assert included(CHECKOUT / "native" / "types.h") == set()
+
+
+def test_no_circle_of_headers() -> None:
+    graph = {path.name: included(path) for folder in ("csrc", "native") for path in CHECKOUT.glob(f"{folder}/*.[ch]")}
+    while free := [name for name, targets in graph.items() if not targets & graph.keys()]:
+        for name in free:
+            del graph[name]
+    assert sorted(graph) == []
 
 
 def test_every_folder_says_in_one_line_what_it_is() -> None:

@@ -383,6 +383,96 @@ def test_what_cannot_be_unrolled_is_an_error() -> None:
 # ---- functions ------------------------------------------------------------------------------------------------------
 
 
+DOOR = """\
+static inline void note_word(const struct hw_general *g, uint32_t *x, uint32_t n)
+{
+    (void)g, (void)x, (void)n;
+}
+
+static inline int skip_words(uint32_t n, uint32_t *x)
+{
+    (void)n, (void)x;
+    return 0;
+}
+"""
+
+
+def behind_the_door(code: str, door: str = DOOR) -> str:
+    sources = [("policy.h", POLICY), ("engine.h", door), ("core.h", code)]
+    return specialise_parts(sources, policy(general()), ["hw_f"], "app").functions
+
+
+def test_hooks_go_as_if_they_had_never_been_called() -> None:
+    code = """
+static inline void put(const struct hw_general *g, uint32_t *x, uint32_t n)
+{
+    %s
+    *x = n;
+}
+
+/* Whether n is odd. */
+static inline int is_odd(uint32_t n)
+{
+    return (n & 1u) != 0;
+}
+
+static inline int asks(const struct hw_general *g, uint32_t *x, uint32_t n)
+{
+    %s
+    return is_odd(n);
+}
+
+static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+{
+    const struct hw_general *g = &p->pools[0].general;
+    uint32_t at = n + 1u;
+    %s
+    uint32_t x = 0;
+    while (n < 9u) {
+        %s
+        n++;
+    }
+    put(g, &x, at);
+    return %s ? x : at;
+}
+"""
+    note = "note_word(g, x, n);"
+    told = code % (note, note, "if (skip_words(n, &at)) { return at; }", "note_word(g, &at, n + 1u);", "asks(g, &n, n)")
+    left = behind_the_door(told)
+    silent = code % ("", "", "", "", "is_odd(n)")
+    assert left == behind_the_door(
+        "".join(line for line in silent.splitlines(True) if line != "    \n" and line != "        \n")
+    )
+    assert "app_put(&x, at)" in left
+
+
+@pytest.mark.parametrize(
+    ("call", "door", "wrong"),
+    [
+        ("note_word(g, &n, n++);", DOOR, "core.h:4: an argument of the hook note_word does something"),
+        ("note_word(g, &n, n);", DOOR.replace("(void)x,", "*x = 0,"), "engine.h:1: the hook note_word does something"),
+        (
+            "note_word(g, &n, n);",
+            DOOR.replace("return 0", "return n"),
+            "engine.h:6: the hook skip_words does something",
+        ),
+    ],
+)
+def test_a_hook_that_does_something_is_told(call: str, door: str, wrong: str) -> None:
+    code = f"""static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
+{{
+    const struct hw_general *g = &p->pools[0].general;
+    {call}
+    return n;
+}}
+"""
+    with pytest.raises(GrammarError, match=wrong):
+        behind_the_door(code, door)
+    assert [str(error) for error in check_grammar([("policy.h", POLICY), ("engine.h", door), ("core.h", code)])] == [
+        wrong
+    ]
+
+
 def test_empty_functions_go_with_their_calls_but_not_with_effects() -> None:
     more = (
         SINK

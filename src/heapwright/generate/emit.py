@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CORE_FILES = (
     "heapwright.h",
     "policy.h",
+    "engine.h",
     "arena.h",
     "block.h",
     "tree.h",

@@ -11,7 +11,7 @@ from tree_sitter import Language, Node, Parser
 from heapwright.generate import syntax as c
 from heapwright.generate.syntax import GrammarError
 
-_LANGUAGE = Language(tree_sitter_c.language())
+LANGUAGE = Language(tree_sitter_c.language())
 _DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 _TYPEDEF_ATTRIBUTE = re.compile(rb"^(typedef [\w ]*)(__attribute__\(\(\w+\)\))", re.MULTILINE)
 _CONDITION = re.compile(r"\s*(defined\s*\(\s*\w+\s*\)|defined\s+\w+|&&|\|\||!|\(|\)|0|1)")
@@ -114,9 +114,9 @@ class _Reader:
     def read(self) -> c.Source:
         # The parser knows no attribute ahead of a typedef's name; typedefs are copied from the text itself.
         plain = _TYPEDEF_ATTRIBUTE.sub(lambda match: match.group(1) + b" " * len(match.group(2)), self.text)
-        root = Parser(_LANGUAGE).parse(plain).root_node
+        root = Parser(LANGUAGE).parse(plain).root_node
         if root.has_error:
-            raise self.error(_first_error(root), "this cannot be read as C")
+            raise self.error(first_error(root), "this cannot be read as C")
         return c.Source(self.file, self.items(root.children), self.includes)
 
     def error(self, node: Node, what: str) -> GrammarError:
@@ -217,7 +217,7 @@ class _Reader:
     def macro_value(self, body: str) -> c.Expr | None:
         if not body:
             return None
-        root = Parser(_LANGUAGE).parse(f"int x = {body};".encode()).root_node
+        root = Parser(LANGUAGE).parse(f"int x = {body};".encode()).root_node
         try:
             return None if root.has_error else self.expr(_child(_child(root.children[0], "declarator"), "value"))
         except GrammarError:
@@ -508,8 +508,9 @@ def _last_line(node: Node) -> int:
     return row - 1 if column == 0 and row > node.start_point[0] else row
 
 
-def _first_error(node: Node) -> Node:
+def first_error(node: Node) -> Node:
+    """The innermost node at which text could not be read."""
     for child in node.children:
         if child.has_error or child.is_missing:
-            return _first_error(child)
+            return first_error(child)
     return node

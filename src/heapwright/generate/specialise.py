@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
+from heapwright.generate.hooks import without_hooks
 from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
 from heapwright.generate.memo import Memo
 from heapwright.generate.naming import Names
@@ -100,7 +101,7 @@ def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> lis
     if found:
         return found
     try:
-        return violations(Program(parsed))
+        return violations(Program(without_hooks(parsed)))
     except GrammarError as error:
         return [error]
 
@@ -114,7 +115,7 @@ def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> t
             for item in source.items:
                 if isinstance(item, c.Function) and item.name == name:
                     item.storage = macro
-    return Program(parsed), Memo()
+    return Program(without_hooks(parsed)), Memo()
 
 
 class _Writer:

@@ -547,7 +547,10 @@ class Parameter:
 
 @dataclass(eq=False)
 class Function(Item):
-    """A function definition, or a prototype where the body is None. `attached`: its brace ends the first line."""
+    """A function definition, or a prototype where the body is None.
+
+    `attached`: its brace ends the first line. `asks`: without its hooks it only returns what it asks another function.
+    """
 
     storage: str
     type: str
@@ -555,6 +558,7 @@ class Function(Item):
     parameters: list[Parameter]
     body: list[Stmt] | None
     attached: bool
+    asks: bool = False
 
 
 @dataclass(eq=False)

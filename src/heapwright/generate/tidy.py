@@ -605,8 +605,10 @@ def _forwarded(target: Specialisation) -> c.Call | None:
 
 @cache
 def _is_accessor(function: c.Function) -> bool:
-    """Whether a function is written as a single statement that chooses nothing."""
+    """Whether a function is written as a single statement that chooses nothing, and asks nothing on a hook's behalf."""
     match function.body:
+        case _ if function.asks:
+            return False
         case [c.Return(expr=c.Conditional()) | c.Do(expr=c.Conditional())]:
             return False
         case body:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 LOOPS = ("shrink", "grow", "resize", "phases", "queue", "drift", "saw-tooth", "aligned", "refill")
-"""What a loop does; in the order of `HW_LOOP_...` in native.h, which says what each is."""
+"""What a loop does; in the order of `HW_LOOP_...` in native/types.h, which says what each is."""
 
 PASSES = "passes"
 """The trace again and again, some of each pass's objects freed in the next one, in another order."""

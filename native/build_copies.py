@@ -2,17 +2,19 @@
 
 The first switches below are the same in nine of ten recipes of a default space, and most of these recipes are of one of
 a few shapes, in which others are the same too. Read as numbers, not from the policy, they let the compiler drop what
-such recipes never do. The text stays that of csrc/ and native/: only accesses to these fields are replaced, as the core
-never writes to a policy.
+such recipes never do. The text stays that of csrc/ and native/: the generator replaces what reads these fields, as the
+core never writes to a policy.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "src"))
+
+from heapwright.generate.known import Sources  # noqa: E402
 
 Fields = dict[str, int | str]
 
@@ -72,6 +74,9 @@ ORDINARY: dict[str, Fields] = {
 SECOND: Fields = {"last": 1, "cached": 1}
 """Of the second pool, the only one that is asked for these."""
 
+KINDS = {("hw_pool", "kind"): ("HW_QUICK", "HW_GENERAL")}
+"""What pools there are."""
+
 PLAIN: dict[str, Fields] = {
     "policy": {"flushes": 0},
     "quick": {
@@ -108,7 +113,7 @@ SHAPES: dict[str, dict[str, Fields]] = {
 }
 """A copy each, of which the first that a policy fits replays it; what fits none has one of its own."""
 
-SOURCE = """/* Made by native/ordinary.py. */
+SOURCE = """/* Made by native/build_copies.py. */
 #include "ordinary.h"
 
 #include "replay.h"
@@ -148,10 +153,12 @@ static int {name}(const struct hw_policy *it)
 }}
 """
 
-CHOICE = """/* Made by native/ordinary.py. */
+CHOICE = """/* Made by native/build_copies.py. */
 #include "ordinary.h"
 
 #include <string.h>
+
+#include "policy.h"
 
 {declarations}
 {tests}
@@ -203,25 +210,14 @@ def conditions(fields: Fields, it: str = "it->") -> str:
     return " && ".join(f"{it}{name} == {constant(value)}" for name, value in fields.items())
 
 
-def folded(text: str, *shape: dict[str, Fields]) -> str:
-    """C text with constants for the fields: `g`, `q` and `p` are what the core calls the parts of a policy."""
-
-    def fields(part: str) -> Fields:
-        return {name: value for one in shape for name, value in one.get(part, {}).items()}
-
-    for owner, constants in (
-        (r"g->|general\.", fields("general")),
-        (r"q->|quick\.", fields("quick")),
-        (r"p->|policy->", {**fields("policy"), "pool_count": 2}),
-        (r"field->|word->|word\.|field\.", fields("field")),
-        (r"links->", fields("links")),
-        (r"pool->", fields("pool") | SECOND),
-    ):
-        for name, value in constants.items():
-            text = re.sub(rf"(?:\b\w+(?:\[\w+\])?(?:->|\.))*\b(?:{owner}){name}\b", constant(value), text)
-    pool = r"(?:\(\w+\)|\w+)(?:->pools\[\w+\])?(?:->|\.)"
-    text = re.sub(rf"{pool}kind == HW_(?:FIXED|BUDDY|PARTITION|COMPACT)\b", "0", text)
-    return text.replace("kind == HW_GENERAL", "kind != HW_QUICK")
+def known(*shape: dict[str, Fields]) -> dict[str, dict[str, str]]:
+    """What reads of the policy are in a copy, by struct and field."""
+    parts = [*shape, {"policy": {"pool_count": 2}, "pool": SECOND}]
+    names = dict.fromkeys(name for one in parts for name in one)
+    return {
+        f"hw_{name}": {field: constant(value) for one in parts for field, value in one.get(name, {}).items()}
+        for name in names
+    }
 
 
 def test(name: str, shape: dict[str, Fields]) -> str:
@@ -239,15 +235,19 @@ def test(name: str, shape: dict[str, Fields]) -> str:
     )
 
 
+def headers(folder: str) -> list[tuple[str, str]]:
+    """The headers of a folder, by name, with their text."""
+    return [(path.name, path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).glob("*.h"))]
+
+
 def main(output: Path) -> None:
     """Fill a folder with `ordinary.c`, which chooses, and a folder for each copy, of headers and `replay.c`."""
+    sources = Sources(headers("csrc"), headers("native"))
     for name, shape in {**SHAPES, "any": {}}.items():
         folder = output / name
         folder.mkdir(parents=True, exist_ok=True)
-        for path in [*ROOT.glob("csrc/*.h"), *ROOT.glob("native/*.h")]:
-            text = path.read_text(encoding="utf-8")
-            is_open = path.name in ("policy.h", "native.h")  # what a caller passes stays as it is
-            (folder / path.name).write_text(text if is_open else folded(text, ORDINARY, shape), encoding="utf-8")
+        for header, text in sources.with_known(known(ORDINARY, shape), KINDS).items():
+            (folder / header).write_text(text, encoding="utf-8")
         (folder / "replay.c").write_text(SOURCE.format(name=name), encoding="utf-8")
     choice = CHOICE.format(
         declarations="\n".join(f"hw_replaying hw_replay_{name};" for name in [*SHAPES, "any"]),

@@ -1,0 +1,22 @@
+/* listener.h: the replay engine listens at the core's door (csrc/engine.h). It comes before the core. */
+#ifndef HW_LISTENER_H
+#define HW_LISTENER_H
+
+#ifdef HW_ENGINE_H
+#error "the core was included before who listens to it"
+#endif
+#define HW_ENGINE
+
+#include <stdint.h>
+
+#include "types.h"
+
+/* What the engine keeps with each heap. */
+struct hw_engine {
+    uint64_t skipped;         /* accesses counted that were not made, because there is an index */
+    struct hw_shadow *shadow; /* the index; NULL: none */
+    uint8_t *lists;           /* the quick list of each size of blocks, in units, up to the largest; NULL: not known */
+    struct hw_margins margins;
+};
+
+#endif

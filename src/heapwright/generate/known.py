@@ -1,0 +1,279 @@
+"""Copies of C in which some members of structs are numbers: a policy of which only a part is known.
+
+`specialise` folds a whole policy and drops what is dead. Here the text stays as it is but for reads of members that are
+known, and the compiler folds. Which struct a member is of is told by the declarations, whatever variables are called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tree_sitter import Node, Parser
+
+from heapwright.generate.macros import written_out
+from heapwright.generate.parse import LANGUAGE, first_error
+from heapwright.generate.syntax import GrammarError
+
+_ATTRIBUTE_MACRO = re.compile(r"^#define (\w+) .*__attribute__", re.MULTILINE)
+
+Known = Mapping[str, Mapping[str, str]]
+"""By the names of structs and of their members what these are, as C text."""
+
+Alternatives = Mapping[tuple[str, str], Sequence[str]]
+"""By struct and member the only enumerators that the member can be."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A member that is read, at bytes of the text, or compared with an enumerator (`other`, by `op`)."""
+
+    start: int
+    end: int
+    struct: str
+    member: str
+    op: str = ""
+    other: str = ""
+    compared: int = 0  # where the member ends that is compared
+    inner: tuple[_Read, ...] = ()
+
+
+@dataclass
+class _File:
+    name: str
+    text: bytes
+    root: Node
+    reads: list[_Read] = field(default_factory=list)
+
+
+class Sources:
+    """C files that are read together, (name, text) pairs: those of the core, and those around it.
+
+    Raises GrammarError for text that cannot be read as C, or where it does not tell what a member is one of.
+    """
+
+    def __init__(self, core: Sequence[tuple[str, str]], around: Sequence[tuple[str, str]]) -> None:
+        self.structs: dict[str, dict[str, str]] = {}
+        self.functions: dict[str, str] = {}
+        sources = [*written_out(core), *around]
+        extensions = _extensions(text for _, text in sources)
+        self.files = [_read(name, text, extensions) for name, text in sources]
+        for file in self.files:
+            for node in _all(file.root):
+                if node.type == "struct_specifier" and node.child_by_field_name("body"):
+                    self.structs[_named(node)] = dict(self._members(node))
+                elif node.type in ("function_definition", "declaration"):
+                    self._declare_function(node)
+        for file in self.files:
+            _Reader(self, file).read()
+
+    def _members(self, struct: Node) -> Iterator[tuple[str, str]]:
+        """The members of a struct and the structs that they are, or point to; "" for none."""
+        for member in _child(struct, "body").named_children:
+            if member.type != "field_declaration":
+                continue
+            kind = _child(member, "type")
+            declarators = member.children_by_field_name("declarator")
+            for declarator in declarators:
+                yield _declared(declarator), _struct_of(kind)
+            if not declarators and kind.type in ("union_specifier", "struct_specifier"):
+                yield from self._members(kind)
+
+    def _declare_function(self, node: Node) -> None:
+        declarator = node.child_by_field_name("declarator")
+        if declarator and any(inner.type == "function_declarator" for inner in _all(declarator)):
+            self.functions[_declared(declarator)] = _struct_of(_child(node, "type"))
+
+    def with_known(self, known: Known, alternatives: Alternatives) -> dict[str, str]:
+        """The text of each file, by its name, with what is known in place of what is read.
+
+        Raises GrammarError for a member that its struct does not have.
+        """
+        for struct, members in [*known.items(), *((struct, [member]) for struct, member in alternatives)]:
+            for member in members:
+                if member not in self.structs.get(struct, ()):
+                    raise GrammarError("", 0, f"struct {struct} has no member {member}")
+        return {file.name: _replaced(file, known, alternatives) for file in self.files}
+
+
+def _extensions(texts: Iterable[str]) -> re.Pattern[str]:
+    """Definitions of macros, and attributes elsewhere with the macros that stand for them.
+
+    The parser does not know attributes behind a storage class, nor a definition with nothing but blanks.
+    """
+    names = {name for text in texts for name in _ATTRIBUTE_MACRO.findall(text)}
+    attributes = [r"__attribute__\(\(\w+(?:\(.*?\))?\)\)", *(rf"\b{name}\b" for name in sorted(names))]
+    return re.compile("|".join([r"^#define .*$", *attributes]), re.MULTILINE)
+
+
+def _read(name: str, text: str, extensions: re.Pattern[str]) -> _File:
+    plain = extensions.sub(lambda found: found[0] if found[0][0] == "#" else " " * len(found[0]), text)
+    root = Parser(LANGUAGE).parse(plain.encode()).root_node
+    if root.has_error:
+        raise GrammarError(name, first_error(root).start_point[0] + 1, "this cannot be read as C")
+    return _File(name, text.encode(), root)
+
+
+def _replaced(file: _File, known: Known, alternatives: Alternatives) -> str:
+    """The text of a file with known members written out."""
+    out = b""
+    at = 0
+
+    def put(reads: Sequence[_Read]) -> None:
+        nonlocal out, at
+        for read in reads:
+            value = _value(read, known, alternatives)
+            if value is None:
+                put(read.inner)
+                continue
+            out += file.text[at : read.start] + value(file.text).encode()
+            at = read.end
+
+    put(file.reads)
+    return (out + file.text[at:]).decode()
+
+
+def _value(read: _Read, known: Known, alternatives: Alternatives) -> Callable[[bytes], str] | None:
+    """What stands in place of what is read; None where that is not known."""
+    constant = known.get(read.struct, {}).get(read.member)
+    if not read.op:
+        return None if constant is None else lambda _: constant
+    possible = alternatives.get((read.struct, read.member), ())
+    if not possible:
+        return None
+    if read.other not in possible:
+        return lambda _: str(int(read.op == "!="))
+    if len(possible) == 2 and read.other == possible[1]:
+        # the first is the one that all comparisons are with, so that the compiler sees one condition
+        turned = "!=" if read.op == "==" else "=="
+        return lambda text: f"{text[read.start : read.compared].decode()} {turned} {possible[0]}"
+    return None
+
+
+class _Reader:
+    """Finds the members that one file reads, with the structs that they are of."""
+
+    def __init__(self, sources: Sources, file: _File) -> None:
+        self.sources = sources
+        self.file = file
+        self.scopes: list[dict[str, str]] = [{}]
+
+    def read(self) -> None:
+        """Fill in the file's reads, in the order of the text."""
+        self.file.reads = list(self.within(self.file.root))
+
+    def within(self, node: Node) -> Iterator[_Read]:
+        """What is read inside a node; declarations on the way count from there on, up to the end of their block."""
+        opens = node.type in ("function_definition", "compound_statement", "for_statement")
+        if opens:
+            self.scopes.append({})
+        match node.type:
+            case "parameter_declaration" | "declaration":
+                self.declare(node)
+                yield from self.inside(node)
+            case "binary_expression" if read := self.comparison(node):
+                yield read
+            case "field_expression":
+                yield from self.member(node)
+            case _:
+                yield from self.inside(node)
+        if opens:
+            self.scopes.pop()
+
+    def inside(self, node: Node) -> Iterator[_Read]:
+        for child in node.named_children:
+            yield from self.within(child)
+
+    def declare(self, node: Node) -> None:
+        struct = _struct_of(_child(node, "type"))
+        for declarator in node.children_by_field_name("declarator"):
+            self.scopes[-1][_declared(declarator)] = struct
+
+    def member(self, node: Node) -> Iterator[_Read]:
+        argument, name = _child(node, "argument"), _text(_child(node, "field"))
+        inner = tuple(self.within(argument))
+        struct = self.struct(argument)
+        if struct is None:
+            raise GrammarError(self.file.name, node.start_point[0] + 1, f"of what {name} is a member is not known")
+        if struct and not _is_place(node):
+            yield _Read(node.start_byte, node.end_byte, struct, name, inner=inner)
+        else:
+            yield from inner
+
+    def comparison(self, node: Node) -> _Read | None:
+        """A comparison of a member with a name in upper case."""
+        left, right, op = (_child(node, name) for name in ("left", "right", "operator"))
+        if left.type != "field_expression" or right.type != "identifier" or _text(op) not in ("==", "!="):
+            return None
+        if not _text(right).isupper():
+            return None
+        inner = tuple(self.within(left))
+        name, struct = _text(_child(left, "field")), self.struct(_child(left, "argument"))
+        return _Read(node.start_byte, node.end_byte, struct or "", name, _text(op), _text(right), left.end_byte, inner)
+
+    def struct(self, node: Node) -> str | None:
+        """The struct that an expression is, or points to; "" for one that is none; None where that is not known."""
+        match node.type:
+            case "identifier":
+                name = _text(node)
+                return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+            case "field_expression":
+                struct = self.struct(_child(node, "argument"))
+                return self.sources.structs.get(struct or "", {}).get(_text(_child(node, "field")))
+            case "call_expression":
+                return self.sources.functions.get(_text(_child(node, "function")))
+            case "subscript_expression" | "pointer_expression" | "update_expression":
+                return self.struct(_child(node, "argument"))
+            case "parenthesized_expression":
+                return self.struct(node.named_children[0])
+            case "cast_expression":
+                return _struct_of(_child(_child(node, "type"), "type"))
+            case "conditional_expression":
+                return self.struct(_child(node, "alternative"))
+            case "binary_expression":
+                return self.struct(_child(node, "left"))
+            case _:
+                return None
+
+
+def _is_place(node: Node) -> bool:
+    """Whether a member is written, or has its address taken."""
+    above = node.parent
+    if above is None:
+        return False
+    if above.type == "assignment_expression":
+        return _child(above, "left").id == node.id
+    return above.type == "update_expression" or (above.type == "pointer_expression" and _text(above).startswith("&"))
+
+
+def _struct_of(kind: Node) -> str:
+    """The struct that a type names; "" for any other type."""
+    return _named(kind) if kind.type == "struct_specifier" else ""
+
+
+def _named(node: Node) -> str:
+    name = node.child_by_field_name("name")
+    return _text(name) if name else ""
+
+
+def _declared(declarator: Node) -> str:
+    """The name that a declarator declares; "" where it declares none."""
+    return next((_text(node) for node in _all(declarator) if node.type in ("identifier", "field_identifier")), "")
+
+
+def _all(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.named_children:
+        yield from _all(child)
+
+
+def _child(node: Node, name: str) -> Node:
+    child = node.child_by_field_name(name)
+    assert child is not None, (node.type, name)
+    return child
+
+
+def _text(node: Node) -> str:
+    assert node.text is not None
+    return node.text.decode()

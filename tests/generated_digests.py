@@ -1,0 +1,48 @@
+"""What every heap of the zoo is generated as, a digest a file: `python tests/generated_digests.py` writes the table.
+
+A change of the core that firmware must not notice leaves it as it is; any other one writes it anew, and its commit says
+what in the text has changed and why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from heapwright.generate.emit import generated_files
+from heapwright.recipes.recipe import Recipe
+from heapwright.zoo import catalogue as zoo
+
+TABLE = Path(__file__).with_name("generated_digests.txt")
+CHECKED = ("tlsf", "lea-2.7.2", "victim-bins", "windows-xp", "freertos-heap4", "drr-proposed")
+LEVELS = ("none", "frees", "neighbours", "full")
+THREADS = ("lock", "cached")
+
+
+def variants() -> dict[str, Recipe]:
+    """The recipes of the zoo, some at every level of checks, and one with threads."""
+    found = {name: zoo.load(name) for name in zoo.names()}
+    for name in CHECKED:
+        own = zoo.load(name).to_dict()
+        found |= {f"{name}, checks={level}": Recipe.from_dict(own | {"checks": level}) for level in LEVELS}
+    own = zoo.load("victim-bins").to_dict()
+    found |= {f"victim-bins, threads={threads}": Recipe.from_dict(own | {"threads": threads}) for threads in THREADS}
+    return found
+
+
+def digest(text: str) -> str:
+    """Of a file behind its opening comment, which repeats the recipe and names the release."""
+    return hashlib.sha256(text.split("*/", 1)[1].encode()).hexdigest()
+
+
+def table() -> str:
+    """A line a file: its digest, then the recipe and the file."""
+    lines = []
+    for name, recipe in variants().items():
+        files = generated_files(recipe)
+        lines += [f"{digest(files[file])}  {name}: {file}\n" for file in sorted(files) if "_test" not in file]
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table(), encoding="utf-8")
