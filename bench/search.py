@@ -14,10 +14,10 @@ import click
 import numpy as np
 
 from heapwright.cli.output import print_json
-from heapwright.explore import pareto
+from heapwright.decide import pareto
+from heapwright.decide.study import Study
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space, WideSpace
-from heapwright.explore.study import Study
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 

@@ -1,4 +1,4 @@
-/* workloads.c: the queues of a network node in front of one link, for heapwright.workloads. Host only. */
+/* workloads.c: the queues of a network node in front of one link, for heapwright.traffic.workloads. Host only. */
 #include <stdlib.h>
 
 #include "native.h"

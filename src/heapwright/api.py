@@ -16,17 +16,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from heapwright.decide.by_load import AtLoad
+from heapwright.decide.by_load import picks_by_load as _picks_by_load
+from heapwright.decide.picks import Pick
+from heapwright.decide.results import Candidate
+from heapwright.decide.study import Study as _Study
 from heapwright.errors import HeapwrightError, ParameterError, did_you_mean
-from heapwright.explore.by_load import AtLoad
-from heapwright.explore.by_load import picks_by_load as _picks_by_load
-from heapwright.explore.picks import Pick
-from heapwright.explore.results import Candidate
-from heapwright.explore.running import Progress
+from heapwright.explore.runner import Progress
 from heapwright.explore.search import COPIES, DEFAULT_OBJECTIVES, Strategy
 from heapwright.explore.search import explore as _explore
-from heapwright.explore.study import Study as _Study
 from heapwright.files.kinds import kind_of
-from heapwright.heaps import (
+from heapwright.heaps.heaps import (
     Arenas,
     Heap,
     RecipeHeap,
@@ -37,19 +37,22 @@ from heapwright.heaps import (
     resolve_on_target,
     resolve_recipe,
 )
-from heapwright.heaps import (
+from heapwright.heaps.heaps import (
     is_heap as names_a_heap,
 )
-from heapwright.heaps import (
+from heapwright.heaps.heaps import (
     picked_up as picked_up,
 )
+from heapwright.measure.boards.image import Heap as TargetHeap
 from heapwright.recipes.recipe import Recipe as Recipe
 from heapwright.recipes.worst_steps import worst_steps as worst_steps
+from heapwright.recipes.zoo import catalogue
+from heapwright.recipes.zoo.catalogue import RECOMMENDED as RECOMMENDED
+from heapwright.recipes.zoo.facts import facts as facts
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.replay.worst_case import worst_case
 from heapwright.replay.worst_found import find_worst as _find_worst
-from heapwright.target.image import Heap as TargetHeap
 from heapwright.traces.copies import Kind as CopyKind
 from heapwright.traces.copies import affordable
 from heapwright.traces.copies import copies as _copies
@@ -63,20 +66,17 @@ from heapwright.traces.scale import scale as _scale
 from heapwright.traces.streams import Stream, Written
 from heapwright.traces.trace import Trace as Trace
 from heapwright.traffic.packets import PacketTable as PacketTable
-from heapwright.zoo import catalogue
-from heapwright.zoo.catalogue import RECOMMENDED as RECOMMENDED
-from heapwright.zoo.facts import facts as facts
 
 if TYPE_CHECKING:
     import altair
     import pyarrow
 
-    from heapwright.explore.again import Again
+    from heapwright.assure.proof.prove import Proof
     from heapwright.explore.space import Space, WideSpace
-    from heapwright.foreign.adapter import WordSize
+    from heapwright.heaps.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
-    from heapwright.prove.prove import Proof
     from heapwright.replay.endurance import Endured
+    from heapwright.studies.verify import Again
     from heapwright.traces.export import Exported
     from heapwright.traces.logs import Imported
 
@@ -244,12 +244,12 @@ def workload(
         packets: the traffic.
         load: share of time that the link of a workload of packets is busy; several give a trace each, in a list. None
             is the workload's own.
-        options: as of the function of that name in `heapwright.workloads`; docs/workloads.md has them with units. For
-            packets also `longest_gap`, see `PacketTable.closing_gaps`.
+        options: as of the function of that name in `heapwright.traffic.workloads`; docs/workloads.md has them, with
+            units. For packets also `longest_gap`, see `PacketTable.closing_gaps`.
 
     Raises HeapwrightError for an unknown name or option, or packets that it cannot use.
     """
-    from heapwright.workloads.loads import at_loads
+    from heapwright.traffic.workloads.loads import at_loads
 
     if load is None:
         return _workload(name, packets, options)()
@@ -263,7 +263,7 @@ def load_peaks(name: str, packets: PacketTable | PathLike, *, load: float, **opt
 
     The arguments are those of `workload`, which raises the same.
     """
-    from heapwright.workloads.loads import peaks_around
+    from heapwright.traffic.workloads.loads import peaks_around
 
     return peaks_around(_workload(name, packets, options, "load"), load)
 
@@ -272,7 +272,7 @@ def _workload(
     name: str, packets: PacketTable | PathLike | None, options: Mapping[str, Any], *more: str
 ) -> Callable[..., Trace]:
     """The function of that name with its packets and options, which takes `more`."""
-    from heapwright.workloads import NAMES, function
+    from heapwright.traffic.workloads import NAMES, function
 
     if name not in NAMES:
         raise HeapwrightError(f"{name}: no such workload; {did_you_mean(name, NAMES)}")
@@ -683,7 +683,7 @@ class Fit:
 
     @classmethod
     def of(cls, trace: str, heap: str, found: Arenas, copies: int) -> Fit:
-        """Name what `heapwright.heaps.fit_each` found."""
+        """Name what `heapwright.heaps.heaps.fit_each` found."""
         size, tried, proved = found.safe or (None, None, None)
         worst, theorem = found.worst or (None, None)
         return cls(
@@ -800,7 +800,7 @@ def endure(
     Returns an `Endured` for each, trace by trace. Ten million calls of each loop take some seconds a heap. Raises
     HeapwrightError for input that cannot be used, a foreign heap and several memories among it.
     """
-    from heapwright.heaps import RecipeHeap
+    from heapwright.heaps.heaps import RecipeHeap
     from heapwright.replay.endurance import Effort, Endured
     from heapwright.replay.endurance import endure as try_one
     from heapwright.report.drawing import check_suffix
@@ -984,7 +984,7 @@ class Study(_Study):
 
         docs/metrics.md has the columns, those of the view ``replays``. Raises HeapwrightError.
         """
-        from heapwright.explore.export import export
+        from heapwright.studies.export import export
 
         return export(self.path, Path(output))
 
@@ -994,7 +994,7 @@ class Study(_Study):
         Each has ``stored`` and ``metrics``, and in ``differing`` what is not equal. `moved`: where traces lie now.
         Raises HeapwrightError where there is no such recipe, or a trace is not the one that it was tried on.
         """
-        from heapwright.explore.again import again
+        from heapwright.studies.verify import again
 
         return list(again(self.path, id, traces, [Path(path) for path in moved]))
 
@@ -1021,9 +1021,9 @@ def open_study(path: PathLike) -> Study:
 def merge_studies(studies: Sequence[PathLike], output: PathLike) -> Study:
     """Write one study that holds all results of several, of the same traces or of the same space.
 
-    See `heapwright.explore.merge.merge`. Raises HeapwrightError where they contradict each other.
+    See `heapwright.studies.merge.merge`. Raises HeapwrightError where they contradict each other.
     """
-    from heapwright.explore.merge import merge
+    from heapwright.studies.merge import merge
 
     merge([Path(path) for path in studies], Path(output))
     return open_study(output)
@@ -1108,7 +1108,7 @@ def explore(
     Raises HeapwrightError as `heapwright.explore.search.explore` does.
     """
     from heapwright.explore.space import Space, WideSpace
-    from heapwright.explore.wide import fronts
+    from heapwright.explore.wide_search import fronts
 
     read = [_trace(trace, repair) for trace in _listed(traces)]
     if space is None:
@@ -1145,7 +1145,7 @@ def picks_by_load(study: Study, traces: AnyTrace | Sequence[AnyTrace], *, repair
     """Return the pick for each trace alone, in order of the load that the traces were made at.
 
     `traces` are those that the study was explored on; those without a load are passed over, and there have to be two
-    loads. See `heapwright.explore.by_load.picks_by_load`.
+    loads. See `heapwright.decide.by_load.picks_by_load`.
     """
     return _picks_by_load(study, [_trace(trace, repair) for trace in _listed(traces)])
 
@@ -1232,10 +1232,10 @@ def generate(
     """
     from heapwright.files.writing import write_text
     from heapwright.generate import generate as write
+    from heapwright.measure.boards.levels import cost_of_checks
     from heapwright.platforms.catalogue import platform as find_platform
     from heapwright.platforms.files import generate_for, raised, recipe_for
     from heapwright.recipes.policy import require_one_memory
-    from heapwright.target.levels import cost_of_checks
 
     traces, others = ([_trace(one, repair) for one in _listed(given)] for given in (evidence, held_out))
     if traces:
@@ -1259,7 +1259,7 @@ def generate(
 
 def _shipped(heap: AnyHeap, recipe: Recipe) -> tuple[str | None, Mapping[str, Value] | None, str]:
     """What the files say of a heap from a study: what it was tuned for, its metrics there, what to reserve."""
-    from heapwright.explore.shipping import shipped
+    from heapwright.decide.shipping import shipped
 
     if isinstance(heap, Member):
         where, id = heap.study, heap.id
@@ -1327,7 +1327,7 @@ def prove(
     unbounded: bool = False,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
-    """Prove what holds after any few calls of the heap that is generated; see `heapwright.prove.prove.prove`.
+    """Prove what holds after any few calls of the heap that is generated; see `heapwright.assure.proof.prove.prove`.
 
     `arena` and `largest` are bytes: of the arena (None: the heap's own data and 96 more) and of the largest request.
     `method` is "cbmc", "enumeration", which needs a C compiler with AddressSanitizer, or None: the latter for bins and
@@ -1335,7 +1335,7 @@ def prove(
     is told the name of each harness. Raises HeapwrightError without the tool, with how
     to get it, and for a heap that is no recipe or moves its objects.
     """
-    from heapwright.prove.prove import prove as run
+    from heapwright.assure.proof.prove import prove as run
 
     return run(
         _recipe(heap),
@@ -1390,10 +1390,10 @@ def attack(
     Raises HeapwrightError for a heap whose objects move, a level that is none, a foreign heap on an emulated processor,
     or a missing C compiler or emulator.
     """
-    from heapwright.attack import attack as commit
-    from heapwright.attack.faults import RUNS
-    from heapwright.foreign.attack import attack as commit_on_foreign
-    from heapwright.heaps import RecipeHeap, resolve
+    from heapwright.assure.attack import attack as commit
+    from heapwright.assure.attack.faults import RUNS
+    from heapwright.heaps.foreign.attack import attack as commit_on_foreign
+    from heapwright.heaps.heaps import RecipeHeap, resolve
     from heapwright.report.attack_picture import write_picture
     from heapwright.report.drawing import check_suffix
 
@@ -1426,7 +1426,7 @@ def _exploit(
     unused: tuple[object, ...],
 ) -> list[dict[str, Any]]:
     """What `attack` does with `exploits`; nothing of `unused` may be set."""
-    from heapwright.attack.exploits import TRIALS, exploit
+    from heapwright.assure.attack.exploits import TRIALS, exploit
 
     if any(one is not None for one in unused):
         raise ParameterError(
@@ -1465,7 +1465,7 @@ def measure(
     Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool is missing (with
     what to install) or fails, or the heap cannot be built.
     """
-    from heapwright.target import measure as on_target
+    from heapwright.measure.boards import measure as on_target
 
     if isinstance(heap, TargetHeap):
         found = heap
@@ -1498,7 +1498,7 @@ def measure_front(
     `traces` are paths of the study's traces where they have moved; `beside` names other heaps; the rest is as of
     `measure`. Returns what `measure` does, for each heap and trace. Raises HeapwrightError as `measure` does.
     """
-    from heapwright.explore.on_target import measure_front as run
+    from heapwright.decide.measured_front import measure_front as run
 
     path = study.path if isinstance(study, _Study) else Path(study)
     return run(

@@ -48,8 +48,8 @@ def test_nothing_heavy_is_imported_before_it_is_used() -> None:
 
 def test_functions_hold_against_the_folders_of_their_names() -> None:
     code = (
-        "import heapwright, heapwright.replay.replay, heapwright.explore.search, heapwright.zoo.catalogue\n"
-        "print(heapwright.replay.__name__, heapwright.explore.__name__, heapwright.zoo.__name__)"
+        "import heapwright, heapwright.replay.replay, heapwright.explore.search, heapwright.recipes.zoo.catalogue\n"
+        "print(heapwright.replay.__name__, heapwright.explore.__name__, heapwright.recipes.zoo.__name__)"
     )
     assert in_a_new_process(code) == "replay explore zoo"
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from traces_random import plain_trace
 
+from heapwright.decide.study import Study
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 

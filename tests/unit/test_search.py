@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from traces_random import plain_trace
 
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import running, search
-from heapwright.explore.running import Progress
+from heapwright.explore import runner, search
+from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import replay as replaying
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.replay import replay, replay_with_margins
 from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 explore = partial(search.explore, copies=0, endurance=False)
 """Copies have tests of their own."""
@@ -104,7 +104,7 @@ def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: py
     """What a process that dies has lost is one batch."""
     stored: list[int] = []
     add = Study.add
-    monkeypatch.setattr(running, "_BATCH_RESULTS", 5)
+    monkeypatch.setattr(runner, "_BATCH_RESULTS", 5)
     monkeypatch.setattr(
         Study, "add", lambda self, batch, held_out: stored.append(len(batch)) or add(self, batch, held_out)
     )

@@ -126,11 +126,11 @@ def command(
     All recipes have one alignment: 8 is what 32-bit ABIs want of malloc, 16 what 64-bit hosts want. Zoo heaps that have
     another of their own are also shown at that one, unranked.
     """
-    from heapwright.explore.by_load import picks_by_load
+    from heapwright.decide.by_load import picks_by_load
+    from heapwright.decide.study import Study
     from heapwright.explore.search import DEFAULT_OBJECTIVES, explore
     from heapwright.explore.space import DEFAULT_ALIGN, Space
-    from heapwright.explore.study import Study
-    from heapwright.explore.wide import fronts
+    from heapwright.explore.wide_search import fronts
     from heapwright.replay.energy import EnergyTable
     from heapwright.replay.metrics import parse_objectives
 
@@ -168,7 +168,7 @@ def command(
         by_load = picks_by_load(study, read)
         if not as_json:
             from heapwright.cli.tables import print_by_load, print_front
-            from heapwright.explore.decision import decide
+            from heapwright.decide.decision import decide
 
             print_front(study, study.objectives)
             print_by_load(by_load)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from heapwright.api import Fit, Replay
-    from heapwright.explore.study import Study
+    from heapwright.decide.study import Study
     from heapwright.traces.trace import Trace
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from heapwright.cli.output import note, within
 
 if TYPE_CHECKING:
-    from heapwright.explore.running import Progress
+    from heapwright.explore.runner import Progress
 
 PLAIN_SECONDS = 10
 

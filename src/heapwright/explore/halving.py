@@ -1,7 +1,7 @@
 """Halving: which recipes promise most, told by short pieces of the traces, then by longer ones for those in front.
 
 Jamieson and Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization" (AISTATS 2016), with a
-front in place of one best: a recipe is as far from it as `heapwright.explore.pareto.distances` says.
+front in place of one best: a recipe is as far from it as `heapwright.decide.pareto.distances` says.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.explore import pareto
-from heapwright.explore.running import Meter, Runner, Trials
-from heapwright.explore.trying import Candidate, Patience
+from heapwright.decide import pareto
+from heapwright.explore.runner import Meter, Runner, Trials
+from heapwright.explore.trial import Candidate, Patience
 from heapwright.replay.least import LeastFootprints
 from heapwright.replay.metrics import METRICS
 from heapwright.traces.cut import cut

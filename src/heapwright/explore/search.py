@@ -16,28 +16,28 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from heapwright.decide.picks import RIVALS, design, shortlist
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError, ParameterError
-from heapwright.explore.crew import Crew, Threads
-from heapwright.explore.effort import COMPLETE, Effort, Exploring
-from heapwright.explore.enduring import try_what_may_ship
+from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.picks import RIVALS, TIME, design, shortlist
-from heapwright.explore.rivals import GROWING
-from heapwright.explore.running import Meter, Progress, Runner, Trials
+from heapwright.explore.runner import Meter, Progress, Runner, Trials
+from heapwright.explore.schedule import COMPLETE, Effort, Exploring
 from heapwright.explore.space import WideSpace
-from heapwright.explore.stored import Role
-from heapwright.explore.study import Identity, Study, TraceInfo
-from heapwright.explore.trying import Candidate, Replay, Trier
-from heapwright.explore.wide import LIMIT, seek
-from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
-from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, parse_objectives
+from heapwright.explore.trial import Candidate, Trier
+from heapwright.explore.wide_search import LIMIT, seek
+from heapwright.explore.workers import Crew, Threads
+from heapwright.measure.metrics import Replay, replay_for
+from heapwright.replay.energy import EnergyTable, default_energy_table
+from heapwright.replay.engine import GROWING
+from heapwright.replay.metrics import SHIPPING_METRICS, TIME, parse_objectives
+from heapwright.studies.records import Identity, TraceInfo
+from heapwright.studies.tables import Role
 from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
     from heapwright.explore.space import AnySpace
     from heapwright.recipes.recipe import Recipe
-    from heapwright.replay.engine import Watch
-    from heapwright.replay.replay import Replayed
     from heapwright.traces.trace import Trace
 
 DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
@@ -108,8 +108,8 @@ def explore(
         held_out: traces that the front, what lies near it and the zoo are replayed on afterwards, stored apart and
             never ranked by.
         copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
-            on; 0 for none. A pick has to hold on them (`heapwright.explore.picks`).
-        endurance: try whether the front and the picks last (`heapwright.explore.enduring`); what does not is no pick.
+            on; 0 for none. A pick has to hold on them (`heapwright.decide.picks`).
+        endurance: try whether the front and the picks last (`heapwright.explore.endurance`); what does not is no pick.
         energy_table: energy of an access by SRAM size, in place of the default one.
         complete: finish every recipe, whatever the time.
         tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
@@ -173,7 +173,7 @@ def explore(
         if endurance:
             try_what_may_ship(runner, candidates, near, tried, traces)
         if TIME in keys and dask is None and runner.evaluated:
-            from heapwright.explore.in_turn import time_in_turn
+            from heapwright.explore.timing import time_in_turn
 
             of: dict[Role, Iterable[Trace]] = {
                 "explored": traces,
@@ -237,38 +237,6 @@ def _check_names(traces: Sequence[Trace]) -> None:
         if trace.name in seen:
             raise HeapwrightError(f"{trace.path or trace.name}: two traces are named {trace.name}; rename one file")
         seen.add(trace.name)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """The replay of one recipe on one trace, measuring on request what some objectives need."""
-
-    timed: bool
-    fitted: bool
-    on_target: frozenset[str]
-    energies: EnergyTable
-
-    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
-        """The metrics, and margins where they hold for all of them."""
-        from heapwright.host.timing import ns_per_event
-        from heapwright.replay.replay import Replayed, replay_with_margins
-
-        replayed = replay_with_margins(trace, recipe, fit=self.fitted, watch=watch)
-        found = with_energy(replayed.metrics, self.energies)
-        if self.timed:
-            found[TIME] = ns_per_event(trace, recipe)
-        if self.on_target:
-            from heapwright.target.objectives import target_metrics
-
-            found |= target_metrics(trace, recipe, self.on_target)
-        measured = self.timed or self.fitted or self.on_target
-        return Replayed(found, None if measured else replayed.margins)
-
-
-def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
-    """The replay that measures what these objectives need."""
-    timed, fitted = TIME in objectives, "smallest_arena_bytes" in objectives
-    return Measure(timed, fitted, frozenset(objectives) & frozenset(TARGET_METRICS), table)
 
 
 def _candidates(space: AnySpace) -> dict[str, Candidate]:

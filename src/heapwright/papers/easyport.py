@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heapwright.decide import pareto
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import pareto
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
 from heapwright.papers import mixes
 from heapwright.papers.case_claims import check
@@ -43,8 +43,8 @@ from heapwright.papers.traffic import has_ip, marked, packet_tables
 from heapwright.papers.verdicts import SHOWN, Cause, fails, judge
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
-from heapwright.workloads.easyport import easyport
-from heapwright.zoo.catalogue import load
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.traffic.workloads.easyport import easyport
 
 if TYPE_CHECKING:
     from heapwright.report.figure import Figure

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from heapwright.decide.study import Study
 from heapwright.explore.families import Demand
 from heapwright.explore.search import Strategy, explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
 from heapwright.papers.case_study import REAL
 from heapwright.papers.page import ALIGN, Page, percent

@@ -51,7 +51,7 @@ def write_report(
 def _content(source: Path, heaps: Sequence[str], against: str | None) -> Content:
     kind = kind_of(source)
     if kind == "study":
-        from heapwright.explore.study import Study
+        from heapwright.decide.study import Study
         from heapwright.report.study_content import study_content
 
         with Study.open(source) as study:
