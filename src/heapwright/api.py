@@ -11,10 +11,11 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 from heapwright.decide.by_load import AtLoad
 from heapwright.decide.by_load import picks_by_load as _picks_by_load
@@ -71,11 +72,11 @@ if TYPE_CHECKING:
     import altair
     import pyarrow
 
+    from heapwright.assure.endurance import Endured
     from heapwright.assure.proof.prove import Proof
     from heapwright.explore.space import Space, WideSpace
     from heapwright.heaps.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
-    from heapwright.replay.endurance import Endured
     from heapwright.studies.verify import Again
     from heapwright.traces.export import Exported
     from heapwright.traces.logs import Imported
@@ -549,8 +550,25 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _named(heaps: AnyHeap | Sequence[AnyHeap], word_size: WordSize | None) -> dict[str, Heap]:
-    return {_label(heap): _heap(heap, word_size) for heap in _listed(heaps)}
+class _Asked(NamedTuple):
+    """Heaps that were asked for: the label and key of each, in order, and every heap once by its key.
+
+    The key is the label, and where several heaps have one, another for each.
+    """
+
+    each: list[tuple[str, str]]
+    heaps: dict[str, Heap]
+
+
+def _asked(heaps: AnyHeap | Sequence[AnyHeap], word_size: WordSize | None = None) -> _Asked:
+    asked = _Asked([], {})
+    for given in _listed(heaps):
+        label, heap = _label(given), _heap(given, word_size)
+        keys = chain([label], (f"{label} ({number})" for number in count(2)))
+        key = next(key for key in keys if asked.heaps.get(key, heap) == heap)
+        asked.heaps[key] = heap
+        asked.each.append((label, key))
+    return asked
 
 
 @dataclass(frozen=True)
@@ -630,12 +648,12 @@ def replay(
 
     Raises HeapwrightError for input that cannot be used, or an arena that cannot hold a heap's control data.
     """
-    named, table = _named(heaps, word_size), _energy_table(energy_table)
-    found = [
-        Replay(trace.name, name, outcome.metrics, outcome.error, outcome.memories)
-        for trace in (_trace(one, repair) for one in _listed(traces))
-        for name, outcome in replay_each(trace, named, arena=arena, time=time, fit=fit, energy=table).items()
-    ]
+    asked, table, found = _asked(heaps, word_size), _energy_table(energy_table), []
+    for trace in (_trace(one, repair) for one in _listed(traces)):
+        outcomes = replay_each(trace, asked.heaps, arena=arena, time=time, fit=fit, energy=table)
+        for label, key in asked.each:
+            outcome = outcomes[key]
+            found.append(Replay(trace.name, label, outcome.metrics, outcome.error, outcome.memories))
     return _alone(found, traces, heaps)
 
 
@@ -769,12 +787,12 @@ def fit(
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
     if not 0 < share <= 1:
         raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
-    named, others, found = _named(heaps, word_size), [_trace(one, repair) for one in _listed(held_out)], []
+    asked, others, found = _asked(heaps, word_size), [_trace(one, repair) for one in _listed(held_out)], []
     for trace in (_trace(one, repair) for one in _listed(traces)):
-        count = affordable(trace) if copies is None else copies
-        made = _copies(trace, count, seed=seed) if count else []
-        fitted = fit_each(trace, named, step=step, copies=made, held_out=others, share=share)
-        found += [Fit.of(trace.name, name, arenas, count) for name, arenas in fitted.items()]
+        many = affordable(trace) if copies is None else copies
+        made = _copies(trace, many, seed=seed) if many else []
+        fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share)
+        found += [Fit.of(trace.name, label, fitted[key], many) for label, key in asked.each]
     return _alone(found, traces, heaps)
 
 
@@ -800,30 +818,25 @@ def endure(
     Returns an `Endured` for each, trace by trace. Ten million calls of each loop take some seconds a heap. Raises
     HeapwrightError for input that cannot be used, a foreign heap and several memories among it.
     """
-    from heapwright.heaps.heaps import RecipeHeap
-    from heapwright.replay.endurance import Effort, Endured
-    from heapwright.replay.endurance import endure as try_one
+    from heapwright.assure.endurance import effort_of
+    from heapwright.assure.endurance import endure as try_one
     from heapwright.report.drawing import check_suffix
     from heapwright.report.endurance_picture import write_picture
 
-    if calls < 10_000:
-        raise ParameterError(f"{calls}; must be 10,000 or more", parameter="calls")
+    effort = effort_of(calls)
     if output is not None:
         check_suffix(Path(output))
-    named = _named(heaps, None)
-    for name, heap in named.items():
+    asked = _asked(heaps)
+    recipes: dict[str, Recipe] = {}
+    for label, key in asked.each:
+        heap = asked.heaps[key]
         if not isinstance(heap, RecipeHeap) or heap.recipe.memory:
-            raise ParameterError(f"{name}: endurance is tried on recipes in one memory", parameter="heaps")
-    tenth = calls // 10
-    effort = Effort(calls=calls, base=min(100_000, tenth), enough=tenth, cramped=tenth)
+            raise ParameterError(f"{label}: endurance is tried on recipes in one memory", parameter="heaps")
+        recipes[key] = heap.recipe
     found = []
     for trace in (_trace(one, repair) for one in _listed(traces)):
-        for name, heap in named.items():
-            assert isinstance(heap, RecipeHeap)
-            one = try_one(trace, heap.recipe, effort, seed=seed)
-            refused = tuple(one.refused)
-            told = (one.growth_ratio, one.worst, one.best_fit, one.lasts, refused, one.calls, one.footprint_bytes)
-            found.append(Endured(trace.name, name, *told))
+        tried = {key: try_one(trace, key, recipe, effort, seed) for key, recipe in recipes.items()}
+        found += [replace(tried[key], heap=label) for label, key in asked.each]
     if output is not None:
         write_picture(found, Path(output))
     return found
@@ -1390,7 +1403,7 @@ def attack(
     Raises HeapwrightError for a heap whose objects move, a level that is none, a foreign heap on an emulated processor,
     or a missing C compiler or emulator.
     """
-    from heapwright.assure.attack import attack as commit
+    from heapwright.assure.attack.attack import attack as commit
     from heapwright.assure.attack.faults import RUNS
     from heapwright.heaps.foreign.attack import attack as commit_on_foreign
     from heapwright.heaps.heaps import RecipeHeap, resolve
@@ -1465,7 +1478,7 @@ def measure(
     Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool is missing (with
     what to install) or fails, or the heap cannot be built.
     """
-    from heapwright.measure.boards import measure as on_target
+    from heapwright.measure.boards.measure import measure as on_target
 
     if isinstance(heap, TargetHeap):
         found = heap

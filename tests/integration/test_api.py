@@ -48,10 +48,10 @@ def test_nothing_heavy_is_imported_before_it_is_used() -> None:
 
 def test_functions_hold_against_the_folders_of_their_names() -> None:
     code = (
-        "import heapwright, heapwright.replay.replay, heapwright.explore.search, heapwright.recipes.zoo.catalogue\n"
-        "print(heapwright.replay.__name__, heapwright.explore.__name__, heapwright.recipes.zoo.__name__)"
+        "import heapwright as hw, heapwright.replay.replay as module, heapwright.explore.search\n"
+        f"print(module.__name__, hw.replay({str(BROKER)!r}, 'tlsf').heap, hw.zoo('tlsf').name)"
     )
-    assert in_a_new_process(code) == "replay explore zoo"
+    assert in_a_new_process(code) == "heapwright.replay.replay tlsf tlsf"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -71,6 +71,17 @@ def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
     assert found.metrics["footprint_bytes"] == study["tlsf@4"].metrics["footprint_bytes"]
     assert study["tlsf"].recipe == recipe.at_alignment(8)
     assert hw.fit(trace, given).smallest_arena_bytes == hw.fit(trace, "tlsf").smallest_arena_bytes
+
+
+def test_every_heap_of_a_list_is_answered(trace: Trace) -> None:
+    tlsf, best = hw.zoo("tlsf"), hw.zoo("kingsley")
+    assert [one.heap for one in hw.replay(trace, ["tlsf", "kingsley", "tlsf"])] == ["tlsf", "kingsley", "tlsf"]
+    first, second, third = hw.replay(trace, [tlsf, best.model_copy(update={"name": "tlsf"}), tlsf])
+    assert {one.heap for one in (first, second, third)} == {"tlsf"}
+    assert first.metrics == third.metrics == hw.replay(trace, "tlsf").metrics
+    assert second.metrics == hw.replay(trace, "kingsley").metrics != first.metrics
+    assert [one.heap for one in hw.fit(trace, ["tlsf", "kingsley", "tlsf"], copies=0)] == ["tlsf", "kingsley", "tlsf"]
+    assert len(hw.endure(trace, ["tlsf", tlsf], calls=10_000)) == 2
 
 
 def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:

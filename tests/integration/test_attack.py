@@ -10,7 +10,7 @@ import pytest
 from needed import emulator
 
 import heapwright as hw
-from heapwright.assure.attack import attack
+from heapwright.assure.attack.attack import attack
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.zoo import catalogue as zoo

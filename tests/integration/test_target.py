@@ -14,11 +14,11 @@ from needed import absent
 
 from heapwright.errors import HeapwrightError
 from heapwright.heaps.heaps import resolve_on_target
-from heapwright.measure.boards import compilers, feed, measure, qemu_backend, unicorn_backend
+from heapwright.measure.boards import compilers, feed, qemu_backend, unicorn_backend
 from heapwright.measure.boards.compilers import find_compiler
 from heapwright.measure.boards.cpus import CPUS
 from heapwright.measure.boards.image import Workshop
-from heapwright.measure.boards.measure import Session, calls_by_kind, find_backend
+from heapwright.measure.boards.measure import Session, calls_by_kind, find_backend, measure
 from heapwright.measure.boards.objectives import code_bytes
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo

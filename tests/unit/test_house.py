@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import pkgutil
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import heapwright
+from heapwright import api
 
 ROOT = Path(heapwright.__file__).parent
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 ORDER = (
-    ("errors",),
+    ("errors", "rooms"),
     ("files",),
     ("traces",),
     ("recipes",),
@@ -82,6 +88,35 @@ def test_every_folder_says_in_one_line_what_it_is() -> None:
         assert docstring, path
         first = docstring.splitlines()[0]
         assert first.endswith((".", ":")), path
+
+
+SHARED_OBJECTS = {"heapwright.recorder", "heapwright.recorder_sites"}
+"""What lies beside the modules to be preloaded, and is none."""
+
+MODULES = sorted({found.name for found in pkgutil.walk_packages(heapwright.__path__, "heapwright.")} - SHARED_OBJECTS)
+
+
+def test_every_module_imports_by_its_name_as_a_module() -> None:
+    wrong = []
+    for name in MODULES:
+        scope: dict[str, object] = {}
+        exec(f"import {name} as m", scope)
+        if scope["m"] is not sys.modules[name]:
+            wrong.append(name)
+    assert len(MODULES) > 200
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(FLOOR.keys() & {*heapwright.__all__}))
+def test_a_room_that_bears_the_name_of_a_function_is_called_as_the_function(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, function = getattr(heapwright, name), getattr(api, name)
+    assert room is sys.modules[f"heapwright.{name}"]
+    assert inspect.signature(room) == inspect.signature(function)
+    assert room.__doc__ == function.__doc__
+    monkeypatch.setattr(api, name, lambda *args, **keywords: (args, keywords))
+    assert room(1, key=2) == ((1,), {"key": 2})
 
 
 def test_how_to_add_a_pool_kind_names_every_file_that_its_example_is_in() -> None:

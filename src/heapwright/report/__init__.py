@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.kinds import kind_of
 from heapwright.files.writing import check_writable, filling, write_text
+from heapwright.rooms import answers_calls
 
 if TYPE_CHECKING:
     from heapwright.report.page import Content
+
+answers_calls(__name__)
 
 
 def write_report(

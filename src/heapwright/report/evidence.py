@@ -36,7 +36,7 @@ class Evidence:
         arenas: what `heapwright.api.Fit` holds, for each trace.
         metrics: of the replay of each trace, by its name.
         measured: what `heapwright.measure.boards.measure` tells, for each trace.
-        attacked: what `heapwright.assure.attack` tells of the recipe's own level of checks.
+        attacked: what `heapwright.assure.attack.attack` tells of the recipe's own level of checks.
         proof: None where none was asked for.
     """
 
