@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain, count
@@ -23,8 +24,9 @@ from heapwright.decide.picks import Pick
 from heapwright.decide.results import Candidate
 from heapwright.decide.study import Study as _Study
 from heapwright.errors import HeapwrightError, ParameterError, did_you_mean
+from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES, Options, Strategy
 from heapwright.explore.runner import Progress
-from heapwright.explore.search import COPIES, DEFAULT_OBJECTIVES, Strategy
+from heapwright.explore.search import Exploration
 from heapwright.explore.search import explore as _explore
 from heapwright.files.kinds import kind_of
 from heapwright.heaps.heaps import (
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 
     from heapwright.assure.endurance import Endured
     from heapwright.assure.proof.prove import Proof
+    from heapwright.decide.shipping import ToShip
     from heapwright.explore.space import Space, WideSpace
     from heapwright.heaps.foreign.adapter import WordSize
     from heapwright.platforms.catalogue import Platform
@@ -1120,37 +1123,56 @@ def explore(
 
     Raises HeapwrightError as `heapwright.explore.search.explore` does.
     """
-    from heapwright.explore.space import Space, WideSpace
-    from heapwright.explore.wide_search import fronts
-
-    read = [_trace(trace, repair) for trace in _listed(traces)]
-    if space is None:
-        space = Space.default(read) if align is None else Space.default(read, align)
-    elif not isinstance(space, Space | WideSpace):
-        space = Space.load(Path(space), read, align)
-    elif align not in (None, space.align):
-        raise HeapwrightError(f"{align}: the space has align {space.align}; give one of them", parameter="align")
-    done = _explore(
-        read,
-        space,
-        objectives,
-        Path(output),
-        jobs,
-        dask=dask,
-        held_out=[_trace(trace, repair) for trace in _listed(held_out)],
+    options = Options(
+        objectives=objectives,
         copies=copies,
         endurance=endurance,
+        jobs=jobs,
+        dask=dask,
         strategy=strategy,
         limit=limit,
         seed=seed,
-        energy_table=_energy_table(energy_table),
-        earlier=fronts([Path(path) for path in _listed(warm)]),
         complete=complete,
         tolerance=tolerance,
         budget=budget,
-        progress=progress,
+        energy_table=_energy_table(energy_table),
     )
+    read, apart = ([_trace(one, repair) for one in _listed(given)] for given in (traces, held_out))
+    made = space_for(read, space, align)
+    done = explore_with(options, read, made, output, held_out=apart, warm=_listed(warm), progress=progress)
     return open_study(done.study)
+
+
+def space_for(
+    traces: Sequence[Trace], space: Space | WideSpace | PathLike | None = None, align: int | None = None
+) -> Space | WideSpace:
+    """The space that `explore` tries on these traces; see there."""
+    from heapwright.explore.space import Space, WideSpace
+
+    if space is None:
+        return Space.default(traces) if align is None else Space.default(traces, align)
+    if not isinstance(space, Space | WideSpace):
+        return Space.load(Path(space), traces, align)
+    if align not in (None, space.align):
+        raise HeapwrightError(f"{align}: the space has align {space.align}; give one of them", parameter="align")
+    return space
+
+
+def explore_with(
+    options: Options,
+    traces: Sequence[Trace],
+    space: Space | WideSpace,
+    output: PathLike,
+    *,
+    held_out: Sequence[Trace] = (),
+    warm: Sequence[PathLike] = (),
+    progress: Callable[[Progress], None] | None = None,
+) -> Exploration:
+    """Explore as `explore` does, with its options in one object, and tell what was done instead of the study."""
+    from heapwright.explore.wide_search import fronts
+
+    earlier = fronts([Path(path) for path in warm])
+    return _explore(traces, space, Path(output), options, held_out=held_out, earlier=earlier, progress=progress)
 
 
 @_one_line
@@ -1238,7 +1260,7 @@ def generate(
         prove_calls: as `calls` of `prove`; None proves nothing.
         repair: drop the invalid calls of traces that are read.
         progress: told each step towards the evidence.
-        notes: told, in a sentence, how the heap differs from what was asked for: of an alignment that is raised.
+        notes: told, in a sentence, of an alignment that is raised, and of a study that holds a part of its space.
 
     Returns the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
     platform, and for a recipe that does not suit it. A tool that is missing costs the page that section, which says so.
@@ -1251,18 +1273,21 @@ def generate(
     from heapwright.recipes.policy import require_one_memory
 
     traces, others = ([_trace(one, repair) for one in _listed(given)] for given in (evidence, held_out))
-    if traces:
-        require_one_memory(_recipe(heap))
-    recipe = _recipe(heap)
-    if platform is None:
-        files = write(recipe, Path(output), prefix, *_shipped(heap, recipe), cost_of_checks(recipe))
-    else:
-        into = find_platform(platform)
-        given = recipe_for(into, recipe)
-        files = generate_for(into, recipe, Path(output), prefix, *_shipped(heap, given), cost_of_checks(given))
-        if notice := raised(into, recipe):
-            notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
-        recipe = into.aligned(recipe)
+    with _to_ship(heap) as found:
+        recipe = found.recipe
+        if traces:
+            require_one_memory(recipe)
+        if platform is None:
+            files = write(recipe, Path(output), prefix, *found.shipped(recipe), cost_of_checks(recipe))
+        else:
+            into = find_platform(platform)
+            given = recipe_for(into, recipe)
+            files = generate_for(into, recipe, Path(output), prefix, *found.shipped(given), cost_of_checks(given))
+            if notice := raised(into, recipe):
+                notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
+            recipe = into.aligned(recipe)
+        if found.study is not None and found.study.caveat:
+            notes(found.study.caveat)
     if not traces:
         return files
     page = Path(output) / f"{prefix}_heap_evidence.md"
@@ -1270,26 +1295,22 @@ def generate(
     return [*files, page]
 
 
-def _shipped(heap: AnyHeap, recipe: Recipe) -> tuple[str | None, Mapping[str, Value] | None, str]:
-    """What the files say of a heap from a study: what it was tuned for, its metrics there, what to reserve."""
-    from heapwright.decide.shipping import shipped
+@contextmanager
+def _to_ship(heap: AnyHeap) -> Iterator[ToShip]:
+    """The heap, its name resolved once, with the study that it comes from open."""
+    from heapwright.decide.shipping import Shipped, ToShip
 
-    if isinstance(heap, Member):
-        where, id = heap.study, heap.id
-        if where is None or not where.is_file():
-            return heap.tuned_for, heap.metrics if recipe.hash == heap.recipe.hash else None, ""
+    name = parse(os.fspath(heap)) if isinstance(heap, str | os.PathLike) else None
+    if name is not None and name.kind == "study":
+        with _Study.open(name.first) as study:
+            yield ToShip.of(study, name.second)
+    elif not isinstance(heap, Member):
+        yield ToShip(_recipe(heap))
+    elif heap.study is not None and heap.study.is_file():
+        with _Study.open(heap.study) as study:
+            yield ToShip.of(study, heap.id)
     else:
-        name = parse(heap) if isinstance(heap, str) else None
-        if name is None or name.kind != "study":
-            return None, None, ""
-        where, id = Path(name.first), name.second
-    with _Study.open(where) as study:
-        if why_not := study.robustness().why_not_lasting(study.candidate(id).id):
-            raise HeapwrightError(
-                f"{where}:{id}: not shipped, because it {why_not}; give its recipe as a file to do so"
-            )
-        told = shipped(study, id, recipe)
-    return told.tuned_for, told.metrics, told.reserve
+        yield ToShip(heap.recipe, known=Shipped(heap.tuned_for, heap.metrics))
 
 
 def _evidence(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from exploring import explore
 from recipes_random import random_recipe
 from traces_random import plain_trace, random_trace
 
@@ -18,7 +19,6 @@ from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
 from heapwright.explore import trial
 from heapwright.explore.equivalent import Alikes, form_of
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import altair
+import duckdb
 import pytest
 
 import heapwright as hw
@@ -153,6 +155,30 @@ def test_workloads() -> None:
     made = hw.workload("drr", PACKETS)
     assert len(made) > 100
     assert len(hw.workload("poisson", requests=100, seed=3)) >= 100
+
+
+def test_the_name_of_a_heap_of_a_study_is_resolved_once(
+    study: hw.api.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    connect = duckdb.connect
+
+    def counted(name: str = ":memory:", **options: Any) -> duckdb.DuckDBPyConnection:
+        opened.append(name)
+        return connect(name, **options)
+
+    monkeypatch.setattr(duckdb, "connect", counted)
+    name = f"{study.path}:{study.pick().id}"
+    for use in (
+        lambda: hw.generate(name, tmp_path / "alone"),
+        lambda: hw.generate(name, tmp_path / "bound", platform="freertos"),
+        lambda: hw.replay(BROKER, name),
+        lambda: hw.fit(BROKER, name, copies=0),
+        lambda: hw.open_study(study.path),
+    ):
+        opened.clear()
+        use()
+        assert opened.count(str(study.path.absolute())) == 1
 
 
 def test_generate_says_what_the_recipe_was_tuned_for(study: hw.api.Study, tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ import heapwright as hw
 from heapwright.decide.study import Study
 from heapwright.explore import on_dask
 from heapwright.explore.giving_up import Known
-from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.runner import Progress
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.workers import Interrupt
 from heapwright.replay.metrics import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from exploring import explore
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace

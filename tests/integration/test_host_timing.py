@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import ROOT
+from exploring import explore
 from needed import machine
 from traces_random import plain_trace, random_trace
 
@@ -16,7 +17,6 @@ from heapwright.decide.picks import ALIKE
 from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
 from heapwright.explore.runner import Progress
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.heaps.heaps import RecipeHeap, replay_each
 from heapwright.measure.host.calls import STDIN, calls_file

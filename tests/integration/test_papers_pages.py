@@ -9,11 +9,11 @@ from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
+from exploring import explore
 from needed import absent
 from networks import five_networks, network
 
 from heapwright.cli import heapwright
-from heapwright.explore.search import explore
 from heapwright.papers import (
     drr,
     easyport,

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import vl_convert
 from chromium import Chromium, chromium
+from exploring import explore
 from made_studies import identity
 from made_studies import metrics as plain_metrics
 from needed import absent
@@ -29,7 +30,6 @@ from PIL import Image, ImageChops, ImageColor
 from heapwright.decide import pareto
 from heapwright.decide.budgets import budgets
 from heapwright.decide.study import Study
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.papers.page import Page, html_of
 from heapwright.recipes.recipe import Recipe

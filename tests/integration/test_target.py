@@ -284,7 +284,8 @@ def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
-    from heapwright.explore.search import explore
+    from exploring import explore
+
     from heapwright.explore.space import Space
 
     path = tmp_path / "trace.parquet"
@@ -342,8 +343,9 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 
 def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     tools("cortex-m3", "gcc")
+    from exploring import explore
+
     from heapwright.decide.study import Study
-    from heapwright.explore.search import explore
     from heapwright.explore.space import Space
 
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from heapwright.cli import COMMANDS, attack, explore, import_, measure, pareto, reproduce, trace
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.picks import PICKS
-from heapwright.explore.search import Strategy
+from heapwright.explore.options import Strategy
 from heapwright.measure.boards.compilers import LEVELS
 from heapwright.measure.boards.cpus import CPUS
 from heapwright.measure.boards.measure import BACKENDS

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import exploring
 import numpy as np
 import pytest
 from traces_random import churning, plain_trace
@@ -16,21 +17,21 @@ from heapwright.decide import pareto
 from heapwright.decide.pareto import ratios
 from heapwright.decide.picks import NEAR
 from heapwright.decide.study import Study
-from heapwright.explore import halving, runner, schedule, search, trial
+from heapwright.explore import runner, schedule, search, trial
 from heapwright.explore.giving_up import Bar
-from heapwright.explore.halving import by_promise
-from heapwright.explore.interrupt import Interrupt
+from heapwright.explore.options import DEFAULT_OBJECTIVES
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
-from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration
+from heapwright.explore.schedule import by_promise
+from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
 from heapwright.explore.trial import Candidate, Patience, Trier
-from heapwright.explore.workers import Threads
+from heapwright.explore.workers import Interrupt, Threads
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
 from heapwright.studies.records import Identity
 from heapwright.traces.trace import Trace
 
-explore = partial(search.explore, endurance=False)
+explore = partial(exploring.explore, endurance=False)
 
 TRACES = [
     plain_trace(1, calls=1200, name="plain"),
@@ -247,7 +248,7 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     space: Space, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    for module in (runner, trial, schedule, halving, search):
+    for module in (runner, trial, schedule, search):
         monkeypatch.setattr(module, "time", clock)
 
     def go_on(seconds: float | None) -> Exploration:

@@ -6,13 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import exploring
 import numpy as np
 import pytest
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import runner, search
+from heapwright.explore import runner
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
@@ -25,7 +26,7 @@ from heapwright.replay.replay import replay, replay_with_margins
 from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
 
-explore = partial(search.explore, copies=0, endurance=False)
+explore = partial(exploring.explore, copies=0, endurance=False)
 """Copies have tests of their own."""
 
 ZOO = Space([])
@@ -223,7 +224,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
 
 def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
-    done = search.explore(
+    done = exploring.explore(
         [trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append, endurance=False
     )
     made = {copy.name: copy for copy in copies(trace, 3, seed=7)}
@@ -238,7 +239,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
         assert "first~load-1" not in study.per_trace(done.front)[done.front[0]]
         tried = len(apart.ids)
     assert (seen[-1].what, seen[-1].finished, seen[-1].total) == ("copies", 3 * tried, 3 * tried)
-    again = search.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
+    again = exploring.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
     assert again.evaluations == tried, "the first three are kept"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from click.testing import CliRunner
+from exploring import explore
 from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
 
 import heapwright as hw
@@ -19,10 +20,9 @@ from heapwright.cli import heapwright as command_line
 from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
 from heapwright.explore.giving_up import Known
-from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.workers import Interrupt
 from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe

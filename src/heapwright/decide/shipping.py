@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
@@ -14,9 +15,8 @@ from heapwright.replay.replay import replay
 from heapwright.studies.originals import original
 
 
-@dataclass(frozen=True)
-class Shipped:
-    """What the files of a heap from a study say.
+class Shipped(NamedTuple):
+    """What the files of a heap from a study say; the defaults are for one that comes from none.
 
     Attributes:
         tuned_for: the study's traces and objectives, in words.
@@ -25,9 +25,43 @@ class Shipped:
         reserve: what memory to give it, a sentence; "" where no arena served it.
     """
 
-    tuned_for: str
-    metrics: Mapping[str, Value] | None
-    reserve: str
+    tuned_for: str | None = None
+    metrics: Mapping[str, Value] | None = None
+    reserve: str = ""
+
+
+NOTHING = Shipped()
+
+
+@dataclass(frozen=True)
+class ToShip:
+    """A heap that is to be generated.
+
+    Attributes:
+        recipe: what was asked for.
+        study, id: where it comes from, open; None where from no study.
+        known: what is known without.
+    """
+
+    recipe: Recipe
+    study: Study | None = None
+    id: str = ""
+    known: Shipped = NOTHING
+
+    @classmethod
+    def of(cls, study: Study, id: str) -> ToShip:
+        """The recipe of this id in a study. Raises HeapwrightError where there is none, or it does not last."""
+        if why_not := study.robustness().why_not_lasting(study.candidate(id).id):
+            raise HeapwrightError(
+                f"{study.path}:{id}: not shipped, because it {why_not}; give its recipe as a file to do so"
+            )
+        return cls(study.recipe(id), study, id)
+
+    def shipped(self, recipe: Recipe) -> Shipped:
+        """What the files say of it as it is generated, with this recipe."""
+        if self.study is not None:
+            return shipped(self.study, self.id, recipe)
+        return self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None)
 
 
 def shipped(study: Study, id: str, recipe: Recipe) -> Shipped:

@@ -46,6 +46,18 @@ class Study(StudyFile):
     def _combine(self, role: Role) -> Results:
         return Results.of(self.results(role), [info.name for info in self.traces(role)], self._known())
 
+    @property
+    def caveat(self) -> str | None:
+        """What to mind of a study that holds a part of its space, in words; None for one that holds all of it."""
+        if self.complete:
+            return None
+        if self.tolerance is None:
+            return f"{self.path}: partial: {self.tried} recipes were tried; the others may be better"
+        return (
+            f"{self.path}: {nearness(self.tolerance)}: {self.tried} recipes were finished, the others cannot come on "
+            "it; other objectives or conditions may need them (heapwright explore --complete)"
+        )
+
     def alone(self, trace: str) -> Results:
         """The results on one of the traces explored on."""
         results = self.results()
@@ -168,3 +180,8 @@ class Study(StudyFile):
         super()._forget()
         for outdated in ("combined", "elsewhere", "_robustness"):
             self.__dict__.pop(outdated, None)
+
+
+def nearness(tolerance: float) -> str:
+    """How near a front is to that of all recipes, in words."""
+    return f"front within {100 * tolerance:g} %" if tolerance else "exact front"

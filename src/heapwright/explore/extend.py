@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from heapwright.decide.study import Study
+from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration, explore
 from heapwright.recipes.recipe import Recipe
@@ -42,18 +43,15 @@ def extend(
         drawn = copies_of(study, old[0].name)
         study.add_traces(added)
         space, objectives, energies = StoredSpace(study), study.objectives, study.energy_table
-    return explore(
-        [*old, *(trace for trace in traces if trace.name not in known)],
-        space,
+    options = Options(
         objectives,
-        path,
-        jobs,
-        held_out=held_out,
         copies=len(drawn),
         seed=drawn[0].seed or 0 if drawn else 0,
+        jobs=jobs,
         energy_table=energies,
-        progress=progress,
     )
+    every = [*old, *(trace for trace in traces if trace.name not in known)]
+    return explore(every, space, path, options, held_out=held_out, progress=progress)
 
 
 class StoredSpace:

@@ -17,9 +17,8 @@ from heapwright.decide.picks import design
 from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
 from heapwright.explore.giving_up import Known, Rivals
-from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
-from heapwright.explore.workers import POLL_SECONDS, Crew
+from heapwright.explore.workers import POLL_SECONDS, Crew, Interrupt
 from heapwright.replay.engine import SoFar
 from heapwright.studies.records import Partial, Result
 from heapwright.studies.tables import Role

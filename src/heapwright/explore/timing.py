@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from heapwright.decide.study import Study
-from heapwright.explore.interrupt import Interrupt
 from heapwright.explore.runner import Progress
 from heapwright.explore.trial import Candidate
+from heapwright.explore.workers import Interrupt
 from heapwright.measure.host.machine import machine
 from heapwright.measure.host.timing import Bench, ProgramError
 from heapwright.studies.tables import Role

@@ -1,4 +1,4 @@
-"""Crews: who tries recipes. Here threads of this process, while the caller's thread alone writes.
+"""Workers: a crew that tries recipes, here threads of this process, while the caller's thread alone writes.
 
 The native engine releases the interpreter lock while it replays.
 """
@@ -6,6 +6,7 @@ The native engine releases the interpreter lock while it replays.
 from __future__ import annotations
 
 import queue
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -95,3 +96,25 @@ def _work(pending: deque[Task], trier: Trier, patience: Patience, done: _Done) -
             done.put((task, trier.found(task, patience)))
     except BaseException as error:  # raised again by the thread that collects
         done.put(error)
+
+
+class Interrupt:
+    """Turns the first Ctrl-C into a flag, so that it cannot fall into the middle of a transaction."""
+
+    def __init__(self) -> None:
+        """Begin without one."""
+        self.seen = False
+        self._in_main = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> Interrupt:
+        if self._in_main:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._in_main:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, *_: object) -> None:
+        self.seen = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)

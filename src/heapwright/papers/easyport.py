@@ -16,6 +16,7 @@ import numpy as np
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
+from heapwright.explore.options import Options
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.files.temporary import temporary_folder
@@ -181,7 +182,7 @@ def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> None:
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
     with temporary_folder("papers") as folder:
-        found = explore([trace], space, study_path=folder / "study.duckdb", copies=0, complete=True)
+        found = explore([trace], space, folder / "study.duckdb", Options(copies=0, complete=True))
         with Study.open(found.study) as study:
             points = _points(study, len(trace), trace.peak_live_bytes)
             page.text(_FIGURE.format(name=marked(trace.name), recipes=found.recipes, admitted=len(points)))

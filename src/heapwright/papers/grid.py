@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.decide.study import Study
 from heapwright.explore.families import technique_grid
+from heapwright.explore.options import Options
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.files.temporary import temporary_folder
@@ -34,7 +35,7 @@ def check_grid(page: Page, proposed: str, traces: Mapping[str, Trace]) -> None:
     base = {trace.name: costs(replay(trace, load(proposed))) for trace in named}
     with temporary_folder("papers") as folder:
         path = folder / "study.duckdb"
-        found = explore(named, space, study_path=path, strategy="random", limit=RECIPES, copies=0, complete=True)
+        found = explore(named, space, path, Options(strategy="random", limit=RECIPES, copies=0, complete=True))
         with Study.open(found.study) as study:
             means = _means(study, base)
             both = sorted((mean[0] * mean[1], id) for id, mean in means.items() if max(mean) < 1)

@@ -14,7 +14,8 @@ import numpy as np
 
 from heapwright.decide.study import Study
 from heapwright.explore.families import Demand
-from heapwright.explore.search import Strategy, explore
+from heapwright.explore.options import Options, Strategy
+from heapwright.explore.search import explore
 from heapwright.explore.space import Space
 from heapwright.files.temporary import temporary_folder
 from heapwright.papers.case_study import REAL
@@ -121,15 +122,8 @@ def add_contest(
     reference = proposed[PUBLISHED]
     with temporary_folder("papers") as folder:
         strategy: Strategy = "exhaustive" if limit is None else "random"
-        found = explore(
-            named,
-            space,
-            study_path=folder / "study.duckdb",
-            strategy=strategy,
-            limit=limit,
-            copies=COPIES,
-            complete=True,
-        )
+        options = Options(strategy=strategy, limit=limit, copies=COPIES, complete=True)
+        found = explore(named, space, folder / "study.duckdb", options)
         with Study.open(found.study) as study:
             picks = _picks(study, reference, {trace.name: costs(replay(trace, reference)) for trace in named})
     page.text(

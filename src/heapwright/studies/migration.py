@@ -13,12 +13,20 @@ from heapwright.replay.energy import default_energy_table
 from heapwright.studies.tables import FORMAT, SINCE_5, TABLES, check_tables, stored_format
 
 
-def migrate_file(path: Path) -> None:
-    """Bring the study at `path` to this format; see `migrate`. Raises HeapwrightError where it cannot be written."""
-    with database.attached(path, read_only=True) as connection:
+def opened(path: Path, *, write: bool) -> database.Connection:
+    """Open the study at `path`, brought to this format before; see `migrate`.
+
+    Raises HeapwrightError where one of an older format cannot be written.
+    """
+    connection = database.attached(path, read_only=not write)
+    try:
         found = stored_format(connection, str(path))
+    except BaseException:
+        connection.close()
+        raise
     if found not in _STEPS:
-        return
+        return connection
+    connection.close()
     try:
         connection = database.attached(path, read_only=False)
     except database.Error as error:
@@ -28,6 +36,7 @@ def migrate_file(path: Path) -> None:
         ) from None
     with connection:
         migrate(connection, str(path))
+    return database.attached(path, read_only=not write)
 
 
 def migrate(connection: database.Connection, where: str) -> None:

@@ -24,7 +24,7 @@ from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value
-from heapwright.studies.migration import migrate, migrate_file
+from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, TraceInfo
 from heapwright.studies.tables import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, check, read_meta
 
@@ -56,8 +56,7 @@ class StudyFile:
         if not path.exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
         with _one_line(path):
-            migrate_file(path)
-            connection = database.attached(path, read_only=not write)
+            connection = opened(path, write=write)
         return cls._checked(path, connection)
 
     @classmethod
