@@ -1499,7 +1499,17 @@ def measure(
     Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool is missing (with
     what to install) or fails, or the heap cannot be built.
     """
-    from heapwright.measure.boards.measure import measure as on_target
+    session = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
+    return measure_each(heap, [trace], cpu=cpu, repair=repair, **session)[0]
+
+
+@_one_line
+def measure_each(
+    heap: AnyHeap | TargetHeap, traces: Sequence[AnyTrace], *, cpu: str, repair: bool = False, **session: Any
+) -> list[dict[str, Any]]:
+    """What `measure` tells of a heap on each of the traces; it is built once."""
+    from heapwright.measure.boards.compilers import LEVELS
+    from heapwright.measure.boards.measure import Session
 
     if isinstance(heap, TargetHeap):
         found = heap
@@ -1507,9 +1517,8 @@ def measure(
         found = resolve_on_target(os.fspath(heap))
     else:
         found = TargetHeap.of_recipe(_recipe(heap))
-    return on_target(
-        found, _trace(trace, repair), cpu_name=cpu, backend=backend, compiler=compiler, level=level, arena=arena
-    )
+    read = [_trace(trace, repair) for trace in traces]
+    return Session(cpu_name=cpu, **session).measure(found, read, LEVELS)
 
 
 @_one_line
