@@ -17,7 +17,7 @@ from heapwright.decide import pareto
 from heapwright.decide.pareto import ratios
 from heapwright.decide.picks import NEAR
 from heapwright.decide.study import Study
-from heapwright.explore import runner, schedule, search, trial
+from heapwright.explore import options, runner, schedule, search, trial
 from heapwright.explore.giving_up import Bar
 from heapwright.explore.options import DEFAULT_OBJECTIVES
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
@@ -248,7 +248,7 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     space: Space, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    for module in (runner, trial, schedule, search):
+    for module in (options, runner, trial, schedule, search):
         monkeypatch.setattr(module, "time", clock)
 
     def go_on(seconds: float | None) -> Exploration:
