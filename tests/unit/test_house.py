@@ -37,6 +37,9 @@ ORDER = (
 )
 """From the ground up. What stands on one line does not know of one another; `_native` lies below all."""
 
+STILL_LONGER = {"generate/fold.py", "generate/syntax.py", "generate/tidy.py", "recipes/policy.py"}
+"""Files above 600 lines: none comes in addition."""
+
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 
 
@@ -80,6 +83,15 @@ def test_no_circle_within_a_folder() -> None:
         for path in free:
             del graph[path]
     assert sorted(str(path.relative_to(ROOT)) for path in graph) == []
+
+
+def test_no_file_is_longer_than_600_lines() -> None:
+    longer = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*.py")
+        if len(path.read_text(encoding="utf-8").splitlines()) > 600
+    }
+    assert longer <= STILL_LONGER
 
 
 def test_every_folder_says_in_one_line_what_it_is() -> None:
