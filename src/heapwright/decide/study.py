@@ -55,7 +55,7 @@ class Study(StudyFile):
             return f"{self.path}: partial: {self.tried} recipes were tried; the others may be better"
         return (
             f"{self.path}: {nearness(self.tolerance)}: {self.tried} recipes were finished, the others cannot come on "
-            "it; other objectives or conditions may need them (heapwright explore --complete)"
+            "it; other objectives or conditions may need them, and a complete exploration finishes them"
         )
 
     def alone(self, trace: str) -> Results:
