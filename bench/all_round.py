@@ -22,7 +22,7 @@ from traces import DEFAULT_TRACES, cut, trace_files, without_realloc
 import heapwright as hw
 from heapwright.api import RECOMMENDED
 from heapwright.cli.tables import print_table
-from heapwright.host.timing import Bench
+from heapwright.measure.host.timing import Bench
 from heapwright.traces.trace import Trace
 
 REFERENCE = "dlmalloc"

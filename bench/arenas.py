@@ -16,11 +16,11 @@ import click
 import heapwright as hw
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import server
 from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]

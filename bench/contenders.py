@@ -14,10 +14,10 @@ from pathlib import Path
 import originals
 
 import heapwright as hw
-from heapwright import heaps
 from heapwright.errors import ForeignHeapError, HeapwrightError
-from heapwright.foreign.heap import ForeignHeap
-from heapwright.host.timing import Bench, Program
+from heapwright.heaps import heaps
+from heapwright.heaps.foreign.heap import ForeignHeap
+from heapwright.measure.host.timing import Bench, Program
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 

@@ -21,8 +21,8 @@ import click
 import numpy as np
 
 import heapwright as hw
-from heapwright.explore.search import DEFAULT_OBJECTIVES
-from heapwright.explore.study import Study
+from heapwright.decide.study import Study
+from heapwright.explore.options import DEFAULT_OBJECTIVES
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAMES = ("mosquitto_broker", "lighttpd_server")

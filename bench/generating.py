@@ -23,8 +23,8 @@ from heapwright.cli.tables import print_table
 from heapwright.explore.space import Space
 from heapwright.generate import generated_files
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAMES = ("mosquitto_broker", "lighttpd_server")
@@ -32,7 +32,7 @@ NAMES = ("mosquitto_broker", "lighttpd_server")
 FIRST = """
 import time
 from heapwright.generate import generated_files
-from heapwright.zoo import catalogue
+from heapwright.recipes.zoo import catalogue
 recipe = catalogue.load("tlsf")
 start = time.process_time()
 generated_files(recipe)

@@ -27,14 +27,15 @@ import numpy as np
 import psutil
 
 from heapwright.cli.output import print_json
+from heapwright.decide.study import Study
+from heapwright.explore.giving_up import Known
 from heapwright.explore.on_dask import BATCH_SECONDS, cluster
-from heapwright.explore.rivals import Known
-from heapwright.explore.search import replay_for
 from heapwright.explore.space import Space
-from heapwright.explore.study import Identity, Result, Study
-from heapwright.explore.trying import Candidate, Found, Patience, Task, Trier
-from heapwright.host.machine import machine
+from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
+from heapwright.measure.host.machine import machine
+from heapwright.measure.metrics import replay_for
 from heapwright.replay.energy import default_energy_table
+from heapwright.studies.records import Identity, Result
 from heapwright.traces.trace import Trace
 
 OBJECTIVES = ("footprint_bytes", "accesses")

@@ -11,7 +11,7 @@ from statistics import median
 
 from contenders import Contender
 
-from heapwright.host.timing import Bench, Program
+from heapwright.measure.host.timing import Bench, Program
 from heapwright.traces.trace import Trace
 
 

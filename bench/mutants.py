@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import heapwright as hw
+from heapwright.assure.proof.bins import check_bins, has_bins
+from heapwright.assure.proof.prove import check_edges
 from heapwright.errors import HeapwrightError
 from heapwright.generate.emit import generated_files
-from heapwright.prove.bins import check_bins, has_bins
-from heapwright.prove.prove import check_edges
 from heapwright.recipes.recipe import Recipe
 
 HEAPS = (

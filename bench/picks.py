@@ -14,8 +14,8 @@ import numpy.typing as npt
 from robustness import PAIRS, Pair, carried, halves, measure, ratios
 
 import heapwright as hw
-from heapwright.explore import pareto
-from heapwright.explore.picks import PICKS
+from heapwright.decide import pareto
+from heapwright.decide.picks import PICKS
 
 KEPT_BACK = (
     Pair("wee_gcc-hello halves", False, lambda: halves("wee_gcc-hello")),

@@ -22,9 +22,9 @@ from heapwright.cli.tables import print_table
 from heapwright.explore.space import Space
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import run
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue
 
 
 @dataclass(frozen=True)

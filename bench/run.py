@@ -25,8 +25,8 @@ from traces import DEFAULT_TRACES, PICKED_ON, cut, read_traces, without_realloc
 
 import heapwright as hw
 from heapwright.cli.output import print_json
-from heapwright.host.machine import processor_name
-from heapwright.host.timing import Bench
+from heapwright.measure.host.machine import processor_name
+from heapwright.measure.host.timing import Bench
 from heapwright.traces.trace import Trace
 
 # ---- measuring -----------------------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ import click
 import numpy as np
 
 from heapwright.cli.output import print_json
-from heapwright.explore import pareto
+from heapwright.decide import pareto
+from heapwright.decide.study import Study
+from heapwright.explore.options import Options
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space, WideSpace
-from heapwright.explore.study import Study
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 
@@ -97,17 +98,8 @@ def searched(trace: Trace, space: Path, strategy, limit: int, seed: int) -> np.n
     """The same of what a search tried."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "study.duckdb")
-        explore(
-            [trace],
-            Space.load(space, [trace]),
-            OBJECTIVES,
-            path,
-            1,
-            copies=0,
-            strategy=strategy,
-            limit=limit,
-            seed=seed,
-        )
+        options = Options(OBJECTIVES, jobs=1, copies=0, strategy=strategy, limit=limit, seed=seed)
+        explore([trace], Space.load(space, [trace]), path, options)
         with Study.open(path) as study:
             return study.combined.values(OBJECTIVES)[study.combined.eligible(OBJECTIVES)]
 

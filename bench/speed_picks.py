@@ -20,7 +20,7 @@ from robustness import PAIRS, ROOT, Pair, halves
 from traces import cut, without_realloc
 
 import heapwright as hw
-from heapwright.host.timing import Bench
+from heapwright.measure.host.timing import Bench
 
 PEER = "mimalloc"
 SPACE = ROOT / "examples" / "speed_space.toml"

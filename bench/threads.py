@@ -22,7 +22,7 @@ from traces import cut, without_realloc
 import heapwright as hw
 from heapwright.cli.output import print_json
 from heapwright.cli.tables import print_table
-from heapwright.host.timing import Bench, Program
+from heapwright.measure.host.timing import Bench, Program
 from heapwright.traces.trace import Trace
 
 THREADED = "victim-bins"

@@ -2,9 +2,9 @@
 
     python bench/zoo_code_bytes.py
 
-Writes src/heapwright/zoo/code_bytes.csv: malloc, free and realloc with what they call, code and constants, for a
-Cortex-M3 at -Os with Debian's arm-none-eabi-gcc. Run it after changes of the core or of the generator; a test compares
-a few.
+Writes src/heapwright/recipes/zoo/code_bytes.csv: malloc, free and realloc with what they call, code and constants, for
+a Cortex-M3 at -Os with Debian's arm-none-eabi-gcc. Run it after changes of the core or of the generator; a test
+compares a few.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import heapwright as hw
-from heapwright.target.compilers import find_compiler
-from heapwright.target.cpus import cpu
-from heapwright.target.objectives import code_bytes
+from heapwright.measure.boards.compilers import find_compiler
+from heapwright.measure.boards.cpus import cpu
+from heapwright.measure.boards.objectives import code_bytes
 
-FILE = Path(__file__).resolve().parents[1] / "src" / "heapwright" / "zoo" / "code_bytes.csv"
+FILE = Path(__file__).resolve().parents[1] / "src" / "heapwright" / "recipes" / "zoo" / "code_bytes.csv"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Whether the zoo's heaps last: writes src/heapwright/zoo/endurance.csv, which `heapwright zoo` reads.
+"""Whether the zoo's heaps last: writes src/heapwright/recipes/zoo/endurance.csv, which `heapwright zoo` reads.
 
 Each heap runs the loops of `heapwright endure` on the broker's trace, ten million calls where a call is bounded and one
 million where it may walk; one that does not last ends at the first loop that shows it. Some ten minutes.
@@ -18,7 +18,7 @@ from heapwright.replay.endurance import Effort, endure
 ROOT = Path(__file__).resolve().parent.parent
 TRACE = ROOT / "examples" / "mosquitto_broker.parquet"
 BOUNDED, WALKING = Effort(whole=False), Effort(calls=1_000_000, whole=False)
-OUTPUT = ROOT / "src" / "heapwright" / "zoo" / "endurance.csv"
+OUTPUT = ROOT / "src" / "heapwright" / "recipes" / "zoo" / "endurance.csv"
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
-/* workloads.h: the queues of a network node in front of one link, for heapwright.workloads. Host only; read by cffi as
- * it stands. */
+/* workloads.h: the queues of a network node in front of one link, for heapwright.traffic.workloads. Host only; read by
+ * cffi as it stands. */
 #ifndef HW_WORKLOADS_H
 #define HW_WORKLOADS_H
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import originals
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import settings
 from needed import missing, needs
 from platform_builds import fetched
+
+from heapwright.explore import endurance
 
 # Machines are shared and noisy: how long an example takes says nothing.
 settings.register_profile("heapwright", deadline=None)
@@ -34,6 +37,15 @@ def nothing_is_left_running() -> Iterator[None]:
     if left := processes.left_running(mark):
         processes.end(left)
         pytest.fail("left running: " + "; ".join(f"{process}: {command}" for process, command in left.items()))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def brief_endurance() -> Iterator[None]:
+    """What explorations of this process pick is tried for fewer calls; commands are as they ship."""
+    with pytest.MonkeyPatch.context() as patched:
+        brief = replace(endurance.LONG, calls=200_000, enough=200_000, cramped=50_000, objects=500)
+        patched.setattr(endurance, "LONG", brief)
+        yield
 
 
 @pytest.fixture(scope="session")

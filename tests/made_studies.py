@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from heapwright.explore.study import Identity, Result, Study
+from heapwright.decide.study import Study
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, default_energy_table
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, Value
+from heapwright.studies.records import Identity, Result
 from heapwright.traces.trace import Trace
 
 OBJECTIVES = ("footprint_bytes", "accesses")

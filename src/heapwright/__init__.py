@@ -10,8 +10,6 @@ Names are loaded when they are first used; docs/api.md is the reference.
 
 from __future__ import annotations
 
-import sys
-
 from heapwright.errors import HeapwrightError
 from heapwright.files.version import __version__
 
@@ -98,26 +96,19 @@ __all__ = [
 ]
 
 
-class _Face(type(sys)):  # type: ignore[misc]
-    """This package, whose names are functions even where a folder bears the same one: `heapwright.replay`.
-
-    Importing a folder would put the module in the function's place; the folder's own modules are reached all the same,
-    as in `from heapwright.replay.metrics import METRICS`.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in __all__ and isinstance(value, type(sys))):
-            super().__setattr__(name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from heapwright import api
-
-        return getattr(api, name)
-
-    def __dir__(self) -> list[str]:
-        return __all__
+_ROOMS = ("explore", "generate", "measure", "platforms", "replay", "report")
+"""The functions of which a room bears the name; see `heapwright.rooms`."""
 
 
-sys.modules[__name__].__class__ = _Face
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    if name in _ROOMS:
+        return importlib.import_module(f"heapwright.{name}")
+    return getattr(importlib.import_module("heapwright.api"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from exploring import explore
 from recipes_random import random_recipe
 from traces_random import plain_trace, random_trace
 
 from heapwright.api import cut, workload
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import trying
-from heapwright.explore.alike import Alikes, form_of
-from heapwright.explore.search import explore
+from heapwright.explore import trial
+from heapwright.explore.equivalent import Alikes, form_of
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay import engine
@@ -160,8 +160,8 @@ def test_a_study_has_what_replays_of_all_would_tell(
             groups[form.rest].append(recipe)
     drawn = random.Random(8).sample([group for group in groups.values() if len(group) > 10], 5)
     told, fronts = [], []
-    for kept in (trying.KEPT, 0):
-        monkeypatch.setattr(trying, "KEPT", kept)
+    for kept in (trial.KEPT, 0):
+        monkeypatch.setattr(trial, "KEPT", kept)
         space, path = Space(drawn, include_zoo=False), tmp_path / str(kept)
         asked = {"complete": True} if tolerance is None else {"tolerance": tolerance}
         fronts.append(explore(traces, space, study_path=path, copies=0, endurance=False, jobs=2, **asked).front)

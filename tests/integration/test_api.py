@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import altair
+import duckdb
 import pytest
 
 import heapwright as hw
@@ -48,10 +50,10 @@ def test_nothing_heavy_is_imported_before_it_is_used() -> None:
 
 def test_functions_hold_against_the_folders_of_their_names() -> None:
     code = (
-        "import heapwright, heapwright.replay.replay, heapwright.explore.search, heapwright.zoo.catalogue\n"
-        "print(heapwright.replay.__name__, heapwright.explore.__name__, heapwright.zoo.__name__)"
+        "import heapwright as hw, heapwright.replay.replay as module, heapwright.explore.search\n"
+        f"print(module.__name__, hw.replay({str(BROKER)!r}, 'tlsf').heap, hw.zoo('tlsf').name)"
     )
-    assert in_a_new_process(code) == "replay explore zoo"
+    assert in_a_new_process(code) == "heapwright.replay.replay tlsf tlsf"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -71,6 +73,17 @@ def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
     assert found.metrics["footprint_bytes"] == study["tlsf@4"].metrics["footprint_bytes"]
     assert study["tlsf"].recipe == recipe.at_alignment(8)
     assert hw.fit(trace, given).smallest_arena_bytes == hw.fit(trace, "tlsf").smallest_arena_bytes
+
+
+def test_every_heap_of_a_list_is_answered(trace: Trace) -> None:
+    tlsf, best = hw.zoo("tlsf"), hw.zoo("kingsley")
+    assert [one.heap for one in hw.replay(trace, ["tlsf", "kingsley", "tlsf"])] == ["tlsf", "kingsley", "tlsf"]
+    first, second, third = hw.replay(trace, [tlsf, best.model_copy(update={"name": "tlsf"}), tlsf])
+    assert {one.heap for one in (first, second, third)} == {"tlsf"}
+    assert first.metrics == third.metrics == hw.replay(trace, "tlsf").metrics
+    assert second.metrics == hw.replay(trace, "kingsley").metrics != first.metrics
+    assert [one.heap for one in hw.fit(trace, ["tlsf", "kingsley", "tlsf"], copies=0)] == ["tlsf", "kingsley", "tlsf"]
+    assert len(hw.endure(trace, ["tlsf", tlsf], calls=10_000)) == 2
 
 
 def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
@@ -142,6 +155,30 @@ def test_workloads() -> None:
     made = hw.workload("drr", PACKETS)
     assert len(made) > 100
     assert len(hw.workload("poisson", requests=100, seed=3)) >= 100
+
+
+def test_the_name_of_a_heap_of_a_study_is_resolved_once(
+    study: hw.api.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    connect = duckdb.connect
+
+    def counted(name: str = ":memory:", **options: Any) -> duckdb.DuckDBPyConnection:
+        opened.append(name)
+        return connect(name, **options)
+
+    monkeypatch.setattr(duckdb, "connect", counted)
+    name = f"{study.path}:{study.pick().id}"
+    for use in (
+        lambda: hw.generate(name, tmp_path / "alone"),
+        lambda: hw.generate(name, tmp_path / "bound", platform="freertos"),
+        lambda: hw.replay(BROKER, name),
+        lambda: hw.fit(BROKER, name, copies=0),
+        lambda: hw.open_study(study.path),
+    ):
+        opened.clear()
+        use()
+        assert opened.count(str(study.path.absolute())) == 1
 
 
 def test_generate_says_what_the_recipe_was_tuned_for(study: hw.api.Study, tmp_path: Path) -> None:

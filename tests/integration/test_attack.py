@@ -10,10 +10,10 @@ import pytest
 from needed import emulator
 
 import heapwright as hw
-from heapwright.attack import attack
-from heapwright.attack.faults import FAULTS, OUTCOMES
+from heapwright.assure.attack.attack import attack
+from heapwright.assure.attack.faults import FAULTS, OUTCOMES
 from heapwright.errors import HeapwrightError
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 RUNS = 40

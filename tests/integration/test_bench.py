@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import traces
 
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 BOTH_WAYS = {"exact-bins", "tlsf", "exact-bins + 3 lists", "tlsf + 3 lists"}

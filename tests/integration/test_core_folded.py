@@ -13,7 +13,7 @@ from recipes_random import random_recipes
 
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 
 def initialiser(value: Any) -> str:

@@ -15,7 +15,7 @@ from recipes_random import random_recipe, random_recipes, values_of
 
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 """How many times the default number of recipes is fuzzed."""

@@ -8,7 +8,7 @@ import pytest
 from behaviour import build_script, play
 
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 TREE = """
 align = 4

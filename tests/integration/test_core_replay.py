@@ -16,12 +16,12 @@ from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import MAX_REQUEST
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.engine import least_arena
 from heapwright.replay.pictures import heap_map, timeline
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 MALLOC, CALLOC, REALLOC, FREE = range(4)
 

@@ -15,9 +15,9 @@ from heapwright.generate.emit import generated_files
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 HEAPS = ["tlsf", "victim-bins", "all-round", "kingsley", "binary-buddy", "variable-pool", "contiki-mmem", "memmgr"]
 """Every kind of pool, lists, bins and none."""

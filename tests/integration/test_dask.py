@@ -16,12 +16,12 @@ import pytest
 from distributed import Client
 
 import heapwright as hw
+from heapwright.decide.study import Study
 from heapwright.explore import on_dask
-from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.rivals import Known
-from heapwright.explore.running import Progress
-from heapwright.explore.study import Study
-from heapwright.explore.trying import Candidate, Patience, Task, Trier
+from heapwright.explore.giving_up import Known
+from heapwright.explore.runner import Progress
+from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.workers import Interrupt
 from heapwright.replay.metrics import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -135,9 +135,9 @@ def test_workers_that_die_cost_their_batches_only(
 DRIVER = """
 import sys
 import heapwright as hw
-from heapwright.explore import on_dask, running
+from heapwright.explore import on_dask, runner
 
-running._BATCH_SECONDS = on_dask.BATCH_SECONDS = 0.05
+runner._BATCH_SECONDS = on_dask.BATCH_SECONDS = 0.05
 trace, study, recipes, address = sys.argv[1:]
 
 def tell(progress):

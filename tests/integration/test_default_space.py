@@ -14,9 +14,9 @@ from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.pools import MAX_REQUEST, Pool
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.rules import contradictions
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import MALLOC
-from heapwright.zoo import catalogue as zoo
 
 
 @pytest.fixture(scope="module")

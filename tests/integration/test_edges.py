@@ -17,7 +17,7 @@ from heapwright.generate import generate
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 ROUNDS = 20 * int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 SEED = os.environ.get("HEAPWRIGHT_SEED", "1")

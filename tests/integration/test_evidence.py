@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import heapwright as hw
-from heapwright.prove import prove
+from heapwright.assure.proof import prove
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SERVED, HELD_OUT = EXAMPLES / "mosquitto_broker.parquet", EXAMPLES / "lighttpd_server.parquet"

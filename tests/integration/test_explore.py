@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from exploring import explore
 from traces_random import plain_trace
 
-from heapwright.explore.search import explore
+from heapwright.decide.study import Study
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
@@ -360,8 +360,8 @@ main()
         ("traces.tables", "_check_types"),
         ("explore.space", "Space.load"),
         ("explore.search", "_candidates"),
-        ("explore.study", "_create"),
-        ("explore.study", "check"),
+        ("studies.study", "_create"),
+        ("studies.study", "check"),
     ],
 )
 def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str, str], run: Run, files: Path) -> None:
@@ -369,7 +369,7 @@ def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str,
     code = EARLY.format(module=module, function=function)
     line = [sys.executable, "-c", code, *EXPLORE]
     done = subprocess.run(line, cwd=files, capture_output=True, text=True, check=False)
-    created = module == "explore.study"
+    created = module == "studies.study"
     replays = 6 + len(NAMES) + len(BESIDE)
     stored = (
         rf"s.duckdb: interrupted with \d+ of {replays} replays stored or given up; the same command goes on from there"

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from needed import absent, unsuited
 
-from heapwright import heaps
 from heapwright.errors import ForeignHeapError, HeapwrightError
-from heapwright.foreign import adapter as adapters
-from heapwright.foreign import heap as foreign
-from heapwright.foreign.adapter import Adapter, WordSize
-from heapwright.foreign.heap import ForeignHeap
 from heapwright.generate import generate
-from heapwright.heaps import fit_each, replay_each
-from heapwright.host.timing import time_heaps
+from heapwright.heaps import heaps
+from heapwright.heaps.foreign import adapter as adapters
+from heapwright.heaps.foreign import heap as foreign
+from heapwright.heaps.foreign.adapter import Adapter, WordSize
+from heapwright.heaps.foreign.heap import ForeignHeap
+from heapwright.heaps.heaps import fit_each, replay_each
+from heapwright.measure.host.timing import time_heaps
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import replay

@@ -40,11 +40,11 @@ from heapwright.generate.specialise import specialise_parts
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import engine
 from heapwright.replay.pictures import metadata
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
@@ -196,7 +196,9 @@ def test_a_recipe_cannot_end_the_comment() -> None:
 
 
 def test_the_text_is_the_same_in_every_run() -> None:
-    script = "from heapwright.zoo import catalogue as zoo\nfrom heapwright.generate.emit import generated_files\n"
+    script = (
+        "from heapwright.recipes.zoo import catalogue as zoo\nfrom heapwright.generate.emit import generated_files\n"
+    )
     script += "print(generated_files(zoo.load('victim-bins')), generated_files(zoo.load('wifi-special-pools')))"
     texts = set()
     for seed in ("1", "2"):

@@ -12,7 +12,7 @@ from needed import compilers, needs
 
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 HOOKS = "|".join(("ALLOCATED", "RESIZED", "FREED", "REFUSED"))
 

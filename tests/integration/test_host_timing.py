@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import ROOT
+from exploring import explore
 from needed import machine
 from traces_random import plain_trace, random_trace
 
+from heapwright.decide.picks import ALIKE
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore.picks import ALIKE
-from heapwright.explore.running import Progress
-from heapwright.explore.search import explore
+from heapwright.explore.runner import Progress
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
-from heapwright.heaps import RecipeHeap, replay_each
-from heapwright.host.calls import STDIN, calls_file
-from heapwright.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event
+from heapwright.heaps.heaps import RecipeHeap, replay_each
+from heapwright.measure.host.calls import STDIN, calls_file
+from heapwright.measure.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 PASSES = 2
 

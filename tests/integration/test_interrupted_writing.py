@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, identity, metrics, result
 
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore.study import Study
 from heapwright.traces.trace import Trace
 
 
@@ -59,7 +59,7 @@ import os, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
 from heapwright.errors import HeapwrightError
-from heapwright.explore.study import Study
+from heapwright.decide.study import Study
 study = Study.create_or_resume({path!r}, identity())
 study.add([result(0, metrics(100, 1000))])
 study._connection.begin()
@@ -103,7 +103,8 @@ import os, resource, signal, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
 from heapwright.errors import HeapwrightError
-from heapwright.explore.study import Result, Study
+from heapwright.decide.study import Study
+from heapwright.studies.records import Result
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 study = Study.create_or_resume({path!r}, identity())
 study.add([result(0, metrics(100, 1000))])

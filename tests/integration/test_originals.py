@@ -18,13 +18,13 @@ from c_programs import ROOT
 from platform_builds import fetched
 
 import heapwright as hw
-from heapwright import heaps
-from heapwright.foreign.heap import ForeignHeap, addresses
 from heapwright.generate import generate
+from heapwright.heaps import heaps
+from heapwright.heaps.foreign.heap import ForeignHeap, addresses
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 ROW = """
 style = "arena"

@@ -9,11 +9,11 @@ from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
+from exploring import explore
 from needed import absent
 from networks import five_networks, network
 
 from heapwright.cli import heapwright
-from heapwright.explore.search import explore
 from heapwright.papers import (
     drr,
     easyport,
@@ -32,10 +32,10 @@ from heapwright.papers import (
 from heapwright.papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, Case
 from heapwright.papers.page import Page
 from heapwright.papers.verdicts import HOLDS, Kind
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
-from heapwright.workloads.easyport import easyport as queue_workload
-from heapwright.workloads.modem import modem as workload
-from heapwright.zoo import catalogue as zoo
+from heapwright.traffic.workloads.easyport import easyport as queue_workload
+from heapwright.traffic.workloads.modem import modem as workload
 
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from needed import needs
 
 import heapwright as hw
+from heapwright.assure.proof.prove import METHODS, check_files, harness_text, programs_of
 from heapwright.cli import heapwright
 from heapwright.generate.emit import generated_files
-from heapwright.prove.prove import METHODS, check_files, harness_text, programs_of
 
 FIRST_FIT = "first-fit-fast-free"
 ARENA, LARGEST = 80, 24

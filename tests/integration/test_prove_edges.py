@@ -9,13 +9,13 @@ from click.testing import CliRunner
 from needed import needs
 
 import heapwright as hw
+from heapwright.assure.proof import unbounded
+from heapwright.assure.proof.bins import check_bins, has_bins
+from heapwright.assure.proof.edges import edge_sizes
+from heapwright.assure.proof.harness import Harness
+from heapwright.assure.proof.prove import check_edges, prove
 from heapwright.cli import heapwright
 from heapwright.generate.emit import generated_files
-from heapwright.prove import unbounded
-from heapwright.prove.bins import check_bins, has_bins
-from heapwright.prove.edges import edge_sizes
-from heapwright.prove.harness import Harness
-from heapwright.prove.prove import check_edges, prove
 from heapwright.recipes.policy import policy
 
 # What the generated text says, what it could have said, and by what that is found without the core beside it.

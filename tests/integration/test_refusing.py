@@ -11,10 +11,10 @@ from recipes_random import random_general_recipe, random_recipe
 
 from heapwright.recipes.pools import Compact, Fixed, General, Partition, Pool
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
-from heapwright.zoo import catalogue as zoo
 
 ARENA = 1 << 16
 

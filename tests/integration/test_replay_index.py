@@ -20,13 +20,13 @@ from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import engine
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import heap_map, metadata, timeline
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.zoo import catalogue as zoo
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 

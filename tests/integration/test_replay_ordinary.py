@@ -17,12 +17,12 @@ from heapwright.explore.space import Space
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import engine
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import timeline
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE
-from heapwright.zoo import catalogue as zoo
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 

@@ -21,18 +21,19 @@ import numpy as np
 import pytest
 import vl_convert
 from chromium import Chromium, chromium
+from exploring import explore
 from made_studies import identity
 from made_studies import metrics as plain_metrics
 from needed import absent
 from PIL import Image, ImageChops, ImageColor
 
-from heapwright.explore import pareto
-from heapwright.explore.budgets import budgets
-from heapwright.explore.search import explore
+from heapwright.decide import pareto
+from heapwright.decide.budgets import budgets
+from heapwright.decide.study import Study
 from heapwright.explore.space import Space
-from heapwright.explore.study import Measured, Result, Study
 from heapwright.papers.page import Page, html_of
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.replay.replay import replay
@@ -42,10 +43,10 @@ from heapwright.report.figure import Figure, inline, ticks
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
 from heapwright.report.target_content import target_sections
 from heapwright.report.trade_off import front, trade_off
+from heapwright.studies.records import Measured, Result
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.zoo import catalogue as zoo
 
 
 def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trace:

@@ -17,7 +17,7 @@ import pytest
 from chromium import Chromium, chromium
 from PIL import Image, ImageColor
 
-from heapwright.heaps import resolve_recipe
+from heapwright.heaps.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import frames, holes, regions
 from heapwright.replay.replay import replay

@@ -10,8 +10,8 @@ import pytest
 
 import heapwright as hw
 from heapwright.api import cut
-from heapwright.explore.decision import decide
-from heapwright.explore.picks import PICKS
+from heapwright.decide.decision import decide
+from heapwright.decide.picks import PICKS
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace

@@ -12,7 +12,7 @@ from needed import needs
 
 from heapwright.generate import generate
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 AVR = ("avr-gcc", "-mmcu=atmega1284p", "-Os")
 ARENA_BYTES = 9000

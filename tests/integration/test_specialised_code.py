@@ -22,7 +22,7 @@ from small_policy import POLICY, general, policy, quick
 
 from heapwright.generate.specialise import specialise, specialise_parts
 from heapwright.recipes.policy import policy as policy_of
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 STRICTLY = [*STRICT, "-ffreestanding"]
 CORE_ENTRIES = ["init", "malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size", "statistics", "check"]

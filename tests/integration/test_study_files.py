@@ -11,9 +11,9 @@ import duckdb
 import pytest
 from made_studies import IDS, RECIPES, identity, write_five
 
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import stored
-from heapwright.explore.study import Study
+from heapwright.studies import tables
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def study(path: Path, five: Path) -> Iterator[Study]:
 SECRET = "SELECT content AS name, '' AS path, '' AS digest, 3 AS events, 'explored' AS role, 0 AS position"
 
 
-PARTIAL = f"CREATE TABLE partial ({', '.join(f'{column} {kind}' for column, kind in stored.PARTIAL.items())})"
+PARTIAL = f"CREATE TABLE partial ({', '.join(f'{column} {kind}' for column, kind in tables.PARTIAL.items())})"
 
 POISON = {
     "holds a view 'traces'": f"DROP TABLE traces; CREATE VIEW traces AS {SECRET} FROM read_text('{{secret}}')",

@@ -13,18 +13,18 @@ import pytest
 from needed import absent
 
 from heapwright.errors import HeapwrightError
-from heapwright.heaps import resolve_on_target
+from heapwright.heaps.heaps import resolve_on_target
+from heapwright.measure.boards import compilers, feed, qemu_backend, unicorn_backend
+from heapwright.measure.boards.compilers import find_compiler
+from heapwright.measure.boards.cpus import CPUS
+from heapwright.measure.boards.image import Workshop
+from heapwright.measure.boards.measure import Session, calls_by_kind, find_backend, measure
+from heapwright.measure.boards.objectives import code_bytes
 from heapwright.recipes.recipe import Recipe
-from heapwright.target import compilers, feed, measure, qemu_backend, unicorn_backend
-from heapwright.target.compilers import find_compiler
-from heapwright.target.cpus import CPUS
-from heapwright.target.image import Workshop
-from heapwright.target.measure import Session, calls_by_kind, find_backend
-from heapwright.target.objectives import code_bytes
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.recipes.zoo.facts import facts
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
-from heapwright.zoo import catalogue as zoo
-from heapwright.zoo.facts import facts
 
 CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
 
@@ -284,7 +284,8 @@ def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
-    from heapwright.explore.search import explore
+    from exploring import explore
+
     from heapwright.explore.space import Space
 
     path = tmp_path / "trace.parquet"
@@ -296,8 +297,8 @@ def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
 
 def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
     tools("cortex-m3", None, "unicorn")
-    from heapwright.explore.on_target import measure_front
-    from heapwright.explore.study import Study
+    from heapwright.decide.measured_front import measure_front
+    from heapwright.decide.study import Study
 
     found = {one["heap"]: one for one in measure_front(small_study)}
     with Study.open(small_study) as study:
@@ -318,8 +319,8 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
 
 def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: Path) -> None:
     tools("cortex-m3", None, "unicorn")
-    from heapwright.explore.on_target import measure_front
-    from heapwright.explore.study import Study
+    from heapwright.decide.measured_front import measure_front
+    from heapwright.decide.study import Study
     from heapwright.report import write_report
 
     source = tmp_path / "bump.c"
@@ -342,9 +343,10 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 
 def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     tools("cortex-m3", "gcc")
-    from heapwright.explore.search import explore
+    from exploring import explore
+
+    from heapwright.decide.study import Study
     from heapwright.explore.space import Space
-    from heapwright.explore.study import Study
 
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
     explore([trace], Space([]), "footprint_bytes,code_bytes", tmp_path / "study.duckdb", endurance=False)
@@ -383,6 +385,6 @@ def test_the_code_size_is_that_of_today(name: str) -> None:
     """bench/zoo_code_bytes.py writes it; another release of the compiler may differ a little."""
     tools("cortex-m3", "gcc")
     version = find_compiler(CPUS["cortex-m3"], "gcc").version
-    written = (resources.files("heapwright.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
+    written = (resources.files("heapwright.recipes.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
     stored = facts(zoo.load(name)).code_bytes
     assert code_bytes(zoo.load(name), compiler="gcc") == pytest.approx(stored, rel=0 if version in written else 0.1)

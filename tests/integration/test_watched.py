@@ -12,7 +12,7 @@ from needed import compilers, needs
 
 import heapwright as hw
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 DRIVER = Path(__file__).resolve().parents[1] / "c" / "watched.c"
 LINES = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from behaviour import build_script, play
 
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 
 @pytest.fixture(scope="module")

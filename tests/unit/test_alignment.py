@@ -12,7 +12,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 GENERAL = {"kind": "general"}
 

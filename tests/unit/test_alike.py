@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from heapwright.explore import trying
-from heapwright.explore.alike import Alikes, form_of
+from heapwright.explore import trial
+from heapwright.explore.equivalent import Alikes, form_of
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay import engine
 from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
@@ -124,6 +124,6 @@ def test_a_trier_takes_what_is_alike_from_others() -> None:
         asked.append(recipe)
         return replay_with_margins(trace, recipe, watch=watch)
 
-    trier = trying.Trier([LEAVES_56], measure)
+    trier = trial.Trier([LEAVES_56], measure)
     assert trier._replayed(0, general(split=24), None) == trier._replayed(0, general(split=40), None)
     assert len(asked) == 1

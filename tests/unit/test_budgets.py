@@ -6,8 +6,8 @@ from pathlib import Path
 
 from made_studies import identity, metrics, result
 
-from heapwright.explore.budgets import WORST, budgets
-from heapwright.explore.study import Study
+from heapwright.decide.budgets import WORST, budgets
+from heapwright.decide.study import Study
 
 
 def four(path: Path) -> Study:

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.explore.space import Space
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.replay import replay
 from heapwright.traffic.packets import PacketTable
-from heapwright.zoo import catalogue
 
 
 def packets(count: int = 300) -> PacketTable:

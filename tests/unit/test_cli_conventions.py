@@ -12,15 +12,15 @@ from click.testing import CliRunner
 
 from heapwright.cli import COMMANDS, attack, explore, import_, measure, pareto, reproduce, trace
 from heapwright.cli import heapwright as command_line
-from heapwright.explore.picks import PICKS
-from heapwright.explore.search import Strategy
+from heapwright.decide.picks import PICKS
+from heapwright.explore.options import Strategy
+from heapwright.measure.boards.compilers import LEVELS
+from heapwright.measure.boards.cpus import CPUS
+from heapwright.measure.boards.measure import BACKENDS
 from heapwright.papers import PAGES
 from heapwright.recipes.recipe import CHECKS
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.worst_found import OBJECTIVES
-from heapwright.target.compilers import LEVELS
-from heapwright.target.cpus import CPUS
-from heapwright.target.measure import BACKENDS
 from heapwright.traces.copies import KINDS
 from heapwright.traces.export import FORMATS as EXPORTS
 from heapwright.traces.logs import FORMATS as LOGS

@@ -10,7 +10,7 @@ from recipes_random import random_recipes
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import MAX_REACH
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 RECIPES = zoo.recipes() + random_recipes(400, seed=3)
 

@@ -1,4 +1,4 @@
-"""The decision that a study leads to: `heapwright.explore.decision`, on a study of made-up metrics."""
+"""The decision that a study leads to: `heapwright.decide.decision`, on a study of made-up metrics."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
 
+from heapwright.decide.decision import decide
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore.decision import decide
-from heapwright.explore.study import Study, TraceInfo
+from heapwright.studies.records import TraceInfo
 
 
 @pytest.fixture

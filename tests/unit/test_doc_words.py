@@ -15,11 +15,11 @@ from doc_commands import commands
 
 import heapwright
 from heapwright.cli import fit, tables
-from heapwright.explore.picks import PICKS
+from heapwright.decide.picks import PICKS
 from heapwright.recipes import summary
 from heapwright.recipes.pools import KINDS
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 SOURCE = Path(heapwright.__file__).parent
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -12,12 +12,12 @@ from recipes_random import random_recipe
 
 from heapwright._native import lib
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import film, what_if
 from heapwright.replay.pictures import heap_map, heap_map_parts
 from heapwright.replay.replay import replay
 from heapwright.traces.profile import births_and_deaths
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 MALLOC, CALLOC, REALLOC, FREE = range(4)
 SIMPLE = Recipe.from_dict({"align": 4, "pool": [{"kind": "general"}]})

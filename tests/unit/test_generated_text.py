@@ -13,7 +13,7 @@ from heapwright.generate import memo, specialise
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.pools import Compact, Fixed, General, Partition, Quick
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 THREADS = {f"victim-bins, {threads}": threads for threads in ("lock", "cached")}
 NAMES = [*zoo.names(), *THREADS]

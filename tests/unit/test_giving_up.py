@@ -7,28 +7,31 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import exploring
 import numpy as np
 import pytest
 from traces_random import churning, plain_trace
 
 from heapwright.api import cut
-from heapwright.explore import effort, halving, pareto, running, search, trying
-from heapwright.explore.crew import Threads
-from heapwright.explore.halving import by_promise
-from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.pareto import ratios
-from heapwright.explore.picks import NEAR
-from heapwright.explore.rivals import Bar
-from heapwright.explore.running import Meter, Progress, Runner, Trials
-from heapwright.explore.search import DEFAULT_OBJECTIVES, Exploration
+from heapwright.decide import pareto
+from heapwright.decide.pareto import ratios
+from heapwright.decide.picks import NEAR
+from heapwright.decide.study import Study
+from heapwright.explore import options, runner, schedule, search, trial
+from heapwright.explore.giving_up import Bar
+from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright.explore.runner import Meter, Progress, Runner, Trials
+from heapwright.explore.schedule import by_promise
+from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
-from heapwright.explore.study import Identity, Study
-from heapwright.explore.trying import Candidate, Patience, Trier
+from heapwright.explore.trial import Candidate, Patience, Trier
+from heapwright.explore.workers import Interrupt, Threads
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
+from heapwright.studies.records import Identity
 from heapwright.traces.trace import Trace
 
-explore = partial(search.explore, endurance=False)
+explore = partial(exploring.explore, endurance=False)
 
 TRACES = [
     plain_trace(1, calls=1200, name="plain"),
@@ -150,7 +153,7 @@ def test_one_recipe_of_each_design_near_the_front_is_finished(space: Space, whol
         near = pareto.distances(points, front) <= np.log(NEAR)
         near &= every.eligible(DEFAULT_OBJECTIVES)
     drawn = search._choose(list(search._candidates(space).values()), "exhaustive", None, 0)
-    spread = {one.id for one in effort._spread([one for one in drawn if not one.zoo_name])}
+    spread = {one.id for one in schedule._spread([one for one in drawn if not one.zoo_name])}
     with Study.open(tmp_path / "study") as study:
         finished = set(study.combined.ids)
     asked = {id for id, is_near in zip(every.ids, near, strict=True) if is_near and id in spread}
@@ -193,17 +196,17 @@ def test_how_many_are_finished_follows_from_the_time_that_takes(
 ) -> None:
     assert explore(TRACES[:1], space, study_path=tmp_path / "short", copies=0).complete
     seen: list[Progress] = []
-    monkeypatch.setattr(effort, "COMPLETE_SECONDS", 0)
+    monkeypatch.setattr(schedule, "COMPLETE_SECONDS", 0)
     done = explore(TRACES[:1], space, study_path=tmp_path / "long", copies=0, progress=seen.append)
-    assert (done.complete, done.tolerance) == (False, effort.TOLERANCE)
-    assert [seen[0].tolerance, seen[-1].tolerance] == [None, effort.TOLERANCE]
+    assert (done.complete, done.tolerance) == (False, schedule.TOLERANCE)
+    assert [seen[0].tolerance, seen[-1].tolerance] == [None, schedule.TOLERANCE]
     assert seen[-1].finished == seen[-1].total
 
 
 def test_a_front_for_what_may_fall_is_always_of_all_recipes(
     space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(effort, "COMPLETE_SECONDS", 0)
+    monkeypatch.setattr(schedule, "COMPLETE_SECONDS", 0)
     assert explore(TRACES[:1], space, "fragmentation,accesses", tmp_path / "study", copies=0).complete
     hurried = explore(TRACES[:1], space, "fragmentation,accesses", tmp_path / "hurried", copies=0, budget=1e-9)
     assert (hurried.complete, hurried.tolerance, hurried.given_up) == (False, None, 0)
@@ -245,7 +248,7 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     space: Space, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    for module in (running, trying, effort, halving, search):
+    for module in (options, runner, trial, schedule, search):
         monkeypatch.setattr(module, "time", clock)
 
     def go_on(seconds: float | None) -> Exploration:

@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 import heapwright as hw
+from heapwright.assure.proof.cbmc import told_calls
+from heapwright.assure.proof.prove import METHODS, _in_words, harness_text, method_for, narrow
 from heapwright.cli import heapwright
-from heapwright.prove.cbmc import told_calls
-from heapwright.prove.prove import METHODS, _in_words, harness_text, method_for, narrow
 from heapwright.recipes.policy import policy
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from heapwright.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps import Name, find, is_heap, parse, resolve
+from heapwright.heaps.heaps import Name, find, is_heap, parse, resolve
 
 FILES = {
     "recipe.toml": '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [4]\n',

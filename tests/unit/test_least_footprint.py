@@ -13,12 +13,12 @@ from traces_random import churning, plain_trace
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import Fixed, General
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import WATCHED_CALLS, GivenUpError, SoFar, control_bytes
 from heapwright.replay.least import LeastFootprints
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, REALLOC
-from heapwright.zoo import catalogue
 
 RECIPES = [*catalogue.recipes(), *random_recipes(300, seed=13)]
 

@@ -20,11 +20,11 @@ from heapwright.papers.page import Finding, Page
 from heapwright.papers.traffic import packet_tables
 from heapwright.papers.verdicts import HOLDS, Kind
 from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.workloads.drr import drr as drr_workload
-from heapwright.zoo import catalogue as zoo
+from heapwright.traffic.workloads.drr import drr as drr_workload
 
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),

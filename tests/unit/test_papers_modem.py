@@ -7,10 +7,10 @@ import pytest
 
 from heapwright.papers import measuring, modem_runs
 from heapwright.papers.modem_runs import Length, Peak, Swaps
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.traces.trace import Trace
-from heapwright.workloads.modem import UNITS
-from heapwright.workloads.modem import modem as workload
-from heapwright.zoo.catalogue import load
+from heapwright.traffic.workloads.modem import UNITS
+from heapwright.traffic.workloads.modem import modem as workload
 
 
 def test_the_peak_is_split_as_the_blocks_lie() -> None:

@@ -8,8 +8,8 @@ import pytest
 from heapwright.papers import sensor_answers, sensor_runs
 from heapwright.papers.sensor_answers import _Least
 from heapwright.papers.verdicts import HOLDS, Cause, Kind
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.traces.validation import FREE
-from heapwright.zoo import catalogue as zoo
 
 
 def test_descriptors_are_those_of_table_1() -> None:

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from heapwright.explore import pareto
-from heapwright.explore.pareto import dominated_by, front, ratios_to_best
+from heapwright.decide import pareto
+from heapwright.decide.pareto import dominated_by, front, ratios_to_best
 
 
 def front_by_definition(points: np.ndarray) -> np.ndarray:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from made_studies import IDS, OBJECTIVES, RECIPES, metrics
 
+from heapwright.decide import picks
+from heapwright.decide.picks import Condition, Needs, choose, design, shortlist
+from heapwright.decide.results import Results
+from heapwright.decide.robustness import Robustness
 from heapwright.errors import HeapwrightError
-from heapwright.explore import picks
-from heapwright.explore.picks import Condition, Needs, choose, design, shortlist
-from heapwright.explore.results import Results
-from heapwright.explore.robustness import Robustness
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, as_float

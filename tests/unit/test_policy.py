@@ -13,7 +13,7 @@ from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
 from heapwright.recipes.recipe import Recipe
-from heapwright.zoo import catalogue as zoo
+from heapwright.recipes.zoo import catalogue as zoo
 
 
 def heap(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from recipes_random import random_recipes
 
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import run
 from heapwright.replay.reach import Reach, reach
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue
 
 CLASSES = """
 align = 4

@@ -17,13 +17,13 @@ import pytest
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, heap_map_parts, metadata, timeline
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, smallest_arena
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
-from heapwright.zoo import catalogue as zoo
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

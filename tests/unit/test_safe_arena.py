@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from recipes_random import random_recipes
 
-from heapwright.heaps import RecipeHeap, fit_each, reserved
+from heapwright.heaps.heaps import RecipeHeap, fit_each, reserved
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import run
 from heapwright.replay.safe import LEAST_TRIES, SafeArena, enough_arena, safe_arena, search
 from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, server
 from heapwright.traces.copies import Load, affordable, copies
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -6,26 +6,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import exploring
 import numpy as np
 import pytest
 from traces_random import plain_trace
 
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import running, search
-from heapwright.explore.running import Progress
+from heapwright.explore import runner
+from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import replay as replaying
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.replay import replay, replay_with_margins
 from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
-explore = partial(search.explore, copies=0, endurance=False)
+explore = partial(exploring.explore, copies=0, endurance=False)
 """Copies have tests of their own."""
 
 ZOO = Space([])
@@ -104,7 +105,7 @@ def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: py
     """What a process that dies has lost is one batch."""
     stored: list[int] = []
     add = Study.add
-    monkeypatch.setattr(running, "_BATCH_RESULTS", 5)
+    monkeypatch.setattr(runner, "_BATCH_RESULTS", 5)
     monkeypatch.setattr(
         Study, "add", lambda self, batch, held_out: stored.append(len(batch)) or add(self, batch, held_out)
     )
@@ -223,7 +224,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
 
 def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
-    done = search.explore(
+    done = exploring.explore(
         [trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append, endurance=False
     )
     made = {copy.name: copy for copy in copies(trace, 3, seed=7)}
@@ -238,7 +239,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
         assert "first~load-1" not in study.per_trace(done.front)[done.front[0]]
         tried = len(apart.ids)
     assert (seen[-1].what, seen[-1].finished, seen[-1].total) == ("copies", 3 * tried, 3 * tried)
-    again = search.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
+    again = exploring.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
     assert again.evaluations == tried, "the first three are kept"
 
 

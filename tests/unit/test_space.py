@@ -14,11 +14,11 @@ from demands import demand
 from heapwright.errors import HeapwrightError
 from heapwright.explore.families import Demand, Levels, default_families
 from heapwright.explore.space import Space
-from heapwright.explore.special_pools import special_pools
 from heapwright.recipes.pools import Fixed, General, Quick
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.recipes.zoo.special_pools import special_pools
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.zoo import catalogue as zoo
 
 
 @pytest.fixture(scope="module")

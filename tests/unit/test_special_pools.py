@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.recipes.pools import Fixed
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
-from heapwright.zoo.catalogue import load
 
 
 def derived(sizes: list[int]) -> Recipe:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, OBJECTIVES, RECIPES, TRACES, identity, metrics, recipe, result, trace, write_five
 
+from heapwright.decide.results import Candidate
+from heapwright.decide.shipping import shipped
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore.results import Candidate
-from heapwright.explore.shipping import shipped
-from heapwright.explore.study import Identity, Result, Study, TraceInfo
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import combine
+from heapwright.studies.records import Identity, Result, TraceInfo
 
 
 @pytest.fixture

@@ -12,23 +12,24 @@ from pathlib import Path
 import duckdb
 import pytest
 from click.testing import CliRunner
+from exploring import explore
 from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.merge import merge
-from heapwright.explore.rivals import Known
-from heapwright.explore.search import explore
+from heapwright.explore.giving_up import Known
 from heapwright.explore.space import Space
-from heapwright.explore.study import Result, Study, TraceInfo
-from heapwright.explore.trying import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.workers import Interrupt
 from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import Replayed
+from heapwright.studies.merge import merge
+from heapwright.studies.records import Result, TraceInfo
 from heapwright.traces.trace import Trace
 
 

@@ -10,10 +10,10 @@ from kinds import random_trace, recipe
 
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.facts import facts
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
-from heapwright.zoo.facts import facts
 
 FITS = ("first", "best")
 SHAPES: list[dict[str, Any]] = [

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import exploring
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -14,16 +15,17 @@ from made_studies import write_five
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
+from heapwright.decide import pareto
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import pareto, search
-from heapwright.explore.searchers import searcher
 from heapwright.explore.space import Space, WideSpace
-from heapwright.explore.study import Grown, Study
+from heapwright.explore.wide_search import searcher
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
+from heapwright.studies.records import Grown
 from heapwright.traces.trace import Trace
 
-explore = partial(search.explore, endurance=False)
+explore = partial(exploring.explore, endurance=False)
 
 WIDE = """
 [[pool]]

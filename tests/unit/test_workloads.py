@@ -22,13 +22,13 @@ from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.payload import payload
-from heapwright.workloads import link
-from heapwright.workloads.drr import drr
-from heapwright.workloads.easyport import easyport
-from heapwright.workloads.modem import FAST, MODULATIONS, UNITS, agreed, allowed, modem
-from heapwright.workloads.poisson import poisson
-from heapwright.workloads.queue import queue
-from heapwright.workloads.url import url
+from heapwright.traffic.workloads import link
+from heapwright.traffic.workloads.drr import drr
+from heapwright.traffic.workloads.easyport import easyport
+from heapwright.traffic.workloads.modem import FAST, MODULATIONS, UNITS, agreed, allowed, modem
+from heapwright.traffic.workloads.poisson import poisson
+from heapwright.traffic.workloads.queue import queue
+from heapwright.traffic.workloads.url import url
 
 MILLION_BITS = 8e6
 """A rate at which a byte takes a microsecond."""
@@ -334,7 +334,7 @@ def test_a_timed_queue_drops_what_finds_it_full(limit: int) -> None:
 
 
 def test_special_pools_on_the_mix_of_the_paper_waste_8_to_10_percent() -> None:
-    from heapwright.zoo.catalogue import load
+    from heapwright.recipes.zoo.catalogue import load
 
     draw = np.random.default_rng(7)
     rest = draw.integers(41, 1500, (18, 1000))

@@ -12,11 +12,11 @@ from traces_random import churning
 
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.smallest import server
 from heapwright.replay.worst_case import block_sizes, load_of, worst_case
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
-from heapwright.zoo import catalogue
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

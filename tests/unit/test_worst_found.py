@@ -12,13 +12,13 @@ from traces_random import churning
 from heapwright.errors import ParameterError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import depends_on_arena, server
 from heapwright.replay.worst_case import load_of, worst_case
 from heapwright.replay.worst_found import OBJECTIVES, find_worst
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.zoo import catalogue
 
 
 @pytest.fixture(scope="module")

@@ -12,14 +12,14 @@ import pytest
 
 from heapwright.cli import main
 from heapwright.errors import HeapwrightError
-from heapwright.heaps import resolve_recipe
+from heapwright.heaps.heaps import resolve_recipe
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import Compact, Fixed, General, Quick
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.recipes.zoo.facts import Facts, facts
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
-from heapwright.zoo.facts import Facts, facts
 
 NAMES = [
     "all-round",
@@ -97,7 +97,9 @@ def test_the_zoo_is_complete() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_recipe_says_where_it_comes_from_and_what_was_chosen(name: str) -> None:
     recipe = zoo.load(name)
-    assert recipe == Recipe.parse((resources.files("heapwright.zoo") / f"{name}.toml").read_text(encoding="utf-8"))
+    assert recipe == Recipe.parse(
+        (resources.files("heapwright.recipes.zoo") / f"{name}.toml").read_text(encoding="utf-8")
+    )
     assert len(recipe.source) > 20
     assert "choice" in recipe.about
     assert Recipe.parse(recipe.to_toml()).hash == recipe.hash

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -20,9 +20,6 @@ from heapwright.cli.options import (
 )
 from heapwright.cli.output import json_option, note, note_partial, print_json, print_sentences
 from heapwright.cli.progress import showing
-
-if TYPE_CHECKING:
-    from heapwright.explore.search import Strategy
 
 
 @click.command(epilog=OBJECTIVES)
@@ -97,23 +94,13 @@ def command(
     traces: tuple[Path, ...],
     space_path: Path | None,
     align: int | None,
-    objectives: str | None,
-    jobs: int | None,
-    dask: str | None,
     held_out: tuple[Path, ...],
-    copies: int,
-    endurance: bool,
-    strategy: Strategy | None,
-    limit: int | None,
-    seed: int,
     warm: tuple[Path, ...],
-    complete: bool,
-    tolerance: float | None,
-    budget: float | None,
     energy_table: Path | None,
     repair: bool,
     output: Path,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Try every recipe of a space on traces and keep the results as a study.
 
@@ -126,49 +113,31 @@ def command(
     All recipes have one alignment: 8 is what 32-bit ABIs want of malloc, 16 what 64-bit hosts want. Zoo heaps that have
     another of their own are also shown at that one, unranked.
     """
-    from heapwright.explore.by_load import picks_by_load
-    from heapwright.explore.search import DEFAULT_OBJECTIVES, explore
-    from heapwright.explore.space import DEFAULT_ALIGN, Space
-    from heapwright.explore.study import Study
-    from heapwright.explore.wide import fronts
+    from heapwright import api
+    from heapwright.decide.by_load import picks_by_load
+    from heapwright.decide.study import Study
+    from heapwright.explore.options import Options
     from heapwright.replay.energy import EnergyTable
-    from heapwright.replay.metrics import parse_objectives
 
-    ranked_by = DEFAULT_OBJECTIVES if objectives is None else parse_objectives(objectives)
+    energies = EnergyTable.read(energy_table) if energy_table else None
+    given = {key: value for key, value in options.items() if value is not None}
+    asked = Options(energy_table=energies, **given)
     read = read_traces(traces, repair)
-    space = Space.load(space_path, read, align) if space_path else Space.default(read, align or DEFAULT_ALIGN)
+    space = api.space_for(read, space_path, align)
     for trace in read:
         for told in trace.notes:
             note(f"{told}; explored at {space.align}")
     for told in space.notes:
         note(f"space: {told}")
+    apart = read_traces(held_out, repair)
     with showing() as show:
-        done = explore(
-            read,
-            space,
-            ranked_by,
-            output,
-            jobs,
-            dask=dask,
-            held_out=read_traces(held_out, repair),
-            copies=copies,
-            endurance=endurance,
-            strategy=strategy,
-            limit=limit,
-            seed=seed,
-            energy_table=EnergyTable.read(energy_table) if energy_table else None,
-            earlier=fronts(warm),
-            complete=complete,
-            tolerance=tolerance,
-            budget=budget,
-            progress=show,
-        )
+        done = api.explore_with(asked, read, space, output, held_out=apart, warm=warm, progress=show)
     with Study.open(done.study) as study:
         note_partial(study)
         by_load = picks_by_load(study, read)
         if not as_json:
             from heapwright.cli.tables import print_by_load, print_front
-            from heapwright.explore.decision import decide
+            from heapwright.decide.decision import decide
 
             print_front(study, study.objectives)
             print_by_load(by_load)

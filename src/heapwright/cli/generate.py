@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from heapwright.cli.options import cpu_option, read_traces, repair_option, reserved_for_option
-from heapwright.cli.output import json_option, note, note_partial, print_json
+from heapwright.cli.output import json_option, note, print_json
 
 
 @click.command()
@@ -65,8 +65,6 @@ def command(
         progress=lambda step: note(f"{step} ..."),
         notes=note,
     )
-    if study := api.study_in(heap):
-        note_partial(study)
     if as_json:
         print_json({"files": [str(file) for file in files]})
         return

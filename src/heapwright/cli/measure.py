@@ -65,7 +65,7 @@ def command(
         options |= {"objectives": objectives, "repair": repair, "progress": note}
         found = api.measure_front(study, traces, beside=beside, cpu=cpu, **options)
     else:
-        found = [api.measure(heap, trace, cpu=cpu, **options) for trace in read_traces(traces, repair)]
+        found = api.measure_each(heap, read_traces(traces, repair), cpu=cpu, **options)
     if as_json:
         print_json(found)
     else:

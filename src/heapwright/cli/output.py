@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from heapwright.api import Fit, Replay
-    from heapwright.explore.study import Study
+    from heapwright.decide.study import Study
     from heapwright.traces.trace import Trace
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
@@ -90,20 +90,8 @@ def note(text: str) -> None:
 
 def note_partial(study: Study) -> None:
     """Say that a study holds a part of its space, if it does."""
-    if study.complete:
-        return
-    if study.tolerance is None:
-        note(f"{study.path}: partial: {study.tried} recipes were tried; the others may be better")
-        return
-    note(
-        f"{study.path}: {within(study.tolerance)}: {study.tried} recipes were finished, the others cannot come on it; "
-        "other objectives or conditions may need them (heapwright explore --complete)"
-    )
-
-
-def within(tolerance: float) -> str:
-    """How near a front is to that of all recipes."""
-    return f"front within {100 * tolerance:g} %" if tolerance else "exact front"
+    if told := study.caveat:
+        note(told)
 
 
 def _plain(value: Any) -> Any:

@@ -46,7 +46,7 @@ def command(
     """
     if as_toml and (pick is None or as_json):
         raise click.UsageError("--toml prints one recipe; give --pick, and not --json")
-    from heapwright.explore.study import Study
+    from heapwright.decide.study import Study
     from heapwright.replay.metrics import parse_objectives
 
     with Study.open(study_path) as study:
@@ -68,7 +68,7 @@ def command(
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
             from heapwright.cli.tables import print_front
-            from heapwright.explore.decision import decide
+            from heapwright.decide.decision import decide
 
             print_front(study, keys, where, against=against, everything=everything)
             if chosen:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from heapwright.cli.output import note, within
+from heapwright.cli.output import note
 
 if TYPE_CHECKING:
-    from heapwright.explore.running import Progress
+    from heapwright.explore.runner import Progress
 
 PLAIN_SECONDS = 10
 
@@ -63,7 +63,11 @@ def _plain_progress() -> Callable[[Progress], None]:
 
 def _aim(progress: Progress) -> str:
     """How near the front of all recipes this one will come, where recipes are given up."""
-    return "" if progress.tolerance is None else f"; {within(progress.tolerance)}"
+    if progress.tolerance is None:
+        return ""
+    from heapwright.decide.study import nearness
+
+    return f"; {nearness(progress.tolerance)}"
 
 
 def _duration(seconds: float | None) -> str:

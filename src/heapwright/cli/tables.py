@@ -12,9 +12,9 @@ from heapwright.cli.output import print_sentences
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
-    from heapwright.explore.by_load import AtLoad
-    from heapwright.explore.results import Candidate, Standing
-    from heapwright.explore.study import Study
+    from heapwright.decide.by_load import AtLoad
+    from heapwright.decide.results import Candidate, Standing
+    from heapwright.decide.study import Study
     from heapwright.replay.metrics import Value
 
 _UNBOUNDED = 10_000
@@ -154,8 +154,8 @@ def print_front(
     the front and all of the zoo are shown, with how far each is from the front, and more metrics. Zoo allocators at an
     alignment of their own come last, for comparison.
     """
-    from heapwright.explore.decision import decide
-    from heapwright.explore.picks import RIVALS
+    from heapwright.decide.decision import decide
+    from heapwright.decide.picks import RIVALS
     from heapwright.recipes.worst_steps import worst_steps
     from heapwright.replay.metrics import TARGET_METRICS
 
@@ -258,7 +258,7 @@ def _remark(picks: Sequence[str], summary: str, why_not: str | None) -> str:
 
 def _picks(study: Study, objectives: Sequence[str], where: Sequence[str]) -> dict[str, list[str]]:
     """Which picks a recipe is, by id."""
-    from heapwright.explore.picks import PICKS
+    from heapwright.decide.picks import PICKS
 
     found: dict[str, list[str]] = {}
     for how in PICKS:

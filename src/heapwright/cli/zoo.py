@@ -34,7 +34,7 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     if from_profile is not None:
         _print_derived(name, from_profile, as_json)
         return
-    from heapwright.heaps import resolve_recipe
+    from heapwright.heaps.heaps import resolve_recipe
 
     of_study = name is not None and ":" in name
     recipes = [resolve_recipe(name) if of_study else api.zoo(name)] if name else api.zoo()
@@ -50,7 +50,7 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
 
 def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
     from heapwright import api
-    from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
+    from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
 
     if name != SPECIAL_POOLS:
         raise click.UsageError(f"--from-profile derives the sizes of {SPECIAL_POOLS}; give that name")

@@ -1,1 +1,5 @@
-"""Many recipes on many traces: spaces, the search, studies, fronts and picks."""
+"""Many recipes on many traces: spaces, the search, and those who do it."""
+
+from heapwright.rooms import answers_calls
+
+answers_calls(__name__)

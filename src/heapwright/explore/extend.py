@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from heapwright.explore.originals import StoredSpace, copies_of, originals
-from heapwright.explore.running import Progress
+from heapwright.decide.study import Study
+from heapwright.explore.options import Options
+from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration, explore
-from heapwright.explore.study import Study, TraceInfo
+from heapwright.recipes.recipe import Recipe
+from heapwright.studies.originals import copies_of, originals
+from heapwright.studies.records import TraceInfo
 from heapwright.traces.trace import Trace
 
 
@@ -40,15 +43,39 @@ def extend(
         drawn = copies_of(study, old[0].name)
         study.add_traces(added)
         space, objectives, energies = StoredSpace(study), study.objectives, study.energy_table
-    return explore(
-        [*old, *(trace for trace in traces if trace.name not in known)],
-        space,
+    options = Options(
         objectives,
-        path,
-        jobs,
-        held_out=held_out,
         copies=len(drawn),
         seed=drawn[0].seed or 0 if drawn else 0,
+        jobs=jobs,
         energy_table=energies,
-        progress=progress,
     )
+    every = [*old, *(trace for trace in traces if trace.name not in known)]
+    return explore(every, space, path, options, held_out=held_out, progress=progress)
+
+
+class StoredSpace:
+    """The recipes of a study, as the space that its exploration goes on in; see `heapwright.explore.space.Space`."""
+
+    def __init__(self, study: Study) -> None:
+        """Take the recipes, and what tells their space from others, from the study."""
+        self.align = study.align
+        self.digest: str = study.meta["space"]
+        self._size: int = study.meta["recipes"]
+        self._recipes: list[Recipe] = []
+        self.zoo: dict[str, Recipe] = {}
+        self.beside: list[Recipe] = []
+        for recipe, zoo_name, ranked in study.recipes():
+            if not ranked:
+                self.beside.append(recipe)
+                continue
+            self._recipes.append(recipe.canonical())
+            if zoo_name:
+                self.zoo[recipe.hash] = recipe
+
+    def recipes(self) -> Iterator[Recipe]:
+        """Yield every recipe once."""
+        return iter(self._recipes)
+
+    def __len__(self) -> int:
+        return self._size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -12,10 +11,6 @@ from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.pools import MAX_REQUEST, Buddy, Fixed, General, Partition, Pool, Quick
 from heapwright.recipes.recipe import Recipe
 
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 

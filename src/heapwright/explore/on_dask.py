@@ -29,9 +29,9 @@ from typing import Any
 from uuid import uuid4
 
 from heapwright.errors import HeapwrightError
-from heapwright.explore.crew import POLL_SECONDS, Outcomes
-from heapwright.explore.rivals import Rivals
-from heapwright.explore.trying import Found, Patience, Task, Trier
+from heapwright.explore.giving_up import Rivals
+from heapwright.explore.trial import Found, Patience, Task, Trier
+from heapwright.explore.workers import POLL_SECONDS, Outcomes
 from heapwright.files.version import __version__
 
 LOCAL = "local"
@@ -130,7 +130,7 @@ def _require_version(found: str | None, worker: str) -> None:
 
 
 class OnDask:
-    """The workers of a cluster as a crew; see `heapwright.explore.crew.Crew`."""
+    """The workers of a cluster as a crew; see `heapwright.explore.workers.Crew`."""
 
     def __init__(self, client: Any, address: str) -> None:
         """Take a connected client."""
@@ -147,7 +147,7 @@ class OnDask:
     def tried(
         self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]
     ) -> Outcomes:
-        """Try all tasks; see `heapwright.explore.crew.Crew.tried`. What was under way on a worker that dies is retried.
+        """Try all tasks; see `Crew.tried`. What was under way on a worker that dies is retried.
 
         A recipe that several workers died of is tried alone; raises HeapwrightError where they die of it again.
         """

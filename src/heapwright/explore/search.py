@@ -14,38 +14,30 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from heapwright.decide.picks import RIVALS, design, shortlist
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError, ParameterError
-from heapwright.explore.crew import Crew, Threads
-from heapwright.explore.effort import COMPLETE, Effort, Exploring
-from heapwright.explore.enduring import try_what_may_ship
-from heapwright.explore.interrupt import Interrupt
-from heapwright.explore.picks import RIVALS, TIME, design, shortlist
-from heapwright.explore.rivals import GROWING
-from heapwright.explore.running import Meter, Progress, Runner, Trials
+from heapwright.explore.endurance import try_what_may_ship
+from heapwright.explore.options import Options, Strategy
+from heapwright.explore.runner import Meter, Progress, Runner, Trials
+from heapwright.explore.schedule import Exploring
 from heapwright.explore.space import WideSpace
-from heapwright.explore.stored import Role
-from heapwright.explore.study import Identity, Study, TraceInfo
-from heapwright.explore.trying import Candidate, Replay, Trier
-from heapwright.explore.wide import LIMIT, seek
-from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
-from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, parse_objectives
+from heapwright.explore.trial import Candidate, Trier
+from heapwright.explore.wide_search import LIMIT, seek
+from heapwright.explore.workers import Crew, Interrupt, Threads
+from heapwright.measure.metrics import Replay, replay_for
+from heapwright.replay.engine import GROWING
+from heapwright.replay.metrics import TIME
+from heapwright.studies.records import Identity, TraceInfo
+from heapwright.studies.tables import Role
 from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
     from heapwright.explore.space import AnySpace
     from heapwright.recipes.recipe import Recipe
-    from heapwright.replay.engine import Watch
-    from heapwright.replay.replay import Replayed
     from heapwright.traces.trace import Trace
-
-DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
-
-COPIES = 6
-"""Copies of a trace that the best recipes are tried on: three of each standard kind, as in docs/robustness.md."""
-
-Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
 
 
 @dataclass(frozen=True)
@@ -71,21 +63,10 @@ class Exploration:
 def explore(
     traces: Sequence[Trace],
     space: AnySpace,
-    objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
-    study_path: Path | str = "study.duckdb",
-    jobs: int | None = None,
+    study_path: Path | str,
+    options: Options,
     *,
-    dask: str | None = None,
     held_out: Sequence[Trace] = (),
-    copies: int = COPIES,
-    endurance: bool = True,
-    strategy: Strategy | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    energy_table: EnergyTable | None = None,
-    complete: bool = False,
-    tolerance: float | None = None,
-    budget: float | None = None,
     earlier: Sequence[Recipe] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
@@ -93,140 +74,84 @@ def explore(
 
     Args:
         traces: at least one, with different names.
-        space: the recipes to try. ``exhaustive`` takes them in the space's order, the first ``limit`` of them;
-            ``random`` takes ``limit`` of them drawn with ``seed``. The space's zoo comes on top of the limit. A wide
-            space is searched for ``limit`` recipes, default `wide.LIMIT`: by NSGA-II (``search``), or by ``random`` or
-            ``latin-hypercube`` for comparison. None is ``exhaustive``, or ``search`` of a wide space.
-        objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
-            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles. Where
-            ``ns_per_event`` is one, what lies near the front is timed again at the end, in turn, on copies and traces
-            held out, too; not where a cluster replays.
+        space: the recipes to try.
         study_path: the file to write. Where it exists, what it holds is not repeated.
-        jobs: threads, or the workers of a local cluster; default one for every processor.
-        dask: address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this machine
-            (`heapwright.explore.on_dask`); None for threads. The study is the same.
+        options: how.
         held_out: traces that the front, what lies near it and the zoo are replayed on afterwards, stored apart and
             never ranked by.
-        copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
-            on; 0 for none. A pick has to hold on them (`heapwright.explore.picks`).
-        endurance: try whether the front and the picks last (`heapwright.explore.enduring`); what does not is no pick.
-        energy_table: energy of an access by SRAM size, in place of the default one.
-        complete: finish every recipe, whatever the time.
-        tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
-            times as much as it must in every objective; 0 for the same front as if all were finished. The zoo, and one
-            recipe of every design that comes near the front, are always finished. Without `complete` and `tolerance`
-            every recipe is finished where that takes about `effort.COMPLETE_SECONDS`, and `effort.TOLERANCE` is taken
-            where it takes longer.
-        budget: seconds that the exploration may take. Where that is too short, the recipes that promise most are
-            finished, told by how they do on pieces of the traces.
         earlier: recipes near which a search begins, beside the zoo.
         progress: called from this thread about ten times a second.
 
     Raises:
-        HeapwrightError: names that clash, an unknown objective, a tolerance for an objective that may fall in a replay,
-            a study that cannot be written or belongs to another exploration (`Study.create_or_resume`), a cluster that
-            cannot be used or is lost, or Ctrl-C: what was finished is stored and the same call goes on.
+        HeapwrightError: names that clash, a strategy, tolerance or budget that the space does not have, a study that
+            cannot be written or belongs to another exploration (`StudyFile.create_or_resume`), a cluster that cannot be
+            used or is lost, or Ctrl-C: what was finished is stored and the same call goes on.
     """
-    keys = parse_objectives(objectives)
-    _check_objectives(keys)
     _check_names([*traces, *held_out])
-    if limit is not None and limit < 1:
-        raise ParameterError(f"{limit}: leaves no recipe to try; give 1 or more", parameter="limit")
-    effort = _effort(keys, complete, tolerance, budget)
-    if isinstance(space, WideSpace):
-        if not effort.complete and (tolerance is not None or budget is not None):
-            other = "tolerance" if tolerance is not None else "budget"
-            raise ParameterError("not of a search, which ends after so many recipes; give a limit", parameter=other)
-        effort = COMPLETE
-    if copies < 0:
-        raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
-    strategy = _strategy(space, strategy)
+    effort, strategy = options.effort_for(space), options.strategy_for(space)
     start = time.perf_counter()
-    table = energy_table or default_energy_table()
+    keys, table = options.keys, options.energies
     candidates = _candidates(space)
     identity = Identity.of(traces, keys, space.digest, len(space), table, space.align)
-    hired = _crew(jobs, dask)
+    hired = _crew(options.jobs, options.dask)
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
-        chosen = _choose(list(candidates.values()), strategy, limit, seed)
+        chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
         runner = Runner(study, crew, interrupt, progress)
         measure = replay_for(keys, table)
         trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
         exploring = Exploring(runner, Trials(study, trier, "explored"))
         exploring.run(chosen, effort, ranked=len(chosen) == len(candidates))
         if isinstance(space, WideSpace) and strategy != "exhaustive":
-            most = limit or LIMIT
+            most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
             sought = partial(_try, runner, Trials(study, Trier(traces, measure), "explored"), meter)
-            seek(study, space, sought, strategy=strategy, limit=most, seed=seed, earlier=earlier)
+            seek(study, space, sought, strategy=strategy, limit=most, seed=options.seed, earlier=earlier)
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
-        front = [member.id for member in study.front()]
         designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
         near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs)]
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         rivals = [tried[name] for name in RIVALS if name in tried]
         elsewhere = _Elsewhere(runner, replay_for((), table))
-        elsewhere.on_copies([candidates[id] for id in dict.fromkeys(near + rivals)], traces, copies, seed)
+        on_copies = [candidates[id] for id in dict.fromkeys(near + rivals)]
+        elsewhere.on_copies(on_copies, traces, options.copies, options.seed)
         if held_out:
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
-        if endurance:
+        if options.endurance:
             try_what_may_ship(runner, candidates, near, tried, traces)
-        if TIME in keys and dask is None and runner.evaluated:
-            from heapwright.explore.in_turn import time_in_turn
-
-            of: dict[Role, Iterable[Trace]] = {
-                "explored": traces,
-                "copy": _copies_of(traces, copies, seed),
-                "held out": held_out,
-            }
-            told = ((role, trace) for role, each in of.items() for trace in each)
-            count = len(traces) * (1 + copies) + len(held_out)
-            time_in_turn(study, [candidates[id] for id in near], told, count, interrupt, progress)
-            front = [member.id for member in study.front()]
-        seconds = time.perf_counter() - start
+        if TIME in keys and options.dask is None and runner.evaluated:
+            _time_again(runner, [candidates[id] for id in near], traces, held_out, options)
         return Exploration(
-            study.path, study.ranked, runner.evaluated, seconds, study.complete, study.tolerance, study.given_up, front
+            study.path,
+            study.ranked,
+            runner.evaluated,
+            time.perf_counter() - start,
+            study.complete,
+            study.tolerance,
+            study.given_up,
+            [member.id for member in study.front()],
         )
 
 
-def _effort(keys: Sequence[str], complete: bool, tolerance: float | None, budget: float | None) -> Effort:
-    """What was asked for, checked."""
-    if complete and (tolerance is not None or budget is not None):
-        other = "tolerance" if tolerance is not None else "budget"
-        raise ParameterError(
-            f"every recipe is finished, so there is no {other}; give one of them", parameter="complete"
-        )
-    if tolerance is not None and not 0 <= tolerance <= 1:
-        raise ParameterError(f"{tolerance:g}; must be from 0 to 1, as 0.01", parameter="tolerance")
-    falling = [key for key in keys if key not in GROWING]
-    if falling and tolerance is not None:
-        raise ParameterError(
-            f"{falling[0]} is not known to grow in a replay, so none can be given up; valid with {', '.join(GROWING)}",
-            parameter="tolerance",
-        )
-    if budget is not None and not budget > 0:
-        raise ParameterError(f"{budget:g}; must be above 0 seconds", parameter="budget")
-    if complete or (falling and budget is None):
-        return COMPLETE
-    return Effort(complete=False, tolerance=tolerance, until=None if budget is None else time.perf_counter() + budget)
+def _time_again(
+    runner: Runner,
+    candidates: Sequence[Candidate],
+    traces: Sequence[Trace],
+    held_out: Sequence[Trace],
+    options: Options,
+) -> None:
+    """Time what lies near the front in turn, on all traces, their copies and those held out."""
+    from heapwright.explore.timing import time_in_turn
 
-
-def _check_objectives(keys: Sequence[str]) -> None:
-    """Raise ParameterError for one that is known only of what may ship."""
-    for key in keys:
-        if key in SHIPPING_METRICS:
-            raise ParameterError(f"{key} is known of what may ship alone; pick by it instead", parameter="objectives")
-
-
-def _strategy(space: AnySpace, asked: Strategy | None) -> Strategy:
-    """How the space is explored, by its size where nothing was asked for."""
-    wide = isinstance(space, WideSpace)
-    valid = ("search", "latin-hypercube", "random") if wide else ("exhaustive", "random")
-    if asked is not None and asked not in valid:
-        what = "too many to try all" if wide else "few enough to try all"
-        raise ParameterError(f"{len(space):,} recipes are {what}; valid: {', '.join(valid)}", parameter="strategy")
-    return asked or ("search" if wide else "exhaustive")
+    of: dict[Role, Iterable[Trace]] = {
+        "explored": traces,
+        "copy": _copies_of(traces, options.copies, options.seed),
+        "held out": held_out,
+    }
+    told = ((role, trace) for role, each in of.items() for trace in each)
+    count = len(traces) * (1 + options.copies) + len(held_out)
+    time_in_turn(runner.study, candidates, told, count, runner.interrupt, runner.progress)
 
 
 def _check_names(traces: Sequence[Trace]) -> None:
@@ -237,38 +162,6 @@ def _check_names(traces: Sequence[Trace]) -> None:
         if trace.name in seen:
             raise HeapwrightError(f"{trace.path or trace.name}: two traces are named {trace.name}; rename one file")
         seen.add(trace.name)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """The replay of one recipe on one trace, measuring on request what some objectives need."""
-
-    timed: bool
-    fitted: bool
-    on_target: frozenset[str]
-    energies: EnergyTable
-
-    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
-        """The metrics, and margins where they hold for all of them."""
-        from heapwright.host.timing import ns_per_event
-        from heapwright.replay.replay import Replayed, replay_with_margins
-
-        replayed = replay_with_margins(trace, recipe, fit=self.fitted, watch=watch)
-        found = with_energy(replayed.metrics, self.energies)
-        if self.timed:
-            found[TIME] = ns_per_event(trace, recipe)
-        if self.on_target:
-            from heapwright.target.objectives import target_metrics
-
-            found |= target_metrics(trace, recipe, self.on_target)
-        measured = self.timed or self.fitted or self.on_target
-        return Replayed(found, None if measured else replayed.margins)
-
-
-def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
-    """The replay that measures what these objectives need."""
-    timed, fitted = TIME in objectives, "smallest_arena_bytes" in objectives
-    return Measure(timed, fitted, frozenset(objectives) & frozenset(TARGET_METRICS), table)
 
 
 def _candidates(space: AnySpace) -> dict[str, Candidate]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,7 +21,8 @@ from heapwright.explore.space_file import NEEDED, Axes, Choice, read_space
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
-from heapwright.zoo import catalogue
+from heapwright.recipes.zoo import catalogue
+from heapwright.studies.tables import digest_of
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -262,8 +262,3 @@ class Space:
 
     def __len__(self) -> int:
         return len(self._recipes)
-
-
-def digest_of(ids: Iterable[str]) -> str:
-    """What tells a space of these recipes from others, in whatever order the ids come."""
-    return sha256("\n".join(sorted(ids)).encode()).hexdigest()

@@ -6,6 +6,8 @@ that the package depends on is there.
 
 from __future__ import annotations
 
+from heapwright.rooms import answers_calls
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from heapwright.generate.emit import generate, generated_files
@@ -19,3 +21,6 @@ def __getattr__(name: str) -> object:
     from heapwright.generate import emit
 
     return getattr(emit, name)
+
+
+answers_calls(__name__)

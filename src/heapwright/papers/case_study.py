@@ -16,8 +16,8 @@ from heapwright.errors import HeapwrightError
 from heapwright.papers import measuring
 from heapwright.papers.measuring import Instructions
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.replay import replay
-from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace

@@ -35,9 +35,9 @@ from heapwright.papers.page import Page, percent
 from heapwright.papers.traffic import LAID, has_ip, marked, packet_tables
 from heapwright.papers.verdicts import SHOWN
 from heapwright.recipes.recipe import Recipe
-from heapwright.workloads import link
-from heapwright.workloads.drr import EXTRA, drr
-from heapwright.zoo.catalogue import load
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.traffic.workloads import link
+from heapwright.traffic.workloads.drr import EXTRA, drr
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heapwright.decide import pareto
+from heapwright.decide.study import Study
 from heapwright.errors import HeapwrightError
-from heapwright.explore import pareto
+from heapwright.explore.options import Options
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
 from heapwright.papers import mixes
 from heapwright.papers.case_claims import check
@@ -43,8 +44,8 @@ from heapwright.papers.traffic import has_ip, marked, packet_tables
 from heapwright.papers.verdicts import SHOWN, Cause, fails, judge
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
-from heapwright.workloads.easyport import easyport
-from heapwright.zoo.catalogue import load
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.traffic.workloads.easyport import easyport
 
 if TYPE_CHECKING:
     from heapwright.report.figure import Figure
@@ -181,7 +182,7 @@ def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> None:
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
     with temporary_folder("papers") as folder:
-        found = explore([trace], space, study_path=folder / "study.duckdb", copies=0, endurance=False, complete=True)
+        found = explore([trace], space, folder / "study.duckdb", Options(copies=0, endurance=False, complete=True))
         with Study.open(found.study) as study:
             points = _points(study, len(trace), trace.peak_live_bytes)
             page.text(_FIGURE.format(name=marked(trace.name), recipes=found.recipes, admitted=len(points)))

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.explore import pareto
+from heapwright.decide import pareto
 from heapwright.papers import measuring
 from heapwright.papers.measuring import cell
 from heapwright.papers.page import ALIGN, Page
 from heapwright.papers.verdicts import Cause, Verdict, fails, judge
 
 if TYPE_CHECKING:
-    from heapwright.explore.study import Study
+    from heapwright.decide.study import Study
     from heapwright.recipes.recipe import Recipe
     from heapwright.report.figure import Figure
     from heapwright.traces.trace import Trace

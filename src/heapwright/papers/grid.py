@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from heapwright.decide.study import Study
 from heapwright.explore.families import technique_grid
+from heapwright.explore.options import Options
 from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
 from heapwright.papers.case_study import MIX
 from heapwright.papers.held_out import Costs, costs, geometric_means, ratios_of
 from heapwright.papers.page import ALIGN, Page
 from heapwright.papers.verdicts import Cause, fails, judge
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.replay import replay
-from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -35,7 +36,7 @@ def check_grid(page: Page, proposed: str, traces: Mapping[str, Trace]) -> None:
     with temporary_folder("papers") as folder:
         path = folder / "study.duckdb"
         found = explore(
-            named, space, study_path=path, strategy="random", limit=RECIPES, copies=0, endurance=False, complete=True
+            named, space, path, Options(strategy="random", limit=RECIPES, copies=0, endurance=False, complete=True)
         )
         with Study.open(found.study) as study:
             means = _means(study, base)

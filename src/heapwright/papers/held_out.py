@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from heapwright.decide.study import Study
 from heapwright.explore.families import Demand
-from heapwright.explore.search import Strategy, explore
+from heapwright.explore.options import Options, Strategy
+from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.explore.study import Study
 from heapwright.files.temporary import temporary_folder
 from heapwright.papers.case_study import REAL
 from heapwright.papers.page import ALIGN, Page, percent
@@ -121,16 +122,8 @@ def add_contest(
     reference = proposed[PUBLISHED]
     with temporary_folder("papers") as folder:
         strategy: Strategy = "exhaustive" if limit is None else "random"
-        found = explore(
-            named,
-            space,
-            study_path=folder / "study.duckdb",
-            strategy=strategy,
-            limit=limit,
-            copies=COPIES,
-            endurance=False,
-            complete=True,
-        )
+        options = Options(strategy=strategy, limit=limit, copies=COPIES, endurance=False, complete=True)
+        found = explore(named, space, folder / "study.duckdb", options)
         with Study.open(found.study) as study:
             picks = _picks(study, reference, {trace.name: costs(replay(trace, reference)) for trace in named})
     page.text(

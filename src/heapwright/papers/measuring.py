@@ -16,8 +16,8 @@ from heapwright.traces.cut import cut
 from heapwright.traces.streams import Stream
 
 if TYPE_CHECKING:
+    from heapwright.measure.boards.measure import Session
     from heapwright.recipes.recipe import Recipe
-    from heapwright.target.measure import Session
     from heapwright.traces.trace import Trace
 
 CPU = "Cortex-M3"
@@ -30,7 +30,7 @@ def cell(value: float | None, digits: int = 0) -> str:
 
 def session() -> Session | None:
     """The setting for measuring on a Cortex-M3; None where no compiler or emulator for it is installed."""
-    from heapwright.target.measure import Session
+    from heapwright.measure.boards.measure import Session
 
     try:
         return Session()
@@ -93,12 +93,12 @@ def _whole(recipe: Recipe, counted: int | None, part: Trace, trace: Trace, acces
 def code_sizes(
     recipe: Recipe, levels: Sequence[str], entries: tuple[str, ...] = ("malloc", "free")
 ) -> dict[str, Any] | None:
-    """`heapwright.target.image.Size` of these calls at each level of optimisation; None without a compiler."""
+    """`heapwright.measure.boards.image.Size` of these calls at each level of optimisation; None without a compiler."""
     setting = session()
     if setting is None:
         return None
-    from heapwright.target.compilers import find_compiler
-    from heapwright.target.image import Heap, Workshop
+    from heapwright.measure.boards.compilers import find_compiler
+    from heapwright.measure.boards.image import Heap, Workshop
 
     with Workshop(Heap.of_recipe(recipe), find_compiler(setting.cpu)) as workshop:
         return {level: workshop.size_of(entries, level) for level in levels}

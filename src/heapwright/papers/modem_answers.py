@@ -25,7 +25,7 @@ from heapwright.papers.modem_runs import (
 )
 from heapwright.papers.page import Page, percent
 from heapwright.papers.verdicts import SHOWN, Cause, Verdict, fails, judge, not_tested, within_noise
-from heapwright.zoo.catalogue import load
+from heapwright.recipes.zoo.catalogue import load
 
 _PAIRS = ((FIRST_SLOW, FIRST_FAST), (BEST_SLOW, BEST_FAST))
 _TREES = ((FIRST_TREE, FIRST_FAST), (BEST_TREE, BEST_FAST))

@@ -17,12 +17,12 @@ from heapwright.papers import measuring
 from heapwright.papers.page import ALIGN
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
-from heapwright.workloads.modem import MEMORY, modem
-from heapwright.zoo.catalogue import load
+from heapwright.traffic.workloads.modem import MEMORY, modem
 
 FOUR = {
     "first fit, slow free": "first-fit-slow-free",

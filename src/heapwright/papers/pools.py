@@ -43,8 +43,8 @@ from heapwright.papers.pools_runs import (
 )
 from heapwright.papers.traffic import marked, packet_tables
 from heapwright.recipes.pools import Fixed, Partition
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.traffic.packets import PacketTable
-from heapwright.zoo.catalogue import load
 
 _INTRODUCTION = """\
 K. Elsayed and M. Galal compare a pool of {partitions}, of which a request takes as many as it needs side by side

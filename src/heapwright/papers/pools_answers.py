@@ -20,7 +20,7 @@ from heapwright.papers.pools_runs import (
     Results,
 )
 from heapwright.papers.verdicts import HOLDS, SHOWN, Cause, Verdict, fails, judge
-from heapwright.zoo.catalogue import load
+from heapwright.recipes.zoo.catalogue import load
 
 SAMPLING = 0.002
 """Shares closer than this are taken for equal: what a million requests leave to chance."""

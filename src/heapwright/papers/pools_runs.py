@@ -16,11 +16,11 @@ from heapwright.papers.traffic import has_ip
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import Fixed, Partition
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
-from heapwright.workloads.poisson import held, poisson
-from heapwright.zoo.catalogue import load
+from heapwright.traffic.workloads.poisson import held, poisson
 
 REQUESTS = 1_000_000
 LOADS = (0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.0035)

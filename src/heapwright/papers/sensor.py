@@ -35,7 +35,7 @@ from heapwright.papers.sensor_runs import (
     traces,
     uses_holes,
 )
-from heapwright.zoo.catalogue import load
+from heapwright.recipes.zoo.catalogue import load
 
 PAPER = "Das et al."
 

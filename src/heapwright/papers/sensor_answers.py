@@ -37,9 +37,9 @@ from heapwright.papers.sensor_runs import (
 )
 from heapwright.papers.verdicts import HOLDS, SHOWN, Cause, Kind, Verdict, fails, judge, not_tested, within_noise
 from heapwright.recipes.pools import Fixed
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.replay import replay
 from heapwright.traces.validation import FREE
-from heapwright.zoo.catalogue import load
 
 NEAR = 0.1
 """How far a number may be from the paper's."""

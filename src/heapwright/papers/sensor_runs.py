@@ -15,12 +15,12 @@ import numpy as np
 from heapwright.papers import measuring
 from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.replay import handles_outside_bytes, replay
 from heapwright.replay.smallest import fit
 from heapwright.replay.worst_found import find_worst
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.zoo.catalogue import load
 
 UNIT = 256
 """Bytes of a step of the paper's cost metric."""

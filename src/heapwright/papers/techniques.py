@@ -19,9 +19,9 @@ from heapwright.papers.page import ALIGN, Page
 from heapwright.papers.techniques_answers import NONE_WITHIN, SINGLE_WITHIN, TABLE_1, TABLE_2, shown
 from heapwright.papers.techniques_grid import ANY, BEST, FIRST, PROPOSED, Beside, Grid, changes, together
 from heapwright.papers.traffic import marked, packet_tables
-from heapwright.workloads.drr import drr
-from heapwright.workloads.easyport import easyport
-from heapwright.workloads.url import url
+from heapwright.traffic.workloads.drr import drr
+from heapwright.traffic.workloads.easyport import easyport
+from heapwright.traffic.workloads.url import url
 
 if TYPE_CHECKING:
     from heapwright.report.figure import Figure

@@ -26,10 +26,10 @@ from heapwright.papers.techniques_grid import (
 from heapwright.papers.verdicts import HOLDS, SHOWN, Cause, Verdict, fails, judge, within_noise
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.zoo.catalogue import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -33,8 +33,8 @@ from heapwright.papers.held_out import PUBLISHED, RETUNED, Split, add_contest, r
 from heapwright.papers.page import Page
 from heapwright.papers.traffic import packet_tables
 from heapwright.papers.verdicts import SHOWN, Cause, fails, judge, not_tested
-from heapwright.workloads.url import url
-from heapwright.zoo.catalogue import load
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.traffic.workloads.url import url
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
 
-from heapwright.explore.special_pools import SPECIAL_POOLS
 from heapwright.papers import wifi_answers, wifi_pictures
 from heapwright.papers.measuring import CPU, cell
 from heapwright.papers.page import Page, percent
@@ -42,9 +41,10 @@ from heapwright.papers.wifi_runs import (
     samples,
 )
 from heapwright.recipes.pools import Fixed
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS
 from heapwright.traces.validation import MALLOC
-from heapwright.workloads.queue import LIMIT
-from heapwright.zoo.catalogue import load
+from heapwright.traffic.workloads.queue import LIMIT
 
 PAPER = "Mamagkakis et al. 2007"
 _INTRODUCTION = f"""\

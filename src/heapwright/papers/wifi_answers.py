@@ -7,17 +7,17 @@ from math import ceil
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from heapwright.explore.special_pools import special_pools
 from heapwright.papers import wifi_runs as wifi
 from heapwright.papers.page import Page, percent
 from heapwright.papers.verdicts import HOLDS, SHOWN, Cause, Verdict, fails, judge, not_tested
 from heapwright.recipes.pools import Fixed
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.recipes.zoo.special_pools import special_pools
 from heapwright.replay.replay import replay
 from heapwright.traces.profile import FREQUENT_SHARE
 from heapwright.traces.validation import MALLOC
 from heapwright.traffic.synthetic import synthesise
-from heapwright.workloads.queue import LIMIT, queue
-from heapwright.zoo.catalogue import load
+from heapwright.traffic.workloads.queue import LIMIT, queue
 
 if TYPE_CHECKING:
     from heapwright.papers.wifi_runs import Foretold, Measured, Results

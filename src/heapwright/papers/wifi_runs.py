@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.papers import measuring
 from heapwright.papers.page import ALIGN
 from heapwright.papers.traffic import has_ip
 from heapwright.recipes.pools import Fixed
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.replay.energy import default_energy_table
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
@@ -22,9 +23,8 @@ from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.packets import COLUMNS, PacketTable
 from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.synthetic import synthesise
-from heapwright.workloads.link import Size
-from heapwright.workloads.queue import LIMIT, queue
-from heapwright.zoo.catalogue import load
+from heapwright.traffic.workloads.link import Size
+from heapwright.traffic.workloads.queue import LIMIT, queue
 
 POOLS, PUBLISHED, LISTED = "special pools", "pools of 40 to 1500", "with free lists"
 PAGES, LEA, WALK = "linux-pow2-page", "lea-2.7.2", "best fit over all blocks"

@@ -4,3 +4,7 @@ A folder's `platform.toml` says what the platform asks of a recipe; the files be
 are as they would be generated for the prefix `app`, and begin with it where they are C. In `hooks/` lies what records
 the heap that a platform has now, in `trace/` what all of these share, in `tracers/` what records programs on Linux.
 """
+
+from heapwright.rooms import answers_calls
+
+answers_calls(__name__)

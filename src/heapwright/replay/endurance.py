@@ -154,36 +154,6 @@ def grows(growth_ratio: float) -> str:
     return f"grows by {100 * (growth_ratio - 1):.0f} % at constant live bytes"
 
 
-@dataclass(frozen=True)
-class Endured:
-    """Whether a heap lasts: loops at constant live bytes, and the trace pass after pass.
-
-    Attributes:
-        trace, heap: their names.
-        growth_ratio: footprint at the end over that after 100,000 calls, or a tenth of fewer, the worst of the loops.
-        worst: that loop.
-        best_fit: loop -> what best fit grows by on the same calls.
-        lasts: whether it grows in each loop by at most 5 %, or 5 % more than best fit, and nothing was refused.
-        refused: the loops in which an arena of twice what the live blocks take refused a request.
-        calls: most calls of a loop.
-        footprint_bytes: loop -> calls -> bytes of the arena covered by then.
-    """
-
-    trace: str
-    heap: str
-    growth_ratio: float
-    worst: str
-    best_fit: Mapping[str, float]
-    lasts: bool
-    refused: tuple[str, ...]
-    calls: int
-    footprint_bytes: Mapping[str, Mapping[int, int]]
-
-    def __repr__(self) -> str:
-        told = "lasts" if self.lasts else "does not last"
-        return f"<Endured {self.heap} on {self.trace}: {told}, grows {self.growth_ratio:.3f} x ({self.worst})>"
-
-
 def endure(
     trace: Trace,
     recipe: Recipe,

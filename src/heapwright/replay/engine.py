@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright._native import ffi, lib
@@ -45,6 +45,10 @@ class SoFar:
     moved_bytes: int
     accesses_malloc_max: int
     accesses_free_max: int
+
+
+GROWING = tuple(key.name for key in fields(SoFar) if key.name != "calls")
+"""Metrics that never fall in a replay."""
 
 
 class Margins(NamedTuple):

@@ -88,11 +88,14 @@ METRICS: Mapping[str, Metric] = {
 """Every metric by its key, in the order of reports and of a study's columns."""
 
 TARGET_METRICS = tuple(key for key in METRICS if key.startswith("instructions_") or key == "code_bytes")
-"""Those measured on the target CPU, by `heapwright.target`."""
+"""Those measured on the target CPU, by `heapwright.measure.boards`."""
 
+
+TIME = "ns_per_event"
+"""What a call takes on this machine."""
 
 SHIPPING_METRICS = ("growth_ratio", "lasts", "endured_calls")
-"""Those known of what may ship alone, by `heapwright.explore.enduring`."""
+"""Those known of what may ship alone, by `heapwright.explore.endurance`."""
 
 
 def metric(key: str) -> Metric:

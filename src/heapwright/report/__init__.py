@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files.kinds import kind_of
 from heapwright.files.writing import check_writable, filling, write_text
+from heapwright.rooms import answers_calls
 
 if TYPE_CHECKING:
     from heapwright.report.page import Content
+
+answers_calls(__name__)
 
 
 def write_report(
@@ -51,7 +54,7 @@ def write_report(
 def _content(source: Path, heaps: Sequence[str], against: str | None) -> Content:
     kind = kind_of(source)
     if kind == "study":
-        from heapwright.explore.study import Study
+        from heapwright.decide.study import Study
         from heapwright.report.study_content import study_content
 
         with Study.open(source) as study:

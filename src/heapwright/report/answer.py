@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from heapwright.explore.picks import RIVALS
-from heapwright.explore.results import Candidate
-from heapwright.explore.study import Need, Study
+from heapwright.decide.picks import RIVALS
+from heapwright.decide.results import Candidate
+from heapwright.decide.study import Need, Study
 from heapwright.report.figure import BLUE, CLOUD, LEGEND_COLUMNS, SI, VERMILLION, Figure, inline
 
 _COLOURS = (BLUE, VERMILLION, CLOUD)

@@ -12,7 +12,7 @@ from heapwright.report.drawing import write_drawing
 from heapwright.report.figure import CONFIG, inline
 
 if TYPE_CHECKING:
-    from heapwright.replay.endurance import Endured
+    from heapwright.assure.endurance import Endured
 
 WIDTH, HEIGHT = 190, 130
 COLOURS = ("#0072B2", "#E69F00", "#101820", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8a8a8a")

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from heapwright.files.names import printable
 from heapwright.files.version import __version__
 from heapwright.recipes.worst_steps import worst_steps
-from heapwright.zoo.facts import facts
+from heapwright.recipes.zoo.facts import facts
 
 if TYPE_CHECKING:
-    from heapwright.prove.prove import Proof
+    from heapwright.assure.proof.prove import Proof
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.metrics import Value
     from heapwright.traces.trace import Trace
@@ -35,8 +35,8 @@ class Evidence:
         traces, held_out: what it has to serve, and recordings that only the reserve was judged on.
         arenas: what `heapwright.api.Fit` holds, for each trace.
         metrics: of the replay of each trace, by its name.
-        measured: what `heapwright.target.measure` tells, for each trace.
-        attacked: what `heapwright.attack` tells of the recipe's own level of checks.
+        measured: what `heapwright.measure.boards.measure` tells, for each trace.
+        attacked: what `heapwright.assure.attack.attack` tells of the recipe's own level of checks.
         proof: None where none was asked for.
     """
 

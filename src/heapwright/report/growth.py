@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from heapwright.explore.study import Study
+from heapwright.decide.study import Study
 from heapwright.report.figure import BLUE, Figure, inline
 
 WIDE, HEIGHT = 760, 260

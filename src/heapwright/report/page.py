@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from heapwright.explore.budgets import Budgets
+from heapwright.decide.budgets import Budgets
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.report.figure import Figure, dark_style, words
 from heapwright.report.film import Film

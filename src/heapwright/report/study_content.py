@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heapwright.explore import pareto
-from heapwright.explore.budgets import budgets
-from heapwright.explore.decision import Deciding, Decision
-from heapwright.explore.originals import place
-from heapwright.explore.results import Candidate, Standing
-from heapwright.explore.robustness import AMONG, Worst
-from heapwright.explore.study import Study, TraceInfo
+from heapwright.decide import pareto
+from heapwright.decide.budgets import budgets
+from heapwright.decide.decision import Deciding, Decision
+from heapwright.decide.results import Candidate, Standing
+from heapwright.decide.robustness import AMONG, Worst
+from heapwright.decide.study import Study
 from heapwright.files.version import __version__
-from heapwright.heaps import parse, resolve_recipe
+from heapwright.heaps.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.report import trade_off
 from heapwright.report.answer import served_by_arena
@@ -27,9 +27,10 @@ from heapwright.report.growth import growth
 from heapwright.report.page import Choice, Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section, slug
+from heapwright.studies.originals import place
+from heapwright.studies.records import TraceInfo
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
-from heapwright.zoo import catalogue as zoo
 
 TABLE_METRICS = (
     "footprint_bytes",

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heapwright.explore.results import Candidate
-from heapwright.explore.study import Study
+from heapwright.decide.results import Candidate
+from heapwright.decide.study import Study
 from heapwright.report import plots
 from heapwright.report.figure import BLUE, CLOUD, INK, VERMILLION, Figure
 from heapwright.report.page import Table, TargetSection

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from heapwright.explore import pareto
+from heapwright.decide import pareto
 from heapwright.replay.metrics import METRICS
 from heapwright.report.figure import BLUE, CLOUD, INK, SI, SOFT, VERMILLION, Figure, Row, inline, ticks, words
 from heapwright.report.labels import Box, Marker, box_of, place

@@ -1,0 +1,276 @@
+"""Explorations and the studies that they leave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heapwright.api.given import AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
+from heapwright.decide.by_load import AtLoad
+from heapwright.decide.by_load import picks_by_load as _picks_by_load
+from heapwright.decide.picks import Pick
+from heapwright.decide.results import Candidate
+from heapwright.decide.study import Study as _Study
+from heapwright.errors import HeapwrightError
+from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES, Options, Strategy
+from heapwright.explore.runner import Progress
+from heapwright.explore.search import Exploration
+from heapwright.explore.search import explore as _explore
+from heapwright.files.kinds import kind_of
+from heapwright.heaps.heaps import (
+    parse,
+)
+from heapwright.replay.energy import EnergyTable
+from heapwright.traces.trace import Trace
+
+if TYPE_CHECKING:
+    import altair
+    import pyarrow
+
+    from heapwright.explore.space import Space, WideSpace
+    from heapwright.studies.verify import Again
+
+
+class Study(_Study):
+    """The stored results of one exploration. It is read anew for each question: others may write to it meanwhile."""
+
+    def __repr__(self) -> str:
+        traces = ", ".join(trace.name for trace in self.traces())
+        return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
+
+    def __getitem__(self, id: str) -> Member:
+        """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""
+        return self._member(self.candidate(id))
+
+    def front(  # type: ignore[override]
+        self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+    ) -> list[Member]:
+        """The Pareto-optimal recipes, best in the first objective first, of those that meet the conditions `where`."""
+        return [self._member(candidate) for candidate in super().front(objectives, where)]
+
+    def pick(
+        self, how: Pick = "balanced", objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+    ) -> Member:
+        """One recipe that holds on copies and on traces held out: "balanced", "smallest" or "fastest".
+
+        docs/metrics.md has the rules. `where`: conditions such as "footprint_bytes <= 131072" that it has to meet.
+        Raises HeapwrightError where no recipe does.
+        """
+        return self._member(super().pick(how, objectives, where))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Every recipe that was tried on all traces, a row each: id, name (the zoo's), front, ranked, metrics, recipe.
+
+        Metrics are float64, null where unknown, over all traces; recipe is TOML. Needs pyarrow; raises
+        HeapwrightError without it.
+        """
+        try:
+            import pyarrow
+        except ImportError:
+            raise HeapwrightError("to_arrow: pyarrow is missing; install heapwright[arrow]") from None
+        combined, front = self.combined, {member.id for member in super().front()}
+        texts = self.recipe_texts()
+        columns = {"id": combined.ids, "name": combined.zoo_names, "front": [id in front for id in combined.ids]}
+        columns["ranked"] = combined.ranked
+        columns |= {key: pyarrow.array(column, from_pandas=True) for key, column in combined.columns.items()}
+        return pyarrow.table({**columns, "recipe": [texts[id] for id in combined.ids]})
+
+    def export(self, output: PathLike) -> int:
+        """Write a row for every recipe and trace to a file in .parquet or .csv; returns how many.
+
+        docs/metrics.md has the columns, those of the view ``replays``. Raises HeapwrightError.
+        """
+        from heapwright.studies.export import export
+
+        return export(self.path, Path(output))
+
+    def again(self, id: str, traces: Sequence[str] = (), moved: Sequence[PathLike] = ()) -> list[Again]:
+        """Make the metrics of a recipe again, on all traces that it was tried on or those named.
+
+        Each has ``stored`` and ``metrics``, and in ``differing`` what is not equal. `moved`: where traces lie now.
+        Raises HeapwrightError where there is no such recipe, or a trace is not the one that it was tried on.
+        """
+        from heapwright.studies.verify import again
+
+        return list(again(self.path, id, traces, [Path(path) for path in moved]))
+
+    def plot(self) -> altair.TopLevelMixin:
+        """An Altair chart of every recipe by the first two objectives; a notebook shows it."""
+        from heapwright.report.study_content import overview
+
+        return overview(self).standalone()
+
+    def _member(self, candidate: Candidate) -> Member:
+        recipe = self.recipe(candidate.id)
+        return Member(candidate.id, candidate.zoo_name, candidate.metrics, recipe, self.tuned_for, self.path)
+
+
+@one_line
+def open_study(path: PathLike) -> Study:
+    """Open a study for reading. Raises HeapwrightError where the file is missing, damaged, or no study."""
+    study = Study.open(Path(path))
+    study.close()  # what is asked of it opens it again, for that question
+    return study
+
+
+@one_line
+def merge_studies(studies: Sequence[PathLike], output: PathLike) -> Study:
+    """Write one study that holds all results of several, of the same traces or of the same space.
+
+    See `heapwright.studies.merge.merge`. Raises HeapwrightError where they contradict each other.
+    """
+    from heapwright.studies.merge import merge
+
+    merge([Path(path) for path in studies], Path(output))
+    return open_study(output)
+
+
+@one_line
+def extend_study(
+    study: PathLike,
+    traces: AnyTrace | Sequence[AnyTrace],
+    *,
+    moved: Sequence[PathLike] = (),
+    jobs: int | None = None,
+    repair: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Study:
+    """Try the recipes of a study on more traces, and rank by them, too; what it holds is not repeated.
+
+    See `heapwright.explore.extend.extend`. `moved`: where traces of the study lie now. Raises HeapwrightError.
+    """
+    from heapwright.explore.extend import extend
+
+    read = [trace_of(one, repair) for one in listed(traces)]
+    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, progress=progress)
+    return open_study(study)
+
+
+@one_line
+def explore(
+    traces: AnyTrace | Sequence[AnyTrace],
+    output: PathLike,
+    *,
+    space: Space | WideSpace | PathLike | None = None,
+    align: int | None = None,
+    objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    copies: int = COPIES,
+    endurance: bool = True,
+    jobs: int | None = None,
+    dask: str | None = None,
+    strategy: Strategy | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    warm: PathLike | Sequence[PathLike] = (),
+    complete: bool = False,
+    tolerance: float | None = None,
+    budget: float | None = None,
+    energy_table: EnergyTable | PathLike | None = None,
+    repair: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Study:
+    """Try every recipe of a space, and the zoo, on traces; the metrics are kept as a study.
+
+    All recipes have one alignment. The zoo's are tried at that one, too; those that have another of their own also
+    stand beside the others as they are, called NAME@ALIGN, and are not ranked.
+
+    The same call goes on where an earlier one stopped, and repeats nothing that is stored.
+
+    Args:
+        traces: one or several, with different names.
+        output: the study file.
+        space: a `Space`, a SPACE.toml, or None for the default space made for the traces.
+        align: alignment of payloads in bytes; None is what the space says, or 8. `Trace.notes` says what suits a trace.
+        objectives: metric keys, as "a,b" or a list.
+        held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
+        copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
+        endurance: try whether the front and the picks last; what does not is no pick.
+        jobs: threads, or workers of a local cluster; None is one for every processor.
+        dask: the address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this
+            machine; a script that asks for one runs under `if __name__ == "__main__":`.
+        strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them. A SPACE.toml of more
+            than 100,000 combinations is searched for `limit` recipes, default 5,000: by NSGA-II ("search"), or for
+            comparison by "random" or "latin-hypercube".
+        warm: earlier studies near whose fronts a search begins.
+        complete: finish every recipe, however long it takes.
+        tolerance: give recipes up that cannot come on a front which needs at most so much more than that of all
+            recipes, as a share; 0 is the same front. By default every recipe is finished where that takes about a
+            minute, else it is 0.01.
+        budget: seconds; the best front that can be had in them. The same call with more goes on.
+        energy_table, repair: as for `replay`.
+        progress: called about ten times a second.
+
+    Raises HeapwrightError as `heapwright.explore.search.explore` does.
+    """
+    options = Options(
+        objectives=objectives,
+        copies=copies,
+        endurance=endurance,
+        jobs=jobs,
+        dask=dask,
+        strategy=strategy,
+        limit=limit,
+        seed=seed,
+        complete=complete,
+        tolerance=tolerance,
+        budget=budget,
+        energy_table=energies_of(energy_table),
+    )
+    read, apart = ([trace_of(one, repair) for one in listed(given)] for given in (traces, held_out))
+    made = space_for(read, space, align)
+    done = explore_with(options, read, made, output, held_out=apart, warm=listed(warm), progress=progress)
+    return open_study(done.study)
+
+
+def space_for(
+    traces: Sequence[Trace], space: Space | WideSpace | PathLike | None = None, align: int | None = None
+) -> Space | WideSpace:
+    """The space that `explore` tries on these traces; see there."""
+    from heapwright.explore.space import Space, WideSpace
+
+    if space is None:
+        return Space.default(traces) if align is None else Space.default(traces, align)
+    if not isinstance(space, Space | WideSpace):
+        return Space.load(Path(space), traces, align)
+    if align not in (None, space.align):
+        raise HeapwrightError(f"{align}: the space has align {space.align}; give one of them", parameter="align")
+    return space
+
+
+def explore_with(
+    options: Options,
+    traces: Sequence[Trace],
+    space: Space | WideSpace,
+    output: PathLike,
+    *,
+    held_out: Sequence[Trace] = (),
+    warm: Sequence[PathLike] = (),
+    progress: Callable[[Progress], None] | None = None,
+) -> Exploration:
+    """Explore as `explore` does, with its options in one object, and tell what was done instead of the study."""
+    from heapwright.explore.wide_search import fronts
+
+    earlier = fronts([Path(path) for path in warm])
+    return _explore(traces, space, Path(output), options, held_out=held_out, earlier=earlier, progress=progress)
+
+
+@one_line
+def picks_by_load(study: Study, traces: AnyTrace | Sequence[AnyTrace], *, repair: bool = False) -> list[AtLoad]:
+    """Return the pick for each trace alone, in order of the load that the traces were made at.
+
+    `traces` are those that the study was explored on; those without a load are passed over, and there have to be two
+    loads. See `heapwright.decide.by_load.picks_by_load`.
+    """
+    return _picks_by_load(study, [trace_of(trace, repair) for trace in listed(traces)])
+
+
+def study_in(source: PathLike) -> Study | None:
+    """The study that a path, or a heap named STUDY:ID, leads to; None where it leads elsewhere."""
+    name = parse(os.fspath(source))
+    if name.kind == "study":
+        return open_study(name.first)
+    path = Path(source)
+    return open_study(path) if path.is_file() and kind_of(path) == "study" else None

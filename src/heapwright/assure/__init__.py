@@ -1,0 +1,1 @@
+"""What may be relied on: faults and exploits committed on heaps, and proofs."""

@@ -1,0 +1,63 @@
+"""Whether heaps last: the loops of `heapwright.replay.endurance`, up to ten million calls each, told for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heapwright.errors import ParameterError
+from heapwright.replay.endurance import Effort
+from heapwright.replay.endurance import endure as try_one
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class Endured:
+    """Whether a heap lasts: loops at constant live bytes, and the trace pass after pass.
+
+    Attributes:
+        trace, heap: their names.
+        growth_ratio: footprint at the end over that after 100,000 calls, or a tenth of fewer, the worst of the loops.
+        worst: that loop.
+        best_fit: loop -> what best fit grows by on the same calls.
+        lasts: whether it grows in each loop by at most 5 %, or 5 % more than best fit, and nothing was refused.
+        refused: the loops in which an arena of twice what the live blocks take refused a request.
+        calls: most calls of a loop.
+        footprint_bytes: loop -> calls -> bytes of the arena covered by then.
+    """
+
+    trace: str
+    heap: str
+    growth_ratio: float
+    worst: str
+    best_fit: Mapping[str, float]
+    lasts: bool
+    refused: tuple[str, ...]
+    calls: int
+    footprint_bytes: Mapping[str, Mapping[int, int]]
+
+    def __repr__(self) -> str:
+        told = "lasts" if self.lasts else "does not last"
+        return f"<Endured {self.heap} on {self.trace}: {told}, grows {self.growth_ratio:.3f} x ({self.worst})>"
+
+
+def effort_of(calls: int) -> Effort:
+    """So many calls of a loop at most; one whose footprint is flat for a decade ends after a tenth.
+
+    Raises ParameterError for fewer than 10,000.
+    """
+    if calls < 10_000:
+        raise ParameterError(f"{calls}; must be 10,000 or more", parameter="calls")
+    tenth = calls // 10
+    return Effort(calls=calls, base=min(100_000, tenth), enough=tenth, cramped=tenth)
+
+
+def endure(trace: Trace, label: str, recipe: Recipe, effort: Effort, seed: int) -> Endured:
+    """Try whether the recipe, which is called ``label``, lasts on what the trace asks for."""
+    one = try_one(trace, recipe, effort, seed=seed)
+    told = (one.growth_ratio, one.worst, one.best_fit, one.lasts, tuple(one.refused), one.calls, one.footprint_bytes)
+    return Endured(trace.name, label, *told)

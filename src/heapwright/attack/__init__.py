@@ -1,6 +1,0 @@
-"""Faults committed on heaps: which each level of checks notices, and when; and exploits: which take control."""
-
-from heapwright.attack.attack import attack
-from heapwright.attack.exploits import exploit
-
-__all__ = ["attack", "exploit"]

@@ -1,0 +1,313 @@
+"""The decision that a study leads to: what to ship, what to reserve, on what evidence, and what else costs what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from heapwright.decide import pareto
+from heapwright.decide.picks import MEMORY, RIVALS, Pick
+from heapwright.decide.results import Candidate
+from heapwright.decide.study import Need, Study
+from heapwright.recipes.worst_steps import WorstSteps, worst_steps
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.traces.copies import Load
+
+STEP = 1.01
+"""So many times better in an objective is worth a word; within so many times in all, recipes are alike."""
+
+MOST_ALIKE = 3
+"""Recipes alike the pick that are named."""
+
+_NOUNS = {"footprint_bytes": "bytes", "accesses": "accesses", "code_bytes": "bytes of code"}
+
+
+@dataclass(frozen=True)
+class Other:
+    """A heap beside the pick.
+
+    Attributes:
+        heap: it, with its metrics over all traces.
+        why: it is "yours", what the reader has; a "rival" that everybody knows; or a "step": the nearest of the front
+            that is better in `better`.
+        better: the objective that a step is better in; else "".
+        reserve_bytes: as `Decision.reserve_bytes`; None where it was not tried on all of the same traces, too.
+        why_not: why it does not last; None where it does, or that was not tried.
+    """
+
+    heap: Candidate
+    why: Literal["yours", "rival", "step"]
+    better: str
+    reserve_bytes: int | None
+    why_not: str | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to ship.
+
+    Attributes:
+        pick: the heap.
+        objectives: what it was picked by.
+        calls: those of all traces explored on.
+        needs: its memory on each trace that it was tried on.
+        reserve_bytes: the largest of these; None where it served none.
+        alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
+        others: what the reader has, rivals, and the next step to less of each of the first two objectives.
+        steps: the bound on its calls by construction; None where it was not asked for.
+        why_not: why it does not last.
+        any_lasts: whether any that may be picked does, or none was tried at all.
+    """
+
+    pick: Candidate
+    objectives: tuple[str, ...]
+    calls: int
+    needs: list[Need]
+    reserve_bytes: int | None
+    alike: tuple[int, list[Candidate]]
+    others: list[Other]
+    steps: WorstSteps | None = None
+    why_not: str | None = None
+    any_lasts: bool = True
+
+    def sentences(self) -> list[str]:
+        """The decision in words: what to ship, on what evidence, at what price; then the other heaps."""
+        return [self.evidence(), *self.beside()]
+
+    def beside(self) -> list[str]:
+        """All but the first of these sentences."""
+        bound = [f"By construction {self.steps.sentence()}."] if self.steps else []
+        return [self.price(), *bound, self.endurance(), *map(self._compared, self.others), *self._told_alike()]
+
+    def endurance(self) -> str:
+        """Whether it lasts."""
+        if self.lasts is None:
+            return "Whether it lasts was not tried."
+        if not self.lasts:
+            return f"It does not last: it {self.why_not}."
+        growth = float(self.pick.metrics["growth_ratio"] or 1) - 1
+        return f"It lasts: at constant live bytes it grew by {100 * growth:.1f} % at most."
+
+    @property
+    def lasts(self) -> bool | None:
+        """Whether the pick lasts; None where that was not tried."""
+        told = self.pick.metrics["lasts"]
+        return None if told is None else told == 1
+
+    @property
+    def accesses_per_call(self) -> float:
+        """Of the pick, over all traces explored on."""
+        return float(self.pick.metrics["accesses"] or 0) / max(self.calls, 1)
+
+    def evidence(self) -> str:
+        """What to reserve, and which traces that served."""
+        if self.reserve_bytes is None:
+            return f"No arena serves {self.pick.label} whole: it refuses requests on every trace."
+        of = {role: [need for need in self.needs if need.role == role] for role in ("explored", "copy", "held out")}
+        loaded = [need for need in of["copy"] if f"~{Load.name}-" in need.trace]
+        one = len(of["explored"]) == 1
+        recorded = "the recording" if one else f"{len(of['explored'])} recordings"
+        under = f" ({len(loaded)} at {Load().times} times the load)" if loaded else ""
+        apart = [f"{_counted(of['copy'], 'perturbed copy', 'perturbed copies')}{under}"] * bool(of["copy"])
+        apart += [_counted(of["held out"], "held-out trace", "held-out traces")] * bool(of["held out"])
+        served = ", ".join([recorded, *apart[:-1]]) + f" and {apart[-1]}" if apart else f"{recorded} alone"
+        told = f"Ship {self.pick.label}: reserve {self.reserve_bytes:,} bytes, which served {served}."
+        if self.lasts is None and not self.any_lasts:
+            told = (
+                f"{self.pick.label} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
+                f"see heapwright endure before it ships. {self.reserve_bytes:,} bytes served {served}."
+            )
+        if self.why_not:
+            none = "" if self.any_lasts else " No heap that was tried lasts."
+            told = (
+                f"Do not ship {self.pick.label}: it {self.why_not}.{none} {self.reserve_bytes:,} bytes served {served}."
+            )
+        if refused := sum(need.bytes is None for need in self.needs):
+            told = f"{told} On {refused} of them it refused requests."
+        if not apart:
+            return told
+        here = _most(of["explored"])
+        if not loaded:
+            return f"{told} For {recorded} alone it needs {here:,}."
+        rest = _most([need for need in self.needs if need not in loaded])
+        return (
+            f"{told} Without those at {Load().times} times the load it needs {rest:,}, for {recorded} alone {here:,}."
+        )
+
+    def price(self) -> str:
+        """What a call costs: on the target where that was measured, else accesses to memory."""
+        told = self.pick.metrics
+        pair, most, code = (told[key] for key in ("instructions_pair_mean", "instructions_pair_max", "code_bytes"))
+        worst = (
+            f"{told['accesses_malloc_max']:,} in the dearest malloc, {told['accesses_free_max']:,} in the dearest free"
+        )
+        accesses = f"{self.accesses_per_call:.1f} loads and stores a call, {worst}"
+        if pair is None or most is None or code is None:
+            return f"It makes {accesses}."
+        instructions = f"A malloc and its free take {pair:,.1f} instructions, at most {most:,.0f}"
+        return f"{instructions}, in {code:,} bytes of code; {accesses}."
+
+    def _compared(self, other: Other) -> str:
+        changes = ", ".join(
+            f"{_amount(key, other.heap.metrics[key])} ({change(self.pick.metrics[key], other.heap.metrics[key])})"
+            for key in dict.fromkeys(("footprint_bytes", *self.objectives))
+        )
+        if other.why == "step":
+            what = "memory" if other.better in MEMORY else other.better.replace("_", " ")
+            return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}."
+        told = f"{other.heap.label}{', what you have now,' if other.why == 'yours' else ''} takes {changes}"
+        if other.heap.metrics["failed"]:
+            return f"{told}, and refuses {other.heap.metrics['failed']:,} requests."
+        if other.why_not:
+            return f"{told}, and does not last: it {other.why_not}."
+        if other.reserve_bytes is None or self.reserve_bytes is None:
+            return f"{told}."
+        return f"{told}; reserve {other.reserve_bytes:,} ({change(self.reserve_bytes, other.reserve_bytes)})."
+
+    def _told_alike(self) -> list[str]:
+        count, named = self.alike
+        if not count:
+            return []
+        labels = ", ".join(one.label for one in named)
+        told = f"{labels} and {count - len(named)} more are" if count > len(named) else labels
+        verb = "" if count > len(named) else " is" if count == 1 else " are"
+        return [f"{told}{verb} within 1 % of it in every objective."]
+
+
+def decide(
+    study: Study,
+    how: Pick = "balanced",
+    objectives: Sequence[str] | None = None,
+    where: Sequence[str] = (),
+    against: str | None = None,
+) -> Decision:
+    """The decision that a study leads to.
+
+    ``how``, ``objectives`` and ``where`` as for `Study.pick`; ``against``: what the reader has today, a heap of the
+    study by its id or its name in the zoo.
+
+    Raises `HeapwrightError` where the front is empty, and where the study has no such heap.
+    """
+    keys = tuple(objectives or study.objectives)
+    pick = study.pick(how, keys, where)
+    return Deciding(study, keys, where, against).on(pick)
+
+
+class Deciding:
+    """What decisions on recipes of one study have in common."""
+
+    def __init__(
+        self, study: Study, objectives: tuple[str, ...], where: Sequence[str] = (), against: str | None = None
+    ) -> None:
+        """Look up rivals, front and calls; arguments and errors as for `decide`."""
+        names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name}
+        self._study, self._objectives = study, objectives
+        self.yours = study.resolve(against) if against is not None else None
+        self.rivals = [names[name] for name in RIVALS if name in names]
+        """The ids of heaps that everybody knows, of those that were tried."""
+        self._robustness = study.robustness(objectives)
+        self._calls = sum(trace.events for trace in study.traces())
+        lasts = study.combined.columns["lasts"]
+        rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
+        some_last = bool((lasts[rows] == 1).any())
+        self._any_lasts = some_last or not self._robustness.endured
+        self._rows = rows[lasts[rows] == 1 if some_last else lasts[rows] != 0]
+        known = {study.combined.ids[row] for row in self._rows}
+        self._front = [one for one in study.front(objectives, where) if one.id in known]
+        points = study.combined.points(objectives)[self._rows]
+        self._ratios = pareto.ratios_to_best(points, study.combined.directions_of(objectives))
+
+    def on(self, pick: Candidate) -> Decision:
+        """The decision for this recipe, which has to be one that the conditions admit."""
+        study = self._study
+        needs = study.needs(pick.id)
+        beside = dict.fromkeys(id for id in (self.yours, *self.rivals) if id not in (None, pick.id))
+        others = [
+            Other(
+                study.candidate(id),
+                "yours" if id == self.yours else "rival",
+                "",
+                _reserve(study.needs(id), needs),
+                self._robustness.why_not_lasting(id),
+            )
+            for id in beside
+            if id is not None
+        ]
+        return Decision(
+            pick,
+            self._objectives,
+            self._calls,
+            needs,
+            _reserve(needs, needs),
+            self._alike(pick),
+            others + self._steps(pick),
+            worst_steps(self._study.recipe(pick.id)),
+            self._robustness.why_not_lasting(pick.id),
+            self._any_lasts,
+        )
+
+    def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
+        results, rows, ratios = self._study.combined, self._rows, self._ratios
+        at = np.flatnonzero(rows == results.row(pick.id))
+        if not len(at):  # it does not last
+            return 0, []
+        own = ratios[at[0]]
+        found = np.flatnonzero((ratios <= STEP * own).all(axis=1) & (rows != results.row(pick.id)))
+        nearest = found[np.argsort(ratios[found].max(axis=1), kind="stable")][:MOST_ALIKE]
+        return len(found), [results.candidate(int(rows[at])) for at in nearest]
+
+    def _steps(self, pick: Candidate) -> list[Other]:
+        """For each of the first two objectives the member of the front that is the next better than the pick in it."""
+        steps: dict[str, Other] = {}
+        for key in self._objectives[:2]:
+            best = 1 if METRICS[key].direction == "min" else -1
+            value = _number(pick, key)
+            better = [one for one in self._front if (_number(one, key) * STEP - value) * best < 0 and one.id != pick.id]
+            if better:
+                step = max(better, key=lambda one: (best * _number(one, key), one.id))
+                steps.setdefault(step.id, Other(step, "step", key, None))
+        return list(steps.values())
+
+
+def change(base: Value, value: Value) -> str:
+    """How far a value is from another, for people."""
+    if base is None or value is None or not float(base):
+        return "-"
+    ratio = float(value) / float(base)
+    return f"{ratio:,.1f} x" if ratio >= 2 else f"{100 * (ratio - 1):+.1f} %"
+
+
+def _reserve(needs: Sequence[Need], asked: Sequence[Need]) -> int | None:
+    """The most memory on any trace that served, if all that were asked for were tried."""
+    if {(one.role, one.trace) for one in needs} < {(one.role, one.trace) for one in asked}:
+        return None
+    return _most(needs) or None
+
+
+def _number(one: Candidate, key: str) -> float:
+    value = one.metrics[key]
+    return float("nan") if value is None else float(value)
+
+
+def _amount(key: str, value: Value) -> str:
+    if value is None:
+        return f"no {key}"
+    shown = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
+    return f"{shown} {_NOUNS.get(key, METRICS[key].key.replace('_', ' '))}"
+
+
+def _comparative(key: str) -> str:
+    if METRICS[key].direction == "max":
+        return "More"
+    return "Fewer" if key in ("accesses", *TARGET_METRICS) and not key.endswith("bytes") else "Less"
+
+
+def _counted(needs: Sequence[Need], one: str, many: str) -> str:
+    return f"{len(needs)} {one if len(needs) == 1 else many}"
+
+
+def _most(needs: Sequence[Need]) -> int:
+    return max((need.bytes for need in needs if need.bytes is not None), default=0)

@@ -1,0 +1,61 @@
+"""Measures the front of a study, and the zoo beside it, and keeps the results in the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from heapwright.decide.study import Study
+from heapwright.measure.boards.compilers import LEVELS
+from heapwright.measure.boards.image import Heap
+from heapwright.measure.boards.measure import Session
+from heapwright.measure.boards.objectives import metrics_of
+from heapwright.recipes.recipe import Recipe
+from heapwright.studies.originals import originals
+from heapwright.studies.records import Measured
+
+
+def measure_front(
+    study_path: Path | str,
+    trace_paths: Sequence[Path] = (),
+    *,
+    beside: Sequence[Heap] = (),
+    objectives: str | Sequence[str] | None = None,
+    repair: bool = False,
+    progress: Callable[[str], None] | None = None,
+    **session: Any,
+) -> list[dict[str, Any]]:
+    """Measure every member of the front and of the zoo that is ranked and refused nothing, on every trace of the study.
+
+    Args:
+        study_path: the study; what was measured is added to it.
+        trace_paths: where the study's traces lie now; by default where they lay when it was explored.
+        beside: other heaps to be measured; they get no metrics, but stand in the report.
+        objectives: what the front is optimal in; None for what the study was explored for.
+        repair: read the traces as they were read for the exploration.
+        progress: called with a line before each heap.
+        session: as for `Session`.
+
+    Returns what `measure` does, for each heap and trace; the heap is called by its zoo name or id.
+
+    Raises HeapwrightError as `measure` and `Study.open` do, and where a trace is not the one that was explored.
+    """
+    chosen = Session(**session)
+    with Study.open(study_path) as study:
+        standings = [standing.candidate for standing in study.zoo_standings() if standing.ranked]
+        members = {one.id: one for one in [*study.front(objectives), *standings] if not one.metrics["failed"]}
+        recipes = {id: study.recipe(id) for id in members}
+        traces = originals(study, trace_paths, repair=repair)
+    heaps: dict[str, Heap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
+    labels = {id: member.label for id, member in members.items()}
+    measured = []
+    for index, (id, heap) in enumerate(heaps.items(), 1):
+        label = labels.get(id, id)
+        if progress:
+            progress(f"{index} of {len(heaps)}: {label}")
+        for one in chosen.measure(heap, traces, LEVELS[:1]):
+            measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
+    with Study.open(study_path, write=True) as study:
+        study.add_measured(chosen.setting, measured)
+    return [dict(one.detail) for one in measured]

@@ -1,0 +1,196 @@
+"""Picks: one recipe for a device, as an engineer would choose it on seeing the front; docs/metrics.md has the rules.
+
+A pick has to hold elsewhere: on perturbed copies of the traces and on traces held out. docs/robustness.md has the
+evidence for the rules and their thresholds.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from heapwright.decide import pareto
+from heapwright.decide.results import Bools, Floats, Results
+from heapwright.errors import ParameterError
+from heapwright.recipes.pools import Pool
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import TIME, metric
+
+Pick = Literal["balanced", "smallest", "fastest"]
+PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
+"""The ways to pick one recipe; see `choose`."""
+
+FALLS_OFF = 1.2
+"""A recipe falls off where its ratio to the least memory on a copy is so many times that on the traces explored on."""
+
+HEADROOM = 2.0
+"""A pick can use an arena so many times the largest footprint it had on any trace, copies included."""
+
+LITTLE_MEMORY = 1.15
+"""So many times the least memory is little more: a device is bought by its memory."""
+
+MUCH_COST = 2.0
+"""So many times the least of anything else is worth `LITTLE_MEMORY`."""
+
+AFFORDABLE = 2.0
+"""What needs more than so many times the least memory is no compromise."""
+
+ALIKE = 1.02
+"""Within so many times the best, recipes count as equal, and the other needs decide."""
+
+MEMORY = ("footprint_bytes", "smallest_arena_bytes", "allocated_peak_bytes")
+"""The metrics that are memory to be bought."""
+
+NEAR = 1.5
+"""A recipe is near the front that needs at most so many times what some member needs, in every objective."""
+
+SHORTLIST = 100
+"""How many recipes on the front and near it are tried elsewhere, and the whole front if it has more."""
+
+RIVALS = ("tlsf", "newlib-nano")
+"""The zoo's that are tried on copies in any case: what most would take otherwise."""
+
+BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
+"""The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
+
+
+# ---- conditions ----------------------------------------------------------------------------------------------------
+
+_COMPARE: Mapping[str, Callable[[Floats, float], Bools]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|<|>)\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A bound on a metric over all traces, such as ``footprint_bytes <= 131072``."""
+
+    key: str
+    comparison: str
+    bound: float
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read KEY <= VALUE, or with >=, ==, < or >. Raises `ParameterError`."""
+        match = _CONDITION.fullmatch(text)
+        try:
+            if match is None:
+                raise ValueError
+            key, comparison, bound = match.groups()
+            return cls(metric(key).key, comparison, float(bound))
+        except ValueError:
+            raise ParameterError(
+                f"{text!r}: no condition; write one as in 'footprint_bytes <= 131072'", parameter="where"
+            ) from None
+        except ParameterError as error:
+            raise ParameterError(str(error), parameter="where") from None
+
+    def met(self, results: Results) -> Bools:
+        """Mask of the recipes that meet it; one without a value does not."""
+        return _COMPARE[self.comparison](results.columns[self.key], self.bound)
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.comparison} {self.bound:g}"
+
+
+# ---- what is tried elsewhere ---------------------------------------------------------------------------------------
+
+
+def shortlist(results: Results, objectives: Sequence[str], designs: Mapping[str, Hashable]) -> list[int]:
+    """Rows of the front, and of the nearest recipe of every design near it until there are `SHORTLIST`.
+
+    A recipe is as far as the least, over the front's members, of its largest ratio to the member in any objective;
+    farther than `NEAR` is not near. The nearest alone would be the front's own recipes over again with one more
+    threshold that changes nothing here, and fall off together. ``designs`` has the `design` of each recipe by its id.
+    """
+    rows = np.flatnonzero(results.eligible(objectives))
+    front = [int(row) for row in results.front_rows(objectives)]
+    if not front:
+        return []
+    points = pareto.ratios_to_best(results.points(objectives)[rows], results.directions_of(objectives))
+    distance = pareto.distances(points, points[np.isin(rows, front)])
+    nearest: dict[Hashable, int] = {}
+    for at in np.argsort(distance, kind="stable"):
+        if distance[at] <= np.log(NEAR):
+            nearest.setdefault(designs[results.ids[rows[at]]], int(rows[at]))
+    return list(dict.fromkeys([*front, *nearest.values()]))[: max(SHORTLIST, len(front))]
+
+
+def design(recipe: Recipe) -> Hashable:
+    """What a recipe is but for its sizes and thresholds: equal for recipes that differ in these alone."""
+    return tuple(
+        (pool.kind, *(getattr(pool, key) for key in _DESIGN if key in type(pool).model_fields), *_present(pool))
+        for pool in recipe.pools
+    )
+
+
+def _present(pool: Pool) -> Iterator[bool]:
+    for key in ("victim_up_to", "close_bins", "coalesce_from", "limit_blocks"):
+        yield bool(getattr(pool, key, None))
+
+
+_DESIGN = ("free_list", "order", "bins", "fit", "coalesce", "split_from", "flush", "find", "header")
+
+
+# ---- the choice ----------------------------------------------------------------------------------------------------
+
+DEPENDS = ("footprint_bytes", "accesses")
+"""What ``smallest`` and ``fastest`` go by; ``fastest`` by `TIME` where it was explored for."""
+
+
+class Needs(NamedTuple):
+    """Ratios of recipes to the best in one metric, float64[n] of at least 1: as explored, and the worst anywhere."""
+
+    here: Floats
+    at_worst: Floats
+
+
+def choose(how: Pick, needs: Mapping[str, Needs]) -> int:
+    """Index of the pick among recipes that hold, of one or more.
+
+    ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``.
+
+    ``smallest`` is the least memory here; of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
+    is the fewest accesses at the worst, or the least `TIME` where that is an objective; of those within `ALIKE`, the
+    least memory here. ``balanced`` has the least of the largest of its prices: `LITTLE_MEMORY` times the least memory
+    costs as much as `MUCH_COST` times the least of anything else. Both count at their worst. What is not `AFFORDABLE`
+    here is left out, and so is what needs more than `LITTLE_MEMORY` here where anything within it stays below
+    `MUCH_COST` here. Ties go to the first.
+    """
+    if how == "balanced":
+        return _balanced(needs)
+    memory, accesses = (needs[key] for key in DEPENDS)
+    if how == "smallest":
+        return _of_alike(memory.here, accesses.at_worst)
+    return _of_alike(needs.get(TIME, accesses).at_worst, memory.here)
+
+
+def _of_alike(first: Floats, second: Floats) -> int:
+    alike = np.flatnonzero(first <= ALIKE * first.min())
+    return int(alike[np.lexsort((first[alike], second[alike]))[0]])
+
+
+def _balanced(needs: Mapping[str, Needs]) -> int:
+    memory = np.array([key in MEMORY for key in needs])
+    here, at_worst = (np.stack(columns) for columns in zip(*needs.values(), strict=True))
+    bought = here[memory] / here[memory].min(axis=1, keepdims=True)
+    rows = np.flatnonzero((bought <= AFFORDABLE).all(axis=0))
+    if not len(rows):
+        rows = np.arange(here.shape[1])
+    bought, paid, at_worst = bought[:, rows], here[~memory][:, rows], at_worst[:, rows]
+    little: Bools = np.all(bought <= LITTLE_MEMORY, axis=0)
+    if not (little & (paid <= MUCH_COST * paid.min(axis=1, keepdims=True)).all(axis=0)).any():
+        little[:] = True
+    worth = np.where(memory, LITTLE_MEMORY, MUCH_COST)[:, np.newaxis]
+    prices = (np.log(at_worst / at_worst.min(axis=1, keepdims=True)) / np.log(worth)).max(axis=0)
+    return int(rows[np.where(little, prices, np.inf).argmin()])

@@ -1,0 +1,177 @@
+"""What is known of recipes: metrics over the traces explored on, the front among them, and how they did elsewhere."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.decide import pareto
+from heapwright.replay.metrics import METRICS, Direction, Value, combine_columns
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recipe with its metrics over all traces: id, and the zoo's name where it is one of the zoo's."""
+
+    id: str
+    zoo_name: str | None
+    metrics: dict[str, Value]
+
+    @property
+    def label(self) -> str:
+        """The zoo's name, or the id."""
+        return self.zoo_name or self.id
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a zoo allocator stands against the front.
+
+    ``on_front``: it is a member. Otherwise ``dominated_by`` is the id of the member that beats it most and ``ratios``
+    how many times worse it is in each objective (all 1: equal). Both are unset for one that was not admitted
+    because it refused requests, or lacks an objective's value, and for one that is not ``ranked``: a heap at its own
+    alignment, where the study is of another.
+    """
+
+    candidate: Candidate
+    on_front: bool
+    dominated_by: str | None
+    ratios: dict[str, float]
+    ranked: bool = True
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of many recipes on all of some traces: sorted ids, zoo names, one float64[n, traces] column a metric.
+
+    NaN stands for None. ``ranked`` is bool[n]: false for heaps that are only shown beside the others.
+    """
+
+    ids: list[str]
+    zoo_names: list[str | None]
+    traces: list[str]
+    each: dict[str, Floats]
+    columns: dict[str, Floats]
+    """The metrics over all traces, float64[n]; see `metrics.combine`."""
+    ranked: Bools
+
+    @classmethod
+    def of(
+        cls,
+        results: Mapping[str, NDArray[np.generic]],
+        traces: Sequence[str],
+        known: Mapping[str, tuple[str | None, bool]],
+    ) -> Results:
+        """Gather the recipes that have a row for each of the traces.
+
+        ``results`` has the columns ``recipe``, ``trace`` and every metric, in the order of recipe and trace;
+        ``known`` the zoo's name of each recipe, if it has one, and whether it is ranked.
+        """
+        recipes, starts, counts = np.unique(results["recipe"].astype(str), return_index=True, return_counts=True)
+        complete = (counts == len(traces)) & (counts > 0)
+        rows = starts[complete][:, np.newaxis] + np.arange(len(traces))
+        ids = [str(id) for id in recipes[complete]]
+        each = {key: np.asarray(results[key], np.float64)[rows] for key in METRICS}
+        columns = combine_columns(each) if ids else {key: np.empty(0) for key in METRICS}
+        names, ranked = [known[id][0] for id in ids], np.array([known[id][1] for id in ids], np.bool_)
+        return cls(ids, names, sorted(traces), each, columns, ranked)
+
+    def candidate(self, row: int) -> Candidate:
+        """One recipe's row with plain numbers."""
+        metrics = {key: METRICS[key].plain(float(column[row])) for key, column in self.columns.items()}
+        return Candidate(self.ids[row], self.zoo_names[row], metrics)
+
+    def row(self, id: str) -> int | None:
+        """The row of this full id, if there is one."""
+        row = bisect_left(self.ids, id)
+        return row if row < len(self.ids) and self.ids[row] == id else None
+
+    def find(self, id: str) -> Candidate | None:
+        """The recipe of this full id, if it has a row."""
+        row = self.row(id)
+        return None if row is None else self.candidate(row)
+
+    def ratios(self, key: str, refusing: bool = False) -> Floats:
+        """A metric on each trace over the best there, float64[n, traces]: 1 for the best, more for others.
+
+        The best is that of the recipes that served every request of the trace, and a recipe that did not has inf there;
+        with ``refusing`` all compete. NaN where there is no value, or no rank. Zeros as in `pareto.ratios_to_best`.
+        """
+        values = self.each[key]
+        known = ~np.isnan(values) & self.ranked[:, np.newaxis]
+        competing = known if refusing else known & (self.each["failed"] == 0)
+        found = np.where(known, np.inf, np.nan)
+        for trace, rows in enumerate(competing.T):
+            if rows.any():
+                column = values[rows, trace][:, np.newaxis]
+                found[rows, trace] = pareto.ratios_to_best(column, directions([key]))[:, 0]
+        return found
+
+    def values(self, objectives: Sequence[str]) -> Floats:
+        """The objectives over all traces as float64[n, k]."""
+        return np.stack([self.columns[key] for key in objectives], axis=1)
+
+    def points(self, objectives: Sequence[str]) -> Floats:
+        """What recipes are ranked by, float64[n, k]; see `directions_of`.
+
+        On one trace the objectives themselves. On several, the worst of the ratios to each trace's own best, so that a
+        small trace counts as much as a large one.
+        """
+        if len(self.traces) == 1:
+            return self.values(objectives)
+        refusing = "admitted_fraction" in objectives
+        return np.stack([self.ratios(key, refusing).max(axis=1, initial=0.0) for key in objectives], axis=1)
+
+    def directions_of(self, objectives: Sequence[str]) -> list[Direction]:
+        """Whether less or more is better in each column of `points`."""
+        return directions(objectives) if len(self.traces) == 1 else ["min"] * len(objectives)
+
+    def eligible(self, objectives: Sequence[str]) -> Bools:
+        """Mask of the recipes that may be on a front.
+
+        Those that refused a request are left out unless ``admitted_fraction`` is an objective; so are those that lack
+        the value of an objective, or are not ranked.
+        """
+        mask: Bools = self.ranked & ~np.isnan(self.points(objectives)).any(axis=1)
+        if "admitted_fraction" not in objectives:
+            mask &= self.columns["failed"] == 0
+        return mask
+
+    def front_rows(self, objectives: Sequence[str], within: Bools | None = None) -> NDArray[np.intp]:
+        """Rows of the front, best in the first objective first, of those `eligible` and in the mask ``within``.
+
+        Of equal recipes the one with the lower id is kept.
+        """
+        points, ways = self.points(objectives), self.directions_of(objectives)
+        mask = self.eligible(objectives)
+        rows = np.flatnonzero(mask if within is None else mask & within)
+        rows = rows[pareto.front(points[rows], ways)]
+        keys = [points[rows, at] * (1 if way == "min" else -1) for at, way in enumerate(ways)]
+        return rows[np.lexsort(keys[::-1])]
+
+    def standing(self, row: int, front: NDArray[np.intp], objectives: Sequence[str]) -> Standing:
+        """Where a recipe stands against a front."""
+        candidate = self.candidate(row)
+        if not self.ranked[row]:
+            return Standing(candidate, False, None, {}, ranked=False)
+        if row in front:
+            return Standing(candidate, True, None, {})
+        if not self.eligible(objectives)[row]:
+            return Standing(candidate, False, None, {})
+        points = self.points(objectives)
+        found = pareto.dominated_by(points[row], points[front], self.directions_of(objectives))
+        assert found is not None, "an admitted recipe off the front is dominated by a member"
+        ratios = dict(zip(objectives, found.ratios, strict=True))
+        return Standing(candidate, False, self.ids[front[found.member]], ratios)
+
+
+def directions(objectives: Sequence[str]) -> list[Direction]:
+    """Whether less or more is better of each metric."""
+    return [METRICS[key].direction for key in objectives]

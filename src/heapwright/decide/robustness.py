@@ -1,0 +1,166 @@
+"""Whether recipes hold: on copies of the traces and on traces held out, and for long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.decide.picks import DEPENDS, FALLS_OFF, HEADROOM, Needs
+from heapwright.decide.results import Bools, Floats, Results
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.endurance import REFUSES, SHORT, grows
+from heapwright.replay.reach import reach
+from heapwright.studies.tables import Role
+
+AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
+
+
+@dataclass(frozen=True)
+class Worst:
+    """How a recipe did on traces that it was not explored on.
+
+    Attributes:
+        refused: requests refused, over all these traces.
+        ratios: of each metric the worst ratio to the best there; inf where a request was refused, absent without value.
+        where: of each metric, the trace with the worst ratio.
+        footprint_bytes: the largest footprint.
+    """
+
+    refused: int
+    ratios: dict[str, float]
+    where: dict[str, str]
+    footprint_bytes: int
+
+
+class Robustness:
+    """Which recipes of a study hold elsewhere, and last."""
+
+    def __init__(
+        self,
+        combined: Results,
+        elsewhere: Mapping[Role, Results],
+        texts: Mapping[str, str],
+        objectives: Sequence[str],
+    ) -> None:
+        """Gather the ratios of the objectives, of memory and of accesses on every trace.
+
+        ``combined``: the traces explored on; ``elsewhere``: those of other roles; ``texts``: the recipes' TOML by id.
+        """
+        self._refusing = "admitted_fraction" in objectives
+        keys = dict.fromkeys([*objectives, *DEPENDS])
+        self._combined, self._elsewhere, self._texts = combined, elsewhere, texts
+        self._here = self._ratios(combined, keys)
+        self._there = {role: self._ratios(results, keys) for role, results in elsewhere.items()}
+        self._verdicts: dict[str, str | None] = {}
+
+    def _ratios(self, results: Results, keys: Iterable[str]) -> dict[str, Floats]:
+        return {key: results.ratios(key, self._refusing) for key in keys}
+
+    def worst(self, id: str) -> dict[Role, Worst]:
+        """How a recipe did on copies, and on traces held out, where it was tried on all of them."""
+        rows = {role: results.row(id) for role, results in self._elsewhere.items()}
+        return {role: self._worst(role, row) for role, row in rows.items() if row is not None}
+
+    def _worst(self, role: Role, row: int) -> Worst:
+        results = self._elsewhere[role]
+        known = {key: ratios[row] for key, ratios in self._there[role].items() if not np.isnan(ratios[row]).any()}
+        return Worst(
+            refused=int(results.columns["failed"][row]),
+            ratios={key: float(values.max()) for key, values in known.items()},
+            where={key: results.traces[int(values.argmax())] for key, values in known.items()},
+            footprint_bytes=int(results.columns["footprint_bytes"][row]),
+        )
+
+    @property
+    def endured(self) -> bool:
+        """Whether it was tried of any recipe whether it lasts."""
+        return bool(np.isfinite(self._combined.columns["lasts"]).any())
+
+    def lasts(self, id: str) -> bool | None:
+        """Whether a recipe lasts on what every trace explored on asks for; None where that was not tried."""
+        row = self._combined.row(id)
+        found = float("nan") if row is None else float(self._combined.columns["lasts"][row])
+        return None if np.isnan(found) else found == 1
+
+    def why_not_lasting(self, id: str) -> str | None:
+        """Why a recipe does not last, in words; None for one that does, and where that was not tried."""
+        if self.lasts(id) is not False:
+            return None
+        growth = float(self._combined.columns["growth_ratio"][self._combined.row(id)])
+        # a study keeps no more: what grows by less may be within the bound, or just beyond best fit's
+        return grows(growth) if growth > SHORT.most else f"{REFUSES}, or {grows(growth)}, more than best fit does"
+
+    def why_not(self, id: str) -> str | None:
+        """Why a recipe does not hold, in words; None for one that does, and where nothing was tried.
+
+        It does not where it does not last, refused a request elsewhere, fell off in memory (`FALLS_OFF`), or reaches
+        too little (`HEADROOM`).
+        """
+        if id not in self._verdicts:
+            self._verdicts[id] = self._verdict(id)
+        return self._verdicts[id]
+
+    def _verdict(self, id: str) -> str | None:
+        if why_not := self.why_not_lasting(id):
+            return why_not
+        apart = self.worst(id)
+        if missing := [role for role in self._elsewhere if role not in apart]:
+            return f"not tried on {AMONG[missing[0]]}"
+        row = self._combined.row(id)
+        here = float(self._here["footprint_bytes"][row].max())
+        for role, found in apart.items():
+            where = found.where["footprint_bytes"]
+            if found.refused and not self._refusing:
+                return f"refused {found.refused:,} requests on {AMONG[role]}, as on {where}"
+            there = found.ratios["footprint_bytes"]
+            if there > FALLS_OFF * here:
+                return f"{there:.2f} x the least memory on {where}, {here:.2f} x here"
+        return self._short_of_reach(id, float(self._combined.columns["footprint_bytes"][row]), apart.values())
+
+    def _short_of_reach(self, id: str, footprint: float, apart: Iterable[Worst]) -> str | None:
+        most = max([footprint, *(found.footprint_bytes for found in apart)])
+        found = reach(Recipe.parse(self._texts[id], id))
+        bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
+        if not bounds or min(bounds) >= HEADROOM * most:
+            return None
+        return f"reaches {min(bounds):,} bytes, less than {HEADROOM:g} x the {most:,.0f} that it needed"
+
+    def candidates(self, front: NDArray[np.intp], eligible: Bools) -> list[int]:
+        """Rows to pick from, of the front and of all that was tried: what holds.
+
+        Where nothing does, what lasts, among it the heaps that everybody knows; then what of the front was not tried
+        for that; and the one that grows least, where there is nothing else.
+        """
+        ids = self._combined.ids
+        tried = {id for results in self._elsewhere.values() for id in results.ids}
+        near = [int(row) for row in np.flatnonzero(eligible) if ids[row] in tried or self.lasts(ids[row]) is not None]
+        rows = list(dict.fromkeys([*map(int, front), *near]))
+        for found in (
+            [row for row in rows if self.why_not(ids[row]) is None],
+            [row for row in rows if self.lasts(ids[row])],
+            [row for row in map(int, front) if self.lasts(ids[row]) is None],
+        ):
+            if found:
+                return found
+        return [min(rows, key=lambda row: (float(self._combined.columns["growth_ratio"][row]), row))]
+
+    def needs(self, key: str, rows: Sequence[int]) -> Needs:
+        """The ratios of some recipes in one metric: on the traces explored on, and the worst on any."""
+        here = self._here[key][rows].max(axis=1)
+        at_worst = here.copy()
+        for at, row in enumerate(rows):
+            for found in self.worst(self._combined.ids[row]).values():
+                at_worst[at] = max(at_worst[at], found.ratios.get(key, 0.0))
+        return Needs(here, at_worst)
+
+    def describe(self, id: str) -> dict[str, Any]:
+        """Plain values: ``copies`` and ``held_out`` with refusals and worst ratios, ``lasts`` and ``why_not``."""
+        told: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.lasts(id), "why_not": self.why_not(id)}
+        for role, found in self.worst(id).items():
+            ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in found.ratios.items()}
+            told["copies" if role == "copy" else "held_out"] = {"refused": found.refused, "worst_ratio": ratios}
+        return told

@@ -1,0 +1,124 @@
+"""Whether what may ship lasts: short and long forms of endurance on the traces explored on.
+
+Of the recipes that a study may come to ship alone: its front, what is near it, and the heaps that everybody knows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heapwright.decide.decision import decide
+from heapwright.decide.picks import BLIND, PICKS, RIVALS, Pick
+from heapwright.explore.giving_up import Known
+from heapwright.explore.runner import Meter, Runner
+from heapwright.explore.trial import Candidate, Task, Trier
+from heapwright.replay.endurance import LASTS, LONG, SHORT, Effort, endure
+from heapwright.replay.metrics import Value
+from heapwright.replay.replay import Replayed
+
+if TYPE_CHECKING:
+    from heapwright.decide.study import Study
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.engine import Watch
+    from heapwright.traces.trace import Trace
+
+_STORED_SECONDS = 2.0
+
+MOST_PICKED = 30
+"""So many times at most what is picked is tried for longer, and something else picked where it fails."""
+
+
+@dataclass(frozen=True)
+class Enduring:
+    """What takes the place of a replay: whether a recipe lasts on what a trace asks for."""
+
+    effort: Effort = SHORT
+
+    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
+        """The metrics of `SHIPPING_METRICS`."""
+        found = endure(trace, recipe, self.effort)
+        metrics: dict[str, Value] = {
+            "growth_ratio": found.growth_ratio,
+            "lasts": int(found.lasts),
+            "endured_calls": found.calls,
+        }
+        return Replayed({**metrics, "failed": 0})
+
+
+def try_endurance(
+    runner: Runner, candidates: Sequence[Candidate], traces: Sequence[Trace], effort: Effort = SHORT
+) -> None:
+    """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
+
+    A pair is known that was tried for `Effort.base` calls, which a shorter effort never makes, or that does not last.
+
+    Raises HeapwrightError after an interrupt; what was tried is stored.
+    """
+    study, names = runner.study, [trace.name for trace in traces]
+    ended, tasks = study.endured(effort.base), []
+    meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance")
+    for one in candidates:
+        known = Known((), len(traces))
+        known.ended[:] = [(one.id, name) in ended for name in names]
+        task = Task(one, known)
+        meter.finished += len(names) - task.replays
+        if task.replays:
+            tasks.append(task)
+    meter.expect([task.one for task in tasks])
+    waiting: list[tuple[str, str, Mapping[str, Value]]] = []
+    stored = time.perf_counter()
+
+    def store_when_due() -> None:
+        nonlocal waiting, stored
+        if waiting and time.perf_counter() - stored > _STORED_SECONDS:
+            study.set_endurance(waiting)
+            waiting, stored = [], time.perf_counter()
+
+    try:
+        with closing(runner.tried(tasks, Trier(traces, Enduring(effort)), meter, store_when_due)) as outcomes:
+            for task, found in outcomes:
+                waiting += [(task.one.id, names[at], metrics) for at, metrics in found.metrics.items()]
+    finally:
+        study.set_endurance(waiting)
+
+
+def try_what_may_ship(
+    runner: Runner,
+    candidates: Mapping[str, Candidate],
+    near: Sequence[str],
+    tried: Mapping[str, str],
+    traces: Sequence[Trace],
+) -> None:
+    """Try whether what is near the front and rivals last, in short, and for longer all that is recommended or in doubt.
+
+    In doubt is what grew by more than `LASTS`, which the short form lets pass; recommended are picks and the steps that
+    are told beside one. Where one of them fails, something else is picked, and tried in turn. Where none lasts, the
+    heaps that one would take blind are tried. ``tried``: the ids of the zoo's heaps by their names.
+    """
+    study = runner.study
+    blind = [tried[name] for name in BLIND if name in tried]
+    trying = [*near, *(tried[name] for name in RIVALS if name in tried)]
+    try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
+    in_doubt = [id for id in near if float(study.candidate(id).metrics["growth_ratio"] or 0) > 1 + LASTS]
+    for _ in range(MOST_PICKED if near else 0):
+        known = study.endured(LONG.base)
+        recommended = dict.fromkeys(id for how in PICKS for id in _recommended(study, how))
+        try_endurance(runner, [candidates[id] for id in recommended], traces)
+        lasting = [id for id in recommended if study.robustness().lasts(id)]
+        if not lasting and blind:
+            try_endurance(runner, [candidates[id] for id in blind], traces)
+            blind = []
+            continue
+        try_endurance(runner, [candidates[id] for id in dict.fromkeys((*lasting, *in_doubt))], traces, LONG)
+        if study.endured(LONG.base) == known:
+            return
+
+
+def _recommended(study: Study, how: Pick) -> list[str]:
+    """The ids of a pick and of the steps told beside it."""
+    decision = decide(study, how)
+    return [decision.pick.id, *(other.heap.id for other in decision.others if other.why == "step")]

@@ -1,0 +1,160 @@
+"""Rivals: what finished recipes need, and whether another can still come on the front.
+
+Only objectives that can do nothing but grow in a replay tell that before it ends. What a recipe has come to on each
+trace, or must come to (`heapwright.replay.least`), bounds the point that it will be ranked by from below
+(`heapwright.decide.results.Results.points`); a recipe whose bound some finished one beats is not worth finishing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.decide import pareto
+from heapwright.replay.engine import SoFar
+from heapwright.replay.metrics import Value, as_float
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_ROUNDING = 1e-12
+"""More than quotients of floats are wrong by."""
+
+
+class Known:
+    """What is known of a recipe on each of the traces, in their order: its objectives at least, and where it ended.
+
+    Attributes:
+        least: float64[k, traces], what each objective will come to at least.
+        ended: bool[traces], where that is what it came to.
+        refused: bool[traces], where it refused requests.
+        so_far: what it has come to on each trace; None where it ended, or was not begun.
+        floor: int64[traces], the least footprint, which is known before a replay begins; 0 where nobody asked for it.
+    """
+
+    def __init__(self, objectives: Sequence[str], traces: int) -> None:
+        """Begin with nothing."""
+        self._objectives = objectives
+        self.least = np.zeros((len(objectives), traces))
+        self.ended, self.refused = np.zeros(traces, np.bool_), np.zeros(traces, np.bool_)
+        self.so_far: list[SoFar | None] = [None] * traces
+        self.floor = np.zeros(traces, np.int64)
+
+    def end(self, at: int, metrics: Mapping[str, Value]) -> None:
+        """Take the metrics of a whole replay of one trace."""
+        self.least[:, at] = [as_float(metrics[key]) for key in self._objectives]
+        self.ended[at], self.refused[at], self.so_far[at] = True, metrics["failed"] != 0, None
+
+    def raise_to(self, at: int, so_far: SoFar) -> None:
+        """Take what a replay of one trace has come to."""
+        if so_far.calls >= self.calls(at):
+            self.so_far[at] = so_far
+        told = [getattr(so_far, key) for key in self._objectives]
+        self.least[:, at] = np.maximum(self.least[:, at], told)
+
+    def lay_floor(self, at: int, footprint: int) -> None:
+        """Take the least footprint on a trace."""
+        self.floor[at] = footprint
+        if "footprint_bytes" in self._objectives:
+            row = self._objectives.index("footprint_bytes")
+            self.least[row, at] = max(self.least[row, at], footprint)
+
+    def calls(self, at: int) -> int:
+        """Calls of a trace that were replayed before it was given up."""
+        so_far = self.so_far[at]
+        return so_far.calls if so_far else 0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a recipe has to come below to be worth finishing.
+
+    Attributes:
+        best: float64[k, traces], the best values found on each trace.
+        front: float64[m, k], the worst of the ratios to them of each recipe of the front.
+        harmless: float64[k, traces], at most `best`: the front would be the same were the best only as good as that.
+        tolerance: 0 where the front has to be exact; else a recipe is beaten, too, by one that needs at most 1 +
+            tolerance times as much in every objective.
+    """
+
+    best: Floats
+    front: Floats
+    harmless: Floats
+    tolerance: float
+
+    @classmethod
+    def of(cls, values: Floats, served: Bools, tolerance: float) -> Bar | None:
+        """That of finished recipes, float64[n, k, traces] and bool[n, traces]; None where none has served all.
+
+        A better best on a trace only makes ratios larger. Those of a member of the front stay no larger than its worst
+        one while the best is at least the member's value over that; so the members stay where they are, and the others
+        only move away from them.
+        """
+        whole = values[served.all(axis=1)]
+        if not len(whole):
+            return None
+        best = np.where(served[:, np.newaxis], values, np.inf).min(axis=0)
+        points = pareto.ratios(whole, best).max(axis=2)
+        members = pareto.front(points, ["min"] * points.shape[1])
+        front = points[members]
+        harmless = (whole[members] / front[:, :, np.newaxis]).max(axis=0) * (1 + _ROUNDING)
+        return cls(best, front, np.minimum(harmless, best), tolerance)
+
+    def beats(self, least: Floats) -> bool:
+        """Whether some recipe of the front beats whatever needs at least this much, float64[k, traces]."""
+        point = pareto.ratios(least, self.best).max(axis=1)
+        at_least = (self.front <= (1 + self.tolerance) * point).all(axis=1)
+        if not self.tolerance:  # of equal recipes the one on the front is told by its id
+            at_least &= (self.front < point).any(axis=1)
+        return bool(at_least.any())
+
+    def is_far(self, least: Floats, times: float) -> bool:
+        """Whether whatever needs at least this much is farther than so many times from each recipe of the front."""
+        point = pareto.ratios(least, self.best).max(axis=1)
+        return bool((point > times * self.front).any(axis=1).all())
+
+    def leaves_best(self, known: Known, at: int | None = None) -> bool:
+        """Whether a recipe cannot be so good on a trace, or on any, that it changes how others stand on the front.
+
+        An exact front of several traces has to know that of each. One within a tolerance compares with the best found:
+        it only looks at the replays that ended.
+        """
+        if len(known.ended) == 1:
+            return True
+        asked = ~known.refused if not self.tolerance else known.ended & ~known.refused
+        if at is not None:
+            asked = asked & (np.arange(len(asked)) == at)
+        at_least: Bools = np.all(known.least >= self.harmless, axis=0)
+        return bool(at_least[asked].all())
+
+    def settles(self, known: Known) -> bool:
+        """Whether nothing that a recipe may still come to would bring it on the front, or change the front."""
+        return bool(known.refused.any() or self.beats(known.least)) and self.leaves_best(known)
+
+
+@dataclass
+class Rivals:
+    """The recipes that have ended on all traces. Written by one thread; others read `bar`, replaced as a whole."""
+
+    tolerance: float
+    _values: list[Floats] = field(default_factory=list)
+    _served: list[Bools] = field(default_factory=list)
+    bar: Bar | None = None
+    """None as long as no recipe has served all."""
+
+    def add(self, known: Known) -> None:
+        """Take in a ranked recipe that has ended on every trace."""
+        self._values.append(known.least)
+        self._served.append(~known.refused)
+        served = self._served[-1]
+        if self.bar is not None:
+            changes = ((known.least < self.bar.best) & served).any()
+            if not changes and (not served.all() or self.bar.beats(known.least)):
+                return
+        self._raise_bar()
+
+    def _raise_bar(self) -> None:
+        self.bar = Bar.of(np.stack(self._values), np.stack(self._served), self.tolerance)

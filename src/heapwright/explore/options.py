@@ -1,0 +1,144 @@
+"""What may be asked of an exploration, in one object that is checked as it is made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from heapwright.errors import ParameterError
+from heapwright.explore.schedule import COMPLETE, Effort
+from heapwright.explore.space import WideSpace
+from heapwright.replay.energy import EnergyTable, default_energy_table
+from heapwright.replay.engine import GROWING
+from heapwright.replay.metrics import SHIPPING_METRICS, parse_objectives
+
+if TYPE_CHECKING:
+    from heapwright.explore.space import AnySpace
+
+DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
+
+COPIES = 6
+"""Copies of a trace that the best recipes are tried on: three of each standard kind, as in docs/robustness.md."""
+
+Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
+
+_OF_ALL: tuple[Strategy, ...] = ("exhaustive", "random")
+_OF_WIDE: tuple[Strategy, ...] = ("search", "latin-hypercube", "random")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a space is explored. Raises ParameterError for what cannot be.
+
+    Attributes:
+        objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
+            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles. Where
+            ``ns_per_event`` is one, what lies near the front is timed again at the end, in turn, on copies and traces
+            held out, too; not where a cluster replays.
+        copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
+            on; 0 for none. A pick has to hold on them (`heapwright.decide.picks`).
+        endurance: try whether the front and the picks last (`heapwright.explore.endurance`); what does not is no pick.
+        jobs: threads, or the workers of a local cluster; default one for every processor.
+        dask: address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this machine
+            (`heapwright.explore.on_dask`); None for threads. The study is the same.
+        strategy: ``exhaustive`` takes recipes in the space's order, the first ``limit`` of them; ``random`` takes
+            ``limit`` of them drawn with ``seed``. The space's zoo comes on top of the limit. A wide space is searched
+            for ``limit`` recipes, default `heapwright.explore.wide_search.LIMIT`: by NSGA-II (``search``), or by
+            ``random`` or ``latin-hypercube`` for comparison. None is ``exhaustive``, or ``search`` of a wide space.
+        limit: recipes to try at most; None for all.
+        seed: another seed, another draw.
+        complete: finish every recipe, whatever the time.
+        tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
+            times as much as it must in every objective; 0 for the same front as if all were finished. The zoo, and one
+            recipe of every design that comes near the front, are always finished. Without `complete` and `tolerance`
+            every recipe is finished where that takes about `schedule.COMPLETE_SECONDS`, and `schedule.TOLERANCE` is
+            taken where it takes longer.
+        budget: seconds that the exploration may take. Where that is too short, the recipes that promise most are
+            finished, told by how they do on pieces of the traces.
+        energy_table: energy of an access by SRAM size, in place of the default one.
+    """
+
+    objectives: str | Sequence[str] = DEFAULT_OBJECTIVES
+    copies: int = COPIES
+    endurance: bool = True
+    jobs: int | None = None
+    dask: str | None = None
+    strategy: Strategy | None = None
+    limit: int | None = None
+    seed: int = 0
+    complete: bool = False
+    tolerance: float | None = None
+    budget: float | None = None
+    energy_table: EnergyTable | None = None
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            if key in SHIPPING_METRICS:
+                raise ParameterError(
+                    f"{key} is known of what may ship alone; pick by it instead", parameter="objectives"
+                )
+        if self.limit is not None and self.limit < 1:
+            raise ParameterError(f"{self.limit}: leaves no recipe to try; give 1 or more", parameter="limit")
+        if self.copies < 0:
+            raise ParameterError(f"{self.copies}; must be 0 or more", parameter="copies")
+        self._check_effort()
+
+    def _check_effort(self) -> None:
+        if self.complete and self._hurry is not None:
+            raise ParameterError(
+                f"every recipe is finished, so there is no {self._hurry}; give one of them", parameter="complete"
+            )
+        if self.tolerance is not None and not 0 <= self.tolerance <= 1:
+            raise ParameterError(f"{self.tolerance:g}; must be from 0 to 1, as 0.01", parameter="tolerance")
+        if self._falling and self.tolerance is not None:
+            raise ParameterError(
+                f"{self._falling[0]} is not known to grow in a replay, so none can be given up; valid with "
+                f"{', '.join(GROWING)}",
+                parameter="tolerance",
+            )
+        if self.budget is not None and not self.budget > 0:
+            raise ParameterError(f"{self.budget:g}; must be above 0 seconds", parameter="budget")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The objectives as metric keys; raises ParameterError for one that is none."""
+        return parse_objectives(self.objectives)
+
+    @property
+    def energies(self) -> EnergyTable:
+        """The energy table, or the default one."""
+        return self.energy_table or default_energy_table()
+
+    @property
+    def _falling(self) -> list[str]:
+        """The objectives that may fall in a replay."""
+        return [key for key in self.keys if key not in GROWING]
+
+    @property
+    def _hurry(self) -> str | None:
+        """The parameter by which less than everything is finished."""
+        return "tolerance" if self.tolerance is not None else "budget" if self.budget is not None else None
+
+    def strategy_for(self, space: AnySpace) -> Strategy:
+        """How a space is explored, by its size where nothing was asked for."""
+        wide = isinstance(space, WideSpace)
+        valid = _OF_WIDE if wide else _OF_ALL
+        if self.strategy is not None and self.strategy not in valid:
+            what = "too many to try all" if wide else "few enough to try all"
+            raise ParameterError(f"{len(space):,} recipes are {what}; valid: {', '.join(valid)}", parameter="strategy")
+        return self.strategy or valid[0]
+
+    def effort_for(self, space: AnySpace) -> Effort:
+        """Which recipes are finished; the time of a budget begins now."""
+        if self.complete or (self._falling and self.budget is None):
+            return COMPLETE
+        if isinstance(space, WideSpace):
+            if self._hurry is not None:
+                raise ParameterError(
+                    "not of a search, which ends after so many recipes; give a limit", parameter=self._hurry
+                )
+            return COMPLETE
+        until = None if self.budget is None else time.perf_counter() + self.budget
+        return Effort(complete=False, tolerance=self.tolerance, until=until)

@@ -1,0 +1,228 @@
+"""The schedule: which recipes are finished, which are given up, and in what order, so that the front comes in time.
+
+Where there is no time for all, halving tells which promise most, by short pieces of the traces, then by longer ones for
+those in front: Jamieson and Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization"
+(AISTATS 2016), with a front in place of one best; a recipe is as far from it as `heapwright.decide.pareto.distances`
+says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.decide import pareto
+from heapwright.decide.picks import NEAR, design
+from heapwright.explore.runner import Meter, Runner, Trials
+from heapwright.explore.trial import Candidate, Patience
+from heapwright.replay.least import LeastFootprints
+from heapwright.replay.metrics import METRICS
+from heapwright.traces.cut import cut
+from heapwright.traces.streams import Stream
+
+COMPLETE_SECONDS = 60.0
+"""Every recipe is finished where that takes no longer, unless something else is asked for."""
+
+TOLERANCE = 0.01
+"""How much more than the front of all recipes one needs at most where that would take longer, as a share."""
+
+_SURELY = 3
+"""Where the zoo alone tells that all recipes take so many times as long as that, they do take longer."""
+
+_ROUNDS = 4
+"""So often what was given up is looked at again; after that it is finished."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What was asked for: every recipe finished, a front within a tolerance, or the end of the time.
+
+    ``tolerance`` None is chosen by the time that all recipes take; ``until`` is a time of `time.perf_counter`.
+    """
+
+    complete: bool
+    tolerance: float | None = None
+    until: float | None = None
+
+
+COMPLETE = Effort(complete=True)
+
+
+@dataclass
+class Exploring:
+    """The recipes of a space on the traces that they are ranked by."""
+
+    runner: Runner
+    trials: Trials
+
+    def run(self, chosen: Sequence[Candidate], effort: Effort, *, ranked: bool) -> None:
+        """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
+
+        ``ranked`` says whether these are all of the space.
+        """
+        study = self.runner.study
+        before = study.meta.get("tolerance")
+        meter = self._meter(chosen)
+        left = [one for one in chosen if self._is_left(one)]
+        if left and before is not None:
+            study.set_tolerance(None)
+        if effort.complete:
+            meter.expect(left)
+            self.runner.run(left, self.trials, meter)
+            return
+        meter.until = inf if effort.until is None else effort.until
+        tolerance = before if effort.tolerance is None else effort.tolerance
+        rest = self._finish([one for one in left if one.zoo_name], left, meter)
+        if tolerance is None and self._is_quick(rest, meter, _SURELY * COMPLETE_SECONDS):
+            rest = self._finish(_spread(rest), rest, meter)
+        if not self.trials.objectives or (tolerance is None and self._is_quick(rest, meter, COMPLETE_SECONDS)):
+            self._finish(rest, rest, meter)
+            return
+        meter.tolerance = TOLERANCE if tolerance is None else tolerance
+        settled = self._compete(chosen, rest, meter)
+        study.set_tolerance(meter.tolerance if settled and ranked else None)
+
+    def _finish(self, some: Sequence[Candidate], left: Sequence[Candidate], meter: Meter) -> list[Candidate]:
+        """Finish some of what is left while there is time; what is left then."""
+        meter.expect(some)
+        self.runner.run(some, self.trials, meter, Patience(self.runner.interrupt, until=meter.until))
+        return [one for one in left if self._is_left(one)]
+
+    def _is_quick(self, candidates: Sequence[Candidate], meter: Meter, seconds: float) -> bool:
+        """Whether all are finished in so many seconds, and before the end of the time, as those tried so far tell."""
+        return meter.seconds_of(candidates) <= min(seconds, meter.until - time.perf_counter())
+
+    def _meter(self, chosen: Sequence[Candidate]) -> Meter:
+        meter = Meter(self.runner.progress, "explored", len(chosen), len(self.trials.traces), self.runner.crew)
+        meter.finished = sum(int(self.trials.known(one.id).ended.sum()) for one in chosen)
+        return meter
+
+    def _is_left(self, one: Candidate) -> bool:
+        return self._replays_left(one) > 0
+
+    def _replays_left(self, one: Candidate) -> int:
+        return int((~self.trials.known(one.id).ended).sum())
+
+    def _compete(self, chosen: Sequence[Candidate], rest: list[Candidate], meter: Meter) -> bool:
+        """Finish what can come on the front, give up the others; whether nothing was left for want of time."""
+        tolerance = meter.tolerance or 0.0
+        rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
+        patience = Patience(self.runner.interrupt, rivals, until=meter.until)
+        spread = _spread([one for one in rest if not self._is_settled(one)])
+        meter.expect(spread)
+        self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))
+        tried = {one.id for one in spread}
+        for one in rest:
+            if self._is_settled(one) and one.id not in tried:
+                meter.finished += self._replays_left(one)
+        rest = [one for one in rest if self._is_left(one) and not self._is_settled(one)]
+        if meter.until < inf and meter.seconds_of(rest) > meter.until - time.perf_counter():
+            rest = by_promise(self.runner, self.trials, rest, meter, patience)
+        else:
+            rest.sort(key=lambda one: meter.costs.of(design(one.recipe)) or 0.0)
+        for turn in range(_ROUNDS + 1):
+            meter.expect(rest)
+            final = Patience(self.runner.interrupt, until=meter.until)
+            self.runner.run(rest, self.trials, meter, patience if turn < _ROUNDS else final)
+            rest = [one for one in chosen if self._is_left(one) and not self._is_settled(one)]
+            if not rest or patience.over:
+                break
+            meter.finished -= sum(map(self._replays_left, rest))
+        return not rest
+
+    def _is_settled(self, one: Candidate) -> bool:
+        """Whether a recipe that was given up is known not to come on the front."""
+        bar = self.trials.rivals.bar if self.trials.rivals else None
+        return bar is not None and bar.settles(self.trials.known(one.id))
+
+
+def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """One recipe of each design."""
+    return list({design(one.recipe): one for one in reversed(candidates)}.values())
+
+
+SHARES = (1 / 16, 1 / 4)
+"""How much of each trace the pieces have."""
+
+ROOM = 1 / 4
+"""Share of the time left that a round of pieces may take."""
+
+
+def by_promise(
+    runner: Runner, trials: Trials, candidates: Sequence[Candidate], meter: Meter, patience: Patience
+) -> list[Candidate]:
+    """The candidates, those that promise most first; some of them are replayed on pieces of the traces to know.
+
+    As many are as the time of ``patience`` has room for; the others come last.
+    """
+    ordered = list(candidates)
+    forecast = Forecast(trials)
+    for share in SHARES:
+        pieces = [int(share * len(trace)) for trace in trials.traces]
+        asked = ordered[: _room(ordered, meter, patience, share)]
+        counted = meter.for_pieces()
+        counted.expect(asked)
+        runner.run(asked, trials, counted, replace(patience, pieces=pieces))
+        told = [one for one in asked if forecast.knows(one)]
+        others = [one for one in ordered if not forecast.knows(one)]
+        ordered = [told[at] for at in np.argsort(forecast.distances(told), kind="stable")] + others
+    return ordered
+
+
+def _room(candidates: Sequence[Candidate], meter: Meter, patience: Patience, share: float) -> int:
+    """How many of the candidates there is time for."""
+    needed = meter.seconds_of(candidates) * share
+    room = ROOM * max(patience.until - time.perf_counter(), 0)
+    return len(candidates) if needed <= room else max(int(len(candidates) * room / needed), 1)
+
+
+class Forecast:
+    """What recipes will come to on whole traces, told by the pieces that they were replayed on.
+
+    Counts grow with the calls; the footprint is as many times the least one as it was at the end of the piece.
+    """
+
+    def __init__(self, trials: Trials) -> None:
+        """Take the trials that know of the pieces."""
+        self._trials = trials
+        self._least: dict[tuple[int, int], LeastFootprints] = {}
+
+    def knows(self, one: Candidate) -> bool:
+        """Whether a recipe was replayed on some piece of each trace."""
+        known = self._trials.known(one.id)
+        return all(known.ended[at] or known.calls(at) for at in range(len(self._trials.traces)))
+
+    def distances(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+        """How far each is from the front of all of them, float64[n]."""
+        if not candidates:
+            return np.empty(0)
+        values = np.stack([self._values(one) for one in candidates])
+        points = pareto.ratios(values, values.min(axis=0)).max(axis=2)
+        front = points[pareto.front(points, ["min"] * points.shape[1])]
+        return pareto.distances(points, front)
+
+    def _values(self, one: Candidate) -> NDArray[np.float64]:
+        known = self._trials.known(one.id)
+        values: NDArray[np.float64] = known.least.copy()
+        for at, trace in enumerate(self._trials.traces):
+            so_far = known.so_far[at]
+            if known.ended[at] or so_far is None:
+                continue
+            for row, key in enumerate(self._trials.objectives):
+                if key == "footprint_bytes":
+                    least = self._least_of(at, so_far.calls).of(one.recipe)
+                    values[row, at] = known.floor[at] * so_far.footprint_bytes / least
+                elif METRICS[key].rule == "sum":
+                    values[row, at] = getattr(so_far, key) * len(trace) / so_far.calls
+        return values
+
+    def _least_of(self, at: int, calls: int) -> LeastFootprints:
+        if (at, calls) not in self._least:
+            piece = cut(Stream.of(self._trials.traces[at]), first=calls, close=False).trace()
+            self._least[at, calls] = LeastFootprints(piece)
+        return self._least[at, calls]

@@ -1,0 +1,120 @@
+"""Workers: a crew that tries recipes, here threads of this process, while the caller's thread alone writes.
+
+The native engine releases the interpreter lock while it replays.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from heapwright.explore.trial import Found, Patience, Task, Trier
+
+POLL_SECONDS = 0.1
+
+Outcomes = Generator[tuple[Task, Found] | None, None, None]
+"""What came of tasks as they finish, and None about ten times a second where none does."""
+
+
+class Crew(Protocol):
+    """Tries recipes, several at a time."""
+
+    @property
+    def jobs(self) -> int:
+        """How many at a time."""
+
+    def tried(
+        self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]
+    ) -> Outcomes:
+        """Try all tasks; ``seconds`` tells what one will take, None before any was measured.
+
+        After an interrupt, the end of the time, or an exception where one is tried, no further task is begun; those
+        under way still count. The exception is raised at the end.
+        """
+
+
+@dataclass(frozen=True)
+class Threads:
+    """So many threads."""
+
+    jobs: int
+
+    def tried(
+        self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]
+    ) -> Outcomes:
+        """Try all tasks; see `Crew.tried`."""
+        pending = deque(tasks)
+        done: _Done = queue.SimpleQueue()
+        workers = [
+            threading.Thread(target=_work, args=(pending, trier, patience, done))
+            for _ in range(min(self.jobs, len(tasks)))
+        ]
+        for worker in workers:
+            worker.start()
+        errors: list[BaseException] = []
+        try:
+            while any(worker.is_alive() for worker in workers) or not done.empty():
+                yield _next(done, errors)
+                if errors or patience.over:
+                    pending.clear()
+        finally:
+            pending.clear()
+            for worker in workers:
+                worker.join()
+        if errors:
+            raise errors[0]
+
+
+_Done = queue.SimpleQueue[tuple[Task, Found] | BaseException]
+
+
+def _next(done: _Done, errors: list[BaseException]) -> tuple[Task, Found] | None:
+    """The next outcome, if one comes soon; an exception goes to ``errors`` instead."""
+    try:
+        item = done.get(timeout=POLL_SECONDS)
+    except queue.Empty:
+        return None
+    if isinstance(item, tuple):
+        return item
+    errors.append(item)
+    return None
+
+
+def _work(pending: deque[Task], trier: Trier, patience: Patience, done: _Done) -> None:
+    """One worker: takes tasks until there is none."""
+    try:
+        while pending:
+            try:
+                task = pending.popleft()
+            except IndexError:  # another worker took the last one
+                break
+            done.put((task, trier.found(task, patience)))
+    except BaseException as error:  # raised again by the thread that collects
+        done.put(error)
+
+
+class Interrupt:
+    """Turns the first Ctrl-C into a flag, so that it cannot fall into the middle of a transaction."""
+
+    def __init__(self) -> None:
+        """Begin without one."""
+        self.seen = False
+        self._in_main = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> Interrupt:
+        if self._in_main:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._in_main:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, *_: object) -> None:
+        self.seen = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)

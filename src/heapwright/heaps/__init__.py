@@ -1,0 +1,1 @@
+"""Heaps by name, wherever they come from, and several of them side by side."""

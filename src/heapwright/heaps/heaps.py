@@ -1,0 +1,400 @@
+"""Heaps of every origin: what a heap's name means, what every heap can do, and several of them side by side."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.heaps.foreign import names as foreign_names
+from heapwright.heaps.foreign.adapter import Adapter, WordSize, is_adapter, ready_made
+from heapwright.heaps.foreign.heap import ForeignHeap
+from heapwright.measure.host.timing import Bench, Program, Timed, time_heaps
+from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
+from heapwright.replay.energy import EnergyTable, with_energy
+from heapwright.replay.memories import replay_memories
+from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.reach import UNKNOWN, Reach, reach
+from heapwright.replay.replay import replay
+from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
+from heapwright.replay.smallest import fit
+from heapwright.replay.worst_case import WorstCase, worst_case
+
+if TYPE_CHECKING:
+    from heapwright.measure.boards.image import Heap as TargetHeap
+    from heapwright.traces.trace import Trace
+
+Kind = Literal["zoo", "recipe", "study", "library", "file", "adapter", "sources", "front"]
+
+_BEHIND = ("library", "file", "adapter", "sources")
+_FILE = re.compile(r"\.c$|\.so(\.\d+)*$")
+
+
+class Heap(Timed, Protocol):
+    """Anything that can be replayed: a recipe, or somebody else's allocator with its adapter."""
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+
+    def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
+        """Every metric of `heapwright.replay.metrics.METRICS`, None where unknown; see `heapwright.replay.replay`.
+
+        `arena` is in bytes, None for ample; `fit` also finds `smallest_arena_bytes`.
+        """
+
+    def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """Smallest arena in bytes, rounded up to a multiple of `step`, that serves the whole trace; None: none does."""
+
+    def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """The least arena such that it and every larger one serve the whole trace; None: none does."""
+
+    def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """An arena from which on every one tried serves the whole trace, found in few replays; None: none does."""
+
+    def worst_case(self, trace: Trace) -> WorstCase | None:
+        """The arena that is enough for any program like the trace, where a theorem gives one; else None."""
+
+    @property
+    def reach(self) -> Reach:
+        """The largest arena, request and number of objects that it serves; None where no bound is known."""
+
+
+@dataclass(frozen=True)
+class RecipeHeap:
+    """The heap of a recipe: what is explored, and what ships."""
+
+    recipe: Recipe
+
+    @property
+    def label(self) -> str:
+        """The recipe's name or hash."""
+        return self.recipe.name or self.recipe.hash
+
+    def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
+        """See `Heap.replay`."""
+        return replay(trace, self.recipe, arena=arena, fit=fit)
+
+    def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """See `Heap.fit`."""
+        return fit(trace, self.recipe, step=step)
+
+    def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """See `heapwright.replay.safe.safe_arena`."""
+        return safe_arena(trace, self.recipe, step=step)
+
+    def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """See `heapwright.replay.safe.enough_arena`."""
+        return enough_arena(trace, self.recipe, step=step)
+
+    def worst_case(self, trace: Trace) -> WorstCase | None:
+        """See `heapwright.replay.worst_case.worst_case`."""
+        return worst_case(trace, self.recipe)
+
+    @property
+    def reach(self) -> Reach:
+        """See `heapwright.replay.reach.reach`."""
+        return reach(self.recipe)
+
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+        """The recipe's generated code; it takes the arena it needs."""
+        return bench.generated(self.recipe)
+
+
+@dataclass(frozen=True)
+class UnusableHeap:
+    """A foreign heap that is there and cannot be used: whatever is asked of it raises the reason."""
+
+    label: str
+    reason: ForeignHeapError
+    reach: Reach = UNKNOWN
+
+    def replay(self, trace: Trace, *, arena: int | None = None, fit: bool = False) -> dict[str, Value]:
+        """Raise the reason."""
+        raise self.reason
+
+    def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """Raise the reason."""
+        raise self.reason
+
+    def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
+        """Raise the reason."""
+        raise self.reason
+
+    def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
+        """Raise the reason."""
+        raise self.reason
+
+    def worst_case(self, trace: Trace) -> WorstCase | None:
+        """None: nothing is known of it."""
+        return None
+
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+        """Raise the reason."""
+        raise self.reason
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+class Name(NamedTuple):
+    """A heap's name, taken apart.
+
+    `kind` says what the parts are: a zoo NAME; a RECIPE.toml; STUDY and its ID; the NAME of lib:NAME; a C file or
+    shared object; an ADAPTER.toml; the path of the sources and the ADAPTER of ADAPTER=PATH; or RECIPE and FOREIGN of
+    RECIPE+FOREIGN.
+    """
+
+    kind: Kind
+    first: str
+    second: str = ""
+
+    @property
+    def is_recipe(self) -> bool:
+        """Whether it names a recipe, rather than somebody else's allocator."""
+        return self.kind in ("zoo", "recipe", "study")
+
+
+def parse(text: str) -> Name:
+    """Take a heap's name apart; whether anything has that name shows only when it is resolved."""
+    if text.startswith("lib:"):
+        return Name("library", text.removeprefix("lib:"))
+    if not Path(text).exists():
+        adapter, equals, place = text.partition("=")
+        if equals and ("+" not in adapter or Path(adapter).exists()):
+            return Name("sources", place, adapter)
+        for plus in re.finditer(r"\+", text):
+            front, behind = text[: plus.start()], text[plus.end() :]
+            if _can_stand_in_front(parse(front)) and parse(behind).kind in _BEHIND:
+                return Name("front", front, behind)
+    if _FILE.search(text):
+        return Name("file", text)
+    if text.endswith(".toml"):
+        return Name("adapter" if is_adapter(Path(text)) else "recipe", text)
+    study, colon, identifier = text.rpartition(":")
+    return Name("study", study, identifier) if colon else Name("zoo", text)
+
+
+def _can_stand_in_front(name: Name) -> bool:
+    return name.is_recipe and not (name.kind == "zoo" and "/" in name.first)
+
+
+def is_heap(text: str) -> bool:
+    """Whether the text reads as the name of a heap, and not as that of a file which is none."""
+    kind = parse(text).kind
+    if kind == "zoo":
+        return text in catalogue.names() and not Path(text).exists()
+    return kind in ("recipe", "adapter", "file") or not Path(text).exists()
+
+
+def picked_up(text: str) -> list[tuple[Path, Path]]:
+    """The adapters that such a name leads to without naming them, and the files that they lie beside."""
+    name = parse(text)
+    if name.kind == "front":
+        return picked_up(name.second)
+    if name.kind != "file":
+        return []
+    adapter = foreign_names.adapter_beside(Path(name.first))
+    return [(adapter, Path(name.first))] if adapter.is_file() else []
+
+
+def resolve_recipe(text: str) -> Recipe:
+    """Find the recipe of that name: a zoo NAME, a RECIPE.toml, or STUDY:ID.
+
+    Raises HeapwrightError where no recipe has that name.
+    """
+    name = parse(text)
+    if name.kind == "zoo":
+        return catalogue.load(text)
+    if name.kind == "recipe":
+        return Recipe.load(text)
+    if name.kind == "study":
+        from heapwright.decide.study import Study
+
+        with Study.open(name.first) as study:
+            return study.recipe(name.second)
+    raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")
+
+
+def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | ForeignHeap:
+    """Find the heap of that name.
+
+    A zoo NAME, a RECIPE.toml or STUDY:ID is a recipe. `lib:NAME` is a library of this system, PATH.so any shared
+    object, ADAPTER.toml an allocator as an adapter file describes it, PATH.c the same with the adapter beside it, and
+    ADAPTER=PATH a ready-made adapter (or an ADAPTER.toml) with the file or folder its sources are in.
+    RECIPE+FOREIGN is a recipe in front of a foreign heap that gets its memory from the system.
+    `word_size` is that of heaps built from sources, None for what their adapter says.
+
+    Raises HeapwrightError where nothing has that name, ForeignHeapError where what has it is a foreign heap that cannot
+    be used, as where its adapter is wrong. Nothing is built before it is needed.
+    """
+    name = parse(text)
+    path = Path(name.first)
+    if name.kind == "library":
+        return foreign_names.library(name.first, text, word_size)
+    if name.kind == "file":
+        return foreign_names.at_place(foreign_names.beside(path), path, text, word_size)
+    if name.kind == "adapter":
+        return foreign_names.at_place(Adapter.load(path), path.parent, text, word_size)
+    if name.kind == "sources":
+        adapter = Adapter.load(name.second) if name.second.endswith(".toml") else ready_made(name.second)
+        return foreign_names.at_place(adapter, path, text, word_size)
+    if name.kind == "front":
+        behind = resolve(name.second, word_size)
+        assert not isinstance(behind, RecipeHeap), "what stands behind a recipe is a foreign heap"
+        return foreign_names.behind(resolve_recipe(name.first), behind, text)
+    return RecipeHeap(resolve_recipe(text))
+
+
+def find(text: str, word_size: WordSize | None = None) -> Heap:
+    """Find the heap of that name as `resolve` does, but let a foreign heap that cannot be used say so when it is used.
+
+    It then costs its own row of a table. Raises HeapwrightError where nothing has that name.
+    """
+    try:
+        return resolve(text, word_size)
+    except ForeignHeapError as error:
+        return UnusableHeap(text, error)
+
+
+def resolve_on_target(text: str) -> TargetHeap:
+    """Find what can be measured on a target: a zoo NAME, RECIPE.toml, STUDY:ID, lib:NAME of a C library, or FILE.c.
+
+    Raises HeapwrightError where nothing has that name.
+    """
+    from heapwright.measure.boards.image import Heap as TargetHeap
+
+    name = parse(text)
+    if name.kind == "library":
+        return TargetHeap.of_library(name.first)
+    if name.kind == "file" and text.endswith(".c"):
+        return TargetHeap.of_file(Path(text))
+    return TargetHeap(text, recipe=resolve_recipe(text))
+
+
+# ---- side by side --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a heap did on a trace: its metrics, all of them None where it failed, and why it failed."""
+
+    metrics: Mapping[str, Value]
+    error: str | None = None
+    memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """The metrics of each memory of a recipe in several."""
+
+
+def replay_each(
+    trace: Trace,
+    heaps: Mapping[str, Heap],
+    *,
+    arena: int | None = None,
+    time: bool = False,
+    fit: bool = False,
+    energy: EnergyTable | None = None,
+) -> dict[str, Outcome]:
+    """Replay the trace on every heap; with `time` they are measured in turn, so that they share what disturbs them.
+
+    `energy` replaces the default table of `energy_nJ`. A foreign heap that cannot be built, or fails, has the reason in
+    its outcome. Raises HeapwrightError where an arena cannot hold a recipe's control data.
+    """
+    outcomes: dict[str, Outcome] = {}
+    for name, heap in heaps.items():
+        try:
+            if isinstance(heap, RecipeHeap) and heap.recipe.memory:
+                outcomes[name] = _in_memories(trace, heap.recipe, arena, time or fit, energy)
+            else:
+                outcomes[name] = Outcome(with_energy(heap.replay(trace, arena=arena, fit=fit), energy))
+        except ForeignHeapError as error:
+            outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
+    if time:
+        sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
+        for name, found in time_heaps(trace, sound, arena).items():
+            if isinstance(found, float):
+                outcomes[name] = Outcome({**outcomes[name].metrics, "ns_per_event": found})
+            else:
+                outcomes[name] = Outcome(dict.fromkeys(METRICS), str(found))
+    return outcomes
+
+
+def _in_memories(
+    trace: Trace, recipe: Recipe, arena: int | None, searched: bool, energy: EnergyTable | None
+) -> Outcome:
+    name = recipe.name or recipe.hash
+    if arena is not None:
+        raise HeapwrightError(f"{name}: its memories have sizes of their own; leave the arena out", parameter="arena")
+    if searched:
+        raise HeapwrightError(f"{name}: is neither timed nor fitted, as it lies in several memories; replay it alone")
+    whole, parts = replay_memories(trace, recipe)
+    memories = {part: with_energy(metrics, energy) for part, metrics in parts.items()}
+    spent = sum(metrics["energy_nJ"] or 0 for metrics in memories.values())
+    return Outcome({**whole, "energy_nJ": spent}, memories=memories)
+
+
+@dataclass(frozen=True)
+class Arenas:
+    """The arenas of a heap for a trace, in bytes; all None where it failed, and why it failed.
+
+    `reserve` is None where no other traces were tried, or too many of them are refused in any arena: the `refused`.
+    """
+
+    smallest: int | None
+    safe: SafeArena | None
+    reach: Reach
+    reserve: int | None = None
+    refused: tuple[str, ...] = ()
+    worst: WorstCase | None = None
+    error: str | None = None
+
+
+def fit_each(
+    trace: Trace,
+    heaps: Mapping[str, Heap],
+    *,
+    step: int | None = None,
+    copies: Sequence[Trace] = (),
+    held_out: Sequence[Trace] = (),
+    share: float = 1.0,
+) -> dict[str, Arenas]:
+    """Smallest and safe arena of every heap on the trace, and the one to reserve; of a foreign heap that fails, why.
+
+    The reserved arena is a safe one for the trace, for every held-out trace, and for that share of the copies.
+    """
+    return {name: _fit(trace, heap, step, copies, held_out, share) for name, heap in heaps.items()}
+
+
+def _fit(
+    trace: Trace, heap: Heap, step: int | None, copies: Sequence[Trace], held_out: Sequence[Trace], share: float
+) -> Arenas:
+    try:
+        smallest, safe = heap.fit(trace, step=step), heap.safe_arena(trace, step=step)
+        worst = heap.worst_case(trace)
+        if safe is None or not (copies or held_out):
+            return Arenas(smallest, safe, heap.reach, worst=worst)
+        others = (*held_out, *copies)
+        needs = [heap.enough_arena(other, step=step) for other in others]
+    except ForeignHeapError as error:
+        return Arenas(None, None, UNKNOWN, error=str(error))
+    refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
+    reserve = reserved(safe.bytes, needs[: len(held_out)], needs[len(held_out) :], share)
+    return Arenas(smallest, safe, heap.reach, reserve, refused, worst)
+
+
+def reserved(safe: int, held_out: Sequence[int | None], copies: Sequence[int | None], share: float) -> int | None:
+    """The arena to reserve: enough for the trace, all held-out traces and so large a share of the copies.
+
+    Args:
+        safe: the safe arena of the trace.
+        held_out, copies: what each of these traces needs, None where no arena serves it.
+        share: of the copies, above 0 and at most 1.
+    """
+    needs = sorted(math.inf if needed is None else needed for needed in copies)
+    needs = needs[: math.ceil(share * len(needs) - 1e-9)]  # 0.7 x 10 is a little more than 7
+    reserve = max([safe, *(math.inf if needed is None else needed for needed in held_out), *needs])
+    return None if reserve == math.inf else int(reserve)

@@ -1,0 +1,61 @@
+"""What is measured on the target as metrics of a study: objectives of an exploration."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, Any
+
+from heapwright.measure.boards.compilers import LEVELS, find_compiler
+from heapwright.measure.boards.cpus import cpu
+from heapwright.measure.boards.image import Heap, Workshop
+from heapwright.measure.boards.measure import DEFAULT_CPU, Session
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.metrics import Value
+    from heapwright.traces.trace import Trace
+
+_sizes: dict[str, int] = {}
+_sizes_lock = threading.Lock()
+
+
+def metrics_of(measured: Mapping[str, Any]) -> dict[str, Value]:
+    """The metrics of a study from what `measure` returned; None where the trace has no such call."""
+    malloc, free = (measured["calls"][kind] for kind in ("malloc", "free"))
+    found: dict[str, Value] = {}
+    for end in ("mean", "max"):
+        key = f"instructions_{end}"
+        found[f"instructions_malloc_{end}"] = malloc[key]
+        found[f"instructions_free_{end}"] = free[key]
+        both = malloc[key] is not None and free[key] is not None
+        found[f"instructions_pair_{end}"] = malloc[key] + free[key] if both else None
+    return found | {"code_bytes": measured["code_bytes"]["total"]}
+
+
+def target_metrics(trace: Trace, recipe: Recipe, keys: Set[str]) -> dict[str, Value]:
+    """These target metrics of a recipe on a trace, on a Cortex-M3; errors as for `measure`.
+
+    Code bytes alone take a compile, and none where a recipe with the same code was compiled before.
+    """
+    if keys == {"code_bytes"}:
+        return {"code_bytes": code_bytes(recipe)}
+    return metrics_of(Session().measure(recipe, [trace], LEVELS[:1])[0])
+
+
+def code_bytes(recipe: Recipe, cpu_name: str = DEFAULT_CPU, compiler: str | None = None) -> int:
+    """Bytes of code and constants of malloc, free and realloc at -Os, with what they call."""
+    from heapwright.generate import generated_files
+
+    found = find_compiler(cpu(cpu_name), compiler)
+    files = generated_files(recipe, "target")
+    code = re.sub(r"/\*.*?\*/", "", files["target_heap.c"], flags=re.DOTALL)
+    key = hashlib.sha256(f"{found.version} {cpu_name} {code}".encode()).hexdigest()
+    if key not in _sizes:
+        with Workshop(Heap.of_recipe(recipe), found, files) as workshop:
+            size = workshop.total_bytes()
+        with _sizes_lock:
+            _sizes[key] = size
+    return _sizes[key]

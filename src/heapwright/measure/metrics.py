@@ -1,0 +1,50 @@
+"""The metrics of a recipe on a trace, those that only measuring tells among them where they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heapwright.replay.energy import EnergyTable, with_energy
+from heapwright.replay.engine import Watch
+from heapwright.replay.metrics import TARGET_METRICS, TIME
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.replay import Replayed
+    from heapwright.traces.trace import Trace
+
+Replay = Callable[["Trace", "Recipe", Watch | None], "Replayed"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The replay of one recipe on one trace, measuring on request what some objectives need."""
+
+    timed: bool
+    fitted: bool
+    on_target: frozenset[str]
+    energies: EnergyTable
+
+    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
+        """The metrics, and margins where they hold for all of them."""
+        from heapwright.measure.host.timing import ns_per_event
+        from heapwright.replay.replay import Replayed, replay_with_margins
+
+        replayed = replay_with_margins(trace, recipe, fit=self.fitted, watch=watch)
+        found = with_energy(replayed.metrics, self.energies)
+        if self.timed:
+            found[TIME] = ns_per_event(trace, recipe)
+        if self.on_target:
+            from heapwright.measure.boards.objectives import target_metrics
+
+            found |= target_metrics(trace, recipe, self.on_target)
+        measured = self.timed or self.fitted or self.on_target
+        return Replayed(found, None if measured else replayed.margins)
+
+
+def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
+    """The replay that measures what these objectives need."""
+    timed, fitted = TIME in objectives, "smallest_arena_bytes" in objectives
+    return Measure(timed, fitted, frozenset(objectives) & frozenset(TARGET_METRICS), table)

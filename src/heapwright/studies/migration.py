@@ -1,0 +1,109 @@
+"""Studies of older formats: brought to this one in place, when they are opened, in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from heapwright.errors import HeapwrightError
+from heapwright.files import database
+from heapwright.replay.energy import default_energy_table
+from heapwright.studies.tables import FORMAT, SINCE_5, TABLES, check_tables, stored_format
+
+
+def opened(path: Path, *, write: bool) -> database.Connection:
+    """Open the study at `path`, brought to this format before; see `migrate`.
+
+    Raises HeapwrightError where one of an older format cannot be written.
+    """
+    connection = database.attached(path, read_only=not write)
+    try:
+        found = stored_format(connection, str(path))
+    except BaseException:
+        connection.close()
+        raise
+    if found not in _STEPS:
+        return connection
+    connection.close()
+    try:
+        connection = database.attached(path, read_only=False)
+    except database.Error as error:
+        raise HeapwrightError(
+            f"{path}: a study of format {found}, which is brought to {FORMAT} when it is opened, but cannot be "
+            f"written; {str(error).splitlines()[0]}"
+        ) from None
+    with connection:
+        migrate(connection, str(path))
+    return database.attached(path, read_only=not write)
+
+
+def migrate(connection: database.Connection, where: str) -> None:
+    """Bring a study to this format, unless it has it, or one that nothing is known of.
+
+    Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
+    """
+    found = stored_format(connection, where)
+    if found not in _STEPS:
+        return
+    tables = _tables_of_4()
+    check_tables(connection, where, _tables_of_3(tables) if found == 3 else tables)
+    connection.begin()
+    while found in _STEPS:
+        _STEPS[found](connection)
+        found += 1
+    connection.commit()
+
+
+def _tables_of_4() -> dict[str, Mapping[str, str]]:
+    """The tables of format 4: of a result it was not known whether its heap lasts, nor the bound on its calls."""
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in SINCE_5}
+        for table, columns in TABLES.items()
+    }
+
+
+def _tables_of_3(after: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+    """The tables of format 3: of a result it was not known which version made it, and where; of a copy no seed."""
+    added = {"traces": ("seed",), "results": ("heapwright", "machine"), "elsewhere": ("heapwright", "machine")}
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in added.get(table, ())}
+        for table, columns in after.items()
+    }
+
+
+def _from_3(connection: database.Connection) -> None:
+    """Results get the version that began the study, copies the default seed; the default energies are written out.
+
+    Replays that were given up had rows without metrics; they are as if they had not been begun.
+    """
+    told = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
+    for table in ("results", "elsewhere"):
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN heapwright VARCHAR")
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN machine VARCHAR")
+        connection.execute(f"DELETE FROM {table} WHERE footprint_bytes IS NULL")
+        connection.execute(f"UPDATE {table} SET heapwright = ?", [str(told.get("heapwright", "unknown"))])
+    connection.execute("ALTER TABLE traces ADD COLUMN seed BIGINT")
+    connection.execute("UPDATE traces SET seed = 0 WHERE role = 'copy'")
+    energies = default_energy_table()
+    digest = hashlib.sha256(repr((energies.sizes, energies.read_pj, energies.write_pj)).encode()).hexdigest()
+    known = energies.rows if told.get("energy_table") == digest else None
+    changed = [(json.dumps(known), "energy_table"), ("4", "format")]
+    connection.executemany("UPDATE meta SET value = ? WHERE key = ?", changed)
+
+
+def _from_4(connection: database.Connection) -> None:
+    """Results get columns for endurance and bounds, empty: the same exploration, given again, tells what lasts."""
+    for table in ("results", "elsewhere"):
+        columns = (
+            f'NULL::{kind} AS "{column}"' if column in SINCE_5 else f'"{column}"'
+            for column, kind in TABLES[table].items()
+        )
+        connection.execute(f"CREATE TABLE of_5 AS SELECT {', '.join(columns)} FROM {table}")
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"ALTER TABLE of_5 RENAME TO {table}")
+    connection.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
+
+
+_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4}

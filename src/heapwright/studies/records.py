@@ -1,0 +1,130 @@
+"""What a study is told: its traces, what it is of, and what came of recipes on them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heapwright.replay.energy import EnergyTable
+from heapwright.replay.engine import SoFar
+from heapwright.replay.metrics import Value
+
+if TYPE_CHECKING:
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
+
+_DIGESTED = 1 << 16
+"""Calls that a digest takes at a time, as numbers of 8 bytes."""
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """What a study knows of a trace: name, path ("" if it came from no file), content digest, number of calls.
+
+    ``seed`` is what a copy was drawn with, None for every other trace.
+    """
+
+    name: str
+    path: str
+    digest: str
+    events: int
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, trace: Trace) -> TraceInfo:
+        """Describe a trace. The digest covers calls, objects, sizes, times and alignments, not the file or its name."""
+        digest = hashlib.sha256()
+        for array in (trace.op, trace.id, trace.size, trace.ts_us, trace.align):
+            for start in range(0, len(array), _DIGESTED):
+                digest.update(array[start : start + _DIGESTED].astype(np.int64).data)
+        seed = trace.metadata.get("copy_seed") if not trace.path else None
+        return cls(
+            trace.name, str(trace.path or ""), digest.hexdigest(), len(trace), None if seed is None else int(seed)
+        )
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What has to be equal for results to belong to one study: its traces, objectives, space and energy table.
+
+    ``recipes`` is how many the space has, ``align`` their alignment in bytes.
+    """
+
+    traces: tuple[TraceInfo, ...]
+    objectives: tuple[str, ...]
+    space: str
+    recipes: int
+    energy_table: tuple[tuple[float, float, float], ...]
+    align: int
+
+    @classmethod
+    def of(
+        cls,
+        traces: Sequence[Trace],
+        objectives: Sequence[str],
+        space: str,
+        recipes: int,
+        energy: EnergyTable,
+        align: int,
+    ) -> Identity:
+        """The identity of an exploration of a space with this digest and so many recipes."""
+        infos = tuple(TraceInfo.of(trace) for trace in traces)
+        return cls(infos, tuple(objectives), space, recipes, tuple(energy.rows), align)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The metrics of one recipe on one trace; ``id`` is the recipe's hash, ``trace`` the trace's name.
+
+    One that is not ``ranked`` is shown beside the others and never on a front. ``machine`` is where a time was
+    measured.
+    """
+
+    id: str
+    recipe: Recipe
+    zoo_name: str | None
+    trace: str
+    metrics: Mapping[str, Value]
+    ranked: bool = True
+    machine: str | None = None
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What is known of a recipe on a trace that was given up: the least footprint, and what a replay had come to."""
+
+    id: str
+    recipe: Recipe
+    zoo_name: str | None
+    trace: str
+    least: int
+    so_far: SoFar
+    ranked: bool = True
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a recipe on a trace on a target CPU: its metrics, and all that was told."""
+
+    id: str
+    trace: str
+    metrics: Mapping[str, Value]
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """How far a search had come: recipes tried, seconds since it began, and the hypervolume of the front.
+
+    The hypervolume is that of logarithms of the objectives, as far as the worst of the zoo.
+    """
+
+    strategy: str
+    seed: int
+    evaluations: int
+    seconds: float
+    hypervolume: float

@@ -1,0 +1,591 @@
+"""A study: the stored results of one exploration, in one DuckDB file.
+
+Every batch of results is one transaction, so a process that dies loses at most the batch it had not finished. One
+process writes at a time; many may read when none writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.errors import HeapwrightError
+from heapwright.files import database
+from heapwright.files.version import __version__
+from heapwright.replay.energy import EnergyTable
+from heapwright.replay.engine import GROWING, SoFar
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value
+from heapwright.studies.migration import migrate, opened
+from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, TraceInfo
+from heapwright.studies.tables import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, check, read_meta
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from heapwright.recipes.recipe import Recipe
+
+_SO_FAR = ("calls", *GROWING)
+
+
+class StudyFile:
+    """One study file. Use as a context manager, or `close` it; once closed it opens the file for each question."""
+
+    def __init__(self, path: Path, connection: database.Connection) -> None:
+        """Wrap an open, checked connection; see `open` and `create_or_resume`."""
+        self.path = path
+        self._open: database.Connection | None = connection
+        self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
+
+    @classmethod
+    def open(cls, path: Path | str, *, write: bool = False) -> Self:
+        """Open a study for reading; with `write` also for `add_measured`.
+
+        A study of an older format is brought to this one. Raises `HeapwrightError` where the file is missing, is no
+        study, is damaged, is of a format that this version does not know, or is being written by another process.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
+        with _one_line(path):
+            connection = opened(path, write=write)
+        return cls._checked(path, connection)
+
+    @classmethod
+    def create_or_resume(cls, path: Path | str, identity: Identity) -> Self:
+        """Open a study for writing; a new file where there is none.
+
+        Raises `HeapwrightError` where the file cannot be written, is no study, is being used by another process, or
+        holds the results of other traces, objectives, recipes or energies.
+        """
+        path = Path(path)
+        if not path.absolute().parent.is_dir():
+            raise HeapwrightError(f"{path}: there is no folder {path.parent} to write the study to")
+        if path.is_file() and not path.stat().st_size:
+            path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
+        new = not path.exists()
+        with _one_line(path):
+            connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
+            try:
+                if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
+                    _create(connection, identity)
+                migrate(connection, str(path))
+            except BaseException:
+                connection.close()
+                if new:
+                    path.unlink(missing_ok=True)
+                raise
+        study = cls._checked(path, connection)
+        try:
+            study._require(identity)
+        except HeapwrightError:
+            study.close()
+            raise
+        return study
+
+    @classmethod
+    def _checked(cls, path: Path, connection: database.Connection) -> Self:
+        """A study, if the connection is one to a study of this format; closes the connection otherwise."""
+        try:
+            with _one_line(path):
+                check(connection, str(path))
+            return cls(path, connection)
+        except HeapwrightError:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Write everything to the file and let other processes at it."""
+        with _one_line(self.path):
+            if self._open:
+                self._open.close()
+        self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """Format version, heapwright version, time of creation, objectives, the space's digest and size, and more."""
+        with self._reading() as connection:
+            return read_meta(connection, str(self.path))
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """The objectives that were explored for."""
+        return tuple(self.meta["objectives"])
+
+    @property
+    def align(self) -> int:
+        """Alignment in bytes of every recipe of the space."""
+        return int(self.meta["align"])
+
+    @property
+    def ranked(self) -> int:
+        """How many recipes of the space have been tried on every trace."""
+        return len(self.finished_recipes)
+
+    @cached_property
+    def finished_recipes(self) -> set[str]:
+        """The ids of the ranked recipes that have a result on every trace explored on."""
+        among = "SELECT name FROM traces WHERE role = 'explored'"
+        query = f"""
+            SELECT recipe FROM results JOIN recipes ON recipe = id WHERE ranked AND trace IN ({among})
+            GROUP BY recipe HAVING count(*) = (SELECT count(*) FROM ({among}))"""
+        return {id for (id,) in self._fetch(query)}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every recipe of the space has been tried on every trace."""
+        return bool(self.ranked == self.meta["recipes"])
+
+    @property
+    def tolerance(self) -> float | None:
+        """How much more than the front of all recipes this one needs at most, as a share; None where nobody knows.
+
+        0 for an exact front. See `docs/spaces.md`.
+        """
+        return 0.0 if self.complete else self.meta.get("tolerance")
+
+    @cached_property
+    def given_up(self) -> int:
+        """How many recipes of the space were given up, because they cannot come on the front, or for want of time."""
+        if not self._has("partial"):
+            return 0
+        ranked = {id for id, (_, ranked) in self._known().items() if ranked}
+        begun = {id for (id,) in self._fetch("SELECT DISTINCT recipe FROM partial")}
+        return len((begun & ranked) - self.finished_recipes)
+
+    @property
+    def tried(self) -> str:
+        """How many recipes have been tried on every trace, and of how many if some are left: "662 of 12,280"."""
+        return f"{self.ranked:,}" if self.complete else f"{self.ranked:,} of {self.meta['recipes']:,}"
+
+    @property
+    def tuned_for(self) -> str:
+        """The traces and the objectives, in words, and how many recipes were tried if some are left."""
+        traces = ", ".join(f"{trace.name} ({trace.events:,} calls)" for trace in self.traces())
+        left = "" if self.complete else f"; {self.tried} recipes tried"
+        return f"{traces}; objectives {', '.join(self.objectives)}{left}"
+
+    def traces(self, role: Role = "explored") -> list[TraceInfo]:
+        """The traces of a role, in the order they were given."""
+        columns = "name, path, digest, events, seed"
+        rows = self._fetch(f"SELECT {columns} FROM traces WHERE role = ? ORDER BY position", [role])
+        return [TraceInfo(*row) for row in rows]
+
+    def add(self, results: Sequence[Result], role: Role = "explored") -> None:
+        """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
+        fresh = {one.id: one for one in results if one.id not in self._stored}
+        recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
+        rows = [
+            [one.id, one.trace, *(one.metrics.get(key) for key in METRICS), __version__, one.machine] for one in results
+        ]
+        with _one_line(self.path):
+            self._connection.begin()
+            _insert(self._connection, "recipes", recipes)
+            _insert(self._connection, _table(role), rows)
+            self._connection.commit()
+        self._stored.update(fresh)
+        self._forget()
+
+    def add_partial(self, partials: Sequence[Partial]) -> None:
+        """Store what replays came to that were given up, in place of what was known of them before."""
+        fresh = {one.id: one for one in partials if one.id not in self._stored}
+        recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
+        rows = [[one.id, one.trace, one.least, *(getattr(one.so_far, key) for key in _SO_FAR)] for one in partials]
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({_declared(PARTIAL)})")
+            _insert(self._connection, "recipes", recipes)
+            outdated = (
+                "DELETE FROM partial WHERE (recipe, trace) IN (SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]))"
+            )
+            self._connection.execute(outdated, [[one.id for one in partials], [one.trace for one in partials]])
+            _insert(self._connection, "partial", rows)
+            self._connection.commit()
+        self._stored.update(fresh)
+        self._forget()
+
+    def partial(self) -> list[tuple[str, str, int, SoFar]]:
+        """Recipe id, trace, least footprint and what it had come to, of all replays given up and not ended since."""
+        if not self._has("partial"):
+            return []
+        rows = self._fetch(
+            f"SELECT recipe, trace, least, {', '.join(_SO_FAR)} FROM partial ANTI JOIN results USING (recipe, trace)"
+        )
+        return [(recipe, trace, least, SoFar(*values)) for recipe, trace, least, *values in rows]
+
+    def set_tolerance(self, tolerance: float | None) -> None:
+        """Say how near the front is to that of all recipes; None: nobody knows."""
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
+            if tolerance is not None:
+                _insert(self._connection, "meta", [["tolerance", json.dumps(tolerance)]])
+            self._connection.commit()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was derived from results that have changed."""
+        for outdated in ("meta", "given_up", "finished_recipes"):
+            self.__dict__.pop(outdated, None)
+
+    def add_measured(self, setting: str, measured: Sequence[Measured]) -> None:
+        """Store what was measured on a target CPU, in place of what the same setting gave before.
+
+        ``setting`` names CPU, compiler and optimisation. Metrics of two settings are never ranked together: those of
+        the last one stand in the results, unless the study was explored for them; the table ``target`` keeps all.
+        """
+        explored_for = set(TARGET_METRICS) & set(self.objectives)
+        rows = [[setting, one.id, one.trace, json.dumps(one.detail)] for one in measured]
+        with _one_line(self.path):
+            connection = self._connection
+            connection.begin()
+            columns = f"{_declared(TARGET)}, PRIMARY KEY (setting, recipe, trace)"
+            connection.execute(f"CREATE TABLE IF NOT EXISTS target ({columns})")
+            connection.executemany("INSERT OR REPLACE INTO target VALUES (?, ?, ?, ?)", rows)
+            if not explored_for:
+                self._replace_target_metrics(setting, measured)
+            connection.commit()
+        self._forget()
+
+    def _replace_target_metrics(self, setting: str, measured: Sequence[Measured]) -> None:
+        connection = self._connection
+        if self.meta.get("target") != setting:
+            cleared = ", ".join(f"{key} = NULL" for key in TARGET_METRICS)
+            connection.execute(f"UPDATE results SET {cleared}")
+            connection.execute("DELETE FROM meta WHERE key = 'target'")
+            _insert(connection, "meta", [["target", json.dumps(setting)]])
+        changed = ", ".join(f"{key} = ?" for key in TARGET_METRICS)
+        connection.executemany(
+            f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
+            [[*(one.metrics.get(key) for key in TARGET_METRICS), one.id, one.trace] for one in measured],
+        )
+
+    def set_times(self, role: Role, trace: str, times: Mapping[str, float], machine: str) -> None:
+        """Store the `TIME` of recipes on a trace, by their ids, in place of what is known, where there is a result."""
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.executemany(
+                f"UPDATE {_table(role)} SET {TIME} = ?, machine = ? WHERE recipe = ? AND trace = ?",
+                [[time, machine, id, trace] for id, time in times.items()],
+            )
+            self._connection.commit()
+        self._forget()
+
+    def endured(self, calls: int = 1) -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) of which it is known by so many calls whether the heap lasts."""
+        known = f"lasts = 0 OR endured_calls >= {int(calls)}"
+        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
+
+    def set_endurance(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+        """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, where there is a result."""
+        if not found:
+            return
+        changed = ", ".join(f"{key} = ?" for key in SHIPPING_METRICS)
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.executemany(
+                f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
+                [[*(metrics[key] for key in SHIPPING_METRICS), id, trace] for id, trace, metrics in found],
+            )
+            self._connection.commit()
+        self._forget()
+
+    def growth(self) -> list[Grown]:
+        """How the hypervolume grew in a search, in the order of recipes tried; empty where all were tried."""
+        if not self._has("search"):
+            return []
+        return [Grown(*row) for row in self._fetch(f"SELECT {', '.join(SEARCH)} FROM search ORDER BY evaluations")]
+
+    def add_growth(self, grown: Grown) -> None:
+        """Store how far a search has come."""
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS search ({_declared(SEARCH)})")
+            self._connection.execute("INSERT INTO search VALUES (?, ?, ?, ?, ?)", list(astuple(grown)))
+            self._connection.commit()
+
+    def add_traces(self, traces: Sequence[TraceInfo]) -> None:
+        """Add traces to those explored on; nobody knows then how near its front is to that of all recipes.
+
+        A trace that is there stays. Raises `HeapwrightError` where another of its name is there.
+        """
+        known = {info.name: (info, role) for role in get_args(Role) for info in self.traces(role)}
+        for info in traces:
+            there, role = known.get(info.name, (info, "explored"))
+            if there.digest != info.digest or role != "explored":
+                what = "another trace" if role == "explored" else f"one that is {role}"
+                raise HeapwrightError(f"{self.path}: {info.name} is the name of {what} of it; rename one file")
+        new = [info for info in traces if info.name not in known]
+        with _one_line(self.path):
+            self._connection.begin()
+            _insert_traces(self._connection, new, "explored", len(self.traces()))
+            self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
+            self._connection.commit()
+        self._forget()
+
+    @property
+    def energy_table(self) -> EnergyTable:
+        """The energies of its results; raises `HeapwrightError` where the file, of an older format, lacks them."""
+        if "energy_table" not in self.meta:
+            raise HeapwrightError(f"{self.path}: its energy table is not known: an older version stored none")
+        sizes, reads, writes = zip(*self.meta["energy_table"], strict=True)
+        return EnergyTable(sizes, reads, writes, name=str(self.path))
+
+    def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Names of columns, and rows, of an SQL query to DuckDB over the tables of the study and the view ``replays``.
+
+        docs/metrics.md describes them. Raises `HeapwrightError` where the query is none, or would change something.
+        """
+        with _one_line(self.path), database.attached(self.path, read_only=True) as connection:
+            connection.execute(f"CREATE TEMP VIEW replays AS {REPLAYS.format('')}")
+            try:
+                answer = connection.execute(query)
+                rows = answer.fetchall()
+            except database.Error as error:
+                raise HeapwrightError(f"{self.path}: {' '.join(str(error).split())}") from None
+            return [name for name, *_ in answer.description or []], rows
+
+    def measured(self) -> list[tuple[str, str, str, dict[str, Any]]]:
+        """Setting, recipe id, trace name and details of everything that was measured on a target CPU."""
+        if not self._has("target"):
+            return []
+        rows = self._fetch("SELECT setting, recipe, trace, detail FROM target ORDER BY ALL")
+        return [(setting, recipe, trace, json.loads(detail)) for setting, recipe, trace, detail in rows]
+
+    def set_apart(self, traces: Sequence[TraceInfo], role: Role) -> None:
+        """Set the traces that are tried but not ranked by, in place of any before of this role.
+
+        Results of those that stay are kept. Raises `HeapwrightError` where one that is held out is explored on as well,
+        or has the name of another.
+        """
+        self._require_apart(traces, role)
+        before = self.traces(role)
+        going = [info.name for info in before if info not in traces]
+        with _one_line(self.path):
+            self._connection.begin()
+            self._connection.execute("DELETE FROM traces WHERE role = ?", [role])
+            self._connection.execute("DELETE FROM elsewhere WHERE trace IN (SELECT unnest(?::VARCHAR[]))", [going])
+            _insert_traces(self._connection, traces, role)
+            self._connection.commit()
+        self._forget()
+
+    def _require_apart(self, traces: Sequence[TraceInfo], role: Role) -> None:
+        taken = {info.name: other for other in get_args(Role) if other != role for info in self.traces(other)}
+        explored = {info.digest for info in self.traces()}
+        for info in traces:
+            other = taken.get(info.name, "explored" if info.digest in explored else None)
+            if other and role == "held out":
+                what = "explored on" if other == "explored" else "a copy of what is explored on"
+                raise HeapwrightError(f"{info.name}: held out and {what}; hold out another trace", parameter="held_out")
+
+    def finished(self, role: Role = "explored") -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) that have a result."""
+        return set(self._fetch(f"SELECT recipe, trace FROM {_table(role)}"))
+
+    def measured_on(self, role: Role, keys: Sequence[str]) -> Iterator[tuple[str, str, dict[str, Value]]]:
+        """Recipe id, trace name and some metrics of every result on the traces of a role."""
+        columns = ", ".join(keys)
+        for recipe, trace, *values in self._fetch(f"SELECT recipe, trace, {columns} FROM {_table(role)}"):
+            yield recipe, trace, dict(zip(keys, values, strict=True))
+
+    def recipe(self, id: str) -> Recipe:
+        """The recipe of this id, of a prefix that only one id has, or of a zoo name.
+
+        Raises `HeapwrightError` where no id or more than one begins so, or where the stored recipe means something else
+        to this version.
+        """
+        full = self.resolve(id)
+        ((toml,),) = self._fetch("SELECT toml FROM recipes WHERE id = ?", [full])
+        return self._read_recipe(full, toml)
+
+    def recipes(self) -> Iterator[tuple[Recipe, str | None, bool]]:
+        """Every recipe with its zoo name, and whether it is ranked; errors as for `recipe`."""
+        for id, toml, zoo_name, ranked in self._fetch("SELECT id, toml, name, ranked FROM recipes ORDER BY id"):
+            yield self._read_recipe(id, toml), zoo_name, ranked
+
+    def _read_recipe(self, id: str, toml: str) -> Recipe:
+        from heapwright.recipes.recipe import Recipe
+
+        recipe = Recipe.parse(toml, f"{self.path}:{id}")
+        if recipe.hash != id:
+            raise HeapwrightError(
+                f"{self.path}:{id}: heapwright {self.meta['heapwright']} wrote this recipe and {__version__} "
+                f"reads it as {recipe.hash}; use that version or explore again"
+            )
+        return recipe
+
+    def recipe_texts(self) -> dict[str, str]:
+        """The TOML of every recipe by its id."""
+        return dict(self._fetch("SELECT id, toml FROM recipes"))
+
+    def resolve(self, id: str) -> str:
+        """The full id for an id, a unique prefix of one, or a zoo name; errors as for `recipe`."""
+        rows = self._fetch("SELECT id FROM recipes WHERE starts_with(id, ?) OR name = ? ORDER BY id", [id.lower(), id])
+        ids = [row[0] for row in rows]
+        if len(ids) == 1:
+            return str(ids[0])
+        if not ids or not id:
+            raise HeapwrightError(f"{self.path}:{id}: the study has no such recipe; heapwright pareto lists its front")
+        raise HeapwrightError(f"{self.path}:{id}: {len(ids)} recipes begin so ({', '.join(ids[:3])}, ...); give more")
+
+    def results(self, role: Role = "explored") -> dict[str, NDArray[Any]]:
+        """All results on the traces of a role, one row for a recipe and a trace, sorted by both.
+
+        Columns are ``recipe``, ``trace`` and every metric; names are object arrays, metrics float64 with NaN for None.
+        """
+        among = "SELECT name FROM traces WHERE role = ?"
+        with self._reading() as connection:
+            columns = ", ".join(("recipe", "trace", *METRICS))
+            query = f"SELECT {columns} FROM {_table(role)} WHERE trace IN ({among}) ORDER BY recipe, trace"
+            found = connection.execute(query, [role]).fetchnumpy()
+        names = {key: found[key] for key in ("recipe", "trace")}
+        return names | {key: np.ma.filled(found[key].astype(np.float64), np.nan) for key in METRICS}
+
+    def _known(self) -> dict[str, tuple[str | None, bool]]:
+        """The zoo's name of each recipe, if it has one, and whether it is ranked."""
+        return {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
+
+    def per_trace(self, ids: Sequence[str]) -> dict[str, dict[str, dict[str, Value]]]:
+        """The metrics of some recipes on each trace: id -> trace name -> metrics; held-out traces included."""
+        found: dict[str, dict[str, dict[str, Value]]] = {id: {} for id in ids}
+        for table in ("results", "elsewhere"):
+            wanted = (
+                "recipe IN (SELECT unnest(?::VARCHAR[])) AND trace IN (SELECT name FROM traces WHERE role <> 'copy')"
+            )
+            query = f"SELECT recipe, trace, {', '.join(METRICS)} FROM {table} WHERE {wanted} ORDER BY recipe, trace"
+            for recipe, trace, *values in self._fetch(query, [list(found)]):
+                found[recipe][trace] = dict(zip(METRICS, values, strict=True))
+        return found
+
+    def rows(self, id: str) -> list[dict[str, Any]]:
+        """Every result of a recipe by the columns of the view ``replays``, those that were given up left out."""
+        query = f"SELECT * FROM ({REPLAYS.format('')}) WHERE recipe = ? AND footprint_bytes IS NOT NULL ORDER BY trace"
+        with self._reading() as connection:
+            answer = connection.execute(query, [id])
+            names = [name for name, *_ in answer.description or []]
+            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+    def _require(self, identity: Identity) -> None:
+        """Check that a file to be resumed holds the same exploration."""
+        stored = self.traces()
+        if {(info.name, info.digest) for info in identity.traces} != {(info.name, info.digest) for info in stored}:
+            names = ", ".join(info.name for info in stored)
+            raise HeapwrightError(
+                f"{self.path}: explored on other traces ({names}); give those, or another file", parameter="output"
+            )
+        if identity.objectives != self.objectives:
+            raise HeapwrightError(
+                f"{self.path}: explored for {','.join(self.objectives)}; give the same objectives, or another file "
+                "(heapwright pareto ranks a study anew)",
+                parameter="output",
+            )
+        if identity.align != self.align:
+            raise HeapwrightError(
+                f"{self.path}: explored at alignment {self.align}, not {identity.align}; give the same one, or another "
+                "file",
+                parameter="output",
+            )
+        for what, told in {"space": identity.space, "energy_table": [[*row] for row in identity.energy_table]}.items():
+            if told != self.meta.get(what):
+                raise HeapwrightError(
+                    f"{self.path}: explored with another {what.replace('_', ' ')} by heapwright "
+                    f"{self.meta['heapwright']}; give the same one, or another file",
+                    parameter="output",
+                )
+
+    def _has(self, table: str) -> bool:
+        return bool(self._fetch("SELECT 1 FROM information_schema.tables WHERE table_name = ?", [table]))
+
+    def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._reading() as connection:
+            return connection.execute(query, list(parameters)).fetchall()
+
+    @property
+    def _connection(self) -> database.Connection:
+        assert self._open, "a closed study is not written to"
+        return self._open
+
+    @contextmanager
+    def _reading(self) -> Iterator[database.Connection]:
+        with _one_line(self.path):
+            if self._open:
+                yield self._open
+                return
+            with database.attached(self.path, read_only=True) as connection:
+                yield connection
+
+
+def _table(role: Role) -> str:
+    return "results" if role == "explored" else "elsewhere"
+
+
+def _create(connection: database.Connection, identity: Identity) -> None:
+    meta = {
+        "format": FORMAT,
+        "heapwright": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "objectives": identity.objectives,
+        "space": identity.space,
+        "align": identity.align,
+        "recipes": identity.recipes,
+        "energy_table": identity.energy_table,
+    }
+    connection.begin()
+    for table, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {table} ({_declared(columns)})")
+    _insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
+    _insert_traces(connection, identity.traces, "explored")
+    connection.commit()
+
+
+def _declared(columns: Mapping[str, str]) -> str:
+    return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+
+
+def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role, at: int = 0) -> None:
+    rows = [[info.name, info.path, info.digest, info.events, role, at, info.seed] for at, info in enumerate(traces, at)]
+    _insert(connection, "traces", rows)
+
+
+def _insert(connection: database.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows through one list a column: some ten times faster than row by row."""
+    if rows:
+        values = ", ".join(f"unnest(?::{kind}[])" for kind in {**TABLES, "partial": PARTIAL}[table].values())
+        connection.execute(f"INSERT INTO {table} SELECT {values}", [list(column) for column in zip(*rows, strict=True)])
+
+
+@contextmanager
+def _one_line(path: Path) -> Iterator[None]:
+    """Turn what is wrong into one line that names the file and what can be done."""
+    try:
+        yield
+    except database.Error as error:
+        raise HeapwrightError(f"{path}: {_explain(str(error))}") from None
+
+
+def _explain(message: str) -> str:
+    lower = message.lower()
+    if "lock" in lower and "conflicting" in lower:
+        return "another process is writing this study; wait until it ends"
+    if "different configuration" in lower:
+        return "this process is writing this study; close it first"
+    if "not a valid duckdb" in lower:
+        return "no study; heapwright explore makes one"
+    if any(sign in lower for sign in ("corrupt", "checksum", "could not read enough", "deserialize", "internal error")):
+        return "damaged; restore it, or explore again into another file"
+    reason = message.splitlines()[0].rsplit(": ", 1)[-1]
+    return f"{reason}; give a file that can be read and written"

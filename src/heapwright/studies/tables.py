@@ -1,0 +1,182 @@
+"""What the file of a study may hold: its tables, and the checks that a file from a stranger has to pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from heapwright.errors import HeapwrightError
+from heapwright.files import database
+from heapwright.replay.engine import GROWING
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
+
+FORMAT = 5
+"""Version of the file's tables; see `heapwright.studies.migration` for those before."""
+
+Role = Literal["explored", "copy", "held out"]
+"""What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
+
+SINCE_5 = (*SHIPPING_METRICS, "worst_steps")
+"""The metrics that results of older formats are without."""
+
+_METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
+_RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS, "heapwright": "VARCHAR", "machine": "VARCHAR"}
+
+TABLES = {
+    "meta": {"key": "VARCHAR", "value": "VARCHAR"},
+    "traces": {
+        "name": "VARCHAR",
+        "path": "VARCHAR",
+        "digest": "VARCHAR",
+        "events": "BIGINT",
+        "role": "VARCHAR",
+        "position": "BIGINT",
+        "seed": "BIGINT",
+    },
+    "recipes": {"id": "VARCHAR", "name": "VARCHAR", "toml": "VARCHAR", "ranked": "BOOLEAN"},
+    "results": _RESULTS,
+    "elsewhere": _RESULTS,
+}
+"""Table -> column -> type of every study."""
+
+TARGET = {"setting": "VARCHAR", "recipe": "VARCHAR", "trace": "VARCHAR", "detail": "VARCHAR"}
+"""The columns of the table `target`, which a study has once something was measured on a target CPU."""
+
+SEARCH = {
+    "strategy": "VARCHAR",
+    "seed": "BIGINT",
+    "evaluations": "BIGINT",
+    "seconds": "DOUBLE",
+    "hypervolume": "DOUBLE",
+}
+"""The columns of the table `search`, which a study has once a wide space was searched."""
+
+REPLAYS = f"""
+    SELECT recipe, recipes.name, ranked, trace, role, digest AS trace_digest,
+        {", ".join(METRICS)}, heapwright, machine, toml
+    FROM (FROM {{0}}results UNION ALL FROM {{0}}elsewhere) AS each_one
+    JOIN {{0}}recipes AS recipes ON recipe = recipes.id
+    JOIN {{0}}traces AS traces ON trace = traces.name"""
+"""A row for every recipe and trace with all that is known of it; `{0}` leads the names of tables."""
+
+PARTIAL = {"recipe": "VARCHAR", "trace": "VARCHAR", "least": "BIGINT", "calls": "BIGINT"} | {
+    key: _METRICS[key] for key in GROWING
+}
+"""The columns of the table `partial`, which a study has once a replay was given up: the least footprint that the recipe
+could end with, the calls that were replayed, and what they came to.
+"""
+
+
+class Meta(BaseModel):
+    """The table `meta`: the space's digest, alignment and number of recipes, the energy table, the target CPU's setting
+    where there is one, and how near the front is to that of all recipes, if some were given up.
+    """
+
+    model_config = ConfigDict(strict=True)
+
+    format: int
+    heapwright: str
+    created: str
+    objectives: Annotated[list[str], AfterValidator(lambda keys: list(parse_objectives(keys)))]
+    space: str
+    align: Annotated[int, Field(ge=1)]
+    energy_table: list[Annotated[list[float], Field(min_length=3, max_length=3)]] | None
+    """Bytes, pJ of a read and of a write; None where an older format kept no more than a digest of another table."""
+    recipes: Annotated[int, Field(ge=1)]
+    target: str | None = None
+    tolerance: Annotated[float, Field(ge=0)] | None = None
+
+
+def stored_format(connection: database.Connection, where: str) -> Any:
+    """The format that the database says it has; raises HeapwrightError, which `where` leads, where it is no study."""
+    types = database.column_types(connection, where)
+    if not types.keys() >= TABLES.keys():
+        raise HeapwrightError(f"{where}: a DuckDB file, but no study; heapwright explore makes one")
+    return _decoded(connection).get("format") if types["meta"] == TABLES["meta"] else FORMAT
+
+
+def check_tables(connection: database.Connection, where: str, tables: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
+    expected = {**tables, "target": TARGET, "partial": PARTIAL, "search": SEARCH}
+    for table, columns in database.column_types(connection, where).items():
+        if [*columns.items()] != [*expected.get(table, {}).items()]:
+            raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")
+
+
+def check(connection: database.Connection, where: str) -> None:
+    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format."""
+    if (found := stored_format(connection, where)) != FORMAT:
+        raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
+    check_tables(connection, where, TABLES)
+    read_meta(connection, where)
+    faults = _faults()
+    if "partial" in database.column_types(connection, where):
+        faults |= _faults_of_partial()
+    for fault, question in faults.items():
+        if connection.execute(f"SELECT 1 {question} LIMIT 1").fetchone():
+            raise HeapwrightError(f"{where}: damaged: {fault}; restore it, or explore again")
+
+
+def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
+    """The table `meta`; raises HeapwrightError where a value is missing or of another kind."""
+    try:
+        return Meta.model_validate(_decoded(connection)).model_dump(exclude_none=True)
+    except (ValidationError, HeapwrightError):
+        raise HeapwrightError(f"{where}: damaged: its table 'meta'; restore it, or explore again") from None
+
+
+def _decoded(connection: database.Connection) -> dict[str, Any]:
+    try:
+        return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
+    except (TypeError, ValueError, RecursionError):
+        return {}
+
+
+def _faults() -> dict[str, str]:
+    """What can be wrong with the rows -> the query that finds it."""
+    faults = {
+        "no trace": "WHERE NOT EXISTS (FROM traces WHERE role = 'explored')",
+        "a trace of no known role": f"FROM traces WHERE role NOT IN {get_args(Role)}",
+        "a trace without a value": f"FROM traces WHERE {_any('{} IS NULL', [*TABLES['traces']][:-1])}",
+        "a copy without a seed": "FROM traces WHERE role = 'copy' AND seed IS NULL",
+        "two traces of one name": "FROM traces GROUP BY name HAVING count(*) > 1",
+        "a recipe without id or text": "FROM recipes WHERE id IS NULL OR toml IS NULL OR ranked IS NULL",
+        "an id that is none": "FROM recipes WHERE NOT regexp_full_match(id, '[0-9a-f]{12}')",
+        "two recipes of one id": "FROM recipes GROUP BY id HAVING count(*) > 1",
+    }
+    counts = [key for key, kind in _METRICS.items() if kind == "BIGINT"]
+    ratios = [key for key, kind in _METRICS.items() if kind == "DOUBLE"]
+    for table, role in {"results": "=", "elsewhere": "<>"}.items():
+        known = {"recipe": "SELECT id FROM recipes", "trace": f"SELECT name FROM traces WHERE role {role} 'explored'"}
+        faults |= {
+            f"{table} without a {key}": f"FROM {table} WHERE {key} IS NULL OR {key} NOT IN ({ids})"
+            for key, ids in known.items()
+        }
+        faults[f"{table} of no known version"] = f"FROM {table} WHERE heapwright IS NULL"
+        faults[f"{table} twice"] = f"FROM {table} GROUP BY recipe, trace HAVING count(*) > 1"
+        faults[f"{table} below 0"] = f"FROM {table} WHERE {_any('{} < 0', counts)}"
+        faults[f"{table} that are no numbers"] = f"FROM {table} WHERE {_any('NOT isfinite({})', ratios)}"
+    return faults
+
+
+def _faults_of_partial() -> dict[str, str]:
+    explored = "SELECT name FROM traces WHERE role = 'explored'"
+    return {
+        "partial without a value": f"FROM partial WHERE {_any('coalesce({}, -1) < 0', [*PARTIAL][2:])}",
+        "partial without a recipe": "FROM partial WHERE recipe IS NULL OR recipe NOT IN (SELECT id FROM recipes)",
+        "partial without a trace": f"FROM partial WHERE trace IS NULL OR trace NOT IN ({explored})",
+        "partial twice": "FROM partial GROUP BY recipe, trace HAVING count(*) > 1",
+    }
+
+
+def _any(condition: str, columns: Iterable[str]) -> str:
+    return " OR ".join(condition.format(f'"{column}"') for column in columns)
+
+
+def digest_of(ids: Iterable[str]) -> str:
+    """What tells a space of these recipes from others, in whatever order the ids come."""
+    return sha256("\n".join(sorted(ids)).encode()).hexdigest()

@@ -1,5 +1,0 @@
-"""Heaps on the processor they are meant for: cross-compiled, replayed on an emulated core, counted call by call."""
-
-from heapwright.target.measure import measure
-
-__all__ = ["measure"]

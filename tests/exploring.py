@@ -1,0 +1,32 @@
+"""Explorations in tests: the options are keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from heapwright.explore import search
+from heapwright.explore.options import DEFAULT_OBJECTIVES, Options
+from heapwright.explore.runner import Progress
+from heapwright.explore.search import Exploration
+from heapwright.explore.space import AnySpace
+from heapwright.recipes.recipe import Recipe
+from heapwright.traces.trace import Trace
+
+
+def explore(
+    traces: Sequence[Trace],
+    space: AnySpace,
+    objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
+    study_path: Path | str = "study.duckdb",
+    jobs: int | None = None,
+    *,
+    held_out: Sequence[Trace] = (),
+    earlier: Sequence[Recipe] = (),
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Exploration:
+    """Explore as `heapwright.explore.search.explore` does."""
+    how = Options(objectives, jobs=jobs, **options)
+    return search.explore(traces, space, study_path, how, held_out=held_out, earlier=earlier, progress=progress)
