@@ -229,8 +229,11 @@ def random_general_recipe(rng: random.Random) -> Recipe:
         pool = {key: value for key, value in pool.items() if key not in BEYOND_THE_MODEL}
         pool |= {"resize": rng.choice(["in-place", "in-place", "keep", "keep-half", "move"])}
         pool |= {"coalesce": "deferred"} if pool["coalesce"] == "sweep" else {}
+        align = rng.choice([1, 2, 4, 8, 16])
+        if pool.get("unit", align) < align:
+            continue  # in the model payloads do not float in their blocks
         try:
-            return Recipe.from_dict({"align": rng.choice([1, 2, 4, 8, 16]), "pool": [pool]})
+            return Recipe.from_dict({"align": align, "pool": [pool]})
         except HeapwrightError:
             continue
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
-from exploring import explore
 from needed import absent
 from networks import five_networks, network
 
@@ -94,7 +93,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "GRID_PACKETS", 300)
     monkeypatch.setattr(drr, "CROSSED_PACKETS", 300)
     monkeypatch.setattr(grid, "RECIPES", RECIPES)
-    monkeypatch.setattr(easyport, "explore", partial(explore, limit=RECIPES))
+    whole = easyport.explore
+    monkeypatch.setattr(
+        easyport, "explore", lambda traces, space, path, how: whole(traces, space, path, replace(how, limit=RECIPES))
+    )
 
 
 @pytest.mark.parametrize("name", list(CASES))

@@ -205,6 +205,12 @@ class _Cleaner:
 
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
+        for index, stmt in enumerate(body):
+            if not isinstance(stmt, c.Declare) or stmt.suffix or _mentions(body[index + 1 :], stmt.name):
+                continue
+            if stmt.init is None or self.pure(stmt.init):
+                del body[index]
+                return True
         for index in range(len(body) - 1):
             if self.sunk(body, index) or self.scoped(body, index) or self.settled(body, index):
                 return True
@@ -260,7 +266,8 @@ class _Cleaner:
 
     def settled(self, body: list[c.Stmt], index: int) -> bool:
         """Resolve, in place, a condition on a variable right behind the assignment that settles it."""
-        match body[index]:
+        first = body[index]
+        match first:
             case c.Declare(name=name, init=c.Expr(value=int(value))):
                 pass
             case c.Do(expr=c.Assign(op="=", target=c.Name(name=name), source=c.Expr(value=int(value)))):
@@ -272,8 +279,9 @@ class _Cleaner:
         if isinstance(test, c.While) and value == 0 and not test.at_end and _positive(test.test) == name:
             del body[index + 1]
             return True
-        if not isinstance(test, c.If) or name not in self.own_names() or declared.count(name) > 1:
-            return False  # of two variables of one name, drop_unread() does not see which is read
+        again = declared.count(name) > 1  # of two variables of one name, drop_unread() does not see which is read
+        if not isinstance(test, c.If) or name not in self.own_names() or (again and not isinstance(first, c.Declare)):
+            return False
         if _tested(test.test) == name:
             left = test.yes if value else test.no
         elif (equal := _equal(test.test)) and equal[0] == name:
