@@ -266,8 +266,7 @@ class _Cleaner:
 
     def settled(self, body: list[c.Stmt], index: int) -> bool:
         """Resolve, in place, a condition on a variable right behind the assignment that settles it."""
-        first = body[index]
-        match first:
+        match body[index]:
             case c.Declare(name=name, init=c.Expr(value=int(value))):
                 pass
             case c.Do(expr=c.Assign(op="=", target=c.Name(name=name), source=c.Expr(value=int(value)))):
@@ -279,9 +278,8 @@ class _Cleaner:
         if isinstance(test, c.While) and value == 0 and not test.at_end and _positive(test.test) == name:
             del body[index + 1]
             return True
-        again = declared.count(name) > 1  # of two variables of one name, drop_unread() does not see which is read
-        if not isinstance(test, c.If) or name not in self.own_names() or (again and not isinstance(first, c.Declare)):
-            return False
+        if not isinstance(test, c.If) or name not in self.own_names() or declared.count(name) > 1:
+            return False  # of two variables of one name, drop_unread() does not see which is read
         if _tested(test.test) == name:
             left = test.yes if value else test.no
         elif (equal := _equal(test.test)) and equal[0] == name:
