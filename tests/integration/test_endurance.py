@@ -12,7 +12,20 @@ import pytest
 import heapwright as hw
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.endurance import BESIDE, FEWEST, LOOPS, PASSES, SHORT, Effort, drawn, endure, points, repeated
+from heapwright.replay.endurance import (
+    BESIDE,
+    FEWEST,
+    LASTS,
+    LONG,
+    LOOPS,
+    PASSES,
+    SHORT,
+    Effort,
+    drawn,
+    endure,
+    points,
+    repeated,
+)
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -96,6 +109,8 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path:
     growing = next(one["id"] for one in told if not one["lasts"])
     with pytest.raises(HeapwrightError, match="not shipped, because it"):
         hw.generate(study[growing], tmp_path / "c")
+    rows = study.sql(f"SELECT endured_calls FROM results WHERE lasts = 1 AND growth_ratio > {LASTS}")[1]
+    assert all(calls >= LONG.base for (calls,) in rows)  # what the short form lets pass was tried long
     known = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     assert again.endured() == known

@@ -6,13 +6,13 @@ Of the recipes that a study may come to ship alone: its front, what is near it, 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heapwright.decide.decision import decide
-from heapwright.decide.picks import BLIND, PICKS, RIVALS, Pick
+from heapwright.decide.decision import Deciding
+from heapwright.decide.picks import BLIND, PICKS, RIVALS
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Meter, Runner
 from heapwright.explore.trial import Candidate, Task, Trier
@@ -101,24 +101,31 @@ def try_what_may_ship(
     """
     study = runner.study
     blind = [tried[name] for name in BLIND if name in tried]
-    trying = [*near, *(tried[name] for name in RIVALS if name in tried)]
-    try_endurance(runner, [candidates[id] for id in dict.fromkeys(trying)], traces)
-    in_doubt = [id for id in near if float(study.candidate(id).metrics["growth_ratio"] or 0) > 1 + LASTS]
+
+    def lasting(ids: Iterable[str]) -> list[str]:
+        return [id for id in ids if study.robustness().lasts(id)]
+
+    def run(ids: Iterable[str], effort: Effort = SHORT) -> None:
+        try_endurance(runner, [candidates[id] for id in dict.fromkeys(ids)], traces, effort)
+
+    run([*near, *(tried[name] for name in RIVALS if name in tried)])
+    run((id for id in lasting(near) if float(study.candidate(id).metrics["growth_ratio"] or 0) > LASTS), LONG)
     for _ in range(MOST_PICKED if near else 0):
         known = study.endured(LONG.base)
-        recommended = dict.fromkeys(id for how in PICKS for id in _recommended(study, how))
-        try_endurance(runner, [candidates[id] for id in recommended], traces)
-        lasting = [id for id in recommended if study.robustness().lasts(id)]
-        if not lasting and blind:
-            try_endurance(runner, [candidates[id] for id in blind], traces)
+        recommended = _recommended(study)
+        run(recommended)
+        if blind and not lasting(recommended):
+            run(blind)
             blind = []
             continue
-        try_endurance(runner, [candidates[id] for id in dict.fromkeys((*lasting, *in_doubt))], traces, LONG)
+        run(lasting(recommended), LONG)
         if study.endured(LONG.base) == known:
             return
 
 
-def _recommended(study: Study, how: Pick) -> list[str]:
-    """The ids of a pick and of the steps told beside it."""
-    decision = decide(study, how)
-    return [decision.pick.id, *(other.heap.id for other in decision.others if other.why == "step")]
+def _recommended(study: Study) -> list[str]:
+    """The ids of all picks and of the steps told beside each."""
+    deciding = Deciding(study, study.objectives)
+    decisions = [deciding.on(study.pick(how)) for how in PICKS]
+    steps = [other.heap.id for one in decisions for other in one.others if other.why == "step"]
+    return [*(one.pick.id for one in decisions), *steps]
