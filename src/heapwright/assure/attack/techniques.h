@@ -335,8 +335,8 @@ static void bent_bitmap(void)
     close_window();
 }
 
-/* The header of the object behind is overwritten, then that one is freed. */
-static void neighbour_header(void)
+/* An object whose header was overwritten from the one ahead of it. */
+static struct object *object_overwritten(void)
 {
     const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
     struct object *o = block ? object_in(block) : NULL;
@@ -346,7 +346,13 @@ static void neighbour_header(void)
     overflow(object_ahead(block), block->offset, block->offset + block->header);
     forge_header(block);
     close_window();
-    give_back(o);
+    return o;
+}
+
+/* The header of the object behind is overwritten, then that one is freed. */
+static void neighbour_header(void)
+{
+    give_back(object_overwritten());
 }
 
 /* The same, and it is resized; or what is resized was never handed out. */
@@ -364,15 +370,7 @@ static void forged_realloc(void)
         }
         return;
     }
-    const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
-    struct object *o = block ? object_in(block) : NULL;
-    if (o == NULL) {
-        end(UNFIT);
-    }
-    overflow(object_ahead(block), block->offset, block->offset + block->header);
-    forge_header(block);
-    close_window();
-    resize(o, to);
+    resize(object_overwritten(), to);
 }
 
 /* Sizes whose product, or whose sum with what a block needs, is beyond what a number holds. */
