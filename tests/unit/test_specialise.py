@@ -226,6 +226,37 @@ def test_a_declaration_moves_to_its_first_value() -> None:
     assert body(source) == "n += 2u;\nconst uint32_t x = n * 3u;\nreturn x + n;\n"
 
 
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("uint32_t x = 0; while (n) { x = n / 2u; n = x; } return n;",
+         "while (n) {\n    const uint32_t x = n / 2u;\n    n = x;\n}\nreturn n;\n"),
+        ("uint32_t x = 0; if (n) { x = n * 3u; n += x; } if (n > 3u) { x = n; n *= x; } return n;",
+         "if (n) {\n    const uint32_t x = n * 3u;\n    n += x;\n}\n"
+         "if (n > 3u) {\n    const uint32_t x = n;\n    n *= x;\n}\nreturn n;\n"),
+        ("uint32_t x = n; while (n) { n -= x; x = n; } return n;",
+         "uint32_t x = n;\nwhile (n) {\n    n -= x;\n    x = n;\n}\nreturn n;\n"),
+        ("uint32_t x = 0; if (n) { x = n; } return x;", "uint32_t x = 0;\nif (n) {\n    x = n;\n}\nreturn x;\n"),
+        ("uint32_t x = n; n += x; while (n > 9u) { n /= 2u; x = n; } return n;",
+         "uint32_t x = n;\nn += x;\nwhile (n > 9u) {\n    n /= 2u;\n}\nreturn n;\n"),
+    ],
+)  # fmt: skip
+def test_a_variable_lives_where_it_is_known_and_holds_what_is_read(source: str, left: str) -> None:
+    assert body(source) == left
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("return n > 2u ? 4u : 4u;", "return 4u;\n"),
+        ("return n <= 0u ? 4u : n;", "return n == 0u ? 4u : n;\n"),
+        ("uint32_t x = 0; while (x > 0 && n) { x--; } return n + x;", "uint32_t x = 0;\nreturn n + x;\n"),
+    ],
+)
+def test_what_has_one_outcome_is_no_choice(source: str, left: str) -> None:
+    assert body(source) == left
+
+
 def test_a_value_overwritten_before_a_loop_is_not_taken_for_constant() -> None:
     source = "uint32_t x = 0; if (!g->tags) { x = n; } while (x > 9u) { x /= 2u; } return x;"
     assert body(source) == "uint32_t x = n;\nwhile (x > 9u) {\n    x /= 2u;\n}\nreturn x;\n"

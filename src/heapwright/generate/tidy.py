@@ -212,7 +212,7 @@ class _Cleaner:
                 del body[index]
                 return True
         for index in range(len(body) - 1):
-            if self.sunk(body, index) or self.scoped(body, index) or self.settled(body, index):
+            if self.sunk(body, index) or self.settled(body, index):
                 return True
             merged = self.merged(body[index], body[index + 1])
             if merged is not None:
@@ -223,22 +223,21 @@ class _Cleaner:
         return False
 
     def sunk(self, body: list[c.Stmt], index: int) -> bool:
-        """Move a declaration, in place, to the first assignment in its block when nothing reads it before."""
+        """Move a declaration, in place, to the first assignment in its block when nothing reads it before.
+
+        Where only blocks within know the variable, each of which assigns it first, it is declared in each of these.
+        """
         first = body[index]
         if not isinstance(first, c.Declare) or first.suffix or (first.init and not self.pure(first.init)):
             return False
-        name = first.name
-        at = next((i for i in range(index + 1, len(body)) if _assigned(body[i]) == name), 0)
-        found = body[at]
-        if not at or not isinstance(found, c.Do) or not isinstance(found.expr, c.Assign):
+        homes = _homes(body, index + 1, first.name)
+        if not homes or (homes[0][0] is not body and first.name in self.pointed_at()):
             return False
-        source = found.expr.source
-        if name in _names(source) or name in names_in(body[index + 1 : at]):
-            return False
-        self.declared_at(first, body, at)
-        if at == index + 1:
-            body[at].comments = [*first.comments, *found.comments]
-            body[at].blank = first.blank
+        for block, at in homes:
+            self.declared_at(first, block, at)
+        if homes[0][0] is body and homes[0][1] == index + 1:
+            body[index + 1].comments = [*first.comments, *body[index + 1].comments]
+            body[index + 1].blank = first.blank
         del body[index]
         return True
 
@@ -250,19 +249,6 @@ class _Cleaner:
         const = "const " if once and not typed.startswith("const ") else ""
         block[at] = replace(declaration, type=const + typed, init=found.expr.source, line=found.line,
                             comments=found.comments, trailing=found.trailing, blank=found.blank)  # fmt: skip
-
-    def scoped(self, body: list[c.Stmt], index: int) -> bool:
-        """Move a declaration, in place, into the blocks that alone know the variable: each assigns it first."""
-        first = body[index]
-        if not isinstance(first, c.Declare) or first.suffix or (first.init and not self.pure(first.init)):
-            return False
-        homes = [] if first.name in self.pointed_at() else _homes(body, index + 1, first.name)
-        if not homes or any(block is body for block, _ in homes):
-            return False
-        for block, at in homes:
-            self.declared_at(first, block, at)
-        del body[index]
-        return True
 
     def settled(self, body: list[c.Stmt], index: int) -> bool:
         """Resolve, in place, a condition on a variable right behind the assignment that settles it."""
@@ -441,17 +427,6 @@ def _assigned(stmt: c.Stmt) -> str:
             return ""
 
 
-def _bodies(stmt: c.Stmt) -> list[list[c.Stmt]]:
-    """The bodies of a choice or a loop."""
-    match stmt:
-        case c.If():
-            return [stmt.yes, stmt.no]
-        case c.Block() | c.For() | c.While():
-            return [stmt.body]
-        case _:
-            return []
-
-
 def _homes(block: list[c.Stmt], start: int, name: str) -> list[tuple[list[c.Stmt], int]] | None:
     """The blocks, and where in each, that assign a variable before they do anything else with it, from a statement on.
 
@@ -464,10 +439,9 @@ def _homes(block: list[c.Stmt], start: int, name: str) -> list[tuple[list[c.Stmt
             continue
         if _assigned(stmt) == name and mentions == 1:
             return [*homes, (block, at)]
-        bodies = _bodies(stmt)
-        if sum(_mentions(body, name) for body in bodies) != mentions:
+        if sum(_mentions(body, name) for body in c.bodies(stmt)) != mentions:
             return None
-        for body in bodies:
+        for body in c.bodies(stmt):
             inner = _homes(body, 0, name)
             if inner is None:
                 return None
