@@ -43,7 +43,7 @@ def nothing_is_left_running() -> Iterator[None]:
 def brief_endurance() -> Iterator[None]:
     """What explorations of this process pick is tried for fewer calls; commands are as they ship."""
     with pytest.MonkeyPatch.context() as patched:
-        brief = replace(endurance.LONG, calls=200_000, enough=200_000, cramped=50_000, objects=500)
+        brief = replace(endurance.LONG, calls=200_000, base=20_000, enough=200_000, cramped=50_000, objects=500)
         patched.setattr(endurance, "LONG", brief)
         yield
 

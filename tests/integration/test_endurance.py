@@ -11,12 +11,12 @@ import pytest
 
 import heapwright as hw
 from heapwright.errors import HeapwrightError
+from heapwright.explore import endurance as exploring
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import (
     BESIDE,
     FEWEST,
     LASTS,
-    LONG,
     LOOPS,
     PASSES,
     SHORT,
@@ -97,6 +97,10 @@ def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, l
     assert endure(trace, hw.zoo(name), SHORT).lasts == lasts == endure(trace, hw.zoo(name), BRIEF).lasts
 
 
+def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
+    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < exploring.LONG.calls
+
+
 def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path: Path) -> None:
     study = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     told = study.describe([*study.front(), study.candidate("tlsf"), study.pick()])
@@ -105,12 +109,14 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path:
         assert (one["why_not"] is None) <= one["lasts"]
         assert one["metrics"]["lasts"] == int(one["lasts"])
     for how in ("balanced", "smallest", "fastest"):
-        assert study.pick(how).metrics["lasts"] == 1
+        pick = study.pick(how)
+        assert pick.metrics["lasts"] == 1
+        assert pick.metrics["endured_calls"] >= exploring.LONG.calls > SHORT.calls
     growing = next(one["id"] for one in told if not one["lasts"])
     with pytest.raises(HeapwrightError, match="not shipped, because it"):
         hw.generate(study[growing], tmp_path / "c")
     rows = study.sql(f"SELECT endured_calls FROM results WHERE lasts = 1 AND growth_ratio > {LASTS}")[1]
-    assert all(calls >= LONG.base for (calls,) in rows)  # what the short form lets pass was tried long
+    assert all(calls >= exploring.LONG.calls for (calls,) in rows)  # what the short form lets pass was tried long
     known = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     assert again.endured() == known

@@ -54,12 +54,12 @@ def try_endurance(
 ) -> None:
     """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
 
-    A pair is known that was tried for `Effort.base` calls, which a shorter effort never makes, or that does not last.
+    A pair is known that was tried for as many calls, or that does not last.
 
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
     study, names = runner.study, [trace.name for trace in traces]
-    ended, tasks = study.endured(effort.base), []
+    ended, tasks = study.endured(effort.calls), []
     meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance")
     for one in candidates:
         known = Known((), len(traces))
@@ -111,7 +111,7 @@ def try_what_may_ship(
     run([*near, *(tried[name] for name in RIVALS if name in tried)])
     run((id for id in lasting(near) if float(study.candidate(id).metrics["growth_ratio"] or 0) > LASTS), LONG)
     for _ in range(MOST_PICKED if near else 0):
-        known = study.endured(LONG.base)
+        known = study.endured(LONG.calls)
         recommended = _recommended(study)
         run(recommended)
         if blind and not lasting(recommended):
@@ -119,7 +119,7 @@ def try_what_may_ship(
             blind = []
             continue
         run(lasting(recommended), LONG)
-        if study.endured(LONG.base) == known:
+        if study.endured(LONG.calls) == known:
             return
 
 
