@@ -42,7 +42,7 @@ OPERATORS = {
 
 BEGIN, END = "/* Compares in a function of its own", "/* ---- entries that AddressSanitizer"
 
-COMPILE = ("gcc", "-std=gnu11", "-O2", "-w", "-DAPP_UNWATCHED", "-DAPP_HEAP_ALIGN_UNCHECKED", "-c", "app_heap.c")
+COMPILE = ("gcc", "-std=gnu11", "-O2", "-w", "-DAPP_HEAP_ALIGN_UNCHECKED", "-c", "app_heap.c")
 
 
 class Mutant(NamedTuple):

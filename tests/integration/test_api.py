@@ -183,7 +183,13 @@ def test_the_name_of_a_heap_of_a_study_is_resolved_once(
 
 def test_generate_says_what_the_recipe_was_tuned_for(study: hw.api.Study, tmp_path: Path) -> None:
     files = hw.generate(study.pick(), tmp_path / "heap", prefix="net")
-    assert [file.name for file in files] == ["net_heap.c", "net_heap.h", "net_heap_test.c", "net_heap.toml"]
+    assert [file.name for file in files] == [
+        "net_heap.c",
+        "net_heap_checks.h",
+        "net_heap.h",
+        "net_heap_test.c",
+        "net_heap.toml",
+    ]
     assert "Tuned for start (400 calls)" in files[1].read_text(encoding="utf-8")
     assert "Tuned for" not in hw.generate("tlsf", tmp_path / "heap")[1].read_text(encoding="utf-8")
 

@@ -148,7 +148,7 @@ def test_wrong_flags_exit_2(run: Run) -> None:
 
 def test_generate_writes_what_it_says(run: Run, tmp_path: Path) -> None:
     files = output(run("generate", "mine.toml", "--prefix", "net", "-o", "out", "--json"))["files"]
-    assert {Path(file).name for file in files} == {"net_heap.c", "net_heap.h", "net_heap_test.c"}
+    assert {Path(file).name for file in files} == {"net_heap.c", "net_heap_checks.h", "net_heap.h", "net_heap_test.c"}
     assert all((tmp_path / file).stat().st_size for file in files)
     assert run("generate", "mine.toml", "--prefix", "net", "-o", "out").stdout.split() == files
 

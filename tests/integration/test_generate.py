@@ -32,6 +32,7 @@ from heapwright.generate.emit import (
     COUNTING,
     LOOKING,
     MOVING,
+    About,
     core_sources,
     generated_files,
     replayed_secret,
@@ -90,6 +91,11 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Recipe], Pa
 # ---- the text ------------------------------------------------------------------------------------------------------
 
 
+def text_of(folder: Path) -> str:
+    """All of a heap but its interface and test."""
+    return "".join((folder / file).read_text() for file in ("app_heap.c", "app_heap_checks.h"))
+
+
 def without_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
 
@@ -97,22 +103,22 @@ def without_comments(text: str) -> str:
 @every_recipe
 def test_nothing_of_the_core_is_left_unfinished(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
     written = {path.name: path.read_text() for path in sorted(generated(recipe).iterdir())}
-    assert list(written) == ["app_heap.c", "app_heap.h", "app_heap_test.c"]
+    assert list(written) == ["app_heap.c", "app_heap.h", "app_heap_checks.h", "app_heap_test.c"]
+    own = r"#include \"(?!app_heap(?:_checks)?\.h)"
     for text in written.values():
-        assert not re.search(r"\bhw_|\bHW_|struct (hw_)?policy|#include \"(?!app_heap\.h)|[ \t]$", text, re.MULTILINE)
+        assert not re.search(rf"\bhw_|\bHW_|struct (hw_)?policy|{own}|[ \t]$", text, re.MULTILINE)
     source = without_comments(written["app_heap.c"])
-    assert not re.search(r"\bp->|\bg->|\bq->|\bf->|policy|EXPLORE|note_", source)
-    tools = ["#include <sanitizer/asan_interface.h>", "#include <valgrind/memcheck.h>"]
-    watched = [] if isinstance(recipe.pools[0], Compact) else tools
+    assert not re.search(r"\bp->|\bg->|\bq->|\bf->|policy|EXPLORE|note_|ASAN|VALGRIND", source)
     entropy = ["#include <sys/random.h>"] if recipe.checks in ("neighbours", "full") else []
-    assert re.findall(r"#include .*", source) == ['#include "app_heap.h"', "#include APP_HOOKS", *entropy, *watched]
+    included = ['#include "app_heap.h"', "#include APP_HOOKS", *entropy, '#include "app_heap_checks.h"']
+    assert re.findall(r"#include .*", source) == included
     for text in written.values():
         assert not re.search(r"\n\n\n|\n\n$", text)
 
 
 @every_recipe
 def test_comments_speak_of_what_the_recipe_has(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
-    source = (generated(recipe) / "app_heap.c").read_text()
+    source = text_of(generated(recipe))
     comments = " ".join(re.findall(r"/\*.*?\*/", source[source.index("#include") :], flags=re.DOTALL))
     pools = [pool.model_dump() for pool in recipe.pools]
     features = {
@@ -128,7 +134,7 @@ def test_comments_speak_of_what_the_recipe_has(recipe: Recipe, generated: Callab
 
 @every_recipe
 def test_every_name_in_the_source_is_used(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
-    source = without_comments((generated(recipe) / "app_heap.c").read_text())
+    source = without_comments(text_of(generated(recipe)))
     words = Counter(re.findall(r"\w+", source))
     defined = re.findall(r"^static inline [^(;]*?(\w+)\(", source, re.MULTILINE)
     for definition in (r"^#define (\w+)", r"^struct (\w+) \{", r"^static const \w+ (\w+)", r"^ +(APP_\w+) = \d"):
@@ -139,8 +145,7 @@ def test_every_name_in_the_source_is_used(recipe: Recipe, generated: Callable[[R
 
 @every_recipe
 def test_every_name_of_the_source_carries_the_prefix(recipe: Recipe, generated: Callable[[Recipe], Path]) -> None:
-    source = without_comments((generated(recipe) / "app_heap.c").read_text())
-    source = re.sub(r"^#define static .*", "", source, flags=re.MULTILINE)
+    source = without_comments(text_of(generated(recipe)))
     patterns = [r"^#define (\w+)", r"^(?:static|APP_HOT|APP_COLD) [^(;=]*?\b(\w+)[(\[]", r"^struct (\w+) \{"]
     patterns += [r"^typedef [^;]*?(\w+);", r"\benum \{ *(\w+)", r"^ +(\w+) = \d+,?$"]
     defined = [name for pattern in patterns for name in re.findall(pattern, source, re.MULTILINE)]
@@ -165,7 +170,8 @@ def test_every_declaration_is_documented(recipe: Recipe, generated: Callable[[Re
 def test_the_comment_says_what_it_is_and_what_it_was_tuned_for() -> None:
     recipe = zoo.load("drr-proposed")
     measured = {"footprint_bytes": 81608, "requested_peak_bytes": 60000, "accesses": 12345, "failed": 0}
-    written = generated_files(recipe, "net", "home_router.parquet, objectives footprint_bytes,accesses", measured)
+    about = About("home_router.parquet, objectives footprint_bytes,accesses", measured)
+    written = generated_files(recipe, "net", about)
     for name in ("net_heap.c", "net_heap.h"):
         comment = " ".join(written[name].split("*/")[0].replace("\n * ", " ").split())
         assert "Tuned for home_router.parquet, objectives footprint_bytes,accesses." in comment
@@ -190,7 +196,7 @@ def test_a_recipe_without_a_name_goes_by_its_hash() -> None:
 
 def test_a_recipe_cannot_end_the_comment() -> None:
     recipe = Recipe.from_dict({"name": "odd */ int x; /*", "about": "a */ b", "pool": [{"kind": "general"}]})
-    for text in generated_files(recipe, tuned_for="*/ int y;").values():
+    for text in generated_files(recipe, about=About("*/ int y;")).values():
         assert "int x" not in without_comments(text)
         assert "int y" not in without_comments(text)
 
@@ -249,7 +255,7 @@ def test_compiles_without_a_warning_and_needs_no_library(
 def test_the_generated_test_passes(recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path) -> None:
     """With a heap whose own accesses are looked at; test_watched.py looks at the program's."""
     sources = [generated(recipe) / name for name in ("app_heap.c", "app_heap_test.c")]
-    compile_or_fail("cc", *STRICT, UNCHECKED, "-DAPP_UNWATCHED", *SANITIZED, *sources, "-o", tmp_path / "test")
+    compile_or_fail("cc", *STRICT, UNCHECKED, *SANITIZED, *sources, "-o", tmp_path / "test")
     done = run(tmp_path / "test")
     assert (done.stdout, done.returncode) == ("app_heap: ok\n", 0), done.stderr
     quiet = ["-ffreestanding", "-DAPP_TEST_QUIET", "-fsyntax-only"]
@@ -566,7 +572,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
     done = command(tmp_path, "victim-bins", "--prefix", "net", "-o", "a/b", "--json")
-    names = ["a/b/net_heap.c", "a/b/net_heap.h", "a/b/net_heap_test.c"]
+    names = ["a/b/net_heap.c", "a/b/net_heap.h", "a/b/net_heap_checks.h", "a/b/net_heap_test.c"]
     assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, {"files": names}, "")
     assert set(contents(tmp_path)) == set(names)
     assert (tmp_path / names[0]).read_text() == generated_files(zoo.load("victim-bins"), "net")["net_heap.c"]

@@ -30,6 +30,11 @@ def files(name: str) -> dict[str, str]:
     return generated_files(recipe_of(name))
 
 
+def source_of(name: str) -> str:
+    """All of a heap but its interface and test."""
+    return "".join(files(name)[file] for file in ("app_heap.c", "app_heap_checks.h"))
+
+
 @pytest.mark.parametrize("name", ["tlsf", "windows-xp", "victim-bins, cached"])
 def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for other in ("lea-2.7.2", "all-round", "victim-bins, cached"):
@@ -64,7 +69,7 @@ def test_threads_that_write_at_once_write_what_each_writes_alone() -> None:
 @cache
 def comments(name: str) -> list[str]:
     """The comments of the source on one line each, but for the first, which holds the recipe."""
-    found = re.findall(r"/\*.*?\*/", files(name)["app_heap.c"], re.DOTALL)
+    found = re.findall(r"/\*.*?\*/", source_of(name), re.DOTALL)
     return [" ".join(comment.replace("\n *", "\n").split()) for comment in found[1:]]
 
 
@@ -99,7 +104,7 @@ def test_comments_speak_of_nothing_that_the_recipe_does_not_have(name: str) -> N
 
 @pytest.mark.parametrize("name", NAMES)
 def test_comments_name_functions_and_parameters_that_are_there(name: str) -> None:
-    text = files(name)["app_heap.c"]
+    text = source_of(name)
     code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     named = {function for comment in comments(name) for function in re.findall(r"\b(app_\w+)\(\)", comment)}
     assert {function for function in named if f"{function}(" not in code} == set()
@@ -115,7 +120,7 @@ def test_lines_have_at_most_120_columns(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_silly_is_left_of_what_was_folded_away(name: str) -> None:
-    code = re.sub(r"/\*.*?\*/\s*", "", files(name)["app_heap.c"], flags=re.DOTALL)
+    code = re.sub(r"/\*.*?\*/\s*", "", source_of(name), flags=re.DOTALL)
     assert re.findall(r"\b(\w+) = \d+u?;\s+if \(!?\1(?: [!=]= 0)?\)", code) == []
     assert re.findall(r"if \((\w+) == 0\) \{\s+\1 = 0u?;\s+\}", code) == []
     assert re.findall(r"\w+\(\w+ (\w+)\)\n\{\n    return \1;\n\}", code) == []

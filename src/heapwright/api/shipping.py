@@ -80,6 +80,7 @@ def generate(
     *,
     prefix: str = "app",
     platform: str | None = None,
+    watched: bool = False,
     evidence: AnyTrace | Sequence[AnyTrace] = (),
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     cpu: str = "cortex-m3",
@@ -88,16 +89,18 @@ def generate(
     progress: Callable[[str], None] = lambda step: None,
     notes: Callable[[str], None] = lambda note: None,
 ) -> list[Path]:
-    """Write a heap as C11 for firmware: PREFIX_heap.c, PREFIX_heap.h and a test, freestanding.
+    """Write a heap as C11 for firmware: PREFIX_heap.c, which includes PREFIX_heap_checks.h, PREFIX_heap.h and a test.
 
-    With a platform of `platforms()` also the files that bind it there, with a page on what to do and a test. A recipe
-    that aligns objects to less than the platform needs is generated at the platform's alignment.
+    All are freestanding. With a platform of `platforms()` also the files that bind it there, with a page on what to do
+    and a test. A recipe that aligns objects to less than the platform needs is generated at the platform's alignment.
 
     Args:
         heap: a recipe, or its name.
         output: the folder.
         prefix: what every name in the C begins with.
         platform: None for the heap alone.
+        watched: also write PREFIX_heap_watched.c, to be compiled in place of PREFIX_heap.c where AddressSanitizer or
+            Valgrind are to see what is handed out.
         evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then says what is known of it: the arena to
             reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
         held_out: other recordings that the reserve has to serve.
@@ -111,7 +114,8 @@ def generate(
     platform, and for a recipe that does not suit it. A tool that is missing costs the page that section, which says so.
     """
     from heapwright.files.writing import write_text
-    from heapwright.generate import generate as write
+    from heapwright.generate.emit import About
+    from heapwright.generate.emit import generate as write
     from heapwright.measure.boards.levels import cost_of_checks
     from heapwright.platforms.catalogue import platform as find_platform
     from heapwright.platforms.files import generate_for, raised, recipe_for
@@ -123,11 +127,13 @@ def generate(
         if traces:
             require_one_memory(recipe)
         if platform is None:
-            files = write(recipe, Path(output), prefix, *found.shipped(recipe), cost_of_checks(recipe))
+            about = About(*found.shipped(recipe), cost_of_checks(recipe))
+            files = write(recipe, Path(output), prefix, about, watched)
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)
-            files = generate_for(into, recipe, Path(output), prefix, *found.shipped(given), cost_of_checks(given))
+            about = About(*found.shipped(given), cost_of_checks(given))
+            files = generate_for(into, recipe, Path(output), prefix, about, watched)
             if notice := raised(into, recipe):
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
             recipe = into.aligned(recipe)

@@ -18,6 +18,9 @@ from heapwright.cli.output import json_option, note, print_json
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Where to write it."
 )
 @click.option(
+    "--watched", is_flag=True, help="Also write NAME_heap_watched.c, for AddressSanitizer and Valgrind to see objects."
+)
+@click.option(
     "--evidence",
     metavar="TRACE",
     multiple=True,
@@ -36,6 +39,7 @@ def command(
     platform: str | None,
     prefix: str,
     output: Path,
+    watched: bool,
     evidence: tuple[Path, ...],
     held_out: tuple[Path, ...],
     cpu: str,
@@ -58,6 +62,7 @@ def command(
         output,
         prefix=prefix,
         platform=platform,
+        watched=watched,
         evidence=read_traces(evidence, repair),
         held_out=read_traces(held_out, repair),
         cpu=cpu,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +61,9 @@ MOVING = (
 )
 WITH_CACHES = (*(name for name in ALLOCATING if name != "hw_usable_size"), "hw_check")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
-LOOKING = ("hw_owns", "hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
+APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
+"""What looks at a heap, for a file of its own."""
+LOOKING = ("hw_owns", *APART)
 COUNTING = ("hw_counters", "hw_reset_least_free")
 
 CHECKING = ("hw_misused",)
@@ -75,6 +78,42 @@ EVENTS = {
 
 CONSTANT = ("hw_owns",)
 """Functions that look at nothing but what init() wrote, and need no lock."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What the comment at the top says of a heap.
+
+    Attributes:
+        tuned_for: what the recipe was chosen on, in words.
+        metrics: what it measured there.
+        reserve: what memory to give it, a sentence.
+        notice: how the heap differs from what was asked for, a sentence.
+    """
+
+    tuned_for: str | None = None
+    metrics: Mapping[str, Value] | None = None
+    reserve: str = ""
+    notice: str = ""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a heap is generated into.
+
+    Attributes:
+        functions: of the core, which a platform calls besides those that every heap has.
+        traps: whether a wrong pointer stops the program unless that defines something else; else it is ignored.
+        entropy: where a random word comes from, a header and an expression, unless the program defines it.
+    """
+
+    functions: tuple[str, ...] = ()
+    traps: bool = False
+    entropy: tuple[str, ...] = ()
+
+
+NOTHING = About()
+FREESTANDING = Surroundings()
 
 _PACKAGE = "heapwright.generate"
 _WIDTH = 118
@@ -118,30 +157,22 @@ def check_prefix(prefix: str) -> None:
 def generated_files(
     recipe: Recipe,
     prefix: str = "app",
-    tuned_for: str | None = None,
-    metrics: Mapping[str, Value] | None = None,
-    more: Sequence[str] = (),
-    traps: bool = False,
-    reserve: str = "",
-    entropy: tuple[str, ...] = (),
-    notice: str = "",
+    about: About = NOTHING,
+    into: Surroundings = FREESTANDING,
+    watched: bool = False,
 ) -> dict[str, str]:
-    """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h and PREFIX_heap_test.c.
+    """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h, PREFIX_heap_checks.h and PREFIX_heap_test.c.
 
-    A recipe in several memories also has PREFIX_MEMORY_heap.c and PREFIX_MEMORY_heap.h for each.
+    A recipe in several memories also has the first three of each PREFIX_MEMORY.
 
     Args:
         recipe: the allocator.
         prefix: what every public name begins with; a C identifier.
-        tuned_for: what the recipe was chosen on, in words, for the comment at the top.
-        metrics: what it measured there, for the same comment.
-        more: functions of the core that a platform calls besides those that every heap has.
-        traps: whether a wrong pointer stops the program unless that defines something else; else it is ignored.
-        reserve: what memory to give it, a sentence for the same comment.
-        entropy: where a random word comes from, a header and an expression, unless the program defines it.
-        notice: how the heap differs from what was asked for, a sentence for the same comment.
+        about: what the comment at the top says.
+        into: the platform.
+        watched: also PREFIX_heap_watched.c, which tells AddressSanitizer and Valgrind what is handed out.
 
-    Raises ParameterError for a prefix that is no C identifier.
+    Raises ParameterError for a prefix that is no C identifier, and for a heap to watch that moves its objects.
     """
     from heapwright._native import lib
     from heapwright.generate.specialise import specialise_parts
@@ -150,53 +181,59 @@ def generated_files(
 
     check_prefix(prefix)
     if recipe.memory:
-        return _memory_files(recipe, prefix, tuned_for, metrics, reserve)
+        return _memory_files(recipe, prefix, about, watched)
     values = policy(recipe)
     moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
+    if moving and watched:
+        raise ParameterError(
+            f"{recipe.name or recipe.hash}: moves its objects, which no tool can follow; leave watched out",
+            parameter="watched",
+        )
     checking = CHECKING if recipe.checks != "none" else ()
     counting = COUNTING if recipe.counters else ()
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
-        name: name for name in more
+        name: name for name in into.functions
     }
     defines = {"HW_MISUSED", "HW_SECRET", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
     if recipe.threads == "cached":
         defines.add("HW_SHARED")
-    parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
+    apart = [inner for inner, name in public.items() if name in APART]
+    parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public, apart, True)
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.kind != "quick"), default=0)
-    names = _common(recipe, prefix, tuned_for, metrics, reserve, notice) | {
+    names = _common(recipe, prefix, about) | {
         "unchecked": align_unchecked(prefix),
         "interface": parts.interface,
         "data": "\n".join(part for part in (parts.types, parts.constants) if part),
         "functions": parts.functions.rstrip(),
+        "apart": parts.apart.strip(),
         "cache_bytes": recipe.cache_bytes,
         "cache_largest": values["cache_largest"],
         "arena_alignment": values["arena_align"],
+        "boolean": re.search(r"\bbool\b", parts.functions + parts.apart),
         "least_arena": values["fixed_end"],
         "checks": recipe.checks,
-        "keyed": "_SECRET(" in parts.functions,
+        "keyed": "_SECRET(" in parts.functions + parts.apart,
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,
         "sampled": lib.HW_SAMPLED,
         "waiting": lib.HW_WAITING,
         "moving": moving,
         "entries": _entries(parts.interface, prefix),
-        "apart": least_header + recipe.align >= 8,
+        "marked_apart": least_header + recipe.align >= 8,
         "headed": least_header > 0,
         "hooks": EVENTS,
-        "traps": traps,
-        "entropy": entropy,
+        "traps": into.traps,
+        "entropy": into.entropy,
         "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
         "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.kind == "general" for pool in recipe.pools),
         "arena_bytes": _test_arena(values),
     }
-    suffixes = ("heap.c", "heap.h", "heap_test.c")
+    suffixes = ("heap.c", "heap.h", "heap_checks.h", "heap_test.c") + (("heap_watched.c",) if watched else ())
     return {f"{prefix}_{suffix}": template(_PACKAGE, suffix).render(names) for suffix in suffixes}
 
 
-def _memory_files(
-    recipe: Recipe, prefix: str, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str
-) -> dict[str, str]:
+def _memory_files(recipe: Recipe, prefix: str, about: About, watched: bool) -> dict[str, str]:
     """The files of a recipe in several memories: a heap in each, and what routes calls to them."""
     from heapwright.recipes.policy import policy
     from heapwright.recipes.pools import MAX_REQUEST
@@ -205,7 +242,8 @@ def _memory_files(
     memories = []
     for name, part in recipe.parts().items():
         own = f"{prefix}_{name}"
-        files |= {file: text for file, text in generated_files(part, own).items() if not file.endswith("_test.c")}
+        parts = generated_files(part, own, watched=watched)
+        files |= {file: text for file, text in parts.items() if not file.endswith("_test.c")}
         values, (least, most) = policy(part), part.offered
         conditions = [f"n >= {least}u"] if least > 1 else []
         conditions += [f"n <= {most}u"] if most < MAX_REQUEST else []
@@ -227,7 +265,7 @@ def _memory_files(
                 "test_bytes": _test_arena(values),
             }
         )
-    names = _common(recipe, prefix, tuned_for, metrics, reserve) | {
+    names = _common(recipe, prefix, about) | {
         "memories": memories,
         "compared": any(one["conditions"] for one in memories),
     }
@@ -235,20 +273,13 @@ def _memory_files(
     return {f"{prefix}_{suffix}": template(_PACKAGE, file).render(names) for suffix, file in suffixes.items()} | files
 
 
-def _common(
-    recipe: Recipe,
-    prefix: str,
-    tuned_for: str | None,
-    metrics: Mapping[str, Value] | None,
-    reserve: str,
-    notice: str = "",
-) -> dict[str, object]:
+def _common(recipe: Recipe, prefix: str, about: About) -> dict[str, object]:
     """What all templates ask for."""
     return {
         "prefix": prefix,
         "upper": prefix.upper(),
         "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
-        "about": [_in_comment(line) for line in _about(recipe, tuned_for, metrics, reserve, notice)],
+        "about": [_in_comment(line) for line in _about(recipe, about)],
         "toml": [_in_comment(line) for line in _narrow(recipe.to_toml().rstrip())],
         "version": __version__,
         "hash": recipe.hash,
@@ -278,13 +309,7 @@ def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
 
 
 def generate(
-    recipe: Recipe,
-    directory: str | Path,
-    prefix: str = "app",
-    tuned_for: str | None = None,
-    metrics: Mapping[str, Value] | None = None,
-    reserve: str = "",
-    notice: str = "",
+    recipe: Recipe, directory: str | Path, prefix: str = "app", about: About = NOTHING, watched: bool = False
 ) -> list[Path]:
     """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
 
@@ -293,13 +318,13 @@ def generate(
     Files take their places once all are written: a full disk leaves what was there, and no new folder. Raises
     HeapwrightError where it cannot write.
     """
-    files = generated_files(recipe, prefix, tuned_for, metrics, reserve=reserve, notice=notice)
-    return write_files(files | recipe_file(recipe, prefix, tuned_for), Path(directory))
+    files = generated_files(recipe, prefix, about, watched=watched)
+    return write_files(files | recipe_file(recipe, prefix, about), Path(directory))
 
 
-def recipe_file(recipe: Recipe, prefix: str, tuned_for: str | None) -> dict[str, str]:
+def recipe_file(recipe: Recipe, prefix: str, about: About) -> dict[str, str]:
     """The recipe of a heap that was tuned, as it is generated: what the numbers of its header are those of."""
-    return {f"{prefix}_heap.toml": recipe.to_toml()} if tuned_for else {}
+    return {f"{prefix}_heap.toml": recipe.to_toml()} if about.tuned_for else {}
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
@@ -353,22 +378,13 @@ def _narrow_paragraph(text: str) -> str:
     return "\n" * text.startswith("\n") + filled + "\n" * text.endswith("\n")
 
 
-def _about(
-    recipe: Recipe, tuned_for: str | None, metrics: Mapping[str, Value] | None, reserve: str, notice: str
-) -> list[str]:
+def _about(recipe: Recipe, about: About) -> list[str]:
     """Lines of the comment that says what the heap is and what it was chosen for."""
-    lines = textwrap.wrap(recipe.summary(), _WIDTH - 4)
-    if notice:
-        lines += textwrap.wrap(notice, _WIDTH - 4)
-    if recipe.source:
-        lines += textwrap.wrap(f"After {recipe.source}.", _WIDTH - 4)
-    if tuned_for:
-        lines += textwrap.wrap(f"Tuned for {tuned_for}.", _WIDTH - 4)
-    if metrics:
-        lines += textwrap.wrap(_measured(metrics), _WIDTH - 4)
-    if reserve:
-        lines += textwrap.wrap(reserve, _WIDTH - 4)
-    return lines + textwrap.wrap(f"By construction {worst_steps(recipe).sentence()}.", _WIDTH - 4)
+    source = f"After {recipe.source}." if recipe.source else ""
+    tuned = f"Tuned for {about.tuned_for}." if about.tuned_for else ""
+    steps = f"By construction {worst_steps(recipe).sentence()}."
+    told = (recipe.summary(), about.notice, source, tuned, _measured(about.metrics or {}), about.reserve, steps)
+    return [line for paragraph in told for line in textwrap.wrap(paragraph, _WIDTH - 4)]
 
 
 def _measured(metrics: Mapping[str, Value]) -> str:

@@ -133,8 +133,9 @@ class Printer:
                 return f"{head}{self.filled(parts, column + len(head), room + 1)})"
             case c.Conditional():
                 test = self._broken(expr.test, column, 0, 3)
-                at = column + len(test.split("\n")[-1]) + 1 if "\n" not in test else column + 4
-                gap = " " if "\n" not in test else "\n" + " " * at
+                beside = "\n" not in test and column + len(test) + 3 + len(self.flat(expr.yes, 1)) <= WIDTH
+                at = column + len(test) + 1 if beside else column + 4
+                gap = " " if beside else "\n" + " " * at
                 yes = self._broken(expr.yes, at + 2, 0, 1)
                 return f"{test}{gap}? {yes}\n{' ' * at}: {self._broken(expr.no, at + 2, room, 2)}"
             case c.Assign():

@@ -13,7 +13,9 @@ from functools import lru_cache
 
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
+from heapwright.generate.explicit import write_out
 from heapwright.generate.hooks import without_hooks
+from heapwright.generate.inline import inline
 from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
 from heapwright.generate.memo import Memo
 from heapwright.generate.naming import Names
@@ -34,7 +36,8 @@ class Specialised:
     """Specialised code in parts, each empty or ending with a line break.
 
     `includes`: system headers, as `<stdint.h>`; `interface`: what the public header declares, entries included;
-    `types`: the other structs, enums and typedefs; `constants`: the policy's numbers, tables, macros; `functions`.
+    `types`: the other structs, enums and typedefs; `constants`: the policy's numbers, tables, macros; `functions`: the
+    entries, then what they call; `apart`: likewise those that were wanted apart, and what they alone call.
     """
 
     includes: tuple[str, ...]
@@ -42,12 +45,14 @@ class Specialised:
     types: str
     constants: str
     functions: str
+    apart: str
 
     @property
     def text(self) -> str:
         """Everything in one C file."""
         includes = "".join(f"#include {path}\n" for path in self.includes)
-        parts = [part for part in (includes, self.interface, self.types, self.constants, self.functions) if part]
+        parts = [includes, self.interface, self.types, self.constants, self.functions, self.apart]
+        parts = [part for part in parts if part]
         return collapse_blank_lines("\n".join(parts))
 
 
@@ -72,21 +77,27 @@ def specialise_parts(
     defines: Iterable[str] = frozenset(),
     header: str = "",
     public: Mapping[str, str] | None = None,
+    apart: Sequence[str] = (),
+    finish: bool = False,
 ) -> Specialised:
     """Like `specialise`, in the parts that a header and a source file are made of.
 
     What the file `header` of the sources declares becomes the interface: prototypes of entries, with their comments,
     and the types and macros that are used. `public` gives entries the names of other functions of the core, which lose
-    theirs: so what goes around a function can stand in for it.
+    theirs: so what goes around a function can stand in for it. The entries in `apart` go with what they alone call.
+    With `finish` the text is as one writes it for one recipe: entries first, short helpers put in place, conditions
+    compared; else it stays as the source has it.
     """
     program, memo = _program(tuple(sources), frozenset(defines))
     with memo.alone():
         folder, wanted = fold_all(program, memo, values, entries)
         names = Names(program, folder, prefix)
         names.merge_equal(wanted)
-        live = reachable(settle(wanted, program))
+        live = inline(wanted, program) if finish else settle(wanted, program)
+        if finish:
+            write_out(live, program)
         names.assign(live, public or {})
-        return _Writer(program, names, live, wanted).parts(header)
+        return _Writer(program, names, live, wanted, finish).parts(header, apart)
 
 
 def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> list[GrammarError]:
@@ -122,20 +133,26 @@ class _Writer:
     """Puts the parts in the order of the source."""
 
     def __init__(
-        self, program: Program, names: Names, live: list[Specialisation], entries: list[Specialisation]
+        self,
+        program: Program,
+        names: Names,
+        live: list[Specialisation],
+        entries: list[Specialisation],
+        entries_first: bool,
     ) -> None:
         self.program = program
         self.names = names
         self.live = live
         self.entries = entries
+        self.entries_first = entries_first
         self.printer = Printer(names.rename, names.constant)
         self.by_function: dict[str, list[Specialisation]] = {}
         for target in sorted(live, key=lambda target: target.name):
             self.by_function.setdefault(target.function.name, []).append(target)
         self.used = self.used_words()
 
-    def parts(self, header: str) -> Specialised:
-        """All parts; `header` is the file whose items make the interface."""
+    def parts(self, header: str, apart: Sequence[str]) -> Specialised:
+        """All parts; the items of the file `header` make the interface, the entries `apart` have one of their own."""
         kept = [kept for source in self.program.sources for kept in self.kept(source.items, self.used)]
         public = [item for item in kept if header and item.file == header]
         inner = _without_repeats(public, [item for item in kept if item not in public])
@@ -150,7 +167,7 @@ class _Writer:
             self.interface(header, public) if header else "",
             "\n".join([*heat_first, self.items(types).lstrip("\n")]),
             "\n".join(part.lstrip("\n") for part in constants if part),
-            self.functions(guarded),
+            *self.functions(guarded, apart),
         )
 
     def interface(self, header: str, public: list[c.Item]) -> str:
@@ -289,28 +306,48 @@ class _Writer:
         return "".join(self.printer.comment(comment, "") for comment in told)
 
     def code(self, target: Specialisation) -> str:
-        function = target.function
+        function = _typed(target)
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
         head = self.printer.signature(storage, function, target.name, target.parameters)
         unused = "".join(f"    (void){name};\n" for name in unused_in_entry(target)) if target.entry else ""
         brace = " {" if function.attached else "\n{"
         return f"{head}{brace}\n{unused}{self.printer.body(target.body, 1)}}}\n"
 
-    def functions(self, guarded: list[c.GuardedItems]) -> str:
-        """All functions in the order of the source, with prototypes for calls that come too early."""
-        out: list[str] = []
+    def functions(self, guarded: list[c.GuardedItems], apart: Sequence[str]) -> tuple[str, str]:
+        """All functions, in two parts: without and with the entries `apart` and what they alone call.
+
+        In each the entries come first, with prototypes of what they call, then the others in the order of the source;
+        or all are in that order.
+        """
+        near = set(reachable([entry for entry in self.entries if entry.function.name not in apart]))
+        ahead = self.entries if self.entries_first else []
+        inner = [
+            target
+            for source in self.program.sources
+            for item in source.items
+            if isinstance(item, c.Function)
+            for target in self.ordered(item)
+            if target not in ahead
+        ]
         known: set[str] = set()
-        for source in self.program.sources:
-            for item in source.items:
-                if isinstance(item, c.GuardedItems):
-                    match = [kept for kept in guarded if kept.file == item.file and kept.line == item.line]
-                    out += [self.item(kept) for kept in match]
-                if isinstance(item, c.Function):
-                    for target in self.ordered(item):
-                        out += self.early(target, known)
-                        out.append("\n" + self.definition(target))
-                        known.add(target.name)
-        return collapse_blank_lines("".join(out)) if out else ""
+        guards = "".join(map(self.item, guarded))
+        here, there = (
+            self.in_order(
+                [t for t in ahead if (t in near) == wanted], [t for t in inner if (t in near) == wanted], known
+            )
+            for wanted in (True, False)
+        )
+        return collapse_blank_lines(guards + here), collapse_blank_lines(there)
+
+    def in_order(self, entries: list[Specialisation], others: list[Specialisation], known: set[str]) -> str:
+        """Entries, then other functions, and prototypes ahead of what wants them. `known`: what has been declared."""
+        out = "".join(line for entry in entries for line in self.early(entry, known))
+        for target in [*entries, *others]:
+            if target not in entries:
+                out += "".join(f"\n{line}" for line in self.early(target, known))
+            known.add(target.name)
+            out += "\n" + self.definition(target)
+        return out
 
     def ordered(self, item: c.Function) -> list[Specialisation]:
         """The specialisations of one function, those that others of them call first."""
@@ -328,8 +365,8 @@ class _Writer:
         for callee in _callees(target):
             if callee.name not in known and callee is not target and not callee.entry:
                 known.add(callee.name)
-                head = self.printer.signature(callee.function.storage, callee.function, callee.name, callee.parameters)
-                out.append(f"\n{head};\n")
+                head = self.printer.signature(callee.function.storage, _typed(callee), callee.name, callee.parameters)
+                out.append(f"{head};\n")
         return out
 
     def prototype(self, entry: Specialisation, declared: c.Function) -> str:
@@ -338,6 +375,11 @@ class _Writer:
         names = dict(zip((p.name for p in entry.function.parameters), declared.parameters, strict=True))
         parameters = [names[parameter.name] for parameter in entry.parameters]
         return head + self.printer.signature("", entry.function, entry.name, parameters) + ";\n"
+
+
+def _typed(target: Specialisation) -> c.Function:
+    """The function with the type that it is written with."""
+    return replace(target.function, type="bool") if target.boolean else target.function
 
 
 def _callees(target: Specialisation) -> list[Specialisation]:

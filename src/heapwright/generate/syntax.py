@@ -715,7 +715,8 @@ class Specialisation:
 
     `left` is what is left of it; `constant` is the result where it is static and nothing else happens. `facts`:
     run-time parameters with a known value; `owner`: the folding that filled it in; `done`: folding is over; `clean`:
-    nothing is left to clean; `shown`: what of all this a caller's folding sees. `name` is final after naming.
+    nothing is left to clean; `shown`: what of all this a caller's folding sees. `name` is final after naming;
+    `boolean`: it is written with the type bool.
     """
 
     function: Function
@@ -730,6 +731,7 @@ class Specialisation:
     clean: bool = False
     shown: object = None
     name: str = ""
+    boolean: bool = False
 
     @property
     def body(self) -> list[Stmt]:

@@ -600,12 +600,17 @@ def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
     found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
     inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
     inner |= {target: (target.left, name) for target, name in _handed_back(live, program)}
-    for caller in live if inner else []:
-        passed = _passed(caller.left.callees, inner)
+    redirect(live, inner)
+    return bool(inner) or any(_taken_over(target, call, live) for target, call in found)
+
+
+def redirect(live: Sequence[Specialisation], forwarders: Forwarders) -> None:
+    """Let callers do what the functions that they call come to."""
+    for caller in live if forwarders else []:
+        passed = _passed(caller.left.callees, forwarders)
         if passed:
             caller.left = caller.left.once(("redirected", *passed.items()), _past, caller.left, passed)
             caller.clean = False
-    return bool(inner) or any(_taken_over(target, call, live) for target, call in found)
 
 
 def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwarders:
@@ -663,12 +668,16 @@ def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
             break
         left, forward = forwarders[expr.callee]
         given = {p.name: argument for p, argument in zip(left.parameters, expr.arguments, strict=True)}
-        if not isinstance(forward, c.Call):
-            expr = given[forward.name] if isinstance(forward, c.Name) else replace(forward, line=expr.line)
-            break
-        arguments = [given.get(a.name, a) if isinstance(a, c.Name) else replace(a) for a in forward.arguments]
-        expr = replace(forward, arguments=arguments, line=expr.line, paren=expr.paren)
+        expr = replace(_given(forward, given), line=expr.line, paren=expr.paren)
     return expr
+
+
+def _given(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
+    """A copy of an expression with arguments in place of parameters."""
+    if isinstance(expr, c.Name) and expr.value is None and expr.name in given:
+        return given[expr.name]
+    changed = c.rebuild(expr, lambda inner: _given(inner, given))
+    return changed if changed is not expr else replace(expr)
 
 
 def _taken_over(entry: Specialisation, call: c.Call, live: list[Specialisation]) -> bool:

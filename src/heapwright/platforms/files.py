@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.generate.emit import check_prefix, generated_files, recipe_file, write_files
+from heapwright.generate.emit import Surroundings, check_prefix, generated_files, recipe_file, write_files
 from heapwright.platforms.catalogue import hooks
 
 if TYPE_CHECKING:
+    from heapwright.generate.emit import About
     from heapwright.platforms.catalogue import Platform
     from heapwright.recipes.recipe import Recipe
-    from heapwright.replay.metrics import Value
 
 
 def platform_files(platform: Platform, prefix: str) -> dict[str, str]:
@@ -32,32 +32,23 @@ def write_hooks(name: str, directory: Path, prefix: str = "app") -> list[Path]:
 
 
 def generate_for(
-    platform: Platform,
-    recipe: Recipe,
-    directory: Path,
-    prefix: str = "app",
-    tuned_for: str | None = None,
-    metrics: Mapping[str, Value] | None = None,
-    reserve: str = "",
-    cost: str = "",
+    platform: Platform, recipe: Recipe, directory: Path, prefix: str, about: About, watched: bool = False
 ) -> list[Path]:
     """Write heap and platform into `directory`, as `heapwright.generate.emit.generate` writes a heap alone.
 
-    The recipe is that of `recipe_for`, and `cost` what its checks cost, a sentence. Raises HeapwrightError also where
-    the platform cannot do with it.
+    `about.notice` may say what checks cost; what the platform raises comes ahead of it. Raises HeapwrightError also
+    where the platform cannot do with the recipe.
     """
-    notice = " ".join(filter(None, (raised(platform, recipe), cost)))
+    about = replace(about, notice=" ".join(filter(None, (raised(platform, recipe), about.notice))))
     recipe = recipe_for(platform, recipe)
     functions = platform.functions + (platform.cache_functions if recipe.threads == "cached" else ())
-    heap = generated_files(
-        recipe, prefix, tuned_for, metrics, functions, platform.traps, reserve, platform.entropy, notice
-    )
-    heap |= recipe_file(recipe, prefix, tuned_for)
+    into = Surroundings(functions, platform.traps, platform.entropy)
+    heap = generated_files(recipe, prefix, about, into, watched) | recipe_file(recipe, prefix, about)
     pages = platform_files(platform, prefix)
-    if reserve:
+    if about.reserve:
         page = f"{prefix}_README.md"
         title, rest = pages[page].split("\n", 1)
-        pages[page] = f"{title}\n\n{reserve}\n{rest}"
+        pages[page] = f"{title}\n\n{about.reserve}\n{rest}"
     return write_files({**heap, **pages}, directory)
 
 

@@ -18,6 +18,9 @@
  * binary form, in any product and under any licence, without keeping this notice. It comes without any warranty.
  */
 #include "{{ prefix }}_heap.h"
+{% if boolean %}
+#include <stdbool.h>
+{% endif %}
 
 #ifndef {{ unchecked }}
 {% if align > 1 %}
@@ -120,10 +123,7 @@ static inline uint32_t {{ prefix }}_random(const void *heap)
 {% if threads != "none" %}
 {% include "threads.c" %}
 {% endif %}
-{% if not moving %}
-{% include "unwatched.c" %}
-{% endif %}
 {{ functions }}
-{% if not moving %}
-{% include "watched.c" %}
-{% endif %}
+
+#include "{{ prefix }}_heap_checks.h"
+

@@ -173,16 +173,7 @@ static void test_impossible_requests(struct {{ prefix }}_heap *heap)
 {% if checked and not traps %}
 
 {% if not moving %}
-#if defined({{ upper }}_UNWATCHED)
-#define WATCHED 0
-#elif defined(__SANITIZE_ADDRESS__) || defined({{ upper }}_VALGRIND)
-#define WATCHED 1
-#elif defined(__has_feature)
-#define WATCHED __has_feature(address_sanitizer)
-#else
-#define WATCHED 0
-#endif
-
+#ifndef {{ upper }}_WATCHED /* define it with {{ prefix }}_heap_watched.c, with which the tool tells of them */
 {% endif %}
 static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
 {
@@ -197,6 +188,9 @@ static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
     expect({{ prefix }}_misused(heap) == misused + 1u, "a foreign pointer is ignored and counted");
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
 }
+{% if not moving %}
+#endif
+{% endif %}
 {% endif %}
 
 int main(void)
@@ -210,9 +204,9 @@ int main(void)
 {% if checked and not traps and moving %}
         test_wrong_pointers(heap);
 {% elif checked and not traps %}
-        if (!WATCHED) {
-            test_wrong_pointers(heap); /* a tool that watches reports them */
-        }
+#ifndef {{ upper }}_WATCHED
+        test_wrong_pointers(heap);
+#endif
 {% endif %}
     }
     SAY("{{ prefix }}_heap: %s\n", failures ? "FAILED" : "ok");

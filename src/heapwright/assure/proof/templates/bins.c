@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define APP_UNWATCHED
 #define {{ unchecked }}
 {% if threads != "none" %}
 #define APP_LOCK(heap) ((void)(heap), (uintptr_t)0)

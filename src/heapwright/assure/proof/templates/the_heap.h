@@ -1,5 +1,4 @@
-/* The heap itself has to stay in the arena: marks that a sanitizer gets of what is handed out would mix with that. */
-#define {{ upper }}_UNWATCHED
+/* The heap as it is: it has to stay in the arena, and a sanitizer looks at its own accesses. */
 #define {{ unchecked }}
 {% if threads != "none" %}
 #define {{ upper }}_LOCK(heap) ((void)(heap), (uintptr_t)0)
