@@ -10,7 +10,8 @@
 #ifndef HW_POOL_QUICK_H
 #define HW_POOL_QUICK_H
 
-#include "block.h"
+#include "arena.h"
+#include "arithmetic.h"
 
 /* Size of the block that the pool below gives for a request of n bytes. */
 HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
@@ -233,6 +234,17 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
         store4(h, q->grown_at, 0);
         store4(h, q->misses_at, 0);
     }
+}
+
+static inline uint32_t quick_list_capacity(const struct hw_quick *q, uint32_t list)
+{
+    if (q->by_size && q->block_doubles) {
+        return (q->block_least << list) - q->block_header;
+    }
+    if (q->by_size) {
+        return q->block_least + (list << q->block_unit_shift) - q->block_header;
+    }
+    return q->sizes[list];
 }
 
 #endif

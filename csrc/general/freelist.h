@@ -1,4 +1,4 @@
-/* freelist.h: how a general pool stores and finds its free blocks.
+/* general/freelist.h: how a general pool stores and finds its free blocks.
  *
  * A list runs from a head in the control data through the payloads of the free blocks, or through their headers. A node
  * is the address of a block's links; its first word links to the next node. Where something has to be unlinked, what
@@ -13,17 +13,17 @@
  * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty, or at
  * once where the time of a search has to be bounded.
  *
- * Or the free blocks are in a search tree: tree.h.
+ * Or the free blocks are in a search tree: general/tree.h.
  *
  * Sources: Knuth, TAOCP 1, 2.5 (fits, boundary tags); Wilson et al. 1995 (segregated fits); Masmano et al. 2004
  * (two-level bins); Ogasawara 1995 (half fit).
  */
-#ifndef HW_FREELIST_H
-#define HW_FREELIST_H
+#ifndef HW_GENERAL_FREELIST_H
+#define HW_GENERAL_FREELIST_H
 
-#include "tree.h"
+#include "general/tree.h"
 
-/* ---- bins ------------------------------------------------------------------------------------------------------ */
+/* ---- bins -------------------------------------------------------------------------------------------------------- */
 
 /* Whether the bin of blocks of this size holds no other size. */
 HW_HOT int is_linear(const struct hw_general *g, uint32_t size)
@@ -112,7 +112,7 @@ HW_HOT uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, 
     return summary ? lowest_bit(summary) * 32u : g->bins;
 }
 
-/* ---- one list -------------------------------------------------------------------------------------------------- */
+/* ---- one list ---------------------------------------------------------------------------------------------------- */
 
 HW_HOT void count_free(const struct hw_general *g, struct hw_heap *h, uint32_t change)
 {
