@@ -147,7 +147,7 @@ def generated_files(
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
         name: name for name in more
     }
-    defines = {"HW_MISUSED", "HW_SECRET", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
+    defines = {"HW_ASSERT", "HW_MISUSED", "HW_SECRET", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
     if recipe.threads == "cached":
         defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
@@ -162,6 +162,7 @@ def generated_files(
         "arena_alignment": values["arena_align"],
         "least_arena": values["fixed_end"],
         "checks": recipe.checks,
+        "asserting": "_ASSERT(" in parts.functions,
         "keyed": "_SECRET(" in parts.functions,
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,
