@@ -32,6 +32,7 @@ static inline void count_malloc(const struct hw_policy *p, struct hw_heap *h, ui
 /* Counts an object that is given back in a block of `bytes` bytes. */
 static inline void count_free_call(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
 {
+    HW_ASSERT(bytes <= load4(h, p->counters_at + HW_COUNT_USED));
     store4(h, p->counters_at + HW_COUNT_USED, load4(h, p->counters_at + HW_COUNT_USED) - bytes);
     store4(h, p->counters_at + HW_COUNT_FREES, load4(h, p->counters_at + HW_COUNT_FREES) + 1u);
 }

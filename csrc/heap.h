@@ -82,6 +82,7 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
             if (pool_admits(pool, pool->max_size, size)) {
                 at = i == 0 ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, size);
                 if (at) {
+                    HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);
                     return arena_pointer(h, at);
                 }
             }
@@ -103,6 +104,7 @@ HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, size_t si
             if (pool_admits(pool, pool->at_hand, size)) {
                 const uint32_t at = pool_hit(pool, h, (uint32_t)size);
                 if (at) {
+                    HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);
                     return arena_pointer(h, at);
                 }
             }

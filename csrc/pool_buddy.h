@@ -70,6 +70,8 @@ static inline void buddy_list(const struct hw_buddy *y, struct hw_heap *h, uint3
     const uint32_t head = order_head(y, order);
     const uint32_t node = b + y->header;
     const uint32_t next = load_link(&y->links, h, head);
+    HW_ASSERT(order < y->orders);
+    HW_ASSERT(((b - y->start) & (order_size(y, order) - 1u)) == 0);
     store_order(y, h, b, order, 0);
     store_link(&y->links, h, head, node);
     store_link(&y->links, h, node, next);
@@ -82,6 +84,8 @@ static inline void buddy_unlist(const struct hw_buddy *y, struct hw_heap *h, uin
     const uint32_t node = b + y->header;
     const uint32_t next = load_link(&y->links, h, node);
     const uint32_t before = load_link(&y->links, h, node + y->links.field.bytes);
+    HW_ASSERT(raw_link(&y->links, h, before) == node);
+    HW_ASSERT(next == 0 || raw_link(&y->links, h, next + y->links.field.bytes) == node);
     store_link(&y->links, h, before, next);
     store_link(&y->links, h, next + y->links.field.bytes, before);
 }

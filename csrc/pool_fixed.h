@@ -106,6 +106,7 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
         return;
     }
     const uint32_t head = fixed_head(f, class_);
+    HW_ASSERT(at != raw_link(&f->links, h, head)); /* else it is freed twice */
     fixed_flag(f, h, class_, at, 0);
     store_link(&f->links, h, at, load_link(&f->links, h, head));
     store_link(&f->links, h, head, at);

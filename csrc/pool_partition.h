@@ -61,6 +61,7 @@ static inline int partition_raise(const struct hw_partition *g, struct hw_heap *
 /* A used group from above the top; the caller has seen that there is room. */
 static inline uint32_t partition_cut_top(const struct hw_partition *g, struct hw_heap *h, uint32_t top, uint32_t count)
 {
+    HW_ASSERT(count <= g->most - top);
     store4(h, g->top_at, top + count);
     write_group(g, h, partition_table(g, h), top + 1u, count, HW_GROUP_USED);
     note_block_made(h, count * g->descriptor);

@@ -87,6 +87,7 @@ HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t 
 {
     if (q->limit_blocks || q->limit_bytes) {
         const uint32_t at = q->counts_at + 4u * list;
+        HW_ASSERT(load4(h, at) + blocks != UINT32_MAX);
         store4(h, at, load4(h, at) + blocks);
     }
     if (q->flush_share) {
@@ -125,6 +126,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
         return 0;
     }
     if (at) {
+        HW_ASSERT((at & (q->align - 1u)) == 0);
         store_link(&q->links, h, head, raw_link(&q->links, h, at)); /* looked at when its turn comes */
         if (q->marks) {
             store_field(&q->links.field, h, at + q->links.field.bytes, 0);
@@ -137,6 +139,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
 HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity, uint32_t at)
 {
     const uint32_t head = quick_head(q, list);
+    HW_ASSERT(at != raw_link(&q->links, h, head)); /* else it is freed twice */
     store_link(&q->links, h, at, raw_link(&q->links, h, head));
     store_link(&q->links, h, head, at);
     if (q->marks) {

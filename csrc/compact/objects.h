@@ -32,6 +32,7 @@ static inline uint32_t compact_place(const struct hw_compact *c, struct hw_heap 
     if (b == 0) {
         return 0;
     }
+    HW_ASSERT(b + size <= load4(h, c->limit_at));
     store4(h, c->top_at, b + size);
     note_block_made(h, c->header);
     if (c->in_arena) {
@@ -97,6 +98,8 @@ static inline void compact_release(const struct hw_compact *c, struct hw_heap *h
 {
     const uint32_t b = load_handle(c, h, table, k) - c->header;
     const uint32_t size = compact_size(c, h, table, k, b);
+    HW_ASSERT(size != 0 && (size & (c->align - 1u)) == 0);
+    HW_ASSERT(b + size <= load4(h, c->top_at));
     if (b + size == load4(h, c->top_at)) {
         store4(h, c->top_at, b);
         note_block_gone(h, c->header);

@@ -149,6 +149,7 @@ static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, 
         count_misuse(f->links.misused_at, h); /* blocks beyond the last carved are flagged as free */
         return 0;
     }
+    HW_ASSERT(carved < f->counts[class_]);
     store4(h, carved_at, carved + 1u);
     const uint32_t stride = fixed_stride(f, class_);
     note_covered(h, stride);

@@ -51,6 +51,7 @@ HW_HOT struct hw_found search_above(const struct hw_general *g, struct hw_heap *
             continue;
         }
         const uint32_t found = bin / 32u * 32u + lowest_bit(ahead);
+        HW_ASSERT(found >= bin && found < g->bins);
         const uint32_t head = g->lists_at + found * g->list_stride;
         if (load_link(&g->links, h, head)) {
             if (g->fit == HW_BEST && found >= g->bin_linear_bins) {

@@ -74,6 +74,7 @@ static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h,
     }
     const uint32_t more = size < g->grow_least ? g->grow_least : size;
     const uint32_t top = load4(h, g->top_at);
+    HW_ASSERT(top >= g->start && top <= load4(h, g->limit_at));
     if (load4(h, g->limit_at) - top < more) {
         return g->top == HW_TOP_EXTEND ? extend_last(g, h, size) : 0;
     }

@@ -17,6 +17,8 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
         before = next;
         next = load_link(&g->links, h, next);
     }
+    HW_ASSERT(before < node);
+    HW_ASSERT(next == 0 || next >= node + size);
     if (next == node + size) {
         const uint32_t next_size = word_size(g, load_word(g, h, b + size));
         if (merges(g, h, next_size) && (!is_wary(g) || may_take(g, h, before, b + size, load_word(g, h, b + size)))) {
@@ -63,6 +65,7 @@ static inline void keep_lowest(const struct hw_general *g, struct hw_heap *h, ui
 /* Files a block as free, without a look at its neighbours. */
 HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
+    HW_ASSERT(size >= g->min_block && b >= g->start);
     write_free(g, h, b, size, flags);
     freelist_insert(g, h, b, size);
     if (g->free_list == HW_IMPLICIT) {
@@ -81,6 +84,7 @@ HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32
         return 0;
     }
     const uint32_t size = word_size(g, next_word);
+    HW_ASSERT(size >= g->min_block);
     if (is_wary(g) && !may_merge(g, h, next, size)) {
         return 0;
     }
@@ -108,6 +112,7 @@ HW_HOT uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, ui
         }
         size = b - previous;
     }
+    HW_ASSERT(size >= g->min_block && size <= b - g->start);
     if (is_wary(g) && !may_merge(g, h, b - size, size)) {
         return 0;
     }
@@ -201,6 +206,9 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
 HW_HOT void release_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
+    HW_ASSERT((word & HW_USED) != 0);
+    HW_ASSERT(size >= g->min_block);
+    HW_ASSERT(b + size <= load4(h, g->top_at));
     if (g->checks) {
         store_word(g, h, b, word & ~(uint32_t)HW_USED);
     }

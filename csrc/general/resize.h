@@ -15,6 +15,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
 {
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - size;
+    HW_ASSERT((word & HW_USED) != 0 && word_size(g, word) >= size);
     note_rest(g, h, rest);
     if (!is_trimmed(g, rest)) {
         return;
@@ -87,6 +88,7 @@ static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, 
 {
     const uint32_t size = word_size(g, word);
     const uint32_t end = b + size;
+    HW_ASSERT(behind >= g->min_block && (word & HW_USED) != 0);
     freelist_remove(g, h, end, behind);
     note_block_gone(h, g->overhead);
     store_word(g, h, b, size_word(g, size + behind, word_flags(g, word)));
@@ -99,6 +101,7 @@ static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, 
 /* Lets the used block b, of `size` bytes, slide down into the free block ahead, of `ahead` bytes. */
 static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t ahead)
 {
+    HW_ASSERT(b - g->start >= ahead);
     const uint32_t to = b - ahead;
     freelist_remove(g, h, to, ahead);
     note_block_gone(h, g->overhead);

@@ -23,6 +23,7 @@ static inline int is_refiled(const struct hw_general *g)
 HW_HOT uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size,
                                 uint32_t rest)
 {
+    HW_ASSERT(rest >= g->min_block && (rest & (((uint32_t)1 << g->unit_shift) - 1u)) == 0);
     const uint32_t remainder = found.b + size;
     if (g->free_list != HW_IMPLICIT) {
         if (is_refiled(g)) {
@@ -50,6 +51,7 @@ HW_HOT uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, s
 HW_HOT uint32_t split_from_tail(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size,
                                 uint32_t rest)
 {
+    HW_ASSERT(rest >= g->min_block && (rest & (((uint32_t)1 << g->unit_shift) - 1u)) == 0);
     const uint32_t used = found.b + rest;
     const int refile = g->free_list != HW_IMPLICIT && is_refiled(g);
     if (refile) {
@@ -87,6 +89,8 @@ HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_fo
     if (is_wary(g) && !may_take(g, h, found.before, found.b, found.word)) {
         return 0;
     }
+    HW_ASSERT((found.word & HW_USED) == 0);
+    HW_ASSERT(word_size(g, found.word) >= size);
     note_rest(g, h, word_size(g, found.word) - size);
     if (g->split) {
         const uint32_t rest = word_size(g, found.word) - size;

@@ -7,6 +7,8 @@
 /* Cuts a used block from the top; the caller has seen that there is room. */
 HW_HOT uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
 {
+    HW_ASSERT(top >= g->start);
+    HW_ASSERT(size <= load4(h, g->limit_at) - top);
     store4(h, g->top_at, top + size);
     write_used(g, h, top, size, HW_PREV_USED);
     clear_tag(g, h, top);
@@ -30,6 +32,7 @@ HW_HOT uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_
 static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uint32_t end)
 {
     const uint32_t high = load4(h, g->high_at);
+    HW_ASSERT(end <= load4(h, g->limit_at));
     if (end > high) {
         store4(h, g->high_at, end);
         note_covered(h, end - high);
@@ -62,6 +65,8 @@ static inline int has_walk_rover(const struct hw_general *g)
 /* Gives the end of the blocks back to the top. */
 HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
+    HW_ASSERT(b >= g->start);
+    HW_ASSERT(b < load4(h, g->top_at));
     note_top(g, h, b);
     store4(h, g->top_at, b);
     note_block_gone(h, g->overhead);

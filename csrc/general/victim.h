@@ -8,6 +8,7 @@
 HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t *b)
 {
     *b = load4(h, g->victim_at);
+    HW_ASSERT(*b <= load4(h, g->victim_at + 4u));
     const uint32_t have = load4(h, g->victim_at + 4u) - *b;
     if (have < size) {
         return 0;
@@ -29,6 +30,7 @@ static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap
         return 0;
     }
     const uint32_t whole = word_size(g, found.word);
+    HW_ASSERT(whole >= size);
     note_rest(g, h, whole - size);
     if (whole - size < g->split_least) {
         return take_whole(g, h, found);

@@ -133,6 +133,8 @@ static inline void group_unlink(const struct hw_partition *g, struct hw_heap *h,
     note_group_unlinked(g, h, i);
     const uint32_t next = load_number(g, h, next_at(g, table, i));
     const uint32_t before = load_number(g, h, previous_at(g, table, i));
+    HW_ASSERT(before == 0 || load_number(g, h, next_at(g, table, before)) == i);
+    HW_ASSERT(next == 0 || load_number(g, h, previous_at(g, table, next)) == i);
     if (before) {
         store_number(g, h, next_at(g, table, before), next);
     } else {
@@ -265,6 +267,7 @@ static inline void group_cut(const struct hw_partition *g, struct hw_heap *h, ui
 {
     const uint32_t rest = group.first + count;
     const uint32_t left = group.count - count;
+    HW_ASSERT(count <= group.count);
     if (left == 0) {
         group_unlink(g, h, table, group.first, count);
         return;

@@ -23,6 +23,7 @@ HW_HOT uint32_t depot_head(const struct hw_policy *p, uint32_t list)
 /* Adds to what the depot holds, which 2^32 less `bytes` takes off. */
 static inline void depot_account(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
 {
+    HW_ASSERT(load4(h, p->depot_at) + bytes <= HW_MAX_REQUEST);
     store4(h, p->depot_at, load4(h, p->depot_at) + bytes);
 }
 
