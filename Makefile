@@ -11,7 +11,7 @@ PACKAGE := $(VENV)/.package-$(shell find src -name '*.py' | sort | cksum | cut -
 TOOLS   := $(VENV)/.tools
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard csrc/*.h native/* recorder/*)
+SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*)
 
 .PHONY: setup demo test bench lint lint-c docs format clean
 

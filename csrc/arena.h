@@ -28,7 +28,7 @@ struct hw_heap {
     unsigned char *base;
     uint64_t reads;         /* metadata loads */
     uint64_t writes;        /* metadata stores */
-    uint64_t moved_bytes;   /* bytes copied by realloc and by compaction */
+    uint64_t moved_bytes;   /* bytes copied by realloc, and where objects move */
     uint32_t covered_bytes; /* arena bytes that a block has ever covered */
     uint32_t header_bytes;  /* headers of all blocks, used and free */
     struct hw_engine engine;
@@ -213,6 +213,12 @@ static inline void store_field(const struct hw_field *field, struct hw_heap *h, 
     }
 }
 
+/* What holds here whatever a program does with its heap, as long as it keeps to its objects: generated code lets the
+ * user define it. A condition changes nothing, and is not looked at where nobody asks. */
+#ifndef HW_ASSERT
+#define HW_ASSERT(condition) ((void)0)
+#endif
+
 /* Tells the platform of a wrong pointer or of damage, once it is counted: generated code lets the user define it. */
 #ifndef HW_MISUSED
 #define HW_MISUSED(heap) ((void)(heap))
@@ -309,6 +315,15 @@ static inline uint32_t load_link(const struct hw_links *links, struct hw_heap *h
 static inline void store_link(const struct hw_links *links, struct hw_heap *h, uint32_t at, uint32_t node)
 {
     store_field(&links->field, h, at, node >> links->shift ^ link_mask(links, h, at));
+}
+
+/* Whether both links of a node lead to words that lead back to it, where a list is linked both ways. */
+HW_COLD int is_listed(const struct hw_links *links, struct hw_heap *h, uint32_t node)
+{
+    const uint32_t next = raw_link(links, h, node);
+    const uint32_t before = raw_link(links, h, node + links->field.bytes);
+    return is_inside(links, h, before) && is_inside(links, h, next) && raw_link(links, h, before) == node &&
+           (next == 0 || raw_link(links, h, next + links->field.bytes) == node);
 }
 
 /* A copy counts as accesses of whole words. */

@@ -1,7 +1,7 @@
 /* harden.h: what a free looks at before it believes a pointer and the metadata beside it.
  *
  *     none         nothing
- *     frees        that the pointer is an object's: inside the heap, aligned, its block in use and in no quick list
+ *     frees        that the pointer is an object's: inside the heap, aligned, its block in use and not cached
  *     neighbours   and that the block's size lies within the pool, and its neighbours' words and tags agree with it
  *     full         and that nobody wrote behind the object, or into it once it was freed; and links that are followed
  *
@@ -25,185 +25,7 @@
 #ifndef HW_HARDEN_H
 #define HW_HARDEN_H
 
-#include "pool_buddy.h"
-#include "pool_compact.h"
-#include "pool_fixed.h"
-#include "pool_general.h"
-#include "pool_partition.h"
-
-/* Whether the block that ends at b, which a flag or tag says is free, tells of itself what its tag does. */
-HW_HOT int is_free_ahead_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b)
-{
-    const uint32_t size = size_before(g, h, b);
-    if (g->tag_in_header && size == 0) {
-        return 1; /* none to merge with */
-    }
-    if (!is_size_within(g, g->start, size, b)) {
-        return 0;
-    }
-    return (load_word(g, h, b - size) | HW_PREV_USED) == size_word(g, size, HW_PREV_USED);
-}
-
-/* Whether what the free block b, with this word, tells of itself can be. */
-static inline int is_free_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t top)
-{
-    const uint32_t size = word_size(g, word);
-    if (!is_size_within(g, b, size, top)) {
-        return 0;
-    }
-    return !g->boundary_tags || (b + size == top && !g->end_word) || size_before(g, h, b + size) == size;
-}
-
-/* Whether the block at `next` knows that the one before it is in use, and could lie there. */
-HW_HOT int is_next_sound(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t top)
-{
-    if (next == top && !g->end_word) {
-        return 1;
-    }
-    if (g->victim_up_to && next == load4(h, g->victim_at)) {
-        return 1;
-    }
-    const uint32_t word = load_word(g, h, next);
-    if (has_flag_before(g) && (word & HW_PREV_USED) == 0) {
-        return 0;
-    }
-    if (g->tag_in_header && size_before(g, h, next) != 0) {
-        return 0;
-    }
-    if (g->checks == HW_CHECKS_FULL && merges_with(g, h, word)) {
-        return is_free_sound(g, h, next, word, top);
-    }
-    return word_size(g, word) <= top - next;
-}
-
-/* Whether the metadata at the used block with this payload, and beside it, agrees. The kinds whose blocks lie in fixed
- * places have none that could disagree. */
-
-HW_HOT int general_is_sound(const struct hw_general *g, struct hw_heap *h, uint32_t at)
-{
-    const uint32_t b = block_of(g, h, at);
-    const uint32_t top = load4(h, g->top_at);
-    const uint32_t word = load_word(g, h, b);
-    const uint32_t size = word_size(g, word);
-    if (!is_size_within(g, b, size, top)) {
-        return 0;
-    }
-    if (g->checks != HW_CHECKS_FULL && g->word.bytes == 4) {
-        return 1; /* the header is masked, which vouches for the size; neighbours are looked at when they are merged */
-    }
-    if (!is_next_sound(g, h, b + size, top)) {
-        return 0;
-    }
-    if (!g->boundary_tags || (has_flag_before(g) && (word & HW_PREV_USED))) {
-        return 1;
-    }
-    return is_free_ahead_sound(g, h, b);
-}
-
-static inline int fixed_is_sound(const struct hw_fixed *f, struct hw_heap *h, uint32_t at)
-{
-    (void)f;
-    (void)h;
-    (void)at;
-    return 1;
-}
-
-static inline int buddy_is_sound(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
-{
-    const uint32_t b = at - y->header;
-    const uint32_t top = load4(h, y->top_at);
-    const uint32_t size = order_size(y, load_order(y, h, b) >> 1);
-    if (((b - y->start) & (size - 1u)) != 0 || size > top - b) {
-        return 0;
-    }
-    return b + size == top || load_order(y, h, b + size) >> 1 < y->orders;
-}
-
-static inline int partition_is_sound(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
-{
-    const uint32_t table = partition_table(g, h);
-    const uint32_t i = partition_number(g, at);
-    const uint32_t count = load_number(g, h, count_at(g, table, i)) >> 1;
-    if (count == 0 || count > load4(h, g->top_at) + 1u - i) {
-        return 0;
-    }
-    return g->coalesce == HW_NEVER || load_number(g, h, first_at(g, table, i + count - 1u)) == i;
-}
-
-/* ---- boundaries ------------------------------------------------------------------------------------------------- */
-
-/* Whether what a pool's control data says of its boundaries can be, in an arena that ends at `end`. */
-
-static inline int general_is_bounded(const struct hw_general *g, struct hw_heap *h, uint32_t end)
-{
-    const uint32_t top = load4(h, g->top_at);
-    const uint32_t high = load4(h, g->high_at);
-    const uint32_t limit = load4(h, g->limit_at);
-    if (limit > (g->region ? g->start + g->region : end) || high > limit || top < g->start || top > limit) {
-        return 0;
-    }
-    if (g->victim_up_to) {
-        const uint32_t victim = load4(h, g->victim_at);
-        const uint32_t victim_end = load4(h, g->victim_at + 4u);
-        if (victim_end != 0 &&
-            (victim < g->start || victim > victim_end || victim_end > top ||
-             (((victim - g->start) | (victim_end - g->start)) & (((uint32_t)1 << g->unit_shift) - 1u)) != 0)) {
-            return 0;
-        }
-    }
-    if (g->end_word && top != g->start) {
-        return limit - top >= g->header && ((top - g->start) & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
-    }
-    return g->top == HW_TOP_LIST || top <= high;
-}
-
-static inline int fixed_is_bounded(const struct hw_fixed *f, struct hw_heap *h, uint32_t end)
-{
-    if (f->grow) {
-        const uint32_t limit = load4(h, f->limit_at);
-        return limit <= end && load4(h, f->high_at) <= limit && ((limit + f->header) & (f->align - 1u)) == 0;
-    }
-    for (uint32_t i = 0; i < f->count; i++) {
-        if (load4(h, f->carved_at + 4u * i) > f->counts[i]) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static inline int buddy_is_bounded(const struct hw_buddy *y, struct hw_heap *h, uint32_t end)
-{
-    const uint32_t top = load4(h, y->top_at);
-    const uint32_t high = load4(h, y->high_at);
-    const uint32_t limit = load4(h, y->limit_at);
-    return limit <= (y->region ? y->start + y->region : end) && high <= limit && top >= y->start && top <= high &&
-           ((top - y->start) & (order_size(y, 0) - 1u)) == 0;
-}
-
-static inline int partition_is_bounded(const struct hw_partition *g, struct hw_heap *h, uint32_t end)
-{
-    const uint32_t top = load4(h, g->top_at);
-    const uint32_t high = load4(h, g->high_at);
-    if (high < g->start || top > g->most || top > (high - g->start) / g->partition) {
-        return 0;
-    }
-    if (g->grow) {
-        const uint32_t limit = load4(h, g->limit_at);
-        return limit <= end && high <= limit && top <= (end - limit) / g->descriptor;
-    }
-    return high <= g->end;
-}
-
-static inline int compact_is_bounded(const struct hw_compact *c, struct hw_heap *h, uint32_t end)
-{
-    const uint32_t top = load4(h, c->top_at);
-    const uint32_t high = load4(h, c->high_at);
-    const uint32_t limit = load4(h, c->limit_at);
-    if (limit > end || high > limit || top < c->start || top > high || ((top - c->start) & (c->align - 1u)) != 0) {
-        return 0;
-    }
-    return !c->in_arena || load4(h, c->handles_at) <= (end - limit) / c->handle;
-}
+#include "heap.h"
 
 /* ---- guards ------------------------------------------------------------------------------------------------------ */
 
@@ -327,6 +149,193 @@ HW_HOT int is_fill_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t 
         }
     }
     return 1;
+}
+
+/* ---- what may be used -------------------------------------------------------------------------------------------- */
+
+/* The address of a pointer into the arena. */
+static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, const void *pointer)
+{
+    const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
+    if (p->checks && UINTPTR_MAX > UINT32_MAX && offset > p->reach) {
+        return 0; /* no payload's; where addresses have 32 bits, the arena's end tells */
+    }
+    return (uint32_t)offset;
+}
+
+/* Whether a block in use is an object: in no quick list, and at level full with a guard behind it. */
+HW_HOT int heap_has_object(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        return is_guard_whole(p, h, at, heap_capacity(p, h, at));
+    }
+    return !heap_is_cached(p, h, at);
+}
+
+/* Whether the boundaries that each pool keeps in the control data can be, so that no call leaves the arena by them. */
+HW_COLD int heap_is_bounded(const struct hw_policy *p, struct hw_heap *h)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        if (holds_blocks(&p->pools[i]) && !pool_is_bounded(p, &p->pools[i], h)) {
+            count_misuse(p->misused_at, h);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Counts a pointer that is no used block; 0 for such a one. */
+HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (p->checks == HW_CHECKS_FULL && !heap_is_bounded(p, h)) {
+        return 0;
+    }
+    if (p->checks && (!heap_has_used(p, h, at) || !heap_has_object(p, h, at))) {
+        count_misuse(p->misused_at, h);
+        return 0;
+    }
+    return 1;
+}
+
+/* ---- waiting, at level full -------------------------------------------------------------------------------------- */
+
+/* Gives a block that waited to its pool; one that somebody wrote to meanwhile is lost. */
+HW_COLD void end_wait(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (!heap_has_used(p, h, at) || !is_waiting(p, h, at, heap_capacity(p, h, at)) ||
+        !is_fill_whole(p, h, at, heap_capacity(p, h, at))) {
+        count_misuse(p->misused_at, h);
+        return;
+    }
+    heap_free(p, h, at);
+}
+
+/* Lets a freed block wait, in the place of the one that waited longest. */
+static inline void start_wait(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t turn = load4(h, p->waiting_at) % HW_WAITING;
+    const uint32_t place = p->waiting_at + 4u + 4u * turn;
+    const uint32_t longest = load4(h, place);
+    wait_fill(p, h, at, heap_capacity(p, h, at));
+    store4(h, place, at);
+    store4(h, p->waiting_at, turn + 1u);
+    if (longest) {
+        end_wait(p, h, longest);
+    }
+}
+
+/* Gives all blocks that wait to their pools, so that a request need not be refused; the refusal is forgotten. 0 where
+ * none waits. */
+HW_COLD int end_all_waits(const struct hw_policy *p, struct hw_heap *h)
+{
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < HW_WAITING; i++) {
+        const uint32_t place = p->waiting_at + 4u + 4u * i;
+        const uint32_t at = load4(h, place);
+        if (at) {
+            store4(h, place, 0);
+            end_wait(p, h, at);
+            ended++;
+        }
+    }
+    if (ended == 0) {
+        return 0;
+    }
+    store4(h, p->refused_at, load4(h, p->refused_at) - 1u);
+    return 1;
+}
+
+/* ---- serving and freeing as the level says ----------------------------------------------------------------------- */
+
+/* At level full, marks where an object of n bytes ends; an empty one has a byte. */
+HW_HOT void mark_end(const struct hw_policy *p, struct hw_heap *h, uint32_t at, size_t n)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        guard_set(p, h, at, heap_capacity(p, h, at), n == 0 ? 1u : (uint32_t)n);
+    }
+}
+
+/* Whether a block that was just handed out is what its header says; one that somebody wrote to is lost. */
+HW_COLD int is_sound_still(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (heap_has_used(p, h, at)) {
+        return 1;
+    }
+    count_misuse(p->misused_at, h);
+    return 0;
+}
+
+/* Serves a request that is guarded. */
+HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t size)
+{
+    void *memory;
+    if (!heap_is_bounded(p, h)) {
+        count_refused(p, h);
+        return NULL;
+    }
+    do {
+        memory = heap_malloc(p, h, size);
+    } while (memory ? !is_sound_still(p, h, address_of(p, h, memory)) : end_all_waits(p, h));
+    if (memory) {
+        mark_end(p, h, address_of(p, h, memory), size);
+    }
+    return memory;
+}
+
+static inline uint32_t malloc_aligned_guarded(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
+                                              uint32_t n)
+{
+    uint32_t at;
+    if (!heap_is_bounded(p, h)) {
+        count_refused(p, h);
+        return 0;
+    }
+    do {
+        at = heap_malloc_aligned(p, h, alignment, n);
+    } while (at ? !is_sound_still(p, h, at) : end_all_waits(p, h));
+    if (at) {
+        mark_end(p, h, at, n);
+    }
+    return at;
+}
+
+/* Serves `size` bytes, guarded where the level says so: the payload, or NULL. */
+HW_HOT void *heap_serve(const struct hw_policy *p, struct hw_heap *h, size_t size)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        return malloc_guarded(p, h, size);
+    }
+    return heap_malloc(p, h, size);
+}
+
+/* Serves n bytes at a larger alignment, guarded where the level says so: the address of the payload, or 0. */
+static inline uint32_t serve_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        return malloc_aligned_guarded(p, h, alignment, n);
+    }
+    return heap_malloc_aligned(p, h, alignment, n);
+}
+
+/* Frees an object, at level full once it has waited. */
+HW_HOT void free_object(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        start_wait(p, h, at);
+        return;
+    }
+    heap_free(p, h, at);
+}
+
+/* Bytes that an object may have: those asked for where a guard lies behind them. */
+static inline uint32_t usable_bytes(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        const uint32_t capacity = heap_capacity(p, h, at);
+        const uint32_t padding = guarded_padding(p, h, at, capacity);
+        return padding > capacity ? 0 : capacity - padding;
+    }
+    return heap_capacity(p, h, at);
 }
 
 #endif

@@ -1,28 +1,38 @@
 /* pool.h: one pool of any kind.
  *
- * A heap asks every pool the same things, and each kind answers in a file of its own, with functions that begin with
- * its name; `at` is the address of a payload:
+ * A heap asks every pool the same things, and each kind answers in a file of its own, or a folder beside it, with
+ * functions that begin with its name. This file alone knows which kinds there are. `at` is the address of a payload:
  *
- *     init      writes the pool's control data
- *     find      serves n bytes without raising the high-water mark: the address of the payload, or 0
- *     grow      serves n bytes with memory that was never used: the address of the payload, or 0
- *     owns      whether the payload lies in the pool's part of the arena
- *     capacity  bytes that the payload holds
- *     is_used   whether a block with this payload is handed out or cached, as far as the metadata tells
- *     is_sound  whether its metadata and that beside it agree
- *     release   takes the block back
- *     resize    makes the block hold n bytes without a search: the address of the payload, or 0 where nothing changed
+ *     init         writes the pool's control data
+ *     find         serves n bytes without raising the high-water mark: the address of the payload, or 0
+ *     grow         serves n bytes with memory that was never used: the address of the payload, or 0
+ *     owns         whether the payload lies in the pool's part of the arena
+ *     capacity     bytes that the payload holds
+ *     block_bytes  bytes of its block, header included
+ *     is_used      whether a block with this payload is handed out or cached, as far as the metadata tells
+ *     is_sound     whether its metadata and that beside it agree
+ *     release      takes the block back
+ *     resize       makes the block hold n bytes without a search: the address of the payload; 0: nothing changed
+ *     is_bounded   whether what the control data says of the pool's boundaries can be
+ *     block_at     describes the block at an address, 0 being the pool's first; returns 0 behind the last one
+ *     tell         adds to the statistics what memory beyond the blocks could serve, and to the peak, which counts all
+ *                  regions and nothing at the arena's end, what differs from that
+ *     largest      the largest request that one free piece could serve, by no more than so many looks
+ *     check        what is broken, HW_BROKEN_...; 0 where nothing is
  *
- * harden.h answers is_sound, and check.h adds is_bounded, block_at, tell and check. Two kinds answer less: a quick pool
- * has no blocks of its own, and is only asked to find; the blocks of a compact pool move, so that none has an address
- * to ask about.
+ * Two kinds answer less: a quick pool has no blocks of its own, and is only asked to find; the blocks of a compact pool
+ * move, so that none has an address to ask about.
  */
 #ifndef HW_POOL_H
 #define HW_POOL_H
 
-#include "harden.h"
-#include "heapwright.h"
+#include "pool_buddy.h"
+#include "pool_compact.h"
+#include "pool_fixed.h"
+#include "pool_general.h"
+#include "pool_partition.h"
 #include "pool_quick.h"
+#include "requests.h"
 
 /* Asks a pool whose blocks stay where they are: HW_ASK_OWNER(pool, find, h, n) is general_find(&pool->general, h, n)
  * where the pool is a general one. */
@@ -36,6 +46,45 @@
 #define HW_ASK(pool, what, ...)                                                                                        \
     ((pool)->kind == HW_COMPACT ? compact_##what(&(pool)->compact, __VA_ARGS__) : HW_ASK_OWNER(pool, what, __VA_ARGS__))
 
+/* Whether a block that looks used is a free one, where the pool lists such. O(list). */
+#define HW_IS_LISTED_FREE(pool, h, at)                                                                                 \
+    ((pool)->kind == HW_FIXED && fixed_##is_free(&(pool)->fixed, h, fixed_class_of(&(pool)->fixed, h, at), at))
+
+/* ---- what sets kinds apart --------------------------------------------------------------------------------------- */
+
+/* Whether blocks are made by the pool: a quick one only keeps those of the pools below it. */
+static inline int holds_blocks(const struct hw_pool *pool)
+{
+    return pool->kind != HW_QUICK;
+}
+
+/* Whether a block can be cut into several at any multiple of the alignment. */
+static inline int cuts_blocks(const struct hw_pool *pool)
+{
+    return pool->kind == HW_GENERAL;
+}
+
+/* Whether blocks move, so that only their handles lead to them. */
+static inline int pool_moves(const struct hw_pool *pool)
+{
+    return pool->kind == HW_COMPACT;
+}
+
+/* Whether blocks that look used may be free. */
+static inline int lists_used(const struct hw_pool *pool)
+{
+    return pool->kind == HW_FIXED;
+}
+
+/* Whether a block that is made smaller may have to move. */
+static inline int pool_moves_to_shrink(const struct hw_pool *pool)
+{
+    return pool->kind == HW_GENERAL &&
+           (pool->general.resize == HW_RESIZE_MOVE || pool->general.resize == HW_RESIZE_KEEP_HALF);
+}
+
+/* ---- serving ----------------------------------------------------------------------------------------------------- */
+
 static inline void pool_init(const struct hw_pool *pool, struct hw_heap *h)
 {
     if (pool->kind == HW_QUICK) {
@@ -43,18 +92,6 @@ static inline void pool_init(const struct hw_pool *pool, struct hw_heap *h)
         return;
     }
     HW_ASK(pool, init, h);
-}
-
-/* Whether a pool is offered a request of n bytes, n <= HW_MAX_REQUEST. */
-static inline int pool_takes(const struct hw_pool *pool, uint32_t n)
-{
-    if (pool->min_size > 1u && n < pool->min_size) {
-        return 0;
-    }
-    if (pool->max_size < HW_MAX_REQUEST && n > pool->max_size) {
-        return 0;
-    }
-    return 1;
 }
 
 /* Whether a pool is offered a request of a size that nothing has bounded. */
@@ -99,10 +136,37 @@ static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, 
     return HW_ASK_OWNER(pool, find, h, n);
 }
 
+/* Serves `size` bytes from quick lists alone: the address of the payload, or 0. */
+static inline uint32_t pool_find_cached(const struct hw_pool *pool, struct hw_heap *h, size_t size)
+{
+    if (pool->kind == HW_QUICK) {
+        return quick_find(&pool->quick, h, size);
+    }
+    return 0;
+}
+
 static inline uint32_t pool_grow(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {
     return HW_ASK_OWNER(pool, grow, h, n);
 }
+
+/* A block of `size` bytes or a little more, without growing: for calls that are rare. */
+HW_COLD uint32_t find_again(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    return find_block(g, h, size);
+}
+
+/* Serves n bytes without growing, once lists were emptied: the address of the payload, or 0. */
+static inline uint32_t pool_find_again(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+{
+    if (pool->kind == HW_GENERAL) {
+        const uint32_t b = find_again(&pool->general, h, block_size_for(&pool->general, n));
+        return b ? hand_out(&pool->general, h, b) : 0;
+    }
+    return pool_find(pool, h, n);
+}
+
+/* ---- one block --------------------------------------------------------------------------------------------------- */
 
 /* Whether the block with this payload came from the pool. The last pool is only asked about what no other owns. */
 static inline int pool_owns(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
@@ -140,6 +204,129 @@ static inline void pool_release(const struct hw_pool *pool, struct hw_heap *h, u
 static inline uint32_t pool_resize(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, uint32_t n)
 {
     return HW_ASK_OWNER(pool, resize, h, at, n);
+}
+
+/* ---- blocks that can be cut: in bytes with their headers -----------------------------------------------------------
+ */
+
+/* Bytes of a block for n bytes. */
+static inline uint32_t pool_block_size(const struct hw_pool *pool, uint32_t n)
+{
+    if (pool->kind == HW_GENERAL) {
+        return block_size_for(&pool->general, n);
+    }
+    return 0;
+}
+
+/* Bytes of a block in which n bytes can be aligned so. */
+static inline uint32_t pool_aligned_size(const struct hw_pool *pool, uint32_t n, uint32_t alignment)
+{
+    if (pool->kind == HW_GENERAL) {
+        return aligned_size_for(&pool->general, n, alignment);
+    }
+    return 0;
+}
+
+/* A used block of `size` bytes or a little more, without growing; 0 where there is none. */
+static inline uint32_t pool_find_block(const struct hw_pool *pool, struct hw_heap *h, uint32_t size)
+{
+    if (pool->kind == HW_GENERAL) {
+        return find_again(&pool->general, h, size);
+    }
+    return 0;
+}
+
+/* A used block from memory that was never used; 0 where there is none. */
+static inline uint32_t pool_grow_block(const struct hw_pool *pool, struct hw_heap *h, uint32_t size)
+{
+    if (pool->kind == HW_GENERAL) {
+        return grow_block(&pool->general, h, size);
+    }
+    return 0;
+}
+
+/* Moves the start of a used block up to where its payload is aligned; returns where it is then. */
+static inline uint32_t pool_align_block(const struct hw_pool *pool, struct hw_heap *h, uint32_t b, uint32_t alignment)
+{
+    if (pool->kind == HW_GENERAL) {
+        return align_block(&pool->general, h, b, alignment);
+    }
+    return b;
+}
+
+/* Gives back what a used block has beyond `size`, where that is enough for a block of its own. */
+static inline void pool_trim_block(const struct hw_pool *pool, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    pool->kind == HW_GENERAL ? trim_block(&pool->general, h, b, size) : (void)0;
+}
+
+/* The payload of a used block that is handed out. */
+static inline uint32_t pool_hand_out(const struct hw_pool *pool, struct hw_heap *h, uint32_t b)
+{
+    if (pool->kind == HW_GENERAL) {
+        return hand_out(&pool->general, h, b);
+    }
+    return b;
+}
+
+/* ---- looking from outside ---------------------------------------------------------------------------------------- */
+
+/* Describes the block at `at`, 0 being the pool's first; returns 0 behind the last one. In a fixed pool, and where
+ * quick lists stand above, a block that is told to be in use may also be one that waits in a list, see block_state().
+ */
+static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    return HW_ASK(pool, block_at, h, at, block);
+}
+
+/* Bytes that the payload of a used block holds. */
+static inline uint32_t block_capacity(const struct hw_pool *pool, struct hw_heap *h, const struct hw_block *block)
+{
+    if (pool->kind == HW_FIXED) {
+        return fixed_capacity(&pool->fixed, h, block->offset + block->header);
+    }
+    if (pool->kind == HW_GENERAL) {
+        return block->size - block->header - pool->general.trailer;
+    }
+    return block->size - block->header - (pool->kind == HW_BUDDY ? pool->buddy.trailer : pool->partition.trailer);
+}
+
+/* What the largest request that a free block can serve asks for. */
+static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *h, const struct hw_block *block)
+{
+    if (pool->kind == HW_COMPACT) {
+        return 0;
+    }
+    if (pool->kind == HW_GENERAL) {
+        return payload_within(&pool->general, block->size);
+    }
+    return block_capacity(pool, h, block);
+}
+
+/* Bytes of a block whose payload holds so many; of a fixed pool's largest where none does, as on a damaged list. */
+static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
+{
+    if (pool->kind == HW_GENERAL) {
+        return capacity + pool->general.overhead;
+    }
+    if (pool->kind == HW_FIXED) {
+        const uint32_t class_ = fixed_class_for(&pool->fixed, capacity);
+        return fixed_stride(&pool->fixed, class_ < pool->fixed.count ? class_ : pool->fixed.count - 1u);
+    }
+    return pool->kind == HW_BUDDY ? capacity + pool->buddy.header + pool->buddy.trailer
+                                  : capacity + pool->partition.trailer;
+}
+
+/* Whether blocks bear a mark that tells so without a walk. */
+static inline int pool_marks_free(const struct hw_pool *pool)
+{
+    return pool->kind == HW_FIXED && pool->fixed.flags;
+}
+
+/* Adds free blocks to the statistics that were taken for used ones, because they bear no mark. O(free blocks). */
+static inline void pool_count_unmarked(const struct hw_pool *pool, struct hw_heap *h, struct hw_statistics *told)
+{
+    pool->kind == HW_FIXED && !pool->fixed.flags ? count_fixed_lists(&pool->fixed, h, told) : (void)0;
 }
 
 #endif

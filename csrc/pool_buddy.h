@@ -25,7 +25,9 @@
 #ifndef HW_POOL_BUDDY_H
 #define HW_POOL_BUDDY_H
 
-#include "freelist.h"
+#include "arena.h"
+#include "arithmetic.h"
+#include "statistics.h"
 
 enum { HW_BUDDY_USED = 1 /* in a header, beside twice the order */ };
 
@@ -68,6 +70,8 @@ static inline void buddy_list(const struct hw_buddy *y, struct hw_heap *h, uint3
     const uint32_t head = order_head(y, order);
     const uint32_t node = b + y->header;
     const uint32_t next = load_link(&y->links, h, head);
+    HW_ASSERT(order < y->orders);
+    HW_ASSERT(((b - y->start) & (order_size(y, order) - 1u)) == 0);
     store_order(y, h, b, order, 0);
     store_link(&y->links, h, head, node);
     store_link(&y->links, h, node, next);
@@ -80,6 +84,8 @@ static inline void buddy_unlist(const struct hw_buddy *y, struct hw_heap *h, uin
     const uint32_t node = b + y->header;
     const uint32_t next = load_link(&y->links, h, node);
     const uint32_t before = load_link(&y->links, h, node + y->links.field.bytes);
+    HW_ASSERT(raw_link(&y->links, h, before) == node);
+    HW_ASSERT(next == 0 || raw_link(&y->links, h, next + y->links.field.bytes) == node);
     store_link(&y->links, h, before, next);
     store_link(&y->links, h, next + y->links.field.bytes, before);
 }
@@ -381,6 +387,150 @@ static inline void buddy_init(const struct hw_buddy *y, struct hw_heap *h)
     for (uint32_t order = 0; order < y->orders; order++) {
         store_link(&y->links, h, order_head(y, order), 0);
     }
+}
+
+/* ---- looking at it from outside ---------------------------------------------------------------------------------- */
+
+static inline uint32_t buddy_block_bytes(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
+{
+    return y->header + buddy_capacity(y, h, at) + y->trailer;
+}
+
+static inline int buddy_is_sound(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
+{
+    const uint32_t b = at - y->header;
+    const uint32_t top = load4(h, y->top_at);
+    const uint32_t size = order_size(y, load_order(y, h, b) >> 1);
+    if (((b - y->start) & (size - 1u)) != 0 || size > top - b) {
+        return 0;
+    }
+    return b + size == top || load_order(y, h, b + size) >> 1 < y->orders;
+}
+
+static inline int buddy_is_bounded(const struct hw_buddy *y, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t top = load4(h, y->top_at);
+    const uint32_t high = load4(h, y->high_at);
+    const uint32_t limit = load4(h, y->limit_at);
+    return limit <= (y->region ? y->start + y->region : end) && high <= limit && top >= y->start && top <= high &&
+           ((top - y->start) & (order_size(y, 0) - 1u)) == 0;
+}
+
+/* Describes the block that begins at `at` in a buddy pool; 0 behind the last one, or where none can be. */
+static inline int buddy_describe(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    const uint32_t top = load4(h, y->top_at);
+    if (at >= top) {
+        return 0;
+    }
+    const uint32_t word = load_order(y, h, at);
+    if (word >> 1 >= y->orders || order_size(y, word >> 1) > top - at) {
+        return 0;
+    }
+    block->offset = at;
+    block->size = order_size(y, word >> 1);
+    block->header = y->header;
+    block->state = word & HW_BUDDY_USED ? HW_BLOCK_USED : HW_BLOCK_FREE;
+    return 1;
+}
+
+static inline int buddy_block_at(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, struct hw_block *block)
+{
+    return buddy_describe(y, h, at ? at : y->start, block);
+}
+
+/* Payload of the largest block that a buddy pool can place above its top. O(orders). */
+static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, y->top_at);
+    const uint32_t limit = load4(h, y->limit_at);
+    for (uint32_t order = y->orders; order-- > 0;) {
+        if (buddy_place(y, top, order) + order_size(y, order) <= limit) {
+            return order_size(y, order) - y->header - y->trailer;
+        }
+    }
+    return 0;
+}
+
+static inline void buddy_tell(const struct hw_buddy *y, struct hw_heap *h, struct hw_statistics *told)
+{
+    tell_free(told, buddy_above(y, h));
+    if (y->region) {
+        told->peak -= y->start + y->region - load4(h, y->high_at);
+    }
+}
+
+static inline uint32_t buddy_largest(const struct hw_buddy *y, struct hw_heap *h, uint32_t looks)
+{
+    (void)looks;
+    for (uint32_t order = y->orders; order-- > 0;) {
+        if (load_link(&y->links, h, order_head(y, order))) {
+            return larger(order_size(y, order) - y->header - y->trailer, buddy_above(y, h));
+        }
+    }
+    return buddy_above(y, h);
+}
+
+/* ---- invariants -------------------------------------------------------------------------------------------------- */
+
+/* Checks the lists of a buddy pool: blocks of their order, free, linked both ways. Adds their number to *listed. */
+static inline int check_orders(const struct hw_buddy *y, struct hw_heap *h, uint32_t most, uint32_t *listed)
+{
+    for (uint32_t order = 0; order < y->orders; order++) {
+        uint32_t before = order_head(y, order);
+        uint32_t node = load_link(&y->links, h, before);
+        while (node) {
+            const uint32_t at = node - y->header - y->start;
+            if (node < y->start + y->header || node >= load4(h, y->top_at) || (at & (order_size(y, 0) - 1u)) != 0) {
+                return HW_BROKEN_BOUNDS;
+            }
+            if (load_order(y, h, node - y->header) != order << 1 || *listed >= most) {
+                return HW_BROKEN_LIST;
+            }
+            if (load_link(&y->links, h, node + y->links.field.bytes) != before) {
+                return HW_BROKEN_LINK;
+            }
+            *listed += 1u;
+            before = node;
+            node = load_link(&y->links, h, node);
+        }
+    }
+    return 0;
+}
+
+static inline int buddy_check(const struct hw_buddy *y, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, y->top_at);
+    uint32_t free_blocks = 0;
+    uint32_t listed = 0;
+    uint32_t word = HW_BUDDY_USED;
+    uint32_t b = y->start;
+    while (b < top) {
+        word = load_order(y, h, b);
+        const uint32_t order = word >> 1;
+        if (order >= y->orders || ((b - y->start) & (order_size(y, order) - 1u)) != 0) {
+            return HW_BROKEN_SIZE;
+        }
+        if ((word & HW_BUDDY_USED) == 0) {
+            const uint32_t buddy = y->start + ((b - y->start) ^ order_size(y, order));
+            free_blocks++;
+            if (order + 1u < y->orders && buddy < top && load_order(y, h, buddy) == word) {
+                return HW_BROKEN_MERGE;
+            }
+        }
+        b += order_size(y, order);
+    }
+    if (b != top) {
+        return HW_BROKEN_BOUNDS;
+    }
+    if ((word & HW_BUDDY_USED) == 0) {
+        return HW_BROKEN_MERGE;
+    }
+    const int broken = check_orders(y, h, free_blocks, &listed);
+    if (broken) {
+        return broken;
+    }
+    return listed == free_blocks ? 0 : HW_BROKEN_COUNT;
 }
 
 #endif

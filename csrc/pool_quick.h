@@ -10,7 +10,8 @@
 #ifndef HW_POOL_QUICK_H
 #define HW_POOL_QUICK_H
 
-#include "block.h"
+#include "arena.h"
+#include "arithmetic.h"
 
 /* Size of the block that the pool below gives for a request of n bytes. */
 HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
@@ -86,6 +87,7 @@ HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t 
 {
     if (q->limit_blocks || q->limit_bytes) {
         const uint32_t at = q->counts_at + 4u * list;
+        HW_ASSERT(load4(h, at) + blocks != UINT32_MAX);
         store4(h, at, load4(h, at) + blocks);
     }
     if (q->flush_share) {
@@ -124,6 +126,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
         return 0;
     }
     if (at) {
+        HW_ASSERT((at & (q->align - 1u)) == 0);
         store_link(&q->links, h, head, raw_link(&q->links, h, at)); /* looked at when its turn comes */
         if (q->marks) {
             store_field(&q->links.field, h, at + q->links.field.bytes, 0);
@@ -136,6 +139,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
 HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity, uint32_t at)
 {
     const uint32_t head = quick_head(q, list);
+    HW_ASSERT(at != raw_link(&q->links, h, head)); /* else it is freed twice */
     store_link(&q->links, h, at, raw_link(&q->links, h, head));
     store_link(&q->links, h, head, at);
     if (q->marks) {
@@ -233,6 +237,17 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
         store4(h, q->grown_at, 0);
         store4(h, q->misses_at, 0);
     }
+}
+
+static inline uint32_t quick_list_capacity(const struct hw_quick *q, uint32_t list)
+{
+    if (q->by_size && q->block_doubles) {
+        return (q->block_least << list) - q->block_header;
+    }
+    if (q->by_size) {
+        return q->block_least + (list << q->block_unit_shift) - q->block_header;
+    }
+    return q->sizes[list];
 }
 
 #endif

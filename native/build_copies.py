@@ -116,7 +116,7 @@ SHAPES: dict[str, dict[str, Fields]] = {
 SOURCE = """/* Made by native/build_copies.py. */
 #include "ordinary.h"
 
-#include "replay.h"
+#include "whole.h"
 
 hw_replaying hw_replay_{name};
 
@@ -181,7 +181,7 @@ static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
     return two->pool_count == 2u && two->pools[0].kind == HW_QUICK && two->pools[1].kind == HW_GENERAL;
 }}
 
-int hw_is_ordinary(const struct hw_policy *policy)
+int hw_leaves_switches(const struct hw_policy *policy)
 {{
     struct hw_policy two;
     return is_of_two(policy, &two) && is_ordinary(&two);
@@ -236,8 +236,9 @@ def test(name: str, shape: dict[str, Fields]) -> str:
 
 
 def headers(folder: str) -> list[tuple[str, str]]:
-    """The headers of a folder, by name, with their text."""
-    return [(path.name, path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).glob("*.h"))]
+    """The headers of a folder and of those in it, by their paths there, with their text."""
+    paths = sorted((ROOT / folder).rglob("*.h"))
+    return [(path.relative_to(ROOT / folder).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
 
 
 def main(output: Path) -> None:
@@ -247,6 +248,7 @@ def main(output: Path) -> None:
         folder = output / name
         folder.mkdir(parents=True, exist_ok=True)
         for header, text in sources.with_known(known(ORDINARY, shape), KINDS).items():
+            (folder / header).parent.mkdir(exist_ok=True)
             (folder / header).write_text(text, encoding="utf-8")
         (folder / "replay.c").write_text(SOURCE.format(name=name), encoding="utf-8")
     choice = CHOICE.format(

@@ -15,7 +15,7 @@
 struct hw_engine {
     uint64_t skipped;         /* accesses counted that were not made, because there is an index */
     struct hw_shadow *shadow; /* the index; NULL: none */
-    uint8_t *lists;           /* the quick list of each size of blocks, in units, up to the largest; NULL: not known */
+    uint8_t *lists;           /* the list of cached blocks of each size, in units, up to the largest; NULL: not known */
     struct hw_margins margins;
 };
 

@@ -4,7 +4,7 @@
 
 #include "listener.h"
 
-#include "block.h"
+#include "general/block.h"
 
 /* Narrows a margin to what compares with the threshold as x does. */
 static inline void narrow(uint32_t x, uint32_t threshold, uint32_t *over, uint32_t *up_to)

@@ -1,32 +1,17 @@
 /* replay.h: one replay of a trace on the core. It keeps the accounts that the heap itself does not: what is live, what
  * each call cost.
  *
- * native.c includes this with the policy read at run time. The build makes a second copy of it and of the core, in
- * which the switches that nearly all recipes have in common are constants (build_copies.py).
+ * native.c and endurance.c include this with the policy read at run time. The build makes a second copy of it and of
+ * the core, in which the switches that nearly all recipes have in common are constants (build_copies.py).
  */
 #ifndef HW_REPLAY_H
 #define HW_REPLAY_H
 
 #include "listener.h"
-#include "native.h"
-
 #include <stdlib.h>
 #include <string.h>
-
-#include "margins.h"
-#include "shadow_kinds.h"
-#include "shadow_merging.h"
-#include "shadow_searches.h"
+#include "kinds.h"
 #include "threads.h"
-
-static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block, uint32_t *list)
-{
-    if (h->engine.lists == NULL) {
-        return 0;
-    }
-    *list = exceeds(size, q->largest) ? q->count : h->engine.lists[block >> q->block_unit_shift];
-    return 1;
-}
 
 static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes)
 {
@@ -64,53 +49,13 @@ struct replay {
     struct hw_metrics *metrics;
 };
 
-/* Whether objects move, and are reached through references. */
-static int moves(const struct hw_policy *policy)
-{
-    return policy->pools[0].kind == HW_COMPACT;
-}
-
-/* Pointers that the reference of an object takes, with what the heap keeps beside it. */
-static size_t reference_words(const struct hw_policy *policy)
-{
-    const struct hw_compact *c = &policy->pools[0].compact;
-    return c->header == 0 && c->in_arena == 0 ? sizeof(struct hw_handle) / sizeof(void *) : 1u;
-}
-
-/* See hw_front_bytes(). */
-static size_t front_bytes(const struct hw_policy *policy, const struct hw_calls *calls)
-{
-    return moves(policy) ? calls->slots * reference_words(policy) * sizeof(void *) : 0;
-}
-
 /* The reference of an object that moves: in front of the arena, so that its distance is the same on every machine. */
 static void **slot_reference(struct replay *r, uint32_t slot)
 {
     return (void **)(void *)r->heap.base - (slot + 1u) * reference_words(r->policy);
 }
 
-/* Accesses of long walks beyond which an index is made, and those a call that take no longer than keeping it. */
-struct walking {
-    uint64_t patience;
-    uint64_t bearable;
-};
-
-enum { FEW_OBJECTS = 2048 }; /* the processor's caches hold what is looked at */
-
-/* Where neighbours are merged at times, keeping the index is cheap, less so in order of size, and walks go over all
- * blocks. */
-static struct walking walking_of(const struct hw_policy *policy, const struct hw_calls *calls)
-{
-    static const struct walking merging = {1u << 13, 16};
-    static const struct walking sorting = {1u << 19, 64};
-    static const struct walking other = {1u << 17, 128};
-    for (uint32_t i = 0; i < policy->pool_count && calls->slots >= FEW_OBJECTS; i++) {
-        if (policy->pools[i].kind == HW_GENERAL && merges_recent(&policy->pools[i].general)) {
-            return sorts_by_size(&policy->pools[i].general) ? sorting : merging;
-        }
-    }
-    return other;
-}
+/* ---- when walks get long ----------------------------------------------------------------------------------------- */
 
 /* Accesses that long walks may make before the heap is indexed. For tests and measurements the environment variable
  * HEAPWRIGHT_INDEX says how many; at 0 the heap is indexed from the first call on, at "never" it is not. */
@@ -155,13 +100,7 @@ static HW_NOINLINE void watch_walk(struct replay *r, uint64_t i, uint64_t access
     }
 }
 
-/* Whether free blocks are linked both ways, in two words behind a header of one. */
-static int has_plain_links(const struct hw_pool *pool)
-{
-    const struct hw_general *g = &pool->general;
-    return pool->kind == HW_GENERAL && g->free_list == HW_DOUBLE && g->header == 4u && g->node == 4u &&
-           g->links.field.bytes == 4u && g->links.shift == 0;
-}
+/* ---- beginning --------------------------------------------------------------------------------------------------- */
 
 static void replay_free_memory(struct replay *r)
 {
@@ -169,28 +108,6 @@ static void replay_free_memory(struct replay *r)
     free(r->objects);
     free(r->threads);
     free(r->heap.engine.lists);
-}
-
-/* Notes which sizes of blocks have a quick list, so that none is looked for, where all lists are of one pool: another
- * that stands further behind makes the blocks of several pools come by the first (`mixed`). */
-static int note_lists(struct replay *r)
-{
-    const struct hw_policy *p = r->policy;
-    const struct hw_quick *q = &p->pools[0].quick;
-    if (p->pools[0].kind != HW_QUICK || p->pools[1].kind == HW_QUICK || p->threads == HW_THREADS_CACHED || q->by_size ||
-        q->mixed || q->block_doubles) {
-        return 1;
-    }
-    const uint32_t end = (quick_block(q, q->largest) >> q->block_unit_shift) + 1u;
-    r->heap.engine.lists = malloc(end);
-    if (r->heap.engine.lists == NULL) {
-        return 0;
-    }
-    memset(r->heap.engine.lists, (int)q->count, end);
-    for (uint32_t list = q->count; list-- > 0;) {
-        r->heap.engine.lists[(q->sizes[list] + q->block_header) >> q->block_unit_shift] = (uint8_t)list;
-    }
-    return 1;
 }
 
 static int replay_start(struct replay *r, const struct hw_policy *policy, const struct hw_calls *calls, void *memory,
@@ -226,37 +143,14 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     }
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
     r->threads = calloc(calls->threads ? calls->threads : 1u, sizeof *r->threads);
-    if (r->objects == NULL || r->threads == NULL || !note_lists(r)) {
+    if (r->objects == NULL || r->threads == NULL || !note_lists(policy, &r->heap)) {
         replay_free_memory(r);
         return HW_NO_MEMORY;
     }
     return 0;
 }
 
-/* Metadata bytes that a block brings with it; the descriptors of partitions lie elsewhere. */
-static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
-{
-    if (pool->kind == HW_FIXED) {
-        return pool->fixed.header + pool->fixed.trailer;
-    }
-    if (pool->kind == HW_BUDDY) {
-        return pool->buddy.header + pool->buddy.trailer;
-    }
-    if (pool->kind == HW_PARTITION) {
-        return (capacity + pool->partition.trailer) / pool->partition.partition * pool->partition.descriptor;
-    }
-    return pool->general.overhead;
-}
-
-/* Payload bytes of a block; padding counts as overhead on whichever side of the payload it lies. */
-static uint32_t capacity_of(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
-{
-    if (pool->kind == HW_GENERAL && pool->general.pad) {
-        const struct hw_general *g = &pool->general;
-        return word_size(g, load_word(g, h, block_of(g, h, at))) - g->overhead;
-    }
-    return pool_capacity(pool, h, at);
-}
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
 
 /* Where an object that moves is now; the access is the program's, not the heap's. */
 static void locate(struct replay *r, uint32_t slot)
@@ -273,10 +167,9 @@ static void describe(struct replay *r, struct object *object)
     const uint64_t reads = r->heap.reads;
     const struct hw_policy *p = r->policy;
     if (moves(p)) {
-        const struct hw_compact *c = &p->pools[0].compact;
         void **reference = slot_reference(r, (uint32_t)(object - r->objects));
         object->capacity = (uint32_t)hw_handle_usable_size(p, &r->heap, reference);
-        object->header = c->header + (c->in_arena ? c->handle : 0);
+        object->header = overhead_of_moving(p);
         r->heap.reads = reads;
         return;
     }
@@ -344,6 +237,8 @@ static void note_broken(struct replay *r, uint64_t call, int what)
     }
 }
 
+/* ---- asking the heap --------------------------------------------------------------------------------------------- */
+
 /* The address of what a call of the heap returned; 0 where it refused. */
 static uint32_t address_or_none(struct replay *r, const void *pointer)
 {
@@ -402,6 +297,8 @@ static void give_back(struct replay *r, uint32_t slot)
     }
     hw_free(r->policy, &r->heap, pointer);
 }
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 /* Counts a request. */
 static inline void tally_request(struct replay *r, uint32_t size, int served)
@@ -563,291 +460,6 @@ static int replay_end(struct replay *r)
     m->margins = r->heap.engine.margins;
     const int lost = r->shadow && r->shadow->lost;
     replay_free_memory(r);
-    return lost ? HW_NO_MEMORY : 0;
-}
-
-/* ---- costs of calls ---------------------------------------------------------------------------------------------- */
-
-enum { CHEAP = 4096 };
-
-/* How often each cost occurred among `count` calls; of those beyond the table the largest are kept, a thousandth of all
- * calls and one more: a heap whose root is the least of them. */
-struct costs {
-    uint32_t often[CHEAP];
-    uint32_t *dear;
-    uint64_t dear_count;
-    uint64_t dear_room;
-    uint64_t count;
-    uint64_t max;
-};
-
-static int costs_open(struct costs *costs, uint64_t calls)
-{
-    costs->count = calls;
-    costs->dear_room = calls / 1000u + 1u;
-    costs->dear = malloc(costs->dear_room * sizeof *costs->dear);
-    return costs->dear != NULL;
-}
-
-/* Puts a cost in the place of the least one that is kept. */
-static void replace_least(struct costs *costs, uint32_t cost)
-{
-    uint32_t *dear = costs->dear;
-    uint64_t i = 0;
-    for (;;) {
-        uint64_t child = 2u * i + 1u;
-        child += child + 1u < costs->dear_count && dear[child + 1u] < dear[child];
-        if (child >= costs->dear_count || dear[child] >= cost) {
-            break;
-        }
-        dear[i] = dear[child];
-        i = child;
-    }
-    dear[i] = cost;
-}
-
-static HW_NOINLINE void keep_dear(struct costs *costs, uint32_t cost)
-{
-    uint32_t *dear = costs->dear;
-    if (costs->dear_count == costs->dear_room) {
-        if (cost > dear[0]) {
-            replace_least(costs, cost);
-        }
-        return;
-    }
-    uint64_t i = costs->dear_count++;
-    for (; i > 0 && dear[(i - 1u) / 2u] > cost; i = (i - 1u) / 2u) {
-        dear[i] = dear[(i - 1u) / 2u];
-    }
-    dear[i] = cost;
-}
-
-static inline void costs_add(struct costs *costs, uint64_t cost)
-{
-    if (cost > costs->max) {
-        costs->max = cost;
-    }
-    if (cost < CHEAP) {
-        costs->often[cost]++;
-    } else {
-        keep_dear(costs, cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost);
-    }
-}
-
-/* The smallest cost that at least 99.9 % of the calls do not exceed. */
-static uint64_t costs_p999(const struct costs *costs)
-{
-    uint64_t left = costs->count - costs->count / 1000u; /* ceil(0.999 count) calls are at or below it */
-    if (costs->count == 0) {
-        return 0;
-    }
-    for (uint32_t cost = 0; cost < CHEAP; cost++) {
-        if (costs->often[cost] >= left) {
-            return cost;
-        }
-        left -= costs->often[cost];
-    }
-    return costs->dear[0]; /* a thousandth of the calls cost more, or as much */
-}
-
-/* ---- a whole replay ---------------------------------------------------------------------------------------------- */
-
-struct accounts {
-    struct costs allocating;
-    struct costs freeing;
-    double weighted; /* live requested bytes times microseconds, or times calls */
-    double weight;
-};
-
-/* Microseconds that a heap stays as the call i leaves it; 1 where there are no times. */
-static inline double span_of(const struct hw_calls *calls, uint64_t i)
-{
-    if (calls->ts_us == NULL) {
-        return 1.0;
-    }
-    return i + 1u < calls->count ? (double)(calls->ts_us[i + 1u] - calls->ts_us[i]) : 0.0;
-}
-
-static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
-{
-    const double span = span_of(r->calls, i);
-    a->weighted += span * (double)r->requested;
-    a->weight += span;
-}
-
-/* Takes the sums of calls that were all served. */
-static void take_totals(struct replay *r, struct accounts *a, const struct hw_totals *totals)
-{
-    r->metrics->requested_bytes = r->metrics->admitted_bytes = totals->requested_bytes;
-    r->metrics->requested_peak = totals->requested_peak;
-    a->weighted = totals->weighted;
-    a->weight = totals->weight;
-}
-
-/* Keeps sums call by call from now on: the call i is the first that was refused. 0 without memory. */
-static HW_NOINLINE int begin_to_tally(struct replay *r, struct accounts *a, uint64_t i)
-{
-    struct hw_totals totals;
-    if (hw_total(r->calls, i, &totals) != 0) {
-        return 0;
-    }
-    take_totals(r, a, &totals);
-    r->metrics->requested_bytes += r->calls->size[i];
-    r->tallies = 1;
-    return 1;
-}
-
-/* Asks whether a replay is worth going on with after so many calls. */
-static int is_given_up(struct replay *r, const struct accounts *a, uint64_t calls, const struct hw_watch *watch)
-{
-    const struct hw_so_far so_far = {calls,
-                                     r->policy->fixed_end + shared_bytes(r),
-                                     r->heap.reads,
-                                     r->heap.writes,
-                                     r->heap.moved_bytes,
-                                     a->allocating.max,
-                                     a->freeing.max};
-    return !watch->go_on(watch->watcher, &so_far);
-}
-
-/* Takes the moment after the call i, in a stretch of a timeline, if it has the fewest or the most bytes so far. */
-static void note_moment(const struct replay *r, const struct hw_timeline *timeline, uint64_t stretch, uint64_t i)
-{
-    const struct hw_moment now = {i, (uint32_t)r->requested, (uint32_t)(r->capacity + r->headers),
-                                  r->heap.covered_bytes, 0};
-    struct hw_moment *few = &timeline->moments[2u * stretch];
-    struct hw_moment *many = few + 1;
-    const int begins = i == (stretch ? timeline->ends[stretch - 1u] : 0);
-    if (begins || now.requested < few->requested) {
-        *few = now;
-    }
-    if (begins || now.requested > many->requested) {
-        *many = now;
-    }
-}
-
-/* Memory that a replay needs besides the heap's; 0 where there is none. */
-static int accounts_open(struct accounts *a, const struct hw_calls *calls)
-{
-    uint64_t frees = 0;
-    for (uint64_t i = 0; i < calls->count; i++) {
-        frees += calls->op[i] == HW_OP_FREE;
-    }
-    return costs_open(&a->freeing, frees) && costs_open(&a->allocating, calls->count - frees);
-}
-
-static void accounts_close(struct accounts *a)
-{
-    if (a) {
-        free(a->freeing.dear);
-        free(a->allocating.dear);
-    }
-    free(a);
-}
-
-enum { OBJECT_AHEAD = 32, BLOCK_AHEAD = 16, NEIGHBOUR_AHEAD = 6 }; /* calls */
-
-#if defined(__GNUC__)
-static HW_ALWAYS_INLINE uint32_t word_in(const struct replay *r, uint32_t at)
-{
-    uint32_t word = 0;
-    if ((uint64_t)at + sizeof word <= r->bytes) {
-        memcpy(&word, r->heap.base + at, sizeof word);
-    }
-    return word;
-}
-
-/* Fetches what the links of the block b lead to, if it is free. */
-static HW_ALWAYS_INLINE void fetch_linked(const struct replay *r, uint32_t b)
-{
-    if ((word_in(r, b) & HW_USED) == 0) {
-        __builtin_prefetch(r->heap.base + word_in(r, b + 4u));
-        __builtin_prefetch(r->heap.base + word_in(r, b + 8u));
-    }
-}
-#endif
-
-/* Fetches what calls soon to come will look at: the object, once that is there its block, and once that is there what a
- * free block behind it is linked with. Inlined, because compilers take a function that only fetches for one that does
- * nothing. */
-static HW_ALWAYS_INLINE void look_ahead(const struct replay *r, uint64_t i)
-{
-#if defined(__GNUC__)
-    __builtin_prefetch(&r->objects[r->calls->slot[i + OBJECT_AHEAD]]);
-    const struct object *object = &r->objects[r->calls->slot[i + BLOCK_AHEAD]];
-    __builtin_prefetch(r->heap.base + object->at);
-    __builtin_prefetch(r->heap.base + object->at + object->capacity);
-    if (r->has_links && r->calls->op[i + NEIGHBOUR_AHEAD] == HW_OP_FREE) {
-        object = &r->objects[r->calls->slot[i + NEIGHBOUR_AHEAD]];
-        fetch_linked(r, object->at + object->capacity);
-        if (r->heap.engine.shadow) {
-            const struct chunks *nodes = &r->heap.engine.shadow->pools[r->policy->pool_count - 1u].nodes;
-            fetch_number(nodes, object->at);
-            fetch_number(nodes, object->at + object->capacity + 4u);
-        }
-    }
-#else
-    (void)r;
-    (void)i;
-#endif
-}
-
-/* See hw_replay(). */
-static int replay_all(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                      int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
-                      struct hw_metrics *metrics)
-{
-    struct replay r;
-    const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
-    if (failed) {
-        return failed;
-    }
-    struct accounts *a = calloc(1, sizeof *a);
-    if (a == NULL || !accounts_open(a, calls)) {
-        accounts_close(a);
-        replay_free_memory(&r);
-        return HW_NO_MEMORY;
-    }
-    r.tallies = calls->totals.requests == 0;
-    int lost = 0;
-    uint64_t stretch = 0;
-    uint64_t asked = watch ? watch->every : UINT64_MAX;
-    const uint64_t ahead = calls->slots < FEW_OBJECTS || calls->count < OBJECT_AHEAD ? 0 : calls->count - OBJECT_AHEAD;
-    for (uint64_t i = 0; i < calls->count; i++) {
-        if (i < ahead) {
-            look_ahead(&r, i);
-        }
-        const uint64_t cost = replay_call(&r, i);
-        costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, cost);
-        if (metrics->failed | (uint64_t)r.tallies) {
-            if (!r.tallies && !begin_to_tally(&r, a, i)) {
-                lost = 1;
-                break;
-            }
-            account_time(a, &r, i);
-        }
-        if (timeline) {
-            stretch += i == timeline->ends[stretch];
-            note_moment(&r, timeline, stretch, i);
-        }
-        if (i + 1u == asked && asked < calls->count) {
-            asked += watch->every;
-            if (is_given_up(&r, a, i + 1u, watch)) {
-                metrics->abandoned_call = i;
-                break;
-            }
-        }
-    }
-    if (!r.tallies) {
-        take_totals(&r, a, &calls->totals);
-    }
-    lost |= replay_end(&r) != 0;
-    metrics->malloc_max = a->allocating.max;
-    metrics->malloc_p999 = costs_p999(&a->allocating);
-    metrics->free_max = a->freeing.max;
-    metrics->free_p999 = costs_p999(&a->freeing);
-    metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
-    accounts_close(a);
     return lost ? HW_NO_MEMORY : 0;
 }
 

@@ -7,7 +7,7 @@
 #ifndef HW_ROUTE_H
 #define HW_ROUTE_H
 
-#include "replay.h"
+#include "accounts.h"
 
 /* One of the heaps, with the calls that it has got. */
 struct routed {

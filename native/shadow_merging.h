@@ -1,4 +1,4 @@
-/* shadow_merging.h: merging all neighbours of a general pool at a time, before it would grow.
+/* shadow_merging.h: merging all neighbours of a pool at a time, before it would grow.
  *
  * What was merged and filed the last time lies in each list by address, or by size and then by address, apart from its
  * neighbours, and still does: only blocks freed since can have neighbours to merge with, or be out of place.
@@ -6,7 +6,7 @@
 #ifndef HW_SHADOW_MERGING_H
 #define HW_SHADOW_MERGING_H
 
-#include "shadow.h"
+#include "shadow_blocks.h"
 
 static int rising(const void *a, const void *b)
 {

@@ -2,7 +2,7 @@
 #ifndef HW_SHADOW_SEARCHES_H
 #define HW_SHADOW_SEARCHES_H
 
-#include "shadow.h"
+#include "shadow_blocks.h"
 
 /* ---- ways to a place -----------------------------------------------------------------------------------------------
  */

@@ -45,8 +45,8 @@ struct hw_calls {
     struct hw_totals totals; /* of all calls; not needed, but replays are faster with it */
 };
 
-/* How far two thresholds of a heap's only general pool may be moved, in bytes, while every comparison of a replay comes
- * out as it did: each to above its `over`, and up to its `up_to`. */
+/* How far two thresholds of a heap's only pool of blocks of any size may be moved, in bytes, while every comparison of
+ * a replay comes out as it did: each to above its `over`, and up to its `up_to`. */
 struct hw_margins {
     uint32_t split_over;  /* largest remainder that was not split off; 0: none was left */
     uint32_t split_up_to; /* smallest that was; UINT32_MAX: none */
@@ -121,7 +121,7 @@ enum {
     HW_RUN_HEADER = 0,
     HW_RUN_USED = 1, /* payload of a live object */
     HW_RUN_FREE = 2,
-    HW_RUN_CACHED = 3, /* payload of a block that waits in a quick list */
+    HW_RUN_CACHED = 3, /* payload of a block that waits to be used again */
     HW_RUN_CONTROL = 4,
     HW_RUN_UNTOUCHED = 5
 };
@@ -142,7 +142,7 @@ struct hw_alive {
     uint32_t size; /* bytes requested */
 };
 
-/* How far the part of the arena that has no fixed regions has ever been used: below `low`, and from `high` on. */
+/* How far the part of the arena that has no regions of a size has ever been used: below `low`, and from `high` on. */
 struct hw_extent {
     uint32_t low;
     uint32_t high;

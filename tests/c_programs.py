@@ -14,19 +14,6 @@ from heapwright.recipes.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 CSRC = ROOT / "csrc"
-CORE_FILES = (
-    "policy",
-    "heapwright",
-    "engine",
-    "arena",
-    "block",
-    "tree",
-    "freelist",
-    "pool_quick",
-    "pool_fixed",
-    "pool_general",
-)
-CORE_FILES += ("pool_buddy", "pool_partition", "pool_compact", "harden", "pool", "counters", "events", "heap")
 COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
@@ -52,8 +39,3 @@ def write_heaps(path: Path, heaps: Iterable[tuple[int, Recipe]]) -> Path:
     """A file of records: bytes of an arena as uint32_t, struct hw_policy."""
     path.write_bytes(b"".join(struct.pack("=I", arena) + policy_bytes(recipe) for arena, recipe in heaps))
     return path
-
-
-def core_sources() -> list[tuple[str, str]]:
-    """Name and text of the core's files in the order of their includes, with its checks."""
-    return [(f"{name}.h", (CSRC / f"{name}.h").read_text()) for name in (*CORE_FILES, "check", "largest", "threads")]

@@ -83,7 +83,7 @@ class _Lib:
     HW_FLUSH_OVER_LIMIT: Final[int]
     HW_FLUSH_BEFORE_GROWING: Final[int]
 
-    # types.h, native.h, workloads.h
+    # types.h, calls.h, native.h, workloads.h
     HW_OP_MALLOC: Final[int]
     HW_OP_CALLOC: Final[int]
     HW_OP_REALLOC: Final[int]

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import COMPILER, CSRC, STRICT, core_sources
+from c_programs import COMPILER, CSRC, STRICT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from needed import tool
 from small_policy import POLICY, general, policy, quick
 
+from heapwright.generate.emit import core_sources
 from heapwright.generate.specialise import specialise, specialise_parts
 from heapwright.recipes.policy import policy as policy_of
 from heapwright.recipes.zoo import catalogue as zoo

@@ -130,7 +130,7 @@ def test_a_member_that_was_renamed_is_refused() -> None:
 
 def test_the_core_s_own_files_leave_no_read_of_what_is_known() -> None:
     root = Path(__file__).resolve().parents[2]
-    core, around = ([(p.name, p.read_text()) for p in sorted((root / d).glob("*.h"))] for d in ("csrc", "native"))
+    core, around = ([(str(p), p.read_text()) for p in sorted((root / d).rglob("*.h"))] for d in ("csrc", "native"))
     known = {"hw_general": {"min_block": "16u"}, "hw_links": {"shift": "0u", "hardened": "0u"}}
     copy = Sources(core, around).with_known(known, {})
     reads = [read for file in Sources(list(copy.items()), []).files for read in file.reads]

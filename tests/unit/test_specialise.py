@@ -6,10 +6,10 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from c_programs import core_sources
 from small_policy import POLICY, function, general, policy, quick, shipped
 
 from heapwright.errors import HeapwrightError
+from heapwright.generate.emit import core_sources
 from heapwright.generate.specialise import check_grammar, specialise, specialise_parts
 from heapwright.generate.syntax import GrammarError
 

@@ -25,30 +25,8 @@ if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.metrics import Value
 
-CORE_FILES = (
-    "heapwright.h",
-    "policy.h",
-    "engine.h",
-    "arena.h",
-    "block.h",
-    "tree.h",
-    "freelist.h",
-    "pool_quick.h",
-    "pool_fixed.h",
-    "pool_general.h",
-    "pool_buddy.h",
-    "pool_partition.h",
-    "pool_compact.h",
-    "harden.h",
-    "pool.h",
-    "counters.h",
-    "events.h",
-    "heap.h",
-    "check.h",
-    "largest.h",
-    "threads.h",
-)
-"""The core in the order of inclusion."""
+CORE = "threads.h"
+"""The file of the core that includes all others, directly or not."""
 
 ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
 MOVING = (
@@ -116,6 +94,7 @@ NOTHING = About()
 FREESTANDING = Surroundings()
 
 _PACKAGE = "heapwright.generate"
+_INCLUDED = re.compile(r'^#include "(.*)"', re.MULTILINE)
 _WIDTH = 118
 _TOML_WIDTH = 113
 
@@ -133,7 +112,17 @@ def core_directory() -> Path:
 def core_sources() -> tuple[tuple[str, str], ...]:
     """(file name, text) of the core's files in the order of inclusion."""
     directory = core_directory()
-    return tuple((name, (directory / name).read_text(encoding="utf-8")) for name in CORE_FILES)
+    found: dict[str, str] = {}
+
+    def read(name: str) -> None:
+        text = (directory / name).read_text(encoding="utf-8")
+        for included in _INCLUDED.findall(text):
+            if included not in found:
+                read(included)
+        found[name] = text
+
+    read(CORE)
+    return tuple(found.items())
 
 
 def replayed_secret(prefix: str) -> str:
@@ -194,7 +183,7 @@ def generated_files(
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
         name: name for name in into.functions
     }
-    defines = {"HW_MISUSED", "HW_SECRET", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
+    defines = {"HW_ASSERT", "HW_MISUSED", "HW_SECRET", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
     if recipe.threads == "cached":
         defines.add("HW_SHARED")
     apart = [inner for inner, name in public.items() if name in APART]
@@ -212,6 +201,7 @@ def generated_files(
         "boolean": re.search(r"\bbool\b", parts.functions + parts.apart),
         "least_arena": values["fixed_end"],
         "checks": recipe.checks,
+        "asserting": "_ASSERT(" in parts.functions + parts.apart,
         "keyed": "_SECRET(" in parts.functions + parts.apart,
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,

@@ -4,7 +4,7 @@
 #ifndef HW_FORGING_H
 #define HW_FORGING_H
 
-#include "exploits.h"
+#include "ground.h"
 
 /* A place outside the arena that is the attacker's, or that he wants to change. */
 static uint32_t place_outside(void)

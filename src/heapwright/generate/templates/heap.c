@@ -52,6 +52,12 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
 #define {{ upper }}_{{ hook }}({{ parameters }}) ((void)0)
 #endif
 {% endfor %}
+{% if asserting %}
+/* What the heap believes of itself, each condition where it must hold: as it stands none is looked at. */
+#ifndef {{ upper }}_ASSERT
+#define {{ upper }}_ASSERT(condition) ((void)0)
+#endif
+{% endif %}
 {% if checked %}
 #ifndef {{ upper }}_MISUSED
 {% if traps %}

@@ -1,4 +1,4 @@
-/* exploits.h: the ground that exploits are tried on: an arena between guards, a program's objects, and what proves that
+/* ground.h: the ground that exploits are tried on: an arena between guards, a program's objects, and what proves that
  * an attacker has taken control.
  *
  * The attacker has read the heap's source: `policy` tells where headers, tags, links, heads and marks lie. He writes
@@ -15,8 +15,8 @@
  *
  * The heap is the core (../csrc) that runs the policy, or with ATTACKED_GENERATED what attacked_heap.h declares.
  */
-#ifndef HW_EXPLOITS_H
-#define HW_EXPLOITS_H
+#ifndef HW_GROUND_H
+#define HW_GROUND_H
 
 #include <setjmp.h>
 #include <stdint.h>

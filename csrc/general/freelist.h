@@ -1,4 +1,4 @@
-/* freelist.h: how a general pool stores and finds its free blocks.
+/* general/freelist.h: how a general pool stores and finds its free blocks.
  *
  * A list runs from a head in the control data through the payloads of the free blocks, or through their headers. A node
  * is the address of a block's links; its first word links to the next node. Where something has to be unlinked, what
@@ -13,17 +13,17 @@
  * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty, or at
  * once where the time of a search has to be bounded.
  *
- * Or the free blocks are in a search tree: tree.h.
+ * Or the free blocks are in a search tree: general/tree.h.
  *
  * Sources: Knuth, TAOCP 1, 2.5 (fits, boundary tags); Wilson et al. 1995 (segregated fits); Masmano et al. 2004
  * (two-level bins); Ogasawara 1995 (half fit).
  */
-#ifndef HW_FREELIST_H
-#define HW_FREELIST_H
+#ifndef HW_GENERAL_FREELIST_H
+#define HW_GENERAL_FREELIST_H
 
-#include "tree.h"
+#include "general/tree.h"
 
-/* ---- bins ------------------------------------------------------------------------------------------------------ */
+/* ---- bins -------------------------------------------------------------------------------------------------------- */
 
 /* Whether the bin of blocks of this size holds no other size. */
 HW_HOT int is_linear(const struct hw_general *g, uint32_t size)
@@ -94,6 +94,7 @@ HW_HOT void mark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin
 HW_HOT void unmark_bin(const struct hw_general *g, struct hw_heap *h, uint32_t bin)
 {
     const uint32_t at = mark_at(g, bin);
+    HW_ASSERT((load4(h, at) >> bin % 32u & 1u) != 0);
     const uint32_t left = load4(h, at) & ~((uint32_t)1 << bin % 32u);
     store4(h, at, left);
     if (g->bins > 32u && left == 0) {
@@ -112,11 +113,12 @@ HW_HOT uint32_t next_marked_word(const struct hw_general *g, struct hw_heap *h, 
     return summary ? lowest_bit(summary) * 32u : g->bins;
 }
 
-/* ---- one list -------------------------------------------------------------------------------------------------- */
+/* ---- one list ---------------------------------------------------------------------------------------------------- */
 
 HW_HOT void count_free(const struct hw_general *g, struct hw_heap *h, uint32_t change)
 {
     if (g->fit == HW_BEST && g->search_percent < 100u) {
+        HW_ASSERT(load4(h, g->count_at) + change != UINT32_MAX);
         store4(h, g->count_at, load4(h, g->count_at) + change);
     }
 }
@@ -124,6 +126,8 @@ HW_HOT void count_free(const struct hw_general *g, struct hw_heap *h, uint32_t c
 /* Puts `node` between the word `before` and the node `next`. */
 HW_HOT void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node, uint32_t next)
 {
+    HW_ASSERT(node != before);
+    HW_ASSERT(node != next);
     note_linked(g, h, before, node);
     store_link(&g->links, h, before, node);
     store_link(&g->links, h, node, next);
@@ -172,6 +176,7 @@ static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint
  * the caller has seen that those of a node that is linked both ways lead back to it. */
 HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before, uint32_t node)
 {
+    HW_ASSERT(raw_link(&g->links, h, before) == node);
     note_unlinked(g, h, node);
     const uint32_t next = raw_link(&g->links, h, node);
     store_link(&g->links, h, before, next);
@@ -236,6 +241,7 @@ static inline void list_append(const struct hw_general *g, struct hw_heap *h, ui
 {
     const uint32_t tail_at = head + g->links.field.bytes;
     const uint32_t before = load_link(&g->links, h, tail_at);
+    HW_ASSERT(raw_link(&g->links, h, before) == 0);
     list_link(g, h, before, node, 0);
     store_link(&g->links, h, tail_at, node);
     start_from(g, h, before);
@@ -278,6 +284,7 @@ HW_HOT void freelist_file(const struct hw_general *g, struct hw_heap *h, uint32_
     }
     const uint32_t bin = bin_of(g, size);
     const uint32_t head = g->lists_at + bin * g->list_stride;
+    HW_ASSERT(bin < g->bins);
     mark_bin(g, h, bin);
     if (g->large_order != g->order && !is_linear(g, size)) {
         list_insert(g, h, g->large_order, head, b, size);

@@ -1,4 +1,4 @@
-/* block.h: how a general pool stores what it knows about a block.
+/* general/block.h: how a general pool stores what it knows about a block.
  *
  *        b                    b + header                      b + size
  *        |                    |                               |
@@ -21,62 +21,11 @@
  *
  * The last word of padding in front says how much there is, and reads as the word of a block that is not in use.
  */
-#ifndef HW_BLOCK_H
-#define HW_BLOCK_H
+#ifndef HW_GENERAL_BLOCK_H
+#define HW_GENERAL_BLOCK_H
 
+#include "arithmetic.h"
 #include "arena.h"
-
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
-static inline uint32_t highest_bit(uint32_t x)
-{
-    return (uint32_t)__builtin_clz(x) ^ 31u; /* one instruction, which counts from this end */
-}
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return (uint32_t)__builtin_ctz(x);
-}
-#elif defined(__GNUC__) && __SIZEOF_INT__ == 4
-static inline uint32_t highest_bit(uint32_t x)
-{
-    return 31u - (uint32_t)__builtin_clz(x);
-}
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return (uint32_t)__builtin_ctz(x);
-}
-#elif defined(__GNUC__) && __SIZEOF_LONG__ == 4
-static inline uint32_t highest_bit(uint32_t x)
-{
-    return 31u - (uint32_t)__builtin_clzl(x);
-}
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return (uint32_t)__builtin_ctzl(x);
-}
-#else
-static inline uint32_t highest_bit(uint32_t x)
-{
-    uint32_t bit = 0;
-    while (x >>= 1) {
-        bit++;
-    }
-    return bit;
-}
-
-static inline uint32_t lowest_bit(uint32_t x)
-{
-    return highest_bit(x & (~x + 1u));
-}
-#endif
-
-/* The smallest power of two that is at least x, 2 <= x <= 2^31. */
-static inline uint32_t power_of_two_above(uint32_t x)
-{
-    return (uint32_t)2 << highest_bit(x - 1u);
-}
 
 enum {
     HW_USED = 1,     /* the block is not free */
@@ -284,15 +233,6 @@ static inline uint32_t block_before(const struct hw_general *g, struct hw_heap *
         at += word_size(g, load_word(g, h, at));
     }
     return before;
-}
-
-/* Whether both links of a node lead to words that lead back to it, where a list is linked both ways. */
-HW_COLD int is_listed(const struct hw_links *links, struct hw_heap *h, uint32_t node)
-{
-    const uint32_t next = raw_link(links, h, node);
-    const uint32_t before = raw_link(links, h, node + links->field.bytes);
-    return is_inside(links, h, before) && is_inside(links, h, next) && raw_link(links, h, before) == node &&
-           (next == 0 || raw_link(links, h, next + links->field.bytes) == node);
 }
 
 /* Whether a block of `size` bytes can begin at b, below `end`. */

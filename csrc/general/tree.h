@@ -1,4 +1,4 @@
-/* tree.h: the free blocks of a general pool in a search tree.
+/* general/tree.h: the free blocks of a general pool in a search tree.
  *
  * A node is the address of a block's links: its first word leads to what comes before it, its second to what comes
  * after. No node knows the one above it; what matters, as in a list, is the address of the word that leads to a node.
@@ -18,10 +18,10 @@
  * Sources: Vuillemin, "A unifying look at data structures", CACM 23(4), 1980; Stephenson, "Fast Fits: new methods for
  * dynamic storage allocation", SOSP 1983; Seidel and Aragon, "Randomized search trees", Algorithmica 16, 1996.
  */
-#ifndef HW_TREE_H
-#define HW_TREE_H
+#ifndef HW_GENERAL_TREE_H
+#define HW_GENERAL_TREE_H
 
-#include "block.h"
+#include "general/block.h"
 
 /* The word that leads to what comes after a node; the node's first word leads to what comes before it. */
 static inline uint32_t tree_after(const struct hw_general *g, uint32_t node)

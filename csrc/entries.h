@@ -1,0 +1,228 @@
+/* entries.h: the public entry points, see heapwright.h. */
+#ifndef HW_ENTRIES_H
+#define HW_ENTRIES_H
+
+#include "events.h"
+#include "harden.h"
+
+/* Counts the object that a request got, if any, and returns it. */
+static inline void *counted(const struct hw_policy *p, struct hw_heap *h, void *memory)
+{
+    if (memory) {
+        count_malloc(p, h, heap_block_bytes(p, h, (uint32_t)((uintptr_t)memory - (uintptr_t)arena_base(h))));
+    }
+    return memory;
+}
+
+static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    if (p->counters_at) {
+        return HW_TOLD(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size))), size);
+    }
+    if (tells(p)) {
+        return HW_TOLD(heap, heap_serve(p, heap, request_for(p, size)), size);
+    }
+    return heap_serve(p, heap, request_for(p, size));
+}
+
+static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
+{
+    if (size != 0 && count > SIZE_MAX / size) {
+        count_refused(p, heap);
+        HW_REFUSED(heap, SIZE_MAX);
+        return NULL;
+    }
+    unsigned char *memory = hw_malloc(p, heap, count * size);
+    if (memory) {
+        for (size_t i = 0; i < count * size; i++) {
+            memory[i] = 0;
+        }
+    }
+    return memory;
+}
+
+static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void *pointer)
+{
+    if (pointer == NULL) {
+        return;
+    }
+    const uint32_t at = address_of(p, heap, pointer);
+    if (is_usable(p, heap, at)) {
+        if (tells(p)) {
+            HW_FREED(heap, pointer);
+        }
+        if (p->counters_at) {
+            count_free_call(p, heap, heap_block_bytes(p, heap, at));
+        }
+        free_object(p, heap, at);
+    }
+}
+
+/* Whether a block that is made smaller may have to move, which may fail. */
+static inline int moves_to_shrink(const struct hw_policy *p)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (holds_blocks(pool) && pool->min_size > 1u) {
+            return 1;
+        }
+        if (pool->cached && pool->max_size < HW_MAX_REQUEST) {
+            return 1; /* a list of cached blocks may have given one of its blocks for more than it takes itself */
+        }
+        if (pool_moves_to_shrink(pool)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether an object for which there is no other memory may stay where it is after all. */
+static inline int may_stay(const struct hw_policy *p)
+{
+    return p->keeps || moves_to_shrink(p);
+}
+
+/* Memory for an object that could not be resized where it is. Where it may stay after all, no refusal is told. */
+static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    if (p->counters_at && may_stay(p)) {
+        return counted(p, heap, heap_serve(p, heap, request_for(p, size)));
+    }
+    if (may_stay(p)) {
+        return HW_UNTOLD(heap_serve(p, heap, request_for(p, size)), hw_malloc(p, heap, size));
+    }
+    return hw_malloc(p, heap, size);
+}
+
+static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
+{
+    if (pointer == NULL) {
+        return hw_malloc(p, heap, size);
+    }
+    const uint32_t at = address_of(p, heap, pointer);
+    if (exceeds(size, HW_MAX_REQUEST)) {
+        count_refused(p, heap);
+        if (tells(p)) {
+            HW_REFUSED(heap, size);
+        }
+        return NULL;
+    }
+    if (!is_usable(p, heap, at)) {
+        return NULL;
+    }
+    const uint32_t bytes = p->counters_at ? heap_block_bytes(p, heap, at) : 0;
+    void *moved = NULL;
+    uint32_t refused = 0;
+    do {
+        const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
+        if (resized) {
+            if (p->keeps && refused) {
+                store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
+            }
+            mark_end(p, heap, resized, size);
+            if (p->counters_at) {
+                count_used(p, heap, heap_block_bytes(p, heap, resized) - bytes);
+            }
+            if (tells(p)) {
+                return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+            }
+            return arena_pointer(heap, resized);
+        }
+        if (p->keeps && refused) {
+            break;
+        }
+        moved = malloc_to_move(p, heap, size);
+        refused = 1; /* lists that were emptied in vain may have held what lies beside the object */
+    } while (p->keeps && moved == NULL);
+    if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {
+        store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
+        mark_end(p, heap, at, size);
+        if (tells(p)) {
+            HW_RESIZED(heap, pointer, pointer, size);
+        }
+        return pointer;
+    }
+    if (may_stay(p) && tells(p)) {
+        (void)HW_TOLD(heap, moved, size);
+    }
+    if (moved) {
+        const uint32_t had = usable_bytes(p, heap, at);
+        copy_payload(heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
+        hw_free(p, heap, pointer);
+    }
+    return moved;
+}
+
+static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *heap, size_t alignment, size_t size)
+{
+    if (alignment <= p->align && alignment != 0 && (alignment & (alignment - 1u)) == 0) {
+        return hw_malloc(p, heap, size);
+    }
+    if (alignment == 0 || (alignment & (alignment - 1u)) != 0 || exceeds(size, HW_MAX_REQUEST / 4u) ||
+        exceeds(alignment, HW_MAX_REQUEST / 4u)) {
+        count_refused(p, heap);
+        if (tells(p)) {
+            HW_REFUSED(heap, size);
+        }
+        return NULL;
+    }
+    const uint32_t at = serve_aligned(p, heap, (uint32_t)alignment, (uint32_t)request_for(p, size));
+    if (p->counters_at && at) {
+        count_malloc(p, heap, heap_block_bytes(p, heap, at));
+    }
+    if (tells(p)) {
+        return HW_TOLD(heap, at ? arena_pointer(heap, at) : NULL, size);
+    }
+    return at ? arena_pointer(heap, at) : NULL;
+}
+
+static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
+{
+    if (p->checks && p->threads != HW_THREADS_CACHED && pointer &&
+        !heap_has_used(p, heap, address_of(p, heap, pointer))) {
+        return 0;
+    }
+    return pointer ? (size_t)usable_bytes(p, heap, address_of(p, heap, pointer)) : 0;
+}
+
+static inline struct hw_counters hw_counters(const struct hw_policy *p, struct hw_heap *heap)
+{
+    struct hw_counters told = {0, 0, 0, 0, 0};
+    const uint32_t bytes = load4(heap, p->shared_end_at) - p->spent;
+    told.free = bytes - load4(heap, p->counters_at + HW_COUNT_USED);
+    told.least_free = bytes - load4(heap, p->counters_at + HW_COUNT_MOST);
+    told.refused = load4(heap, p->refused_at);
+    told.mallocs = load4(heap, p->counters_at + HW_COUNT_MALLOCS);
+    told.frees = load4(heap, p->counters_at + HW_COUNT_FREES);
+    return told;
+}
+
+static inline void hw_reset_least_free(const struct hw_policy *p, struct hw_heap *heap)
+{
+    store4(heap, p->counters_at + HW_COUNT_MOST, load4(heap, p->counters_at + HW_COUNT_USED));
+}
+
+static inline int hw_owns(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
+{
+    const uintptr_t at = (uintptr_t)pointer;
+    const uintptr_t base = (uintptr_t)arena_base(heap);
+    return at >= base + p->control && at - base < load4(heap, p->shared_end_at);
+}
+
+static inline uint32_t hw_misused(const struct hw_policy *p, struct hw_heap *heap)
+{
+    return p->checks ? load4(heap, p->misused_at) : 0;
+}
+
+#ifndef HW_EXPLORE
+static inline struct hw_heap *hw_init(const struct hw_policy *p, void *arena, size_t bytes)
+{
+    if (arena == NULL || (uintptr_t)arena % p->arena_align != 0) {
+        return NULL;
+    }
+    struct hw_heap *heap = arena;
+    return heap_init(p, heap, bytes) ? heap : NULL;
+}
+#endif
+
+#endif

@@ -1,0 +1,199 @@
+/* general/resize.h: making a used block larger or smaller where it lies, and moving its start to an alignment. */
+#ifndef HW_GENERAL_RESIZE_H
+#define HW_GENERAL_RESIZE_H
+
+#include "general/grow.h"
+
+/* Whether a used block that has so many bytes too many gives them back. */
+static inline int is_trimmed(const struct hw_general *g, uint32_t rest)
+{
+    return g->split && rest >= g->split_least;
+}
+
+/* Gives back what a used block has beyond `size`, where that is enough for a block of its own. */
+static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t rest = word_size(g, word) - size;
+    HW_ASSERT((word & HW_USED) != 0 && word_size(g, word) >= size);
+    note_rest(g, h, rest);
+    if (!is_trimmed(g, rest)) {
+        return;
+    }
+    const uint32_t flags = word_flags(g, word);
+    store_word(g, h, b, size_word(g, size, flags));
+    note_block_made(h, g->overhead);
+    write_used(g, h, b + size, rest, HW_PREV_USED);
+    clear_tag(g, h, b + size);
+    release_rarely(g, h, b + size, load_word(g, h, b + size));
+}
+
+/* Takes `more` bytes for the block that ends at `end`, where memory begins that is no block. */
+static inline int extend_over_boundary(const struct hw_general *g, struct hw_heap *h, uint32_t end, uint32_t more,
+                                       uint32_t *gained)
+{
+    if (g->top != HW_TOP_LIST && end == load4(h, g->top_at)) {
+        if (load4(h, g->limit_at) - end < more) {
+            return 0;
+        }
+        raise_high(g, h, end + more);
+        store4(h, g->top_at, end + more);
+        *gained = more;
+        return 1;
+    }
+    if (g->victim_up_to && end == load4(h, g->victim_at)) {
+        const uint32_t have = load4(h, g->victim_at + 4u) - end;
+        if (have < more) {
+            return 0;
+        }
+        *gained = have - more < g->min_block ? have : more;
+        store4(h, g->victim_at, end + *gained);
+        return 1;
+    }
+    return 0;
+}
+
+/* Bytes of the free block at `end`, where that may join the block in front of it; 0 where there is none. */
+static inline uint32_t free_behind(const struct hw_general *g, struct hw_heap *h, uint32_t end)
+{
+    if (g->coalesce == HW_NEVER || end == load4(h, g->top_at)) {
+        return 0;
+    }
+    if (g->victim_up_to && end == load4(h, g->victim_at)) {
+        return 0;
+    }
+    const uint32_t word = load_word(g, h, end);
+    if (is_wary(g) && (word & HW_USED) == 0 && !may_merge(g, h, end, word_size(g, word))) {
+        return 0;
+    }
+    return word & HW_USED ? 0 : word_size(g, word);
+}
+
+/* Bytes of the free block ahead of b; 0 where there is none to merge with. */
+static inline uint32_t free_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
+{
+    if (has_flag_before(g) && (word & HW_PREV_USED)) {
+        return 0;
+    }
+    const uint32_t size = size_before(g, h, b);
+    if (is_wary(g) && size != 0 && !may_merge(g, h, b - size, size)) {
+        return 0;
+    }
+    return size;
+}
+
+/* Lets the used block b, whose word has been read, take in the free block behind, of `behind` bytes. */
+static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
+                                 uint32_t behind)
+{
+    const uint32_t size = word_size(g, word);
+    const uint32_t end = b + size;
+    HW_ASSERT(behind >= g->min_block && (word & HW_USED) != 0);
+    freelist_remove(g, h, end, behind);
+    note_block_gone(h, g->overhead);
+    store_word(g, h, b, size_word(g, size + behind, word_flags(g, word)));
+    keep_rover_on_block(g, h, b, end + behind);
+    if (g->boundary_tags && merges(g, h, behind)) {
+        mark_before_used(g, h, end + behind);
+    }
+}
+
+/* Lets the used block b, of `size` bytes, slide down into the free block ahead, of `ahead` bytes. */
+static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t ahead)
+{
+    HW_ASSERT(b - g->start >= ahead);
+    const uint32_t to = b - ahead;
+    freelist_remove(g, h, to, ahead);
+    note_block_gone(h, g->overhead);
+    const uint32_t flags = word_flags(g, load_word(g, h, to));
+    store_word(g, h, to, size_word(g, ahead + size, flags | HW_USED));
+    keep_rover_on_block(g, h, to, b + size);
+    move_payload(h, to + g->header, b + g->header, size - g->overhead);
+}
+
+/* Payload bytes of a used block of `size` bytes. */
+static inline uint32_t payload_bytes(const struct hw_general *g, uint32_t b, uint32_t size)
+{
+    if (g->pad) {
+        return b + size - g->trailer - payload_of(g, b);
+    }
+    return size - g->overhead;
+}
+
+/* Makes the used block b hold n bytes without a search, and returns where it is; 0 where it cannot, and nothing has
+ * changed. */
+static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t n)
+{
+    if (g->resize == HW_RESIZE_MOVE) {
+        return 0;
+    }
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t size = word_size(g, word);
+    if (g->resize == HW_RESIZE_KEEP || g->resize == HW_RESIZE_KEEP_HALF) {
+        const uint32_t had = payload_bytes(g, b, size);
+        return n <= had && (g->resize == HW_RESIZE_KEEP || n > had / 2u) ? b : 0;
+    }
+    const uint32_t need = block_size_for(g, n);
+    if (need <= size) {
+        trim_block(g, h, b, need);
+        return b;
+    }
+    const uint32_t end = b + size;
+    uint32_t gained = 0;
+    if (extend_over_boundary(g, h, end, need - size, &gained)) {
+        store_word(g, h, b, size_word(g, size + gained, word_flags(g, word)));
+        keep_rover_on_block(g, h, b, end + gained);
+        return b;
+    }
+    const uint32_t behind = free_behind(g, h, end);
+    uint32_t ahead = 0;
+    if (g->resize == HW_RESIZE_BOTH_SIDES && size + behind != need) {
+        ahead = free_ahead(g, h, b, word);
+    }
+    if (ahead + size + behind < need) {
+        return 0;
+    }
+    uint32_t all = size;
+    if (ahead + size < need || ahead == 0) {
+        absorb_behind(g, h, b, word, behind);
+        all += behind;
+    }
+    if (ahead) {
+        slide_down(g, h, b, all, ahead);
+    }
+    all += ahead;
+    raise_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
+    trim_block(g, h, b - ahead, need);
+    return b - ahead;
+}
+
+/* A block of this size holds n bytes at that alignment, see align_block(). */
+static inline uint32_t aligned_size_for(const struct hw_general *g, uint32_t n, uint32_t alignment)
+{
+    return block_size_for(g, n) + block_size_for(g, alignment) + g->min_block;
+}
+
+/* Moves the start of a used block up so that its payload is aligned; the piece in front becomes a free block.
+ * The block is as large as aligned_size_for() says. Returns the block with the aligned payload. */
+static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t alignment)
+{
+    const uint32_t base = (uint32_t)(uintptr_t)arena_base(h);
+    uint32_t front = (~(base + b + g->header) + 1u) & (alignment - 1u);
+    if (front == 0) {
+        return b;
+    }
+    while (front < g->min_block) {
+        front += alignment;
+    }
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t rest = word_size(g, word) - front;
+    const uint32_t flags = word_flags(g, word);
+    write_used(g, h, b + front, rest, HW_PREV_USED);
+    clear_tag(g, h, b + front);
+    note_block_made(h, g->overhead);
+    store_word(g, h, b, size_word(g, front, flags));
+    release_rarely(g, h, b, size_word(g, front, flags));
+    return b + front;
+}
+
+#endif

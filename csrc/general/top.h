@@ -1,0 +1,83 @@
+/* general/top.h: where the blocks end: memory that is taken last, and what is given back to it. */
+#ifndef HW_GENERAL_TOP_H
+#define HW_GENERAL_TOP_H
+
+#include "general/freelist.h"
+
+/* Cuts a used block from the top; the caller has seen that there is room. */
+HW_HOT uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint32_t top, uint32_t size)
+{
+    HW_ASSERT(top >= g->start);
+    HW_ASSERT(size <= load4(h, g->limit_at) - top);
+    store4(h, g->top_at, top + size);
+    write_used(g, h, top, size, HW_PREV_USED);
+    clear_tag(g, h, top);
+    note_block_made(h, g->overhead);
+    return top;
+}
+
+/* A block from memory that was in use before; 0 where there is none. */
+HW_HOT uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    if (g->top != HW_TOP_LAST) {
+        return 0;
+    }
+    const uint32_t top = load4(h, g->top_at);
+    if (load4(h, g->high_at) - top < size) {
+        return 0;
+    }
+    return cut_from_top(g, h, top, size);
+}
+
+static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t high = load4(h, g->high_at);
+    HW_ASSERT(end <= load4(h, g->limit_at));
+    if (end > high) {
+        store4(h, g->high_at, end);
+        note_covered(h, end - high);
+    }
+}
+
+/* Where all memory is in blocks, the high-water mark tells how far used blocks have reached. */
+HW_HOT void raise_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    if (g->top == HW_TOP_LIST) {
+        raise_high(g, h, g->split_tail ? g->start + (load4(h, g->top_at) - b) : b + size);
+    }
+}
+
+/* Where the top begins that a freed block joins; 0: it joins none. */
+static inline uint32_t open_top(const struct hw_general *g, struct hw_heap *h)
+{
+    if (g->end_word) {
+        return 0;
+    }
+    return load4(h, g->top_at);
+}
+
+/* Whether a walk over all blocks starts where it was told to. */
+static inline int has_walk_rover(const struct hw_general *g)
+{
+    return g->free_list == HW_IMPLICIT && (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE);
+}
+
+/* Gives the end of the blocks back to the top. */
+HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    HW_ASSERT(b >= g->start);
+    HW_ASSERT(b < load4(h, g->top_at));
+    note_top(g, h, b);
+    store4(h, g->top_at, b);
+    note_block_gone(h, g->overhead);
+    if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
+        /* a victim that lies above the new top has become part of it */
+        store4(h, g->victim_at, 0);
+        store4(h, g->victim_at + 4u, 0);
+    }
+    if (has_walk_rover(g) && load4(h, g->rover_at) > b) {
+        store4(h, g->rover_at, b);
+    }
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* accounts.h: what the calls of a replay add up to: their costs, and live bytes over time. */
+#ifndef HW_ACCOUNTS_H
+#define HW_ACCOUNTS_H
+
+#include "calls.h"
+#include "costs.h"
+#include "replay.h"
+#include "spans.h"
+
+struct accounts {
+    struct costs allocating;
+    struct costs freeing;
+    double weighted; /* live requested bytes times microseconds, or times calls */
+    double weight;
+};
+
+static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
+{
+    const double span = span_of(r->calls, i);
+    a->weighted += span * (double)r->requested;
+    a->weight += span;
+}
+
+/* Takes the sums of calls that were all served. */
+static void take_totals(struct replay *r, struct accounts *a, const struct hw_totals *totals)
+{
+    r->metrics->requested_bytes = r->metrics->admitted_bytes = totals->requested_bytes;
+    r->metrics->requested_peak = totals->requested_peak;
+    a->weighted = totals->weighted;
+    a->weight = totals->weight;
+}
+
+/* Keeps sums call by call from now on: the call i is the first that was refused. 0 without memory. */
+static HW_NOINLINE int begin_to_tally(struct replay *r, struct accounts *a, uint64_t i)
+{
+    struct hw_totals totals;
+    if (hw_total(r->calls, i, &totals) != 0) {
+        return 0;
+    }
+    take_totals(r, a, &totals);
+    r->metrics->requested_bytes += r->calls->size[i];
+    r->tallies = 1;
+    return 1;
+}
+
+/* Memory that a replay needs besides the heap's; 0 where there is none. */
+static int accounts_open(struct accounts *a, const struct hw_calls *calls)
+{
+    uint64_t frees = 0;
+    for (uint64_t i = 0; i < calls->count; i++) {
+        frees += calls->op[i] == HW_OP_FREE;
+    }
+    return costs_open(&a->freeing, frees) && costs_open(&a->allocating, calls->count - frees);
+}
+
+static void accounts_close(struct accounts *a)
+{
+    if (a) {
+        free(a->freeing.dear);
+        free(a->allocating.dear);
+    }
+    free(a);
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* whole.h: a whole replay, from the first call to the last. */
+#ifndef HW_WHOLE_H
+#define HW_WHOLE_H
+
+#include "accounts.h"
+
+/* Asks whether a replay is worth going on with after so many calls. */
+static int is_given_up(struct replay *r, const struct accounts *a, uint64_t calls, const struct hw_watch *watch)
+{
+    const struct hw_so_far so_far = {calls,
+                                     r->policy->fixed_end + shared_bytes(r),
+                                     r->heap.reads,
+                                     r->heap.writes,
+                                     r->heap.moved_bytes,
+                                     a->allocating.max,
+                                     a->freeing.max};
+    return !watch->go_on(watch->watcher, &so_far);
+}
+
+/* Takes the moment after the call i, in a stretch of a timeline, if it has the fewest or the most bytes so far. */
+static void note_moment(const struct replay *r, const struct hw_timeline *timeline, uint64_t stretch, uint64_t i)
+{
+    const struct hw_moment now = {i, (uint32_t)r->requested, (uint32_t)(r->capacity + r->headers),
+                                  r->heap.covered_bytes, 0};
+    struct hw_moment *few = &timeline->moments[2u * stretch];
+    struct hw_moment *many = few + 1;
+    const int begins = i == (stretch ? timeline->ends[stretch - 1u] : 0);
+    if (begins || now.requested < few->requested) {
+        *few = now;
+    }
+    if (begins || now.requested > many->requested) {
+        *many = now;
+    }
+}
+
+enum { OBJECT_AHEAD = 32, BLOCK_AHEAD = 16, NEIGHBOUR_AHEAD = 6 }; /* calls */
+
+#if defined(__GNUC__)
+static HW_ALWAYS_INLINE uint32_t word_in(const struct replay *r, uint32_t at)
+{
+    uint32_t word = 0;
+    if ((uint64_t)at + sizeof word <= r->bytes) {
+        memcpy(&word, r->heap.base + at, sizeof word);
+    }
+    return word;
+}
+
+/* Fetches what the links of the block b lead to, if it is free. */
+static HW_ALWAYS_INLINE void fetch_linked(const struct replay *r, uint32_t b)
+{
+    if ((word_in(r, b) & HW_USED) == 0) {
+        __builtin_prefetch(r->heap.base + word_in(r, b + 4u));
+        __builtin_prefetch(r->heap.base + word_in(r, b + 8u));
+    }
+}
+#endif
+
+/* Fetches what calls soon to come will look at: the object, once that is there its block, and once that is there what a
+ * free block behind it is linked with. Inlined, because compilers take a function that only fetches for one that does
+ * nothing. */
+static HW_ALWAYS_INLINE void look_ahead(const struct replay *r, uint64_t i)
+{
+#if defined(__GNUC__)
+    __builtin_prefetch(&r->objects[r->calls->slot[i + OBJECT_AHEAD]]);
+    const struct object *object = &r->objects[r->calls->slot[i + BLOCK_AHEAD]];
+    __builtin_prefetch(r->heap.base + object->at);
+    __builtin_prefetch(r->heap.base + object->at + object->capacity);
+    if (r->has_links && r->calls->op[i + NEIGHBOUR_AHEAD] == HW_OP_FREE) {
+        object = &r->objects[r->calls->slot[i + NEIGHBOUR_AHEAD]];
+        fetch_linked(r, object->at + object->capacity);
+        if (r->heap.engine.shadow) {
+            const struct chunks *nodes = &r->heap.engine.shadow->pools[r->policy->pool_count - 1u].nodes;
+            fetch_number(nodes, object->at);
+            fetch_number(nodes, object->at + object->capacity + 4u);
+        }
+    }
+#else
+    (void)r;
+    (void)i;
+#endif
+}
+
+/* See hw_replay(). */
+static int replay_all(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                      int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
+                      struct hw_metrics *metrics)
+{
+    struct replay r;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
+    if (failed) {
+        return failed;
+    }
+    struct accounts *a = calloc(1, sizeof *a);
+    if (a == NULL || !accounts_open(a, calls)) {
+        accounts_close(a);
+        replay_free_memory(&r);
+        return HW_NO_MEMORY;
+    }
+    r.tallies = calls->totals.requests == 0;
+    int lost = 0;
+    uint64_t stretch = 0;
+    uint64_t asked = watch ? watch->every : UINT64_MAX;
+    const uint64_t ahead = calls->slots < FEW_OBJECTS || calls->count < OBJECT_AHEAD ? 0 : calls->count - OBJECT_AHEAD;
+    for (uint64_t i = 0; i < calls->count; i++) {
+        if (i < ahead) {
+            look_ahead(&r, i);
+        }
+        const uint64_t cost = replay_call(&r, i);
+        costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, cost);
+        if (metrics->failed | (uint64_t)r.tallies) {
+            if (!r.tallies && !begin_to_tally(&r, a, i)) {
+                lost = 1;
+                break;
+            }
+            account_time(a, &r, i);
+        }
+        if (timeline) {
+            stretch += i == timeline->ends[stretch];
+            note_moment(&r, timeline, stretch, i);
+        }
+        if (i + 1u == asked && asked < calls->count) {
+            asked += watch->every;
+            if (is_given_up(&r, a, i + 1u, watch)) {
+                metrics->abandoned_call = i;
+                break;
+            }
+        }
+    }
+    if (!r.tallies) {
+        take_totals(&r, a, &calls->totals);
+    }
+    lost |= replay_end(&r) != 0;
+    metrics->malloc_max = a->allocating.max;
+    metrics->malloc_p999 = costs_p999(&a->allocating);
+    metrics->free_max = a->freeing.max;
+    metrics->free_p999 = costs_p999(&a->freeing);
+    metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
+    accounts_close(a);
+    return lost ? HW_NO_MEMORY : 0;
+}
+
+#endif
