@@ -146,13 +146,12 @@ def generated_files(
     from heapwright._native import lib
     from heapwright.generate.specialise import specialise_parts
     from heapwright.recipes.policy import policy
-    from heapwright.recipes.pools import Compact
 
     check_prefix(prefix)
     if recipe.memory:
         return _memory_files(recipe, prefix, tuned_for, metrics, reserve)
     values = policy(recipe)
-    moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
+    moving = recipe.pools[0] if recipe.pools[0].moves_objects else None
     checking = CHECKING if recipe.checks != "none" else ()
     counting = COUNTING if recipe.counters else ()
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
@@ -162,7 +161,7 @@ def generated_files(
     if recipe.threads == "cached":
         defines.add("HW_SHARED")
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public)
-    least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.kind != "quick"), default=0)
+    least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
     names = _common(recipe, prefix, tuned_for, metrics, reserve, notice) | {
         "unchecked": align_unchecked(prefix),
         "interface": parts.interface,
@@ -185,9 +184,9 @@ def generated_files(
         "hooks": EVENTS,
         "traps": traps,
         "entropy": entropy,
-        "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
+        "reference_reach": values["pools"][0][moving.kind]["most"] >> 1 if moving else 0,
         "chained": moving is not None and moving.reference_words > 1,
-        "aligned": any(pool.kind == "general" for pool in recipe.pools),
+        "aligned": any(pool.aligns for pool in recipe.pools),
         "arena_bytes": _test_arena(values),
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c")
@@ -388,6 +387,6 @@ def _measured(metrics: Mapping[str, Value]) -> str:
 
 def _test_arena(values: Mapping[str, object]) -> int:
     """Bytes of the generated test's arena: too few for all objects at a time, and within what the recipe reaches."""
-    fixed, reach = values["fixed_end"], values["reach"]
-    assert isinstance(fixed, int) and isinstance(reach, int)
-    return int(min(fixed + 24576, reach))
+    start, reach = values["fixed_end"], values["reach"]
+    assert isinstance(start, int) and isinstance(reach, int)
+    return int(min(start + 24576, reach))

@@ -15,7 +15,6 @@ from PIL import Image, ImageColor, ImageDraw
 
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import run
 from heapwright.replay.film import Frame, Region, frames, holes, last_growth, regions
@@ -276,10 +275,10 @@ class _Reel:
             f"{len(self._frames)} moments, one every {step:,.0f} calls." if step > 1.5 else "Every call.",
             f"Long: freed after {long:,} calls or more, a quarter of the trace; short: sooner; static: never.",
         ]
-        quick = [at for at, pool in enumerate(self.recipe.pools, 1) if isinstance(pool, Quick)]
-        if quick:
-            keeps = "has no addresses of its own: it keeps" if len(quick) == 1 else "have no addresses: they keep"
-            lines.append(f"Pool {' and '.join(map(str, quick))} {keeps} blocks of the pools below in quick lists.")
+        lists = [at for at, pool in enumerate(self.recipe.pools, 1) if not pool.owns_blocks]
+        if lists:
+            keeps = "has no addresses of its own: it keeps" if len(lists) == 1 else "have no addresses: they keep"
+            lines.append(f"Pool {' and '.join(map(str, lists))} {keeps} blocks of the pools below in quick lists.")
         if self.least:
             lines.append(
                 f"Blocks below {self.least:,} bytes are too many to be told one by one: stripes of "
