@@ -16,7 +16,8 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from heapwright.recipes.recipe import Recipe
+    from heapwright.recipes.pools import ALIGNING
+from heapwright.recipes.recipe import Recipe
 
 _FOLDER = Path(__file__).parent
 _ABOUT = "platform.toml"
@@ -97,7 +98,9 @@ class Platform:
                 "pools of one memory"
             )
         if recipe.pools[0].moves_objects:
-            raise HeapwrightError(f"{heap}: its objects move, and {self.name} needs them to stay; use no compact pool")
+            raise HeapwrightError(
+                f"{heap}: its objects move, and {self.name} needs them to stay; use no {recipe.pools[0].kind} pool"
+            )
         if recipe.threads == "cached" and self.lock:
             raise HeapwrightError(
                 f"{heap}: has caches of threads, and {self.name} takes a lock around each call ({self.lock}); "
@@ -106,7 +109,7 @@ class Platform:
         if self.over_aligned and not any(pool.aligns for pool in recipe.pools):
             raise HeapwrightError(
                 f"{heap}: cannot align objects to more than {max(recipe.align, self.align)} bytes, as {self.name} "
-                'needs; give the recipe a pool of kind = "general"'
+                f'needs; give the recipe a pool of kind = "{ALIGNING}"'
             )
 
     def aligned(self, recipe: Recipe) -> Recipe:

@@ -15,6 +15,9 @@ from heapwright.recipes.kinds.quick import Quick
 from heapwright.recipes.limits import MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST, MAX_UP_TO
 
 __all__ = [
+    "ALIGNING",
+    "BEST_FIT",
+    "HOW_TO_END",
     "KINDS",
     "KINDS_BY_NUMBER",
     "MAX_CLASSES",
@@ -58,6 +61,15 @@ KINDS: dict[str, type[BasePool]] = {
 
 KINDS_BY_NUMBER = {kind.number: kind for kind in KINDS.values()}
 """By the number that the core has for it."""
+
+ALIGNING = next(name for name, kind in KINDS.items() if kind.aligns)
+"""The kind that serves alignments above the heap's own."""
+
+BEST_FIT = General(bins="exact", fit="best")
+"""Best fit among bins of one size each: what other heaps are held against."""
+
+HOW_TO_END = 'give fixed pools "counts" and general ones a "region"'
+"""What is told of a recipe whose pools share the rest of the arena, where something else wants it."""
 
 
 def kind_of(laid_out: Any) -> type[BasePool]:

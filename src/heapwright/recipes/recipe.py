@@ -206,8 +206,8 @@ class Recipe(Table):
     def at_alignment(self, align: int) -> Recipe:
         """Return the same design for another alignment of payloads, in bytes.
 
-        Classes of fixed pools and sizes of quick lists are those of the blocks handed out there; equal ones are merged,
-        and their counts add up. `min_block`, `unit` and `limit_bytes` grow where they have to. Descriptive keys stay.
+        Classes and sizes of lists are those of the blocks handed out there; equal ones are merged, and their counts
+        add up. `min_block`, `unit` and `limit_bytes` grow where they have to. Descriptive keys stay.
 
         Raises HeapwrightError for an alignment that is none, ContradictionError where no such heap can be.
         """

@@ -152,7 +152,7 @@ _arena = _Arena()
 def memory_of(struct: Any, calls: Calls, size: int) -> Any:
     """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
     memory = _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
-    if struct.checks:  # a quick list's mark may stand in a payload
+    if struct.checks:  # a cached block's mark may stand in a payload
         lib.hw_forget(memory, size)
     return memory
 

@@ -41,7 +41,7 @@ BLOCK_TYPE = np.dtype(
 
 
 class Extent(NamedTuple):
-    """How far the part of the arena without fixed regions has been used: below `low`, and from `high` on; `grown` is
+    """How far the part of the arena that pools share has been used: below `low`, and from `high` on; `grown` is
     the call that used more of it last, None if none has.
     """
 

@@ -39,7 +39,7 @@ NOT_WORTH_IT = 0.02
 """Savings below this share of the arena are not worth a line of code."""
 
 KINDS = ("static", "long", "short", "cached", "free", "own", "unused")
-"""What a block or cell is: an object by its lifetime, a block in a quick list, free memory, the heap's own data, and
+"""What a block or cell is: an object by its lifetime, a block kept in a list, free memory, the heap's own data, and
 what was never used.
 """
 STATIC, LONG, SHORT, CACHED, FREE, OWN, UNUSED = range(len(KINDS))
@@ -277,8 +277,9 @@ class _Reel:
         ]
         lists = [at for at, pool in enumerate(self.recipe.pools, 1) if not pool.owns_blocks]
         if lists:
+            kind = self.recipe.pools[lists[0] - 1].kind
             keeps = "has no addresses of its own: it keeps" if len(lists) == 1 else "have no addresses: they keep"
-            lines.append(f"Pool {' and '.join(map(str, lists))} {keeps} blocks of the pools below in quick lists.")
+            lines.append(f"Pool {' and '.join(map(str, lists))} {keeps} blocks of the pools below in {kind} lists.")
         if self.least:
             lines.append(
                 f"Blocks below {self.least:,} bytes are too many to be told one by one: stripes of "

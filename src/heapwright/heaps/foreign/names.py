@@ -10,6 +10,7 @@ from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps.foreign import adapter as adapters
 from heapwright.heaps.foreign.adapter import Adapter, WordSize
 from heapwright.heaps.foreign.heap import ForeignHeap
+from heapwright.recipes.pools import HOW_TO_END
 from heapwright.recipes.recipe import Recipe
 
 _SHARED_OBJECT = re.compile(r"\.so(\.\d+)*$")
@@ -23,7 +24,7 @@ def behind(front: Recipe, behind: ForeignHeap, text: str) -> ForeignHeap:
     if grows:
         raise HeapwrightError(
             f"{text}: the recipe has a {grows[0].kind} pool without bounds, so nothing would reach the heap behind it; "
-            'give fixed pools "counts" and general ones a "region"'
+            f"{HOW_TO_END}"
         )
     return replace(behind, front=front, label=text)
 
