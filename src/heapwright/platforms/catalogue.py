@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.recipes.pools import ALIGNING
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,8 +17,7 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from heapwright.recipes.pools import ALIGNING
-from heapwright.recipes.recipe import Recipe
+    from heapwright.recipes.recipe import Recipe
 
 _FOLDER = Path(__file__).parent
 _ABOUT = "platform.toml"
