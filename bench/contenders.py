@@ -219,7 +219,7 @@ def with_quick_lists(recipe: hw.api.Recipe, trace: Trace) -> hw.api.Recipe:
     assert pool.kind == "general"
     sizes: dict[int, int] = {}
     for row in hw.profile(trace)["sizes"]:
-        sizes.setdefault(recipe.geometry.capacity_for(row["size"], pool), row["size"])
+        sizes.setdefault(pool.capacity_for(row["size"], recipe.geometry), row["size"])
         if len(sizes) == QUICK_LISTS:
             break
     quick = {"kind": "quick", "sizes": list(sizes.values())}

@@ -16,8 +16,8 @@ from doc_commands import commands
 import heapwright
 from heapwright.cli import fit, tables
 from heapwright.decide.picks import PICKS
-from heapwright.recipes import summary
-from heapwright.recipes.pools import KINDS
+from heapwright.recipes.kinds.base import BasePool, sizes_summary
+from heapwright.recipes.pools import KINDS, General
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
@@ -62,8 +62,10 @@ def values(annotation: Any) -> Iterator[str]:
 
 
 def test_every_word_of_a_summary_is_in_the_glossary() -> None:
-    whole = ast.parse(textwrap.dedent(inspect.getsource(Recipe.summary)))
-    code = words(" ".join([*texts(ast.parse(inspect.getsource(summary))), *texts(whole)]))
+    shared = (General._found, BasePool.range_summary, sizes_summary, Recipe.summary)
+    told = [*(kind.summary for kind in KINDS.values()), *shared]
+    trees = [ast.parse(textwrap.dedent(inspect.getsource(one))) for one in told]
+    code = words(" ".join(text for tree in trees for text in texts(tree)))
     fields = [field for model in KINDS.values() for field in model.model_fields.values()]
     keys = {one for field in fields for one in values(field.annotation)}
     assert (code | words(" ".join(keys))) - GLOSSARY == set()

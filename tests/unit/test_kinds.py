@@ -1,48 +1,73 @@
-"""What a file is, by its content and not by its name."""
+"""A kind of pool has one file: who else names a kind is counted, so that it does not come to stand everywhere again."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from heapwright.errors import HeapwrightError
-from heapwright.files.kinds import first_bytes, kind_of
+import heapwright
+from heapwright.recipes.kinds.base import BasePool
+from heapwright.recipes.pools import KINDS, KINDS_BY_NUMBER
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROOT = Path(heapwright.__file__).parent
 
+MOST_FILES = 6
+"""Source files that name a kind, its own home counted once."""
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("mosquitto_broker", "trace"), ("lighttpd_server", "trace"), ("tcp_transfers", "packets")]
-)
-def test_tables_are_told_by_their_columns(name: str, kind: str, tmp_path: Path) -> None:
-    copy = tmp_path / "no.suffix"
-    copy.write_bytes((EXAMPLES / f"{name}.parquet").read_bytes())
-    assert kind_of(copy) == kind
+NOT_COUNTED = ("papers",)
+"""Rooms that speak of what the papers had."""
 
 
-def test_a_database_is_a_study(tmp_path: Path) -> None:
-    duckdb.connect(str(tmp_path / "named.parquet")).close()
-    assert kind_of(tmp_path / "named.parquet") == "study"
+def sources() -> list[Path]:
+    found = [path for pattern in ("*.py", "*.c", "*.h") for path in ROOT.rglob(pattern)]
+    return [path for path in found if path.relative_to(ROOT).parts[0] not in NOT_COUNTED]
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"PAR", b"PAR2" + bytes(60), b"DUCK" + bytes(60), b"\xd4\xc3\xb2\xa1" + bytes(60)]
-)
-def test_anything_else_is_other(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(content)
-    assert kind_of(tmp_path / "file") == "other"
+def naming(kind: str) -> re.Pattern[str]:
+    """Code that means the kind; the words fixed, general and partition have other uses, in prose and in Python."""
+    model = KINDS[kind].__name__
+    marks = (
+        rf'"{kind}"',
+        rf"\b{model}(?:Keys)?\b(?! pool)",
+        rf"\b(?:HW|hw|pool|make_up|is)_{kind}\b",
+        rf"\bHW_{kind.upper()}\b",
+        rf"(?:->|\.){kind}\b(?!\()",
+        rf"\b{kind}_(?:pool|word|head|order|class)",
+        rf"\bpool_{kind}\.h",
+    )
+    return re.compile("|".join(marks))
 
 
-def test_damaged_parquet_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "cut").write_bytes((EXAMPLES / "tcp_transfers.parquet").read_bytes()[:200])
-    with pytest.raises(HeapwrightError, match="cut: not a readable Parquet file"):
-        kind_of(tmp_path / "cut")
-    with pytest.raises(FileNotFoundError):
-        kind_of(tmp_path / "none")
+def homes(kind: str, path: Path) -> str:
+    """The file, or the folder of the kind that it lies in."""
+    parts = path.relative_to(ROOT).parts
+    if parts[:2] == ("recipes", "kinds") and Path(parts[2]).stem == kind:
+        return f"recipes/kinds/{kind}"
+    return str(path.relative_to(ROOT))
 
 
-def test_first_bytes(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"abc")
-    assert (first_bytes(tmp_path / "file", 2), first_bytes(tmp_path / "file", 9)) == (b"ab", b"abc")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_stands_in_few_files(kind: str) -> None:
+    mark = naming(kind)
+    found = {homes(kind, path) for path in sources() if mark.search(path.read_text(encoding="utf-8"))}
+    assert f"recipes/kinds/{kind}" in found
+    assert "recipes/pools.py" in found
+    assert len(found) <= MOST_FILES, sorted(found)
+
+
+def test_every_kind_has_a_file_of_its_name() -> None:
+    folder = ROOT / "recipes" / "kinds"
+    assert all((folder / f"{kind}.py").is_file() or (folder / kind / "pool.py").is_file() for kind in KINDS)
+
+
+def test_the_core_has_a_number_for_each_kind() -> None:
+    assert len(KINDS_BY_NUMBER) == len(KINDS)
+    assert [KINDS[kind].__name__.lower() for kind in KINDS] == list(KINDS)
+
+
+def test_questions_are_no_keys() -> None:
+    """A key with the name of a question would answer it with its value."""
+    questions = {name for name in vars(BasePool) if not name.startswith("_")} - set(BasePool.model_fields)
+    assert [key for model in KINDS.values() for key in model.model_fields if key in questions] == []

@@ -594,9 +594,9 @@ def test_narrow_links_make_smaller_blocks_and_reach_less() -> None:
 
 
 def test_capacity_is_what_a_block_holds() -> None:
-    assert [Geometry(4).capacity_for(size, General()) for size in (1, 12, 13, 16, 17)] == [12, 12, 16, 16, 20]
-    assert [Geometry(8).capacity_for(size, General()) for size in (1, 12, 13, 20, 21)] == [12, 12, 20, 20, 28]
-    assert Geometry(4).capacity_for(MAX_REQUEST, General(unit=4096)) == MAX_REQUEST
+    assert [General().capacity_for(size, Geometry(4)) for size in (1, 12, 13, 16, 17)] == [12, 12, 16, 16, 20]
+    assert [General().capacity_for(size, Geometry(8)) for size in (1, 12, 13, 20, 21)] == [12, 12, 20, 20, 28]
+    assert General(unit=4096).capacity_for(MAX_REQUEST, Geometry(4)) == MAX_REQUEST
 
 
 # ---- any recipe ----------------------------------------------------------------------------------------------------
@@ -746,8 +746,8 @@ def test_a_unit_below_the_alignment_costs_padding() -> None:
     floating = recipe(FLOATING, align=8)
     pool = floating.pools[0]
     assert isinstance(pool, General)
-    assert (floating.geometry.padding(pool), floating.geometry.overhead(pool)) == (4, 8)
-    assert [floating.geometry.capacity_for(size, pool) + 8 for size in (1, 4, 5, 1500)] == [12, 12, 16, 1508]
+    assert (pool.padding(floating.geometry), pool.overhead(floating.geometry)) == (4, 8)
+    assert [pool.capacity_for(size, floating.geometry) + 8 for size in (1, 4, 5, 1500)] == [12, 12, 16, 1508]
     assert policy(floating)["pools"][0]["general"]["start"] % 8 == 0
     assert recipe(FLOATING, align=4).hash == recipe({**FLOATING, "unit": 0}, align=4).hash
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from heapwright.recipes.pools import Buddy, Compact, Fixed, General, Partition, Pool, Quick
-from heapwright.recipes.summary import pool_summary
 
 GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
 
@@ -47,7 +46,7 @@ GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
     ],
 )
 def test_other_pools(pool: Pool, words: str) -> None:
-    assert pool_summary(pool) == words
+    assert pool.summary() == words
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_other_pools(pool: Pool, words: str) -> None:
     ],
 )
 def test_a_general_pool_tells_what_it_adds(keys: dict[str, Any], more: str) -> None:
-    assert pool_summary(General(**keys)) == GENERAL + more
+    assert General(**keys).summary() == GENERAL + more
 
 
 @pytest.mark.parametrize(
@@ -113,4 +112,4 @@ def test_a_general_pool_tells_what_it_adds(keys: dict[str, Any], more: str) -> N
     ],
 )
 def test_a_general_pool_begins_with_how_it_searches(keys: dict[str, Any], words: str) -> None:
-    assert pool_summary(General(**keys)) == words
+    assert General(**keys).summary() == words

@@ -175,7 +175,7 @@ def test_tlsf_has_the_layout_of_its_implementation() -> None:
     """mattconte/tlsf 3.1, 32 bits: 4 bytes overhead, smallest block 16, 32 lists an octave, 3188 bytes of control."""
     pool = general("tlsf")
     assert (pool.header, pool.min_block, pool.linear_up_to, pool.bins_per_octave) == (4, 16, 128, 32)
-    assert [Geometry(4).capacity_for(size, pool) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
+    assert [pool.capacity_for(size, Geometry(4)) for size in (1, 12, 13, 1500)] == [12, 12, 16, 1500]
     assert policy(zoo.load("tlsf"))["control"] == pytest.approx(3188, abs=8)
 
 
@@ -198,7 +198,7 @@ def test_sizes_of_blocks(name: str, blocks: dict[int, int]) -> None:
     pool = recipe.pools[-1]
     assert isinstance(pool, General)
     overhead = pool.header + pool.trailer
-    found = {size: recipe.geometry.capacity_for(size, pool) + overhead for size in blocks}
+    found = {size: pool.capacity_for(size, recipe.geometry) + overhead for size in blocks}
     assert found == blocks
 
 

@@ -1,6 +1,6 @@
 """Alike: recipes that do the same on a trace, because what they differ in makes no difference there.
 
-Two thresholds of a general pool are only ever compared with sizes: the least remainder that is split off, and the
+Two thresholds of a pool are only ever compared with sizes: the least remainder that is split off, and the
 smallest block that merges. A replay tells between which values each might lie with every comparison the same
 (`heapwright.replay.engine.Margins`). What another recipe would come to whose policy is the same but for thresholds
 within these, is known without a replay.
@@ -13,12 +13,13 @@ from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from heapwright._native import ffi, lib
+from heapwright._native import ffi
 from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
 from heapwright.replay.smallest import depends_on_arena
 from heapwright.traces.validation import FREE
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 KEPT = 1 << 18
 """Replays that are kept for others at most, of all traces: some 0.5 kB each."""
-
-_NEVER = (1 << 32) - 1
-"""The threshold of a pool that never splits: no remainder reaches it."""
 
 
 class Form(NamedTuple):
@@ -50,37 +48,16 @@ class Form(NamedTuple):
 
 @lru_cache(maxsize=64)
 def form_of(recipe: Recipe) -> Form | None:
-    """The form of a recipe with one general pool; None for others, and for one whose arena's size decides."""
+    """The form of a recipe, one of whose pools has thresholds; None for others, and where the arena's size decides."""
     if depends_on_arena(recipe) or recipe.threads == "cached":
         return None
     struct = ffi.new("struct hw_policy *", policy_struct(recipe)[0])
-    generals = [pool for pool in struct.pools[0 : struct.pool_count] if pool.kind == lib.HW_GENERAL]
-    if len(generals) != 1:
+    pools = [pool for pool in struct.pools[0 : struct.pool_count] if kind_of(pool).has_thresholds]
+    if len(pools) != 1:
         return None
-    pool, general = generals[0], generals[0].general
-    split = general.split_least if general.split or general.victim_up_to else _NEVER
-    merge, merges_all = general.coalesce_from, general.coalesce_from <= general.min_block
-    general.coalesce_from = merges_all
-    if not general.victim_up_to:
-        general.split = 0
-    if not general.close_bins:  # else it also tells which bins are close
-        general.split_least = 0
-    small = None
-    if _is_cut_for_requests(recipe, pool):
-        small = int(pool.at_hand)
-        pool.at_hand, general.victim_up_to = 0, 1
+    split, merge, small = kind_of(pools[0]).take_thresholds(pools[0], recipe.checks != "none")
     rest = blake2b(ffi.buffer(struct), digest_size=16).digest()
-    return Form(rest, int(split), 1 if merges_all else int(merge), small)
-
-
-def _is_cut_for_requests(recipe: Recipe, pool: Any) -> bool:
-    """Whether the victim's threshold is only ever compared with requests, and with all in the same way."""
-    general = pool.general
-    if not general.victim_up_to or general.powers or recipe.checks != "none":
-        return False
-    unit = 1 << general.unit_shift
-    block = max(-(-(general.victim_up_to + general.overhead) // unit) * unit, general.min_block)
-    return bool(pool.at_hand == block - general.overhead)
+    return Form(rest, split, merge, small)
 
 
 class _Kept(NamedTuple):

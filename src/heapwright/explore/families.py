@@ -91,7 +91,7 @@ def frequent_capacities(demand: Demand, align: int) -> list[int]:
     """The most frequent sizes of blocks, as payload bytes: requests that get the same block count together."""
     shares: dict[int, float] = {}
     for size, share in demand.sizes:
-        capacity = Geometry(align).capacity_for(size, General())
+        capacity = General().capacity_for(size, Geometry(align))
         shares[capacity] = shares.get(capacity, 0.0) + share
     return sorted(shares, key=lambda capacity: (-shares[capacity], capacity))[:FREELISTS]
 
@@ -290,7 +290,7 @@ def _buddy_family(levels: Levels) -> Family:
     fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (Quick(up_to=128, flush="before-growing"),)]
     if levels.frequent:
         fronts.append((Fixed(sizes=tuple(sorted(levels.frequent[:3])), header=4),))
-    served = max(levels.frequent, default=0) + 4 <= Geometry(levels.align).largest_block(Buddy())
+    served = max(levels.frequent, default=0) + 4 <= Buddy().largest_block(Geometry(levels.align))
     for min_block, front in product((16, 32, 64), fronts):
         if served and min_block >= 2 * levels.align:
             yield *front, Buddy(min_block=min_block)

@@ -78,9 +78,9 @@ class Exploring:
         meter.until = inf if effort.until is None else effort.until
         tolerance = before if effort.tolerance is None else effort.tolerance
         rest = self._finish([one for one in left if one.zoo_name], left, meter)
-        if tolerance is None and self._is_quick(rest, meter, _SURELY * COMPLETE_SECONDS):
+        if tolerance is None and self._ends_soon(rest, meter, _SURELY * COMPLETE_SECONDS):
             rest = self._finish(_spread(rest), rest, meter)
-        if not self.trials.objectives or (tolerance is None and self._is_quick(rest, meter, COMPLETE_SECONDS)):
+        if not self.trials.objectives or (tolerance is None and self._ends_soon(rest, meter, COMPLETE_SECONDS)):
             self._finish(rest, rest, meter)
             return
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
@@ -93,7 +93,7 @@ class Exploring:
         self.runner.run(some, self.trials, meter, Patience(self.runner.interrupt, until=meter.until))
         return [one for one in left if self._is_left(one)]
 
-    def _is_quick(self, candidates: Sequence[Candidate], meter: Meter, seconds: float) -> bool:
+    def _ends_soon(self, candidates: Sequence[Candidate], meter: Meter, seconds: float) -> bool:
         """Whether all are finished in so many seconds, and before the end of the time, as those tried so far tell."""
         return meter.seconds_of(candidates) <= min(seconds, meter.until - time.perf_counter())
 

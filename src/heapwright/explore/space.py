@@ -155,7 +155,7 @@ def _nearest(wanted: Any, values: Sequence[Any]) -> int:
 
 
 class Space:
-    """A finite set of canonical recipes, each once, in a fixed order with the cheap ones to replay first.
+    """A finite set of canonical recipes, each once, in an order of its own with the cheap ones to replay first.
 
     Attributes:
         align: alignment in bytes of every recipe, those of the zoo included.

@@ -167,8 +167,7 @@ def _kind(pool: Any, where: str) -> str:
     kind = pool.get("kind") if isinstance(pool, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise HeapwrightError(f'{where}: "kind": {kind!r} is not valid; valid: one of {", ".join(KINDS)}')
-    extra = ["most_frequent"] if kind == "quick" else []
-    _check_keys(pool, [*KINDS[kind].model_fields, *extra], f"{where} ({kind})")
+    _check_keys(pool, [*KINDS[kind].model_fields, *KINDS[kind].space_keys], f"{where} ({kind})")
     return kind
 
 

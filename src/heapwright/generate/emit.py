@@ -166,13 +166,12 @@ def generated_files(
     from heapwright._native import lib
     from heapwright.generate.specialise import specialise_parts
     from heapwright.recipes.policy import policy
-    from heapwright.recipes.pools import Compact
 
     check_prefix(prefix)
     if recipe.memory:
         return _memory_files(recipe, prefix, about, watched)
     values = policy(recipe)
-    moving = recipe.pools[0] if isinstance(recipe.pools[0], Compact) else None
+    moving = recipe.pools[0] if recipe.pools[0].moves_objects else None
     if moving and watched:
         raise ParameterError(
             f"{recipe.name or recipe.hash}: moves its objects, which no tool can follow; leave watched out",
@@ -188,7 +187,7 @@ def generated_files(
         defines.add("HW_SHARED")
     apart = [inner for inner, name in public.items() if name in APART]
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public, apart, True)
-    least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.kind != "quick"), default=0)
+    least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
     names = _common(recipe, prefix, about) | {
         "unchecked": align_unchecked(prefix),
         "interface": parts.interface,
@@ -214,9 +213,9 @@ def generated_files(
         "hooks": EVENTS,
         "traps": into.traps,
         "entropy": into.entropy,
-        "reference_reach": values["pools"][0].get("compact", {}).get("most", 0) >> 1,
+        "reference_reach": values["pools"][0][moving.kind]["most"] >> 1 if moving else 0,
         "chained": moving is not None and moving.reference_words > 1,
-        "aligned": any(pool.kind == "general" for pool in recipe.pools),
+        "aligned": any(pool.aligns for pool in recipe.pools),
         "arena_bytes": _test_arena(values),
     }
     suffixes = ("heap.c", "heap.h", "heap_checks.h", "heap_test.c") + (("heap_watched.c",) if watched else ())
@@ -394,6 +393,6 @@ def _measured(metrics: Mapping[str, Value]) -> str:
 
 def _test_arena(values: Mapping[str, object]) -> int:
     """Bytes of the generated test's arena: too few for all objects at a time, and within what the recipe reaches."""
-    fixed, reach = values["fixed_end"], values["reach"]
-    assert isinstance(fixed, int) and isinstance(reach, int)
-    return int(min(fixed + 24576, reach))
+    start, reach = values["fixed_end"], values["reach"]
+    assert isinstance(start, int) and isinstance(reach, int)
+    return int(min(start + 24576, reach))

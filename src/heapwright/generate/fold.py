@@ -102,7 +102,7 @@ class Folder:
 
 
 def path_text(path: c.Path) -> str:
-    """A path as C writes it: pools[0].general.header."""
+    """A path as C writes it: pools[0].KIND.header."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 

@@ -65,7 +65,7 @@ class Names:
         return f"{kind}{kinds[: path[1]].count(kind) + 1}" if kinds.count(kind) > 1 else kind
 
     def kind(self, index: int) -> str:
-        """A pool's kind, as the policy's enumerators name it: quick for HW_QUICK."""
+        """A pool's kind, as the policy's enumerators name it, without HW_."""
         value = self.folder.lookup((POOLS, index, "kind"))
         pool = self.program.structs[c.bare_type(self._fields(ROOT)[POOLS].type)]
         for member in pool.fields or {}:

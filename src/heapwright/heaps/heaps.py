@@ -14,6 +14,7 @@ from heapwright.heaps.foreign import names as foreign_names
 from heapwright.heaps.foreign.adapter import Adapter, WordSize, is_adapter, ready_made
 from heapwright.heaps.foreign.heap import ForeignHeap
 from heapwright.measure.host.timing import Bench, Program, Timed, time_heaps
+from heapwright.recipes.kinds.bounds import WorstCase
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
 from heapwright.replay.energy import EnergyTable, with_energy
@@ -23,7 +24,7 @@ from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import replay
 from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import fit
-from heapwright.replay.worst_case import WorstCase, worst_case
+from heapwright.replay.worst_case import worst_case
 
 if TYPE_CHECKING:
     from heapwright.measure.boards.image import Heap as TargetHeap

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.errors import HeapwrightError, did_you_mean
-from heapwright.recipes.pools import Compact, General
+from heapwright.recipes.pools import ALIGNING
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -97,17 +97,19 @@ class Platform:
                 f"{heap}: lies in several memories, and {self.name} gives it one; leave the platform out, or use the "
                 "pools of one memory"
             )
-        if isinstance(recipe.pools[0], Compact):
-            raise HeapwrightError(f"{heap}: its objects move, and {self.name} needs them to stay; use no compact pool")
+        if recipe.pools[0].moves_objects:
+            raise HeapwrightError(
+                f"{heap}: its objects move, and {self.name} needs them to stay; use no {recipe.pools[0].kind} pool"
+            )
         if recipe.threads == "cached" and self.lock:
             raise HeapwrightError(
                 f"{heap}: has caches of threads, and {self.name} takes a lock around each call ({self.lock}); "
                 'give the recipe threads = "lock"'
             )
-        if self.over_aligned and not any(isinstance(pool, General) for pool in recipe.pools):
+        if self.over_aligned and not any(pool.aligns for pool in recipe.pools):
             raise HeapwrightError(
                 f"{heap}: cannot align objects to more than {max(recipe.align, self.align)} bytes, as {self.name} "
-                'needs; give the recipe a pool of kind = "general"'
+                f'needs; give the recipe a pool of kind = "{ALIGNING}"'
             )
 
     def aligned(self, recipe: Recipe) -> Recipe:

@@ -12,26 +12,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from heapwright.errors import unknown_key
-from heapwright.recipes.pools import (
-    KINDS,
-    MAX_CLASSES,
-    MAX_MEMORIES,
-    MAX_POOLS,
-    MAX_REACH,
-    MAX_REQUEST,
-    Buddy,
-    General,
-    Table,
-)
-
-NO_ORDER = (
-    '"header" 0: free reads the order of a block from its header, and its payload is the program\'s; valid: 1 to 16'
-)
-
-NO_HEADER = (
-    '"header" 0: splitting, coalescing and free read the size of a block from its header; '
-    'valid: 1 to 16 (blocks without headers are fixed pools with "counts")'
-)
+from heapwright.recipes.kinds.base import BasePool
+from heapwright.recipes.pools import KINDS, MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST, Table
 
 
 def one_line(error: ValidationError, data: Mapping[str, Any], table: type[Table]) -> str:
@@ -79,10 +61,8 @@ def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
     names = {"pool" if name == "pools" else name: field for name, field in table.model_fields.items()}
     if detail["type"] == "extra_forbidden":
         return unknown_key(key, names)
-    if table is General and key == "header" and detail["input"] == 0:
-        return NO_HEADER
-    if table is Buddy and key == "header" and detail["input"] == 0:
-        return NO_ORDER
+    if hint := _hint(table, key, detail["input"]):
+        return hint
     if key == "memory" and table not in KINDS.values():
         valid = f"a table of 1 to {MAX_MEMORIES} names with their bytes, from 1 to {MAX_REACH}, as in fast = 16384"
         return f'"memory": {_quoted(detail["input"])} is not valid; valid: {valid}'
@@ -91,6 +71,13 @@ def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
     if detail["type"] == "missing":
         return f'"{key}" is missing; valid: {_valid(names[key])}'
     return f'"{key}": {_quoted(detail["input"])} is not valid; valid: {_valid(names[key])}'
+
+
+def _hint(table: type[Table], key: str, value: Any) -> str:
+    """What a kind tells of a value that it refuses; empty where bounds tell enough."""
+    if not issubclass(table, BasePool) or isinstance(value, list | dict):
+        return ""
+    return table.hints.get((key, value), "")
 
 
 def _quoted(value: Any) -> str:

@@ -20,8 +20,9 @@ from pydantic_core import PydanticCustomError
 
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.alignment import moved_pools
-from heapwright.recipes.canonical import canonical_pools, without_resolved
 from heapwright.recipes.geometry import GUARD_BYTES, Geometry
+from heapwright.recipes.kinds.base import reach_of, whole
+from heapwright.recipes.limits import MEMORY_NAME
 from heapwright.recipes.messages import one_line
 from heapwright.recipes.pools import (
     MAX_MEMORIES,
@@ -29,14 +30,11 @@ from heapwright.recipes.pools import (
     MAX_REACH,
     MAX_REQUEST,
     MAX_UP_TO,
-    MEMORY_NAME,
     Pool,
-    Quick,
     Table,
-    whole,
+    owners_in,
 )
 from heapwright.recipes.rules import contradictions, guard_contradictions, memory_contradictions, thread_contradictions
-from heapwright.recipes.summary import pool_summary
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -197,8 +195,8 @@ class Recipe(Table):
     @property
     def offered(self) -> tuple[int, int]:
         """The smallest and the largest request that any of its pools could serve, in bytes; a gap is looked over."""
-        owners = [pool for pool in self._canonical_pools() if not isinstance(pool, Quick)]
-        largest = [min(pool.max_size or MAX_REQUEST, self.geometry.largest_served(pool)) for pool in owners]
+        owners = owners_in(self._canonical_pools())
+        largest = [min(pool.max_size or MAX_REQUEST, pool.largest_served(self.geometry)) for pool in owners]
         return max(1, min(pool.min_size for pool in owners)), max(largest)
 
     def _joined(self, parts: Mapping[str, Recipe]) -> tuple[Pool, ...]:
@@ -208,8 +206,8 @@ class Recipe(Table):
     def at_alignment(self, align: int) -> Recipe:
         """Return the same design for another alignment of payloads, in bytes.
 
-        Classes of fixed pools and sizes of quick lists are those of the blocks handed out there; equal ones are merged,
-        and their counts add up. `min_block`, `unit` and `limit_bytes` grow where they have to. Descriptive keys stay.
+        Classes and sizes of lists are those of the blocks handed out there; equal ones are merged, and their counts
+        add up. `min_block`, `unit` and `limit_bytes` grow where they have to. Descriptive keys stay.
 
         Raises HeapwrightError for an alignment that is none, ContradictionError where no such heap can be.
         """
@@ -243,7 +241,8 @@ class Recipe(Table):
     def _canonical_pools(self) -> tuple[Pool, ...]:
         if self.memory:
             return self._joined({name: part.canonical() for name, part in self.parts().items()})
-        return canonical_pools(self.pools, self.geometry)
+        geometry = self.geometry
+        return tuple(pool.canonical(self.pools[index + 1 :], geometry) for index, pool in enumerate(self.pools))
 
     @property
     def hash(self) -> str:
@@ -261,7 +260,7 @@ class Recipe(Table):
     @property
     def reach(self) -> int | None:
         """Largest arena in bytes that the recipe's links and headers can address; None: none below 2^31 bytes."""
-        return self.geometry.reach(self.pools)
+        return reach_of(self.pools, self.geometry)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the TOML data: keys in the reference's order, without those whose absence means the same.
@@ -271,7 +270,7 @@ class Recipe(Table):
         heap = _non_default(self, skip={"pools", "memory"}, always={"align"})
         heap |= {"memory": dict(self.memory)} if self.memory else {}
         pools = [
-            {"kind": pool.kind, **_non_default(without_resolved(pool, self.geometry), skip={"kind"})}
+            {"kind": pool.kind, **_non_default(pool.without_resolved(self.geometry), skip={"kind"})}
             for pool in self.pools
         ]
         return {**heap, "pool": pools}
@@ -304,7 +303,7 @@ class Recipe(Table):
         if self.memory:
             sizes = dict(self.memory)
             return ", ".join(f"{name} {sizes[name]} B: {part._pools_summary()}" for name, part in self.parts().items())
-        return " + ".join(pool_summary(without_resolved(pool, self.geometry)) for pool in self.pools)
+        return " + ".join(pool.without_resolved(self.geometry).summary() for pool in self.pools)
 
 
 _UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "counters": False, "control_bytes": 0, "threads": "none"}

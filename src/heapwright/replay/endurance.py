@@ -222,9 +222,10 @@ def _tried(
 @lru_cache(maxsize=16)
 def best_fit_growth(trace: Trace, effort: Effort = FULL, seed: int = 1) -> Mapping[str, float]:
     """What best fit grows by in each loop: what no heap can help."""
+    from heapwright.recipes.pools import BEST_FIT
     from heapwright.recipes.recipe import Recipe
 
-    recipe = Recipe.from_dict({"align": 8, "pool": [{"kind": "general", "bins": "exact", "fit": "best"}]})
+    recipe = Recipe(pools=(BEST_FIT,), align=8)
     struct = policy_struct(recipe)
     growth: dict[str, float] = {}
     for kind, loop in enumerate(LOOPS):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.geometry import round_up
+from heapwright.recipes.pools import kind_of
 from heapwright.traces.calls import Calls
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ GROWING = tuple(key.name for key in fields(SoFar) if key.name != "calls")
 
 
 class Margins(NamedTuple):
-    """How far the thresholds of a heap's only general pool may be moved before a replay does anything else than it did.
+    """How far the thresholds of a heap's pool may be moved before a replay does anything else than it did.
 
     A split threshold above ``split_over`` and up to ``split_up_to`` bytes is one, and so is a merge threshold.
     """
@@ -151,7 +152,7 @@ _arena = _Arena()
 def memory_of(struct: Any, calls: Calls, size: int) -> Any:
     """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
     memory = _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
-    if struct.checks:  # a quick list's mark may stand in a payload
+    if struct.checks:  # a cached block's mark may stand in a payload
         lib.hw_forget(memory, size)
     return memory
 
@@ -227,20 +228,5 @@ def run(
 
 def control_bytes(struct: Any) -> int:
     """Everything below the shared part that no block can cover: control data and gaps for alignment."""
-    regions = sum(_region_bytes(struct.pools[index]) for index in range(struct.pool_count))
-    return int(struct.fixed_end) - regions
-
-
-def _region_bytes(pool: Any) -> int:
-    """Bytes of the region with a size of its own that holds a pool's blocks and descriptors; 0 where there is none."""
-    if pool.kind == lib.HW_GENERAL:
-        return int(pool.general.region)
-    if pool.kind == lib.HW_BUDDY:
-        return int(pool.buddy.region)
-    if pool.kind == lib.HW_PARTITION and not pool.partition.grow:
-        return int(pool.partition.most * (pool.partition.partition + pool.partition.descriptor))
-    if pool.kind == lib.HW_FIXED and not pool.fixed.grow:
-        align, header = pool.fixed.align, pool.fixed.header + pool.fixed.trailer
-        strides = [-(-(pool.fixed.sizes[i] + header) // align) * align for i in range(pool.fixed.count)]
-        return int(sum(stride * pool.fixed.counts[i] for i, stride in enumerate(strides)))
-    return 0
+    pools = (struct.pools[index] for index in range(struct.pool_count))
+    return int(struct.fixed_end) - sum(kind_of(pool).own_bytes(pool) for pool in pools)

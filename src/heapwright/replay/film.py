@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import explain, lent_memory
 from heapwright.traces.validation import CALLOC
 
@@ -40,7 +41,7 @@ BLOCK_TYPE = np.dtype(
 
 
 class Extent(NamedTuple):
-    """How far the part of the arena without fixed regions has been used: below `low`, and from `high` on; `grown` is
+    """How far the part of the arena that pools share has been used: below `low`, and from `high` on; `grown` is
     the call that used more of it last, None if none has.
     """
 
@@ -174,26 +175,14 @@ def regions(recipe: Recipe, size: int) -> list[Region]:
     found, sharing = [], []
     for at in range(struct.pool_count):
         pool = struct.pools[at]
-        bounds = _own_region(pool)
+        bounds = kind_of(pool).own_region(pool)
         if bounds:
             found.append(Region(*bounds, (at,)))
-        elif pool.kind != lib.HW_QUICK:
+        elif kind_of(pool).owns_blocks:
             sharing.append(at)
     if sharing and size > struct.fixed_end:
         found.append(Region(int(struct.fixed_end), size, tuple(sharing)))
     return sorted(found)
-
-
-def _own_region(pool: Any) -> tuple[int, int] | None:
-    if pool.kind == lib.HW_GENERAL and pool.general.region:
-        return int(pool.general.start), int(pool.general.start + pool.general.region)
-    if pool.kind == lib.HW_BUDDY and pool.buddy.region:
-        return int(pool.buddy.start), int(pool.buddy.start + pool.buddy.region)
-    if pool.kind == lib.HW_PARTITION and not pool.partition.grow:
-        return int(pool.partition.descriptors), int(pool.partition.end)
-    if pool.kind == lib.HW_FIXED and not pool.fixed.grow:
-        return int(pool.fixed.blocks_at[0]), int(pool.fixed.end)
-    return None
 
 
 # --- holes ------------------------------------------------------------------------------------------------------------

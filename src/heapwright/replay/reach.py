@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST, kind_of
 from heapwright.replay.smallest import server
 from heapwright.traces.trace import Trace
 
@@ -21,7 +20,7 @@ class Reach(NamedTuple):
 
     Attributes:
         arena_bytes: the largest arena that it uses; a larger one changes nothing. Links and headers end somewhere, and
-            regions, classes and partitions with counts do not grow.
+            regions and pools with counts do not grow.
         request_bytes: an empty heap serves every request up to this size, and not the next one.
         objects: as many can be alive at most, where counts or the numbers of handles bound them.
     """
@@ -50,48 +49,17 @@ def reach_bytes(struct: Any) -> int | None:
 def _pools(struct: Any) -> Iterator[Any]:
     """The pools that blocks belong to."""
     pools = (struct.pools[index] for index in range(struct.pool_count))
-    return (pool for pool in pools if pool.kind != lib.HW_QUICK)
-
-
-def _shares_the_rest(pool: Any) -> bool:
-    """Whether a larger arena gives the pool more memory."""
-    return bool(
-        pool.kind == lib.HW_COMPACT
-        or (pool.kind == lib.HW_GENERAL and not pool.general.region)
-        or (pool.kind == lib.HW_BUDDY and not pool.buddy.region)
-        or (pool.kind == lib.HW_PARTITION and pool.partition.grow)
-        or (pool.kind == lib.HW_FIXED and pool.fixed.grow)
-    )
+    return (pool for pool in pools if kind_of(pool).owns_blocks)
 
 
 def _largest_arena(struct: Any) -> int:
-    sharing = [pool for pool in _pools(struct) if _shares_the_rest(pool)]
-    if not sharing:
-        return int(struct.fixed_end)
-    if sharing[0].kind == lib.HW_PARTITION:  # which then shares with no other
-        group = sharing[0].partition
-        return int(min(struct.reach, struct.fixed_end + group.most * (group.partition + group.descriptor)))
-    return int(struct.reach)
+    sharing = [pool for pool in _pools(struct) if kind_of(pool).grows_in(pool)]
+    return kind_of(sharing[0]).largest_arena(struct, sharing[0]) if sharing else int(struct.fixed_end)
 
 
 def _most_objects(struct: Any) -> int | None:
-    most = [_most_objects_of(pool) for pool in _pools(struct)]
+    most = [kind_of(pool).most_objects(pool) for pool in _pools(struct)]
     return sum(count for count in most if count is not None) if None not in most else None
-
-
-def _most_objects_of(pool: Any) -> int | None:
-    if pool.kind == lib.HW_COMPACT:
-        return int(pool.compact.most) if pool.compact.most < MAX_REACH else None
-    if pool.kind == lib.HW_PARTITION:
-        unbounded = pool.partition.most >= MAX_REACH // pool.partition.partition
-        return None if unbounded else int(pool.partition.most)
-    if _shares_the_rest(pool):
-        return None
-    if pool.kind == lib.HW_GENERAL:
-        return int(pool.general.region // pool.general.min_block)
-    if pool.kind == lib.HW_BUDDY:
-        return int(pool.buddy.region >> pool.buddy.min_block_log2)
-    return int(sum(pool.fixed.counts[index] for index in range(pool.fixed.count)))
 
 
 def _largest_request(recipe: Recipe, struct: Any) -> int | None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import Compact
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.energy import with_energy
 from heapwright.replay.engine import Margins, Watch, control_bytes, margins_of, run
@@ -126,12 +125,9 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, needed: int,
 
 
 def handles_outside_bytes(trace: Trace, recipe: Recipe) -> int:
-    """Bytes of the handles that a compacting heap's callers keep outside the arena when most objects are alive.
+    """Bytes of the handles that callers of a heap which moves objects keep outside the arena when most are alive.
 
     They belong to the program and are no part of the footprint, or of any other metric. On a 32-bit target a handle has
     the recipe's `handle_bytes`: a pointer where blocks have headers, else 12 bytes or more. 0 for all other recipes.
     """
-    pool = recipe.canonical().pools[0]
-    if isinstance(pool, Compact) and pool.handles == "caller":
-        return trace.peak_live_objects * pool.handle_bytes
-    return 0
+    return trace.peak_live_objects * recipe.canonical().pools[0].outside_bytes

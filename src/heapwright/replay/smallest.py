@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from heapwright._native import lib
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import General
 from heapwright.replay.engine import arena_holding, explain, least_arena, memory_of, run
 
 if TYPE_CHECKING:
@@ -165,4 +164,4 @@ def fills_arena(recipe: Recipe) -> bool:
 
 
 def _shared_tops(recipe: Recipe) -> list[str]:
-    return [pool.top for pool in recipe.pools if isinstance(pool, General) and not pool.region]
+    return [pool.shared_top for pool in recipe.pools]

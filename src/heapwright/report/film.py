@@ -15,7 +15,6 @@ from PIL import Image, ImageColor, ImageDraw
 
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import run
 from heapwright.replay.film import Frame, Region, frames, holes, last_growth, regions
@@ -40,7 +39,7 @@ NOT_WORTH_IT = 0.02
 """Savings below this share of the arena are not worth a line of code."""
 
 KINDS = ("static", "long", "short", "cached", "free", "own", "unused")
-"""What a block or cell is: an object by its lifetime, a block in a quick list, free memory, the heap's own data, and
+"""What a block or cell is: an object by its lifetime, a block kept in a list, free memory, the heap's own data, and
 what was never used.
 """
 STATIC, LONG, SHORT, CACHED, FREE, OWN, UNUSED = range(len(KINDS))
@@ -276,10 +275,11 @@ class _Reel:
             f"{len(self._frames)} moments, one every {step:,.0f} calls." if step > 1.5 else "Every call.",
             f"Long: freed after {long:,} calls or more, a quarter of the trace; short: sooner; static: never.",
         ]
-        quick = [at for at, pool in enumerate(self.recipe.pools, 1) if isinstance(pool, Quick)]
-        if quick:
-            keeps = "has no addresses of its own: it keeps" if len(quick) == 1 else "have no addresses: they keep"
-            lines.append(f"Pool {' and '.join(map(str, quick))} {keeps} blocks of the pools below in quick lists.")
+        lists = [at for at, pool in enumerate(self.recipe.pools, 1) if not pool.owns_blocks]
+        if lists:
+            kind = self.recipe.pools[lists[0] - 1].kind
+            keeps = "has no addresses of its own: it keeps" if len(lists) == 1 else "have no addresses: they keep"
+            lines.append(f"Pool {' and '.join(map(str, lists))} {keeps} blocks of the pools below in {kind} lists.")
         if self.least:
             lines.append(
                 f"Blocks below {self.least:,} bytes are too many to be told one by one: stripes of "

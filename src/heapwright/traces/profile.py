@@ -196,7 +196,7 @@ def _bytes_waited(trace: Trace, birth: Int32s, death: Int32s) -> Int64s:
 def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WINDOWS) -> list[dict[str, Any]]:
     """Do objects that were born together die together? Mamagkakis et al. 2006 ("Reducing memory fragmentation in
     network applications", fourth common characteristic) say so of networks, Johnstone and Wilson 1998 ("The memory
-    fragmentation problem: solved?") of programs in general; it is what makes coalescing work.
+    fragmentation problem: solved?") of programs; it is what makes coalescing work.
 
     Two objects born one right after the other, both alive, are neighbours. When one of them dies, does the other die
     within the next k frees? For each k: `{"within_frees": k, "share", "by_chance"}`. `by_chance` is what the same

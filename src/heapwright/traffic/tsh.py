@@ -83,7 +83,7 @@ def _add(records: NDArray[np.void], rows: Rows) -> None:
     nanoseconds = (records["seconds"].astype(np.int64) * 1_000_000 + _microseconds(records)) * 1000
     ported = np.isin(records["proto"], _WITH_PORTS) & (records["fragment"] & _FRAGMENT_OFFSET == 0)
     ends = [
-        # numpy drops trailing zero bytes of fixed-width text, and addresses may end in them
+        # numpy drops trailing zero bytes of text of one width, and addresses may end in them
         [address.ljust(4, b"\0") + port.to_bytes(2, "big") for address, port in zip(*columns, strict=True)]
         for columns in (
             (records["source"].tolist(), np.where(ported, records["source_port"], 0).tolist()),

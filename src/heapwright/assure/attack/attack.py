@@ -64,8 +64,10 @@ def _machine(cpu: str | None, compiler: str | None) -> Host | Target:
 
 def levels(recipe: Recipe, checks: Sequence[str] | None) -> list[Recipe]:
     """The recipe at each level asked for, or at all that it can have. Raises as `attack` does."""
-    if recipe.pools[0].kind == "compact":
-        raise ParameterError("objects of a compact pool move, and faults are committed at addresses", parameter="heap")
+    if recipe.pools[0].moves_objects:
+        raise ParameterError(
+            f"objects of a {recipe.pools[0].kind} pool move, and faults are committed at addresses", parameter="heap"
+        )
     for level in checks or ():
         if level not in CHECKS:
             raise ParameterError(f"{level!r} is no level of checks; valid: {', '.join(CHECKS)}", parameter="checks")

@@ -6,6 +6,32 @@
 
 #include "ground.h"
 
+/* A size for which a pool has a list or a class of its own; often 0, for any other. */
+static uint32_t drawn_class(const struct hw_pool *pool)
+{
+    if (pool->kind == HW_QUICK && choose(2)) {
+        const uint32_t largest = pool->quick.largest;
+        return pool->quick.by_size ? 1u + choose(largest + 16u) : pool->quick.sizes[choose(pool->quick.count)];
+    }
+    if (pool->kind == HW_FIXED && choose(2)) {
+        const uint32_t size = pool->fixed.sizes[choose(pool->fixed.count)];
+        return size < 3000u ? size : 40u;
+    }
+    return 0;
+}
+
+/* What an attacker knows of a pool: of links all but what masks them. */
+static void unmask(struct hw_pool *pool)
+{
+    if (pool->kind == HW_GENERAL) {
+        pool->general.links.hardened = 0;
+    } else if (pool->kind == HW_FIXED) {
+        pool->fixed.links.hardened = 0;
+    } else if (pool->kind == HW_BUDDY) {
+        pool->buddy.links.hardened = 0;
+    }
+}
+
 /* A place outside the arena that is the attacker's, or that he wants to change. */
 static uint32_t place_outside(void)
 {
@@ -117,6 +143,12 @@ static const struct hw_links *links_of(const struct hw_pool *pool)
                                       : NULL;
 }
 
+/* The links of the blocks that a pool caches; NULL for one that they belong to. */
+static const struct hw_links *links_of_cached(const struct hw_pool *pool)
+{
+    return pool->kind == HW_QUICK ? &pool->quick.links : NULL;
+}
+
 static int is_linked_both_ways(const struct hw_pool *pool)
 {
     return pool->kind == HW_BUDDY ||
@@ -208,6 +240,134 @@ static void forge_header(const struct hw_block *block)
         const uint32_t order = choose(4) ? choose(12) : choose(256);
         put_word(block->offset, pool->buddy.word.bytes, order << 1 | (choose(4) != 0));
     }
+}
+
+/* The link that leads to what a list holds next; of quick lists it lies where the payload begins. */
+static void forge_first_link(const struct hw_links *links, const struct hw_block *block)
+{
+    const struct hw_pool *pool = pool_of(block);
+    const int is_cached = block->state == HW_BLOCK_CACHED;
+    const uint32_t node = is_cached ? payload_at(block) : node_of(payload_at(block), pool);
+    uint32_t target = some_target(pool, node);
+    if (is_cached && pool->kind == HW_GENERAL && choose(2)) {
+        target = target + pool->general.header - pool->general.node;
+    }
+    const int chained = pool->kind == HW_FIXED && pool->fixed.first_fit;
+    put_link(links, chained ? fixed_chain_at(&pool->fixed, node) : node, target);
+}
+
+/* Whether a block ahead is told by a word in front of a block's own. */
+static int reads_footers(const struct hw_block *block)
+{
+    return pool_of(block)->kind == HW_GENERAL;
+}
+
+static int has_footers(const struct hw_block *block)
+{
+    return reads_footers(block) && pool_of(block)->general.boundary_tags;
+}
+
+/* Whether a block's size says where the memory in use ends. */
+static int tells_top(const struct hw_block *block)
+{
+    return pool_of(block)->kind == HW_GENERAL || pool_of(block)->kind == HW_BUDDY;
+}
+
+static uint32_t word_bytes(const struct hw_block *block)
+{
+    return pool_of(block)->general.word.bytes;
+}
+
+/* Writes another size to a block in use. */
+static void forge_size(const struct hw_block *block, uint32_t size, uint32_t flags)
+{
+    const struct hw_general *g = &pool_of(block)->general;
+    put_word(block->offset, g->word.bytes, general_word(g, size, HW_USED | flags));
+}
+
+/* A block in use is told that a free one lies ahead of it, as far away as its attacker likes. */
+static void forge_footer(const struct hw_block *block, struct object *ahead)
+{
+    const struct hw_general *g = &pool_of(block)->general;
+    uint32_t made_up = make_up_somewhere(1, choose(2) ? 0 : place_outside(), choose(2) ? 0 : place_outside());
+    if (choose(2) && ahead->size > 32u) {
+        made_up = make_up_general(g, ahead->at, ahead->size, 1, choose(2) ? 0 : place_outside(), place_outside());
+    }
+    const uint32_t unit = (uint32_t)1 << g->unit_shift;
+    const uint32_t b = made_up - g->header;
+    const struct hw_block *lower = block_with(ahead->at);
+    uint32_t size = choose(4) ? block->offset - b : block->offset - (lower ? lower->offset : 0);
+    size &= ~(unit - 1u);
+    put_word(block->offset - size, g->word.bytes, general_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0));
+    put_word(tag_at(g, block->offset), g->word.bytes, general_word(g, size, 0));
+}
+
+/* Writes to a block in use that it reaches the top, the mark or the end of the memory, or the victim. */
+static void forge_up_to_top(const struct hw_block *block)
+{
+    if (pool_of(block)->kind == HW_GENERAL) {
+        const struct hw_general *g = &pool_of(block)->general;
+        uint32_t to = load4(view, choose(2) ? g->top_at : g->high_at);
+        to = choose(3) ? to : g->victim_up_to ? load4(view, g->victim_at) : load4(view, g->limit_at);
+        forge_size(block, to - block->offset, has_flag_before(g) ? HW_PREV_USED : 0);
+    } else {
+        const struct hw_buddy *y = &pool_of(block)->buddy;
+        const uint32_t order = highest_bit((load4(view, y->top_at) - block->offset) | 1u) - y->min_block_log2;
+        put_word(block->offset, y->word.bytes, (order + choose(2)) << 1 | HW_BUDDY_USED);
+    }
+}
+
+/* Where a pool keeps a random list's head; 0 where it has none. */
+static uint32_t some_head(const struct hw_pool *pool)
+{
+    if (pool->kind == HW_QUICK) {
+        return quick_head(&pool->quick, choose(pool->quick.count));
+    }
+    if (pool->kind == HW_GENERAL && pool->general.free_list != HW_IMPLICIT) {
+        const struct hw_general *g = &pool->general;
+        const uint32_t any = g->lists_at + choose(g->bins ? g->bins : 1u) * g->list_stride;
+        return choose(4) ? list_head(g, block_size_for(g, some_size())) : any;
+    }
+    if (pool->kind == HW_FIXED && (pool->fixed.grow || !pool->fixed.first_fit)) {
+        return fixed_head(&pool->fixed, choose(pool->fixed.count));
+    }
+    if (pool->kind == HW_BUDDY) {
+        return order_head(&pool->buddy, choose(pool->buddy.orders));
+    }
+    return pool->kind == HW_PARTITION ? pool->partition.head_at + 4u * choose(pool->partition.lists) : 0;
+}
+
+/* Where a pool keeps a random word that marks lists as filled, or blocks as used, or counts them; 0 where it has none.
+ */
+static uint32_t some_marks(const struct hw_pool *pool)
+{
+    if (pool->kind == HW_GENERAL && pool->general.bins) {
+        const int summary = pool->general.bins > 32u && choose(3) == 0;
+        return summary ? pool->general.summary_at
+                       : pool->general.bitmap_at + 4u * choose((pool->general.bins + 31u) / 32u);
+    }
+    if (pool->kind == HW_PARTITION && pool->partition.lists > 1u) {
+        return pool->partition.bitmap_at;
+    }
+    if (pool->kind == HW_FIXED && !pool->fixed.grow) {
+        const uint32_t class_ = choose(pool->fixed.count);
+        const int flags = pool->fixed.flags && choose(2);
+        const uint32_t flag = pool->fixed.flags_at[class_] + choose(pool->fixed.counts[class_]);
+        return flags ? flag & ~3u : pool->fixed.carved_at + 4u * class_;
+    }
+    return 0;
+}
+
+/* A list's head is overwritten, which is in the control data. */
+static void bend_head(const struct hw_pool *pool, uint32_t at)
+{
+    if (pool->kind == HW_PARTITION) {
+        put(at, 4, choose(3) ? choose(4096) : choose(UINT32_MAX));
+        return;
+    }
+    const struct hw_links *links = links_of_cached(pool) ? links_of_cached(pool) : links_of(pool);
+    const uint32_t target = some_target(pool->kind == HW_QUICK ? &policy.pools[policy.pool_count - 1u] : pool, at);
+    put_link(links, at, target);
 }
 
 /* ---- finding a place for the bug ----------------------------------------------------------------------------------

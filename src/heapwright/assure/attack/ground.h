@@ -381,20 +381,14 @@ static int is_guard_changed(void)
     return memcmp(arena - GUARD, planted, GUARD) != 0;
 }
 
+static uint32_t drawn_class(const struct hw_pool *pool);
+
 /* Sizes for which the recipe has lists, classes or bins of their own, and others. */
 static uint32_t drawn_size(void)
 {
     static const uint32_t common[] = {8, 16, 24, 40, 60, 72, 100, 120, 136, 200, 264, 320, 520, 700, 1100};
-    const struct hw_pool *pool = &policy.pools[choose(policy.pool_count)];
-    if (pool->kind == HW_QUICK && choose(2)) {
-        const uint32_t largest = pool->quick.largest;
-        return pool->quick.by_size ? 1u + choose(largest + 16u) : pool->quick.sizes[choose(pool->quick.count)];
-    }
-    if (pool->kind == HW_FIXED && choose(2)) {
-        const uint32_t size = pool->fixed.sizes[choose(pool->fixed.count)];
-        return size < 3000u ? size : 40u;
-    }
-    return common[choose(sizeof common / sizeof *common)];
+    const uint32_t size = drawn_class(&policy.pools[choose(policy.pool_count)]);
+    return size ? size : common[choose(sizeof common / sizeof *common)];
 }
 
 /* At level full freed blocks wait until others were freed. */

@@ -77,20 +77,6 @@ static void forged_size(void)
     touch(block, ahead);
 }
 
-/* The link that leads to what a list holds next; of quick lists it lies where the payload begins. */
-static void forge_first_link(const struct hw_links *links, const struct hw_block *block)
-{
-    const struct hw_pool *pool = pool_of(block);
-    const int is_cached = block->state == HW_BLOCK_CACHED;
-    const uint32_t node = is_cached ? payload_at(block) : node_of(payload_at(block), pool);
-    uint32_t target = some_target(pool, node);
-    if (is_cached && pool->kind == HW_GENERAL && choose(2)) {
-        target = target + pool->general.header - pool->general.node;
-    }
-    const int chained = pool->kind == HW_FIXED && pool->fixed.first_fit;
-    put_link(links, chained ? fixed_chain_at(&pool->fixed, node) : node, target);
-}
-
 /* A list leads to where its attacker says: the second request is served there. */
 static void forged_link(void)
 {
@@ -120,32 +106,17 @@ static void forged_link(void)
 }
 
 /* A block in use is told that a free one lies ahead of it, as far away as its attacker likes. */
-static void forge_footer(const struct hw_general *g, const struct hw_block *block, struct object *ahead)
-{
-    uint32_t made_up = make_up_somewhere(1, choose(2) ? 0 : place_outside(), choose(2) ? 0 : place_outside());
-    if (choose(2) && ahead->size > 32u) {
-        made_up = make_up_general(g, ahead->at, ahead->size, 1, choose(2) ? 0 : place_outside(), place_outside());
-    }
-    const uint32_t unit = (uint32_t)1 << g->unit_shift;
-    const uint32_t b = made_up - g->header;
-    const struct hw_block *lower = block_with(ahead->at);
-    uint32_t size = choose(4) ? block->offset - b : block->offset - (lower ? lower->offset : 0);
-    size &= ~(unit - 1u);
-    put_word(block->offset - size, g->word.bytes, general_word(g, size, has_flag_before(g) ? HW_PREV_USED : 0));
-    put_word(tag_at(g, block->offset), g->word.bytes, general_word(g, size, 0));
-}
-
 static void forged_footer(void)
 {
     const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
-    if (block == NULL || pool_of(block)->kind != HW_GENERAL || object_in(block) == NULL) {
+    if (block == NULL || !reads_footers(block) || object_in(block) == NULL) {
         end(UNFIT);
     }
-    const struct hw_general *g = &pool_of(block)->general;
+    const uint32_t bytes = word_bytes(block);
     struct object *ahead = object_ahead(block);
-    overflow(ahead, block->offset - g->word.bytes, block->offset + 2u * g->word.bytes);
-    forge_footer(g, block, ahead);
-    put_word(block->offset, g->word.bytes, general_word(g, block->size, HW_USED));
+    overflow(ahead, block->offset - bytes, block->offset + 2u * bytes);
+    forge_footer(block, ahead);
+    forge_size(block, block->size, 0);
     close_window();
     give_back(object_in(block));
 }
@@ -155,22 +126,12 @@ static void moved_top(void)
 {
     const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
     struct object *o = block ? object_in(block) : NULL;
-    if (o == NULL || (pool_of(block)->kind != HW_GENERAL && pool_of(block)->kind != HW_BUDDY)) {
+    if (o == NULL || !tells_top(block)) {
         end(UNFIT);
     }
     struct object *ahead = object_ahead(block);
     overflow(ahead, block->offset, block->offset + block->header);
-    if (pool_of(block)->kind == HW_GENERAL) {
-        const struct hw_general *g = &pool_of(block)->general;
-        uint32_t to = load4(view, choose(2) ? g->top_at : g->high_at);
-        to = choose(3) ? to : g->victim_up_to ? load4(view, g->victim_at) : load4(view, g->limit_at);
-        const uint32_t ahead_used = has_flag_before(g) ? HW_PREV_USED : 0;
-        put_word(block->offset, g->word.bytes, general_word(g, to - block->offset, HW_USED | ahead_used));
-    } else {
-        const struct hw_buddy *y = &pool_of(block)->buddy;
-        const uint32_t order = highest_bit((load4(view, y->top_at) - block->offset) | 1u) - y->min_block_log2;
-        put_word(block->offset, y->word.bytes, (order + choose(2)) << 1 | HW_BUDDY_USED);
-    }
+    forge_up_to_top(block);
     close_window();
     if (choose(3)) {
         give_back(o);
@@ -184,9 +145,9 @@ static void forget_mark(const struct object *freed)
 {
     look_around();
     const struct hw_block *block = block_with(freed->at);
-    const struct hw_pool *pool = &policy.pools[0];
-    if (block && block->state == HW_BLOCK_CACHED && pool->kind == HW_QUICK) {
-        const uint32_t bytes = pool->quick.links.field.bytes;
+    const struct hw_links *links = links_of_cached(&policy.pools[0]);
+    if (block && block->state == HW_BLOCK_CACHED && links) {
+        const uint32_t bytes = links->field.bytes;
         use_after_free(freed);
         put(freed->at + bytes, bytes, choose(2) ? 0 : choose(UINT32_MAX));
         close_window();
@@ -242,8 +203,8 @@ static void null_byte(void)
     }
     struct object *ahead = object_ahead(block);
     ahead->size = (uint32_t)DO_USABLE(pointer_to(ahead->at));
-    if (pool_of(block)->kind == HW_GENERAL && pool_of(block)->general.boundary_tags && choose(2)) {
-        forge_footer(&pool_of(block)->general, block, ahead);
+    if (has_footers(block) && choose(2)) {
+        forge_footer(block, ahead);
     }
     window_from = ahead->at + ahead->size;
     window_end = window_from + 1u;
@@ -255,59 +216,6 @@ static void null_byte(void)
     } else {
         touch(block, ahead);
     }
-}
-
-/* Where a pool keeps a random list's head; 0 where it has none. */
-static uint32_t some_head(const struct hw_pool *pool)
-{
-    if (pool->kind == HW_QUICK) {
-        return quick_head(&pool->quick, choose(pool->quick.count));
-    }
-    if (pool->kind == HW_GENERAL && pool->general.free_list != HW_IMPLICIT) {
-        const struct hw_general *g = &pool->general;
-        const uint32_t any = g->lists_at + choose(g->bins ? g->bins : 1u) * g->list_stride;
-        return choose(4) ? list_head(g, block_size_for(g, some_size())) : any;
-    }
-    if (pool->kind == HW_FIXED && (pool->fixed.grow || !pool->fixed.first_fit)) {
-        return fixed_head(&pool->fixed, choose(pool->fixed.count));
-    }
-    if (pool->kind == HW_BUDDY) {
-        return order_head(&pool->buddy, choose(pool->buddy.orders));
-    }
-    return pool->kind == HW_PARTITION ? pool->partition.head_at + 4u * choose(pool->partition.lists) : 0;
-}
-
-/* Where a pool keeps a random word that marks lists as filled, or blocks as used, or counts them; 0 where it has none.
- */
-static uint32_t some_marks(const struct hw_pool *pool)
-{
-    if (pool->kind == HW_GENERAL && pool->general.bins) {
-        const int summary = pool->general.bins > 32u && choose(3) == 0;
-        return summary ? pool->general.summary_at
-                       : pool->general.bitmap_at + 4u * choose((pool->general.bins + 31u) / 32u);
-    }
-    if (pool->kind == HW_PARTITION && pool->partition.lists > 1u) {
-        return pool->partition.bitmap_at;
-    }
-    if (pool->kind == HW_FIXED && !pool->fixed.grow) {
-        const uint32_t class_ = choose(pool->fixed.count);
-        const int flags = pool->fixed.flags && choose(2);
-        const uint32_t flag = pool->fixed.flags_at[class_] + choose(pool->fixed.counts[class_]);
-        return flags ? flag & ~3u : pool->fixed.carved_at + 4u * class_;
-    }
-    return 0;
-}
-
-/* A list's head is overwritten, which is in the control data. */
-static void bend_head(const struct hw_pool *pool, uint32_t at)
-{
-    if (pool->kind == HW_PARTITION) {
-        put(at, 4, choose(3) ? choose(4096) : choose(UINT32_MAX));
-        return;
-    }
-    const struct hw_links *links = pool->kind == HW_QUICK ? &pool->quick.links : links_of(pool);
-    const uint32_t target = some_target(pool->kind == HW_QUICK ? &policy.pools[policy.pool_count - 1u] : pool, at);
-    put_link(links, at, target);
 }
 
 /* One word of the control data is overwritten that says which lists hold blocks, which blocks are in use, or where a

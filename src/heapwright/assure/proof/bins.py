@@ -14,7 +14,7 @@ from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler, run_tool
 from heapwright.generate.emit import align_unchecked
 from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST, ROUNDED_UP, General
+from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
 from heapwright.recipes.recipe import Recipe
 
 FLAGS = ("-std=gnu11", "-O2", "-w")
@@ -24,9 +24,9 @@ _PROPERTIES = 8
 
 
 def has_bins(recipe: Recipe) -> bool:
-    """Whether the recipe's one general pool has bins; where there are several, names of functions differ."""
-    pools = [pool for pool in recipe.pools if isinstance(pool, General)]
-    return len(pools) == 1 and pools[0].bins != "none" and not recipe.memory
+    """Whether one pool has bins and no other might; where there are several, names of functions differ."""
+    kinds = {pool.kind for pool in recipe.pools if pool.has_bins}
+    return sum(pool.kind in kinds for pool in recipe.pools) == 1 and not recipe.memory
 
 
 def check_bins(recipe: Recipe, files: Mapping[str, str]) -> Harness:
@@ -36,8 +36,9 @@ def check_bins(recipe: Recipe, files: Mapping[str, str]) -> Harness:
     """
     began = time.monotonic()
     values = policy(recipe)
-    (general,) = (one["general"] for one in values["pools"] if "general" in one)
-    names = bin_names(recipe, general, int(values["reach"]))
+    each = zip(recipe.pools, values["pools"], strict=True)
+    (binned,) = (its[pool.kind] for pool, its in each if pool.has_bins)
+    names = bin_names(binned, int(values["reach"]))
     source = files["app_heap.c"]
     names["searches"] = "app_bin_above(" in source
     names["sized"] = "app_block_size_for(" in source
@@ -57,21 +58,20 @@ def check_bins(recipe: Recipe, files: Mapping[str, str]) -> Harness:
     return Harness("bins", bounds, _PROPERTIES, failed, {}, None, round(time.monotonic() - began, 1))
 
 
-def bin_names(recipe: Recipe, general: Mapping[str, Any], reach: int) -> dict[str, Any]:
-    """What the template asks for: sizes of blocks in bytes, and what the recipe promises of its bins."""
-    (pool,) = (pool for pool in recipe.pools if isinstance(pool, General))
-    step = 1 << general["unit_shift"]
+def bin_names(values: Mapping[str, Any], reach: int) -> dict[str, Any]:
+    """What the template asks for, from a pool's policy: sizes of blocks in bytes, and what is promised of its bins."""
+    step = 1 << values["unit_shift"]
     largest = min(reach, MAX_REACH) - 1
     return {
         "step": step,
-        "least": general["min_block"],
+        "least": values["min_block"],
         "last": largest // step * step,
-        "most": min(MAX_REQUEST, largest - general["overhead"] - step),
-        "overhead": general["overhead"],
-        "powers": bool(general["powers"]),
-        "rounded_up": pool.bins in ROUNDED_UP,
-        "bounded": bool(general["bin_last"]),
-        "summary": general["bins"] > 32,
+        "most": min(MAX_REQUEST, largest - values["overhead"] - step),
+        "overhead": values["overhead"],
+        "powers": bool(values["powers"]),
+        "rounded_up": bool(values["bin_round_up"]),
+        "bounded": bool(values["bin_last"]),
+        "summary": values["bins"] > 32,
     }
 
 

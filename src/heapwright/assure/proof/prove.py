@@ -114,7 +114,7 @@ def prove(
         return Proof(label, 0, int(policy(recipe)["fixed_end"]), MAX_REQUEST, "wp", tool, [proved])
     method = method or method_for(recipe)
     tool = _tool(method)
-    if any(pool.kind == "compact" for pool in recipe.pools):
+    if any(pool.moves_objects for pool in recipe.pools):
         raise HeapwrightError(f"{label}: moves its objects; prove takes heaps that leave them where they are")
     narrowed = narrow(recipe, arena or ROOM)
     values = policy(narrowed)
@@ -207,7 +207,7 @@ def harness_text(recipe: Recipe, name: str, method: str, calls: int, arena: int,
 
 
 def _has_headers(recipe: Recipe) -> bool:
-    return any(pool.kind == "general" for pool in recipe.pools)
+    return any(pool.aligns for pool in recipe.pools)
 
 
 def _steps(name: str, calls: int) -> int:

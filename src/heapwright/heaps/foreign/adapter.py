@@ -147,7 +147,7 @@ class Adapter(BaseModel):
 
     @property
     def is_sized(self) -> bool:
-        """Whether the size of the arena is fixed when the sources are compiled."""
+        """Whether the size of the arena is settled when the sources are compiled."""
         return self._defines(BYTES)
 
     @property

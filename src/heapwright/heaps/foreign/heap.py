@@ -30,11 +30,11 @@ from heapwright.heaps.foreign.build import DRIVER, build, library_arguments
 from heapwright.heaps.foreign.source import defines, heap_source
 from heapwright.measure.host.calls import STDIN, calls_file
 from heapwright.measure.host.timing import Bench, Program
+from heapwright.recipes.kinds.bounds import WorstCase
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach
 from heapwright.replay.safe import SafeArena, search
 from heapwright.replay.smallest import fit_steps, smallest_arena
-from heapwright.replay.worst_case import WorstCase
 from heapwright.traces.validation import FREE, OP_NAMES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps.foreign import adapter as adapters
 from heapwright.heaps.foreign.adapter import Adapter, WordSize
 from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.recipes.pools import Pool
+from heapwright.recipes.pools import HOW_TO_END
 from heapwright.recipes.recipe import Recipe
 
 _SHARED_OBJECT = re.compile(r"\.so(\.\d+)*$")
@@ -20,18 +20,13 @@ def behind(front: Recipe, behind: ForeignHeap, text: str) -> ForeignHeap:
     """A recipe in front of a heap without an arena of its own. Raises HeapwrightError where either cannot stand so."""
     if behind.front is not None or behind.has_arena:
         raise HeapwrightError(f"{text}: behind a recipe may stand a heap without an arena of its own, as lib:glibc")
-    grows = [pool for pool in front.pools if pool.kind != "quick" and _shares_the_rest(pool)]
+    grows = [pool for pool in front.pools if pool.owns_blocks and pool.shares_the_rest]
     if grows:
         raise HeapwrightError(
             f"{text}: the recipe has a {grows[0].kind} pool without bounds, so nothing would reach the heap behind it; "
-            'give fixed pools "counts" and general ones a "region"'
+            f"{HOW_TO_END}"
         )
     return replace(behind, front=front, label=text)
-
-
-def _shares_the_rest(pool: Pool) -> bool:
-    growing = "grow" in (getattr(pool, "counts", ""), getattr(pool, "count", ""))
-    return growing or getattr(pool, "region", 1) == 0 or pool.kind == "compact"
 
 
 def library(name: str, text: str, word_size: WordSize | None) -> ForeignHeap:

@@ -15,7 +15,7 @@ from heapwright.files.temporary import folder_for, temporary_folder
 from heapwright.measure.boards.compilers import LEVELS, Compiler
 
 if TYPE_CHECKING:
-    from heapwright.recipes.pools import Compact
+    from heapwright.recipes.pools import Pool
     from heapwright.recipes.recipe import Recipe
 
 DRIVER = Path(__file__).with_name("driver")
@@ -68,28 +68,26 @@ class Heap:
         return cls(recipe.name or recipe.hash, recipe=recipe)
 
     @property
-    def compact(self) -> Compact | None:
+    def moving(self) -> Pool | None:
         """The pool of a recipe whose objects move; None for every other heap."""
-        from heapwright.recipes.pools import Compact
-
         pool = self.recipe.canonical().pools[0] if self.recipe else None
-        return pool if isinstance(pool, Compact) else None
+        return pool if pool and pool.moves_objects else None
 
     @property
     def reference_bytes(self) -> int:
         """Bytes in front of the arena that the program keeps for each object, which the heap moves."""
-        return 4 * self.compact.reference_words if self.compact else 0
+        return 4 * self.moving.reference_words if self.moving else 0
 
     def symbol(self, entry: str) -> str:
         """The name of its malloc, free or realloc."""
         if self.recipe:
-            return "target_" + (_HANDLE_ENTRIES[entry] if self.compact else entry)
+            return "target_" + (_HANDLE_ENTRIES[entry] if self.moving else entry)
         return f"heap_{entry}" if self.file else entry
 
     def driver_flags(self) -> tuple[str, ...]:
         """What the driver is compiled with; see driver/driver.c."""
-        if self.recipe and self.compact:
-            words = self.compact.reference_words
+        if self.recipe and self.moving:
+            words = self.moving.reference_words
             return "-DHEAP_MOVING", f"-DREFERENCE_WORDS={words}", f"-DHEAP_ALIGN={self.recipe.align}u"
         return ("-DHEAP_GENERATED" if self.recipe else "-DHEAP_FILE" if self.file else "-DHEAP_LIBRARY",)
 

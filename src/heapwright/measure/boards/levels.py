@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes.pools import Compact
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -19,10 +18,10 @@ CALLS, SLOTS = 1500, 64
 def cost_of_checks(recipe: Recipe) -> str:
     """A sentence on the instructions of calls with a recipe's checks and without, on a Cortex-M3 at -Os.
 
-    The calls are random ones, of a fixed seed: objects up to 120 bytes, one in eight up to 1,000. Empty for a recipe
+    The calls are random ones, of one seed: objects up to 120 bytes, one in eight up to 1,000. Empty for a recipe
     without checks, for objects that move, where a request was refused, and where no compiler or emulator is installed.
     """
-    if recipe.checks == "none" or recipe.memory or isinstance(recipe.pools[0], Compact):
+    if recipe.checks == "none" or recipe.memory or recipe.pools[0].moves_objects:
         return ""
     from heapwright.measure.boards.measure import Session  # most heaps have no checks, and need no emulator
 

@@ -130,7 +130,7 @@ class Session:
         given = Input.of(trace, self.cpu, arena, used, reference_bytes=heap.reference_bytes)
         run = _run(backend, image, given, heap)
         cleared = None
-        if (trace.op == CALLOC).any() and (heap.file is None or "heap_calloc" in image.symbols) and not heap.compact:
+        if (trace.op == CALLOC).any() and (heap.file is None or "heap_calloc" in image.symbols) and not heap.moving:
             cleared = _run(backend, image, Input.of(trace, self.cpu, arena, used, callocs=True), heap)
         return {
             "heap": heap.name,

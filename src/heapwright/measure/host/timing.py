@@ -90,7 +90,7 @@ class Bench:
         if not folder.exists():
             generate(recipe, folder, "timed")
         arena = min(int(policy(recipe)["reach"]), 1 << 31)
-        words = recipe.pools[0].reference_words if recipe.pools[0].kind == "compact" else 0
+        words = recipe.pools[0].reference_words
         drive = f"-DDRIVE_HANDLES={words}" if words else "-DDRIVE_GENERATED"
         arguments = [drive, *defines, f"-D{align_unchecked('timed')}", f"-I{folder}"]
         program = self._compile(folder / "driver", arguments, folder / "timed_heap.c")

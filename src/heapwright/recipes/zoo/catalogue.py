@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 from heapwright.files.shipped import toml_files, toml_text
-from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
 
 RECOMMENDED = "all-round"
@@ -35,4 +34,4 @@ def recipes() -> list[Recipe]:
 
 def staying() -> list[Recipe]:
     """Return the recipes of heaps whose objects stay where they are: those that can stand for malloc."""
-    return [recipe for recipe in recipes() if not isinstance(recipe.pools[0], Compact)]
+    return [recipe for recipe in recipes() if not recipe.pools[0].moves_objects]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heapwright.errors import HeapwrightError
-from heapwright.recipes.pools import MAX_REQUEST, Fixed
+from heapwright.recipes.limits import MAX_REQUEST
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo.catalogue import load
 from heapwright.traces.profile import FREQUENT_SHARE
@@ -37,7 +37,6 @@ def special_pools(profile: Mapping[str, Any]) -> Recipe:
     special = sorted(row["size"] for row in rows if row["share"] >= FREQUENT_SHARE)
     model = load(SPECIAL_POOLS)
     pool = model.pools[0]
-    assert isinstance(pool, Fixed)
     classes = _classes(special, min(sizes), max(sizes), model.align)
     listed = ", ".join(map(str, special)) or "none"
     return model.model_copy(

@@ -1,0 +1,322 @@
+"""Quick pools: exact-size caches in front of the pools below; their blocks come from and belong to those pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from heapwright._native import lib
+from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
+from heapwright.recipes.kinds import layout as lay
+from heapwright.recipes.kinds.base import BasePool, Size, can_serve, capacity_below, sizes_summary
+from heapwright.recipes.kinds.bounds import UnboundedError, width
+from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
+
+MAX_QUICK_POOLS = 2
+
+FLUSH_STEPS = 1024
+"""`flush_share` and `flush_growth` are kept in 1024ths, so that firmware compares them with a shift."""
+
+Flush = Literal["before-refusing", "over-limit", "before-growing"]
+
+FLUSHES = {
+    "before-refusing": lib.HW_FLUSH_BEFORE_REFUSING,
+    "over-limit": lib.HW_FLUSH_OVER_LIMIT,
+    "before-growing": lib.HW_FLUSH_BEFORE_GROWING,
+}
+
+
+def _flush_name(value: Any) -> Any:
+    """What flushes before refusing was called "never" while it did not."""
+    return "before-refusing" if value == "never" else value
+
+
+class Quick(BasePool):
+    """Exact-size caches in front of the pools below; their blocks come from and belong to those pools."""
+
+    number: ClassVar[int] = lib.HW_QUICK
+    owns_blocks: ClassVar[bool] = False
+    space_keys: ClassVar[tuple[str, ...]] = ("most_frequent",)
+
+    kind: Literal["quick"] = "quick"
+    sizes: tuple[Size, ...] | None = Field(
+        default=None,
+        strict=False,
+        min_length=1,
+        max_length=MAX_CLASSES,
+        description="request sizes that have a list, bytes",
+    )
+    up_to: int | None = Field(
+        default=None, ge=1, le=MAX_UP_TO, description="largest request that has a list, one for every block size, bytes"
+    )
+    limit_blocks: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
+    limit_bytes: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
+    flush: Annotated[Flush, BeforeValidator(_flush_name)] = Field(
+        default="before-refusing", description="when blocks go back, at the latest before a request is refused"
+    )
+    flush_from: int = Field(
+        default=0,
+        ge=0,
+        le=MAX_REQUEST,
+        description="a request from this size on empties the lists, bytes; 0: none does",
+    )
+    flush_share: float = Field(
+        default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
+    )
+    flush_growth: float = Field(
+        default=0.0, ge=0, le=1, description="share by which a heap that only grows may grow before the next flush"
+    )
+    flush_large: int = Field(
+        default=0,
+        ge=0,
+        le=MAX_REQUEST,
+        description="a request from this size on flushes whenever the heap would grow, bytes; 0: none does",
+    )
+    keep: Literal["all", "apart"] = Field(
+        default="all", description='"apart": a block that free memory borders is merged, as far as its header tells'
+    )
+
+    # ---- rules
+
+    @classmethod
+    def crowding(cls, pools: Sequence[BasePool]) -> Iterator[tuple[int, str]]:
+        found = [index for index, pool in enumerate(pools) if isinstance(pool, cls)]
+        if len(found) > MAX_QUICK_POOLS:
+            yield found[MAX_QUICK_POOLS], f"at most {MAX_QUICK_POOLS} quick pools; one holds up to {MAX_CLASSES} sizes"
+
+    def contradictions(self, pools: Sequence[BasePool], geometry: Geometry, index: int) -> Iterator[str]:
+        below = pools[index + 1 :]
+        owners = [other for other in below if other.owns_blocks]
+        if not owners:
+            yield "no pool below it to take blocks from; valid: a general or fixed pool after it"
+            return
+        if owners[0].odd_blocks:
+            yield f"{owners[0].odd_blocks}; valid below a quick pool: powers of two"
+        if (self.sizes is None) == (self.up_to is None):
+            yield 'needs either "sizes" (a list of request sizes) or "up_to" (every block size up to that of a request)'
+            return
+        if self.flush == "over-limit" and self.limit_blocks is None and self.limit_bytes is None:
+            yield '"flush" "over-limit" has no limit to go over; add "limit_blocks" or "limit_bytes"'
+        yield from self._kept_contradictions(pools, owners)
+        cached = [size for size in self.sizes or () if self.takes(size)]
+        if self.sizes is not None and not cached:
+            yield '"sizes" has none between "min_size" and "max_size"'
+        for size in cached:
+            yield from self._size_contradictions(size, below, geometry)
+        for other in pools[:index]:
+            if isinstance(other, Quick):
+                yield from self._shared_sizes(other)
+
+    def _kept_contradictions(self, pools: Sequence[BasePool], owners: Sequence[BasePool]) -> Iterator[str]:
+        if self.keep == "apart" and not all(other.has_victim for other in owners):
+            yield (
+                '"keep" "apart" is not valid here: every pool below needs "kind" "general" and "victim_up_to"; '
+                "valid: all"
+            )
+        if len({other.keep for other in pools if isinstance(other, Quick)}) > 1:
+            yield f'"keep" "{self.keep}" is not valid beside a quick pool that keeps otherwise; valid: the same for all'
+
+    def _size_contradictions(self, size: int, below: Sequence[BasePool], geometry: Geometry) -> Iterator[str]:
+        if not any(can_serve(other, size, geometry) for other in below if other.owns_blocks):
+            yield (
+                f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
+            )
+            return
+        capacity = capacity_below(size, below, geometry)
+        if self.limit_bytes is not None and self.limit_bytes < capacity:
+            yield f'"limit_bytes" {self.limit_bytes} keeps no block of {capacity} bytes; valid: {capacity} or more'
+
+    def _shared_sizes(self, earlier: Quick) -> Iterator[str]:
+        if self.up_to is not None and earlier.up_to is not None:
+            yield 'a second "up_to" caches what the first does; valid: one quick pool with "up_to"'
+        bound = self.up_to or earlier.up_to or 0
+        mine, others = set(self.sizes or ()), set(earlier.sizes or ())
+        shared = (mine & others) | {size for size in mine | others if size <= bound}
+        if shared:
+            yield f"{min(shared)} bytes is cached by two quick pools; valid: each size in one"
+
+    # ---- forms
+
+    def canonical(self, below: Sequence[BasePool], geometry: Geometry) -> Quick:
+        return _canonical(self, tuple(below), geometry)
+
+    def moved(self, below: Sequence[BasePool], old: Geometry, geometry: Geometry) -> Quick:
+        if self.sizes is None:
+            return self.model_copy()
+        blocks = sorted({capacity_below(size, below, geometry) for size in self.sizes if self.takes(size)})
+        limit = self.limit_bytes and max(self.limit_bytes, blocks[-1])
+        return self.model_copy(update={"sizes": tuple(blocks), "min_size": 0, "max_size": None, "limit_bytes": limit})
+
+    @classmethod
+    def each_list_once(cls, pools: tuple[BasePool, ...], geometry: Geometry) -> tuple[BasePool, ...]:
+        """Leave lists of the same blocks to "up_to", else to the first quick pool; one that keeps none goes."""
+        covered = 0
+        for index, pool in enumerate(pools):
+            if isinstance(pool, cls) and pool.up_to is not None:
+                covered = capacity_below(pool.up_to, pools[index + 1 :], geometry)
+        taken: set[int] = set()
+        kept: list[BasePool] = []
+        for pool in pools:
+            if isinstance(pool, cls) and pool.sizes is not None:
+                sizes = tuple(size for size in pool.sizes if size > covered and size not in taken)
+                taken.update(sizes)
+                kept += [pool.model_copy(update={"sizes": sizes})] if sizes else []
+            else:
+                kept.append(pool)
+        return tuple(kept)
+
+    # ---- words
+
+    def summary(self) -> str:
+        sizes = f"up to {self.up_to}" if self.sizes is None else sizes_summary(self.sizes)
+        told = (
+            (self.keep != "all", f"kept {self.keep}"),
+            (self.limit_blocks, f"limit {self.limit_blocks} blocks"),
+            (self.limit_bytes, f"limit {self.limit_bytes} B"),
+            (self.flush != "before-refusing", f"flush {self.flush}"),
+            (self.flush_share, f"above {self.flush_share:.4g}"),
+            (self.flush_growth, f"each {self.flush_growth:.4g}"),
+            (self.flush_large, f"grown for {self.flush_large} B"),
+            (self.flush_from, f"flush for {self.flush_from} B"),
+        )
+        return " ".join([f"quick {sizes}", *(words for holds, words in told if holds)]) + self.range_summary()
+
+    @property
+    def is_bounded(self) -> bool:
+        return not self.flush_from and bool(self.limit_blocks)
+
+    # ---- the arena
+
+    @property
+    def flushes_before_growing(self) -> bool:
+        return self.flush == "before-growing"
+
+    def serves_empty(self, values: Mapping[str, Any]) -> bool:
+        return bool(round_up(values["block_header"] + 1, 1 << values["block_unit_shift"]) <= values["block_least"])
+
+    def has_pairs(self, values: Mapping[str, Any]) -> bool:
+        return bool(values["marks"])
+
+    def control(self, layout: lay.Layout, lists: int) -> tuple[lay.Field, ...]:
+        """What so many lists keep in the arena, in the order of memory."""
+        link = layout.link_bytes
+        limited = self.limit_blocks is not None or self.limit_bytes is not None
+        return (
+            lay.Field("heads_at", lists * link, link),
+            lay.Field("counts_at", 4 * lists, 4, present=limited),
+            lay.Field("cached_at", 4, present=_steps(self.flush_share) > 0),
+            lay.Field("grown_at", 4, present=_steps(self.flush_growth) > 0),
+            lay.Field("misses_at", 4, present=_steps(self.flush_growth) > 0),
+        )
+
+    def lay_out(self, layout: lay.Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
+        lists = self.lists(layout, below)
+        smallest = min(lists["sizes"], default=lists["block_least"] - lists["block_header"])
+        return {
+            **lists,
+            "marks": int(layout.checks != "none" and smallest >= 2 * layout.link_bytes),
+            **layout.place(self.control(layout, lists["count"])),
+        }
+
+    def lists(self, layout: lay.Layout, below: Sequence[BasePool]) -> dict[str, Any]:
+        """What it caches above other pools, and how it finds the list."""
+        geometry = layout.geometry
+        owners = [other for other in below if other.owns_blocks]
+        header, unit, least, powers, mixed = owners[0].block_shape(geometry, len(owners) > 1)
+        if self.sizes is None:
+            assert self.up_to is not None
+            up_to = owners[0].capacity(self.up_to, geometry) + header
+            sizes: list[int] = []
+            count = log2(up_to // least) + 1 if powers else (up_to - least) // unit + 1
+        else:
+            up_to = 0
+            sizes = list(dict.fromkeys(owners[0].capacity(size, geometry) for size in self.sizes))
+            count = len(sizes)
+        first = max(round_up(header, unit), least)  # the block of a request of 0 bytes
+        first = power_above(first) if powers else first
+
+        def before(size: int) -> int:
+            """The size of blocks below this one."""
+            return size // 2 if powers else size - unit
+
+        return {
+            "links": layout.links(),
+            "count": count,
+            "by_size": int(self.sizes is None),
+            "up_to": up_to,
+            "sizes": sizes,
+            "limit_blocks": self.limit_blocks or 0,
+            "limit_bytes": self.limit_bytes or 0,
+            "flush": FLUSHES[self.flush],
+            "flush_from": self.flush_from,
+            "flush_share": _steps(self.flush_share),
+            "flush_growth": _steps(self.flush_growth),
+            "flush_large": (self.flush_large or MAX_REQUEST) if self.flush_growth else 0,
+            "apart": int(self.keep == "apart"),
+            "mixed": int(mixed),
+            "least": [0 if size <= first - header else before(size + header) - header + 1 for size in sizes],
+            "largest": max(sizes, default=up_to - header),
+            "align": layout.align,
+            "block_header": header,
+            "block_unit_shift": log2(unit),
+            "block_doubles": int(powers),
+            "block_least": least,
+        }
+
+    # ---- bounds
+
+    def hit(self, values: Mapping[str, Any]) -> int:
+        """Accesses to take a block from a list."""
+        return 3 * width(values["links"]["field"]) + _account(values)
+
+    def push(self, values: Mapping[str, Any]) -> int:
+        """Accesses to put a block into a list."""
+        return 1 + self.hit(values)
+
+    def empty(self, values: Mapping[str, Any], lists: int, release: int) -> int:
+        """Accesses to empty so many lists, and to see that they are; `release` is what giving back a block takes."""
+        if values["limit_blocks"]:
+            kept = values["limit_blocks"]
+        elif values["limit_bytes"]:
+            least = min(values["sizes"], default=values["block_least"] - values["block_header"])
+            kept = values["limit_bytes"] // max(1, least)
+        else:
+            raise UnboundedError("a flush empties lists of any length, at the latest before a request is refused")
+        each = self.hit(values) + release
+        return 6 + int(lists) * (int(kept) * each + width(values["links"]["field"]))
+
+    # ---- what is attacked and proved
+
+    def edges(self, values: Mapping[str, Any]) -> Iterator[int]:
+        yield from values["sizes"] or range(0, (self.up_to or 0) + 1, values["align"])
+        yield from values["least"]
+        yield from (values["largest"], self.flush_from, self.flush_large)
+
+
+def _steps(share: float) -> int:
+    return round(share * FLUSH_STEPS)
+
+
+def _account(values: Mapping[str, Any]) -> int:
+    limited = values["limit_blocks"] or values["limit_bytes"]
+    return (2 if limited else 0) + (2 if values["flush_share"] else 0)
+
+
+@lru_cache(maxsize=65536)
+def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> Quick:
+    changes = pool.request_range()
+    if pool.sizes is not None:
+        cached = {capacity_below(size, below, geometry) for size in pool.sizes if pool.takes(size)}
+        changes |= {"sizes": tuple(sorted(cached)), "min_size": 0, "max_size": None}
+    elif pool.up_to is not None:
+        changes["up_to"] = min(capacity_below(pool.up_to, below, geometry), MAX_UP_TO)
+        if pool.max_size is not None and pool.max_size >= pool.up_to:
+            changes["max_size"] = None
+    for key in ("flush_share", "flush_growth"):
+        share = _steps(getattr(pool, key)) / FLUSH_STEPS
+        changes[key] = share if pool.flush == "before-growing" else 0.0
+    changes["flush_large"] = pool.flush_large if changes["flush_growth"] else 0
+    return pool.model_copy(update=changes)
