@@ -215,8 +215,6 @@ class _Body:
                 if stmt.expr is None:
                     return [replace(stmt)]
                 return [replace(stmt, expr=self.convert(self.expr(stmt.expr), self.function.type))]
-            case c.Guarded():
-                return [replace(stmt, branches=[(head, self.block(body)) for head, body in stmt.branches])]
             case _:
                 return [replace(stmt)]
 

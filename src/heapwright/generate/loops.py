@@ -19,9 +19,6 @@ def falls_through(body: list[c.Stmt]) -> bool:
             return falls_through(inner)
         case c.While(test=test, body=inner) if test.value:
             return has_jump(inner, "break")
-        case c.Guarded(branches=branches):
-            complete = branches[-1][0].lstrip("# ").startswith("else")
-            return not complete or any(falls_through(inner) for _, inner in branches)
         case _:
             return True
 

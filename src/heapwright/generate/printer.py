@@ -97,7 +97,8 @@ class Printer:
             case c.Cast():
                 return f"({self.type(expr.to)}){self.flat(expr.operand, _UNARY)}"
             case c.Braces():
-                items = ", ".join(f"{at} = {self.flat(e, 1)}" if at else self.flat(e, 1) for at, e in expr.items)
+                pairs = zip(expr.designators, expr.items, strict=True)
+                items = ", ".join(f"{at} = {self.flat(e, 1)}" if at else self.flat(e, 1) for at, e in pairs)
                 return f"({self.type(expr.to)}){{{items}}}" if expr.to else f"{{{items}}}"
             case _:
                 raise AssertionError(f"{type(expr).__name__} is left in specialised code")
@@ -170,7 +171,7 @@ class Printer:
 
     def filled_braces(self, braces: c.Braces, column: int) -> str:
         """A list of numbers in braces, over several lines where it does not fit."""
-        parts = [(item, ",", 1, "") for _, item in braces.items]
+        parts = [(item, ",", 1, "") for item in braces.items]
         return "{" + self.filled(parts, column + 1, 2) + "}"
 
     # ---- statements
@@ -184,8 +185,6 @@ class Printer:
         head = "\n" if stmt.blank else ""
         head += "".join(self.comment(comment, indent) for comment in stmt.comments)
         tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
-        if isinstance(stmt, c.Guarded):
-            return head + "".join(f"{line}\n{self.body(body, depth)}" for line, body in stmt.branches) + "#endif" + tail
         code = f"{indent}{self._code(stmt, depth)}"
         if stmt.trailing and len(code.split("\n")[-1]) + len(tail) > WIDTH + 1:
             return f"{head}{self.comment(c.Comment(stmt.trailing, 0), indent)}{code}\n"

@@ -396,8 +396,6 @@ def _words_in(body: list[c.Stmt]) -> set[str]:
         match stmt:
             case c.Declare():
                 texts += [stmt.type, stmt.suffix]
-            case c.Guarded():
-                texts += [head for head, _ in stmt.branches]
             case _:
                 pass
     for expr in c.all_expressions(body):

@@ -132,9 +132,6 @@ class _Cleaner:
             case c.While():
                 stmt.body = self.body(stmt.body)
                 return [stmt]
-            case c.Guarded():
-                stmt.branches = [(head, self.body(body)) for head, body in stmt.branches]
-                return [stmt] if any(body for _, body in stmt.branches) else []
             case _:
                 return [stmt]
 
@@ -366,9 +363,6 @@ class _Cleaner:
             case c.Block() | c.For() | c.While():
                 stmt.body = self.without(stmt.body, unread)
                 return [stmt]
-            case c.Guarded():
-                stmt.branches = [(head, self.without(body, unread)) for head, body in stmt.branches]
-                return [stmt]
             case _:
                 return [stmt]
         return [] if value is None else self.replacing(stmt, self.discarded(value))
@@ -480,10 +474,7 @@ def _read_names(body: list[c.Stmt]) -> set[str]:
     """Names that a body reads; plain assignments and increments as statements do not read their target."""
     read: set[str] = set()
     for stmt in c.all_statements(body):
-        parts = c.expressions(stmt)
-        if isinstance(stmt, c.For):
-            parts = [expr for expr in (stmt.test, stmt.update) if expr]
-        for expr in parts:
+        for expr in c.expressions(stmt):
             if isinstance(stmt, c.Do) and isinstance(expr, c.Assign) and _root(expr.target):
                 expr = expr.source
             elif isinstance(stmt, c.Do) and isinstance(expr, c.Update) and _root(expr.operand):
