@@ -203,8 +203,6 @@ class _Body:
                 return self.declare(stmt)
             case c.Do():
                 return [replace(stmt, expr=self.expr(stmt.expr))]
-            case c.Block():
-                return [replace(stmt, body=self.block(stmt.body))]
             case c.If():
                 return self.if_statement(stmt)
             case c.For():
@@ -274,14 +272,12 @@ class _Body:
         if unrolled is not None:
             return _with_comments(stmt, unrolled)
         scope = dict(self.names)
-        init: c.Stmt | None = None
-        if isinstance(stmt.init, c.Declare):
+        init: c.Declare | None = None
+        if stmt.init:
             typed = c.bare_type(stmt.init.type)
             start = None if stmt.init.init is None else self.convert(self.expr(stmt.init.init), typed)
             init = replace(stmt.init, init=start)
             self.names[stmt.init.name] = _Variable(typed)
-        elif stmt.init:
-            init = self.statement(stmt.init)[0]
         test = self.expr(stmt.test, control=True) if stmt.test else None
         update = self.expr(stmt.update) if stmt.update else None
         out = replace(stmt, init=init, test=test, update=update, body=self.block(stmt.body))
@@ -292,7 +288,7 @@ class _Body:
 
     def unrolled(self, stmt: c.For) -> list[c.Stmt] | None:
         """The iterations one after the other; None where the loop stays one."""
-        counter = stmt.init.name if isinstance(stmt.init, c.Declare) else ""
+        counter = stmt.init.name if stmt.init else ""
         needed = needs_static(self.program, counter, stmt.body)
         scope = dict(self.names)
         values = self.iterations(stmt)
@@ -321,7 +317,7 @@ class _Body:
     def iterations(self, stmt: c.For) -> list[int] | None:
         """The counter's values, where they are static."""
         init, test, update = stmt.init, stmt.test, stmt.update
-        if not isinstance(init, c.Declare) or init.init is None or test is None or update is None:
+        if init is None or init.init is None or test is None or update is None:
             return None
         step = _step(init.name, update)
         changes = any(isinstance(part, (c.Assign, c.Update)) for part in c.walk(test))
@@ -346,7 +342,7 @@ class _Body:
         return None
 
     def bind_counter(self, stmt: c.For, value: int) -> None:
-        assert isinstance(stmt.init, c.Declare)
+        assert stmt.init
         typed = c.bare_type(stmt.init.type)
         self.names[stmt.init.name] = _Variable(typed, number(value, self.program.promoted(typed)), inline=True)
 
@@ -667,8 +663,6 @@ class _Body:
             return None
         if expr.type.endswith("*") or self.program.promoted(expr.type) == whole.type:
             return replace(expr, value=expr.value if whole.value is None else whole.value)
-        if isinstance(expr, c.Literal) and whole.value is not None:
-            return number(whole.value, whole.type)
         return c.Cast(whole.type, expr, line=expr.line, value=whole.value, type=whole.type)
 
     # ---- calls

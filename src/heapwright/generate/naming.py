@@ -237,7 +237,7 @@ class Names:
         element = expr.type.removesuffix(" *") if expr.type else "uint32_t"
         kind = self.program.integer(element)
         element = f"uint{bits}_t" if kind and not kind.signed else element
-        items = c.Braces([c.Literal(str(value)) for value in values], [""] * len(values))
+        items = c.Braces([c.Literal(str(value)) for value in values])
         head = f"static const {declarator(element, name)}[{len(values)}] = "
         note = self._note(expr, printer)
         comment = f"/* {note} */\n" if note else ""

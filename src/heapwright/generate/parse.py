@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import tree_sitter_c
 from tree_sitter import Language, Node, Parser
@@ -14,14 +14,14 @@ from heapwright.generate import syntax as c
 from heapwright.generate.syntax import GrammarError
 
 LANGUAGE = Language(tree_sitter_c.language())
-_FORMS: dict[str, tuple[Any, ...]] = {
-    "unary_expression": (c.Unary, "argument"),
-    "pointer_expression": (c.Unary, "argument"),
-    "binary_expression": (c.Binary, "left", "right"),
-    "comma_expression": (c.Binary, "left", "right"),
-    "assignment_expression": (c.Assign, "left", "right"),
-    "conditional_expression": (c.Conditional, "condition", "consequence", "alternative"),
-    "subscript_expression": (c.Index, "argument", "index"),
+_FORMS: dict[str, tuple[Callable[..., c.Expr], tuple[str, ...]]] = {
+    "unary_expression": (c.Unary, ("argument",)),
+    "pointer_expression": (c.Unary, ("argument",)),
+    "binary_expression": (c.Binary, ("left", "right")),
+    "comma_expression": (c.Binary, ("left", "right")),
+    "assignment_expression": (c.Assign, ("left", "right")),
+    "conditional_expression": (c.Conditional, ("condition", "consequence", "alternative")),
+    "subscript_expression": (c.Index, ("argument", "index")),
 }
 """What the parser's expressions of operands alone become, and its names of these."""
 _DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
@@ -183,8 +183,6 @@ class _Reader:
                 return self.declaration(node)
             case "preproc_if" | "preproc_ifdef":
                 return self.guarded_items(node)
-            case "expression_statement" if text_of(node).startswith("_Static_assert"):
-                return None
             case _:
                 raise self.not_allowed(node, " at file level")
 
@@ -247,9 +245,8 @@ class _Reader:
         members = []
         for child, comments, trailing, _ in self.with_comments([n for n in body.children if n.type not in "{},"]):
             value = child.child_by_field_name("value")
-            init = self.expr(value) if value else None
             name = text_of(child_of(child, "name"))
-            members.append(c.Enumerator(name, init, text_of(value) if value else "", comments, trailing))
+            members.append(c.Enumerator(name, text_of(value) if value else "", comments, trailing))
         tag = node.child_by_field_name("name")
         return c.Enum(text_of(tag) if tag else "", members, node.start_point[0] == node.end_point[0])
 
@@ -261,14 +258,9 @@ class _Reader:
         return c.Global(name, typed + suffix, self.text[node.start_byte : node.end_byte].decode())
 
     def declaration(self, node: Node) -> c.Item:
-        declarator = child_of(node, "declarator")
-        if _function_declarator(declarator):
+        if _function_declarator(child_of(node, "declarator")):
             return self.function(node, None)
-        inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
-        typed, name, suffix = self.declarator(_type_text(node), inner or declarator)
-        if "const" not in typed.split():
-            raise self.error(node, f"{name}: the core has no variables at file level; only const tables")
-        return c.Global(name, typed + (" *" if suffix else ""), text_of(node))
+        raise self.error(node, "the core has no variables at file level")
 
     def function(self, node: Node, body: Node | None) -> c.Function:
         storage = " ".join(text_of(n) for n in node.children if n.type == "storage_class_specifier")
@@ -333,8 +325,6 @@ class _Reader:
                 return self.local(node)
             case "expression_statement" if node.named_children:
                 return c.Do(self.expr(node.named_children[0]))
-            case "compound_statement":
-                return c.Block(self.block(node))
             case "if_statement":
                 return self.if_statement(node)
             case "for_statement":
@@ -361,9 +351,11 @@ class _Reader:
 
     def for_statement(self, node: Node) -> c.For:
         init = node.child_by_field_name("initializer")
-        start: c.Stmt | None = None
+        start: c.Declare | None = None
         if init:
-            start = self.local(init) if init.type == "declaration" else c.Do(self.expr(init))
+            if init.type != "declaration":
+                raise self.error(init, "a for loop declares its counter")
+            start = self.local(init)
             start.line = init.start_point[0] + 1
         test, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
         body = self.block(child_of(node, "body"))
@@ -395,7 +387,7 @@ class _Reader:
 
     def expression(self, node: Node) -> c.Expr:
         if node.type in _FORMS:
-            form, *fields = _FORMS[node.type]
+            form, fields = _FORMS[node.type]
             operator = node.child_by_field_name("operator")
             words = [text_of(operator) if operator else ","] if form in (c.Unary, c.Binary, c.Assign) else []
             return form(*words, *(self.expr(child_of(node, name)) for name in fields))
@@ -425,18 +417,11 @@ class _Reader:
             case "cast_expression":
                 return c.Cast(self.type_name(child_of(node, "type")), self.expr(child_of(node, "value")))
             case "initializer_list":
-                pairs = [self.initializer(child) for child in node.named_children]
-                return c.Braces([item for _, item in pairs], [designator for designator, _ in pairs])
+                return c.Braces([self.expr(child) for child in node.named_children])
             case "compound_literal_expression":
                 return c.replace(self.expr(child_of(node, "value")), to=self.type_name(child_of(node, "type")))
             case _:
                 raise self.not_allowed(node)
-
-    def initializer(self, node: Node) -> tuple[str, c.Expr]:
-        if node.type != "initializer_pair":
-            return "", self.expr(node)
-        designators = "".join(text_of(n) for n in node.children_by_field_name("designator"))
-        return designators, self.expr(child_of(node, "value"))
 
     def type_name(self, node: Node) -> str:
         base = _type_text(node)

@@ -97,8 +97,7 @@ class Printer:
             case c.Cast():
                 return f"({self.type(expr.to)}){self.flat(expr.operand, _UNARY)}"
             case c.Braces():
-                pairs = zip(expr.designators, expr.items, strict=True)
-                items = ", ".join(f"{at} = {self.flat(e, 1)}" if at else self.flat(e, 1) for at, e in pairs)
+                items = ", ".join(self.flat(item, 1) for item in expr.items)
                 return f"({self.type(expr.to)}){{{items}}}" if expr.to else f"{{{items}}}"
             case _:
                 raise AssertionError(f"{type(expr).__name__} is left in specialised code")
@@ -203,8 +202,6 @@ class Printer:
                 return f"return {self._broken(expr, column + 7, 1)};"
             case c.Jump():
                 return stmt.word + ";"
-            case c.Block():
-                return self._braces(stmt.body, depth)
             case c.If():
                 return self._if_statement(stmt, depth)
             case c.For():
@@ -238,11 +235,7 @@ class Printer:
                 return f"{text} else {self._braces(stmt.no, depth)}"
 
     def _for_head(self, stmt: c.For, column: int) -> str:
-        init = ""
-        if isinstance(stmt.init, c.Declare):
-            init = self._declaration(stmt.init, 0)
-        elif isinstance(stmt.init, c.Do):
-            init = self.flat(stmt.init.expr)
+        init = self._declaration(stmt.init, 0) if stmt.init else ""
         parts = [init] + [self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update)]
         flat = "; ".join(parts) if any(parts) else ";;"
         if column + len(flat) + 3 <= WIDTH:

@@ -297,9 +297,8 @@ class _Writer:
         return f"{head}{brace}\n{unused}{self.printer.body(target.body, 1)}}}\n"
 
     def functions(self, guarded: list[c.GuardedItems]) -> str:
-        """All functions in the order of the source, with prototypes for calls that come too early."""
+        """All functions in the order of the source."""
         out: list[str] = []
-        known: set[str] = set()
         for source in self.program.sources:
             for item in source.items:
                 if isinstance(item, c.GuardedItems):
@@ -307,9 +306,7 @@ class _Writer:
                     out += [self.item(kept) for kept in match]
                 if isinstance(item, c.Function):
                     for target in self.ordered(item):
-                        out += self.early(target, known)
                         out.append("\n" + self.definition(target))
-                        known.add(target.name)
         return collapse_blank_lines("".join(out)) if out else ""
 
     def ordered(self, item: c.Function) -> list[Specialisation]:
@@ -320,16 +317,6 @@ class _Writer:
             free = [t for t in waiting if not any(callee in waiting and callee is not t for callee in _callees(t))]
             out += free or waiting
             waiting = [target for target in waiting if target not in out]
-        return out
-
-    def early(self, target: Specialisation, known: set[str]) -> list[str]:
-        """Prototypes of functions that `target` calls before their definition."""
-        out = []
-        for callee in _callees(target):
-            if callee.name not in known and callee is not target and not callee.entry:
-                known.add(callee.name)
-                head = self.printer.signature(callee.function.storage, callee.function, callee.name, callee.parameters)
-                out.append(f"\n{head};\n")
         return out
 
     def prototype(self, entry: Specialisation, declared: c.Function) -> str:

@@ -216,10 +216,9 @@ class Verbatim(Expr):
 
 @dataclass(eq=False)
 class Braces(Expr, row="items"):
-    """An initialiser list, each item behind its designator or ""; `to` is the type where it is a compound literal."""
+    """An initialiser list; `to` is the type where it is a compound literal."""
 
     items: list[Expr]
-    designators: list[str]
     to: str = ""
 
 
@@ -345,13 +344,6 @@ class Do(Stmt, exprs=("expr",)):
 
 
 @dataclass(eq=False)
-class Block(Stmt, blocks=("body",)):
-    """Statements in braces."""
-
-    body: list[Stmt]
-
-
-@dataclass(eq=False)
 class If(Stmt, exprs=("test",), blocks=("yes", "no")):
     """An if; `no` is empty without else."""
 
@@ -362,9 +354,9 @@ class If(Stmt, exprs=("test",), blocks=("yes", "no")):
 
 @dataclass(eq=False)
 class For(Stmt, exprs=("test", "update"), blocks=("body",)):
-    """A for loop; `init` is a Declare, a Do or None."""
+    """A for loop; `init` is the declaration of its counter or None."""
 
-    init: Stmt | None
+    init: Declare | None
     test: Expr | None
     update: Expr | None
     body: list[Stmt]
@@ -506,10 +498,9 @@ class Struct(Item):
 
 @dataclass(eq=False)
 class Enumerator:
-    """An enumerator, its initialiser where it has one, and its comments."""
+    """An enumerator, the text of its number where it has one, and its comments."""
 
     name: str
-    init: Expr | None
     text: str
     comments: list[Comment]
     trailing: str
@@ -537,7 +528,7 @@ class Macro(Item):
 
 @dataclass(eq=False)
 class Global(Item):
-    """A typedef or a file-level variable, kept as written where used; `type` is what the name stands for or has."""
+    """A typedef, kept as written where used; `type` is what the name stands for."""
 
     name: str
     type: str

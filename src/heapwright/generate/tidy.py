@@ -119,13 +119,6 @@ class _Cleaner:
                 return self.do(stmt)
             case c.If():
                 return self.if_statement(stmt)
-            case c.Block():
-                stmt.body = self.body(stmt.body)
-                if not any(isinstance(inner, c.Declare) for inner in stmt.body):
-                    if stmt.body:
-                        stmt.body[0].comments = [*stmt.comments, *stmt.body[0].comments]
-                    return stmt.body
-                return [stmt]
             case c.For():
                 stmt.body = self.body(stmt.body)
                 return [] if not stmt.body and self.idle(stmt) else [stmt]
@@ -143,12 +136,9 @@ class _Cleaner:
             return []
         match expr:
             case c.Call(callee=callee) if (callee is not None and callee.empty) or self.is_empty_macro(expr.name):
-                effects = [effect for argument in expr.arguments for effect in self.discarded(argument)]
-            case c.Call() | c.Assign() | c.Update():
-                return [stmt]
+                return [stmt] if any(not self.pure(argument) for argument in expr.arguments) else []
             case _:
-                effects = self.discarded(expr)
-        return self.replacing(stmt, effects)
+                return [stmt]
 
     def replacing(self, stmt: c.Stmt, effects: list[c.Stmt]) -> list[c.Stmt]:
         """Statements in place of another, with its comments."""
@@ -163,13 +153,8 @@ class _Cleaner:
         match expr:
             case c.Call() | c.Assign() | c.Update():
                 return [c.Do(expr, line=expr.line)]
-            case c.Binary(op="&&" | "||") if not self.pure(expr.right):
-                test = expr.left if expr.op == "&&" else negated(expr.left)
-                return [c.If(test, self.discarded(expr.right), [], line=expr.line)]
-            case c.Conditional():
-                return [c.If(expr.test, self.discarded(expr.yes), self.discarded(expr.no), line=expr.line)]
             case _:
-                return [effect for operand in c.operands(expr) for effect in self.discarded(operand)]
+                return [c.Do(c.Cast("void", expr), line=expr.line)]
 
     def is_empty_macro(self, name: str) -> bool:
         macro = self.program.macros.get(name)
@@ -269,7 +254,11 @@ class _Cleaner:
             left = test.yes if value == equal[1] else test.no
         else:
             return False
-        body[index + 1 : index + 2] = [c.Block(left, line=test.line, comments=test.comments)] if left else []
+        if any(isinstance(stmt, c.Declare) for stmt in left):
+            return False
+        if left:
+            left[0].comments = [*test.comments, *left[0].comments]
+        body[index + 1 : index + 2] = left
         return True
 
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
@@ -360,7 +349,7 @@ class _Cleaner:
             case c.If():
                 stmt.yes, stmt.no = self.without(stmt.yes, unread), self.without(stmt.no, unread)
                 return [stmt]
-            case c.Block() | c.For() | c.While():
+            case c.For() | c.While():
                 stmt.body = self.without(stmt.body, unread)
                 return [stmt]
             case _:
@@ -587,7 +576,7 @@ def _is_accessor(function: c.Function) -> bool:
 
 
 def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
-    """Let callers call what a forwarder calls; an entry takes over the body of what only it calls."""
+    """Let callers call what a forwarder calls."""
     found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
     inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
     inner |= {target: (target.left, name) for target, name in _handed_back(live, program)}
@@ -596,7 +585,7 @@ def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
         if passed:
             caller.left = caller.left.once(("redirected", *passed.items()), _past, caller.left, passed)
             caller.clean = False
-    return bool(inner) or any(_taken_over(target, call, live) for target, call in found)
+    return bool(inner)
 
 
 def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwarders:
@@ -660,32 +649,6 @@ def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
         arguments = [given.get(a.name, a) if isinstance(a, c.Name) else replace(a) for a in forward.arguments]
         expr = replace(forward, arguments=arguments, line=expr.line, paren=expr.paren)
     return expr
-
-
-def _taken_over(entry: Specialisation, call: c.Call, live: list[Specialisation]) -> bool:
-    """Move the body of a function that only `entry` calls into it, in the entry's names."""
-    callee = call.callee
-    assert callee is not None
-    sites = [other for caller in live for other in caller.left.calls if other.callee is callee]
-    given = {parameter.name: arg for parameter, arg in zip(callee.parameters, call.arguments, strict=True)}
-    locals_ = {stmt.name for stmt in c.all_statements(callee.body) if isinstance(stmt, c.Declare)}
-    named = all(isinstance(argument, c.Name) and argument.value is None for argument in call.arguments)
-    if len(sites) != 1 or callee.entry or not named or locals_ & {p.name for p in entry.parameters}:
-        return False
-    entry.left = entry.left.once(("taken over", callee.left), _taking_over, entry.left, callee.left, given)
-    entry.clean = False
-    return True
-
-
-def _taking_over(left: Left, taken: Left, given: Mapping[str, c.Expr]) -> Left:
-    body = c.copied(taken.body, lambda expr: _substituted(expr, given))
-    return Left(body, left.parameters, left.pure, left.boolean)
-
-
-def _substituted(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
-    if isinstance(expr, c.Name) and expr.name in given:
-        return replace(expr, name=given[expr.name].name)  # type: ignore[attr-defined]
-    return c.rebuild(expr, lambda inner: _substituted(inner, given))
 
 
 def unused_in_entry(entry: Specialisation) -> list[str]:
