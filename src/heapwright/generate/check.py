@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import assigned_in, needs_static
+from heapwright.generate.fold import assigned_in
+from heapwright.generate.loops import needs_static
 from heapwright.generate.program import BUILTIN_VALUES, Program
 from heapwright.generate.syntax import GrammarError
 

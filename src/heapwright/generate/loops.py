@@ -1,8 +1,9 @@
-"""Control flow of specialised code: what is reached, how bodies join, and unrolled loops without break and continue."""
+"""Control flow of specialised code: what is reached, how bodies join, and which loops are unrolled."""
 
 from __future__ import annotations
 
 from heapwright.generate import syntax as c
+from heapwright.generate.program import Program
 
 
 def falls_through(body: list[c.Stmt]) -> bool:
@@ -67,3 +68,39 @@ def sequence(passes: list[list[c.Stmt]]) -> list[c.Stmt]:
         if out and not falls_through(out):
             break
     return out
+
+
+def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
+    """Whether a loop body uses its counter, or what follows from it, where only a static value will do."""
+    derived = {counter}
+    for stmt in c.all_statements(body):
+        if isinstance(stmt, c.Declare) and stmt.init and _mentions(stmt.init, derived):
+            derived.add(stmt.name)
+    for expr in c.all_expressions(body):
+        match expr:
+            case c.Index(base=c.Member(name=name)) if name in program.struct_arrays and _mentions(expr.index, derived):
+                return True
+            case c.Call() if expr.name in program.functions:
+                parameters = program.functions[expr.name].parameters
+                for parameter, argument in zip(parameters, expr.arguments, strict=False):
+                    scalar = program.is_static_parameter(parameter) and not program.policy_pointer(parameter.type)
+                    if scalar and _mentions(argument, derived):
+                        return True
+            case _:
+                pass
+    return False
+
+
+def _mentions(expr: c.Expr, names: set[str]) -> bool:
+    return any(isinstance(part, c.Name) and part.name in names for part in c.walk(expr))
+
+
+def step_of(counter: str, update: c.Expr) -> tuple[int, c.Expr] | None:
+    """Direction and size of a loop's step."""
+    match update:
+        case c.Update(operand=c.Name(name=name)) if name == counter:
+            return (1 if update.op == "++" else -1), c.Literal("1")
+        case c.Assign(op="+=" | "-=", target=c.Name(name=name)) if name == counter:
+            return (1 if update.op == "+=" else -1), update.source
+        case _:
+            return None

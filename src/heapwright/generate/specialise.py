@@ -14,14 +14,15 @@ from functools import lru_cache
 from heapwright.generate import syntax as c
 from heapwright.generate.check import violations
 from heapwright.generate.hooks import without_hooks
+from heapwright.generate.left import Specialisation
 from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
 from heapwright.generate.memo import Memo
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines, without_sentences_on
 from heapwright.generate.program import PolicyValues, Program
-from heapwright.generate.syntax import GrammarError, Specialisation, replace
-from heapwright.generate.tidy import reachable, settle, unused_in_entry
+from heapwright.generate.syntax import GrammarError, replace
+from heapwright.generate.together import reachable, settle, unused_in_entry
 from heapwright.generate.whole import fold_all
 
 __all__ = ["GrammarError", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]

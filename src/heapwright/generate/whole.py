@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import Facts, Folder, assigned_in, expanded
+from heapwright.generate.expressions import expanded
+from heapwright.generate.fold import Facts, Folder, assigned_in
+from heapwright.generate.left import Specialisation
 from heapwright.generate.memo import Memo
 from heapwright.generate.program import PolicyValues, Program, is_pure, number
-from heapwright.generate.syntax import Key, Specialisation
-from heapwright.generate.tidy import call_sites, reachable, settle, tidy
+from heapwright.generate.syntax import Key
+from heapwright.generate.tidy import tidy
+from heapwright.generate.together import call_sites, reachable, settle
 
 MOST_ROUNDS = 8
 
