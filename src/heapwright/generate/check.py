@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import assigned_in
 from heapwright.generate.loops import needs_static
 from heapwright.generate.program import BUILTIN_VALUES, Program
 from heapwright.generate.syntax import GrammarError
@@ -69,7 +68,7 @@ class _Checker:
         self.returned: list[_Kind] = []
         self.names: dict[str, _Kind] = {}
         self.declared: dict[str, c.Declare] = {}
-        self.assigned = assigned_in(function.body or [])
+        self.assigned = set(c.names_changed(function.body or []))
 
     def run(self) -> None:
         """Check the whole function."""

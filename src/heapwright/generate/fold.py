@@ -84,21 +84,7 @@ class Folder:
 @cache
 def _assigned(function: c.Function) -> frozenset[str]:
     """Names that a function changes, or whose address it takes."""
-    return frozenset(assigned_in(function.body or []))
-
-
-def assigned_in(body: list[c.Stmt]) -> set[str]:
-    """Names that a body changes, or whose address it takes."""
-    names = set()
-    for expr in c.all_expressions(body):
-        match expr:
-            case c.Assign(target=c.Name(name=name)) | c.Update(operand=c.Name(name=name)):
-                names.add(name)
-            case c.Unary(op="&", operand=c.Name(name=name)):
-                names.add(name)
-            case _:
-                pass
-    return names
+    return frozenset(c.names_changed(function.body or []))
 
 
 class _Body(Expressions):
@@ -121,8 +107,8 @@ class _Body(Expressions):
         """
         target = self.target
         body = self.block(self.function.body or [])
-        while (left := self.assigned & assigned_in(body)) != self.assigned:
-            self.assigned = frozenset(left)
+        while (left := self.assigned.intersection(c.names_changed(body))) != self.assigned:
+            self.assigned = left
             body = self.block(self.function.body or [])
         rest = [parameter for parameter in self.function.parameters if parameter.name not in target.statics]
         target.left = Left(body, rest)
@@ -287,7 +273,7 @@ class _Body(Expressions):
             return None
         step = step_of(init.name, update)
         changes = any(isinstance(part, (c.Assign, c.Update)) for part in c.walk(test))
-        if step is None or changes or init.name in assigned_in(stmt.body):
+        if step is None or changes or init.name in c.names_changed(stmt.body):
             return None
         start = self.expr(init.init)
         kind = self.program.integer(init.type)

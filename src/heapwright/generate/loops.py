@@ -74,25 +74,21 @@ def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
     """Whether a loop body uses its counter, or what follows from it, where only a static value will do."""
     derived = {counter}
     for stmt in c.all_statements(body):
-        if isinstance(stmt, c.Declare) and stmt.init and _mentions(stmt.init, derived):
+        if isinstance(stmt, c.Declare) and stmt.init and derived & c.names(stmt.init):
             derived.add(stmt.name)
     for expr in c.all_expressions(body):
         match expr:
-            case c.Index(base=c.Member(name=name)) if name in program.struct_arrays and _mentions(expr.index, derived):
+            case c.Index(base=c.Member(name=name)) if name in program.struct_arrays and derived & c.names(expr.index):
                 return True
             case c.Call() if expr.name in program.functions:
                 parameters = program.functions[expr.name].parameters
                 for parameter, argument in zip(parameters, expr.arguments, strict=False):
                     scalar = program.is_static_parameter(parameter) and not program.policy_pointer(parameter.type)
-                    if scalar and _mentions(argument, derived):
+                    if scalar and derived & c.names(argument):
                         return True
             case _:
                 pass
     return False
-
-
-def _mentions(expr: c.Expr, names: set[str]) -> bool:
-    return any(isinstance(part, c.Name) and part.name in names for part in c.walk(expr))
 
 
 def step_of(counter: str, update: c.Expr) -> tuple[int, c.Expr] | None:

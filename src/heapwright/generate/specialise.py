@@ -379,24 +379,12 @@ def _words(text: str) -> frozenset[str]:
 
 def _words_in(body: list[c.Stmt]) -> set[str]:
     """Identifiers that statements mention, but for members and specialised functions."""
-    texts = []
-    for stmt in c.all_statements(body):
-        match stmt:
-            case c.Declare():
-                texts += [stmt.type, stmt.suffix]
-            case _:
-                pass
-    for expr in c.all_expressions(body):
-        match expr:
-            case c.Name() | c.Call():
-                texts.append(expr.name)
-            case c.Literal() | c.Verbatim():
-                texts.append(expr.text)
-            case c.Cast() | c.Braces():
-                texts.append(expr.to)
-            case _:
-                pass
-    return set(c.WORD.findall(" ".join(texts)))
+    declared = [
+        text for stmt in c.all_statements(body) if isinstance(stmt, c.Declare) for text in (stmt.type, stmt.suffix)
+    ]
+    parts = [expr for expr in c.all_expressions(body) if not isinstance(expr, c.Member)]
+    texts = [getattr(expr, name, "") for expr in parts for name in ("name", "text", "to")]
+    return set(c.WORD.findall(" ".join(declared + texts)))
 
 
 def _inner(printer: Printer, comment: str) -> str:

@@ -416,6 +416,35 @@ def all_expressions(body: list[Stmt]) -> list[Expr]:
     return [part for stmt in all_statements(body) for expr in expressions(stmt) for part in walk(expr)]
 
 
+def root(expr: Expr) -> str:
+    """The variable that an assignment changes, when it is a variable itself or a member of one."""
+    while isinstance(expr, Member) and not expr.arrow:
+        expr = expr.base
+    return expr.name if isinstance(expr, Name) else ""
+
+
+def names(expr: Expr) -> set[str]:
+    """All names that an expression mentions."""
+    return {part.name for part in walk(expr) if isinstance(part, Name)}
+
+
+def mentions(body: list[Stmt], name: str) -> int:
+    """How often statements mention a name."""
+    return sum(isinstance(expr, Name) and expr.name == name for expr in all_expressions(body))
+
+
+def names_changed(body: list[Stmt]) -> list[str]:
+    """Variables that statements change or point to, once for each time."""
+    found = []
+    for expr in all_expressions(body):
+        match expr:
+            case Assign(target=target) | Update(operand=target) | Unary(op="&", operand=target):
+                found.append(root(target))
+            case _:
+                pass
+    return found
+
+
 def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iterator[tuple[Stmt, list[Stmt]]]:
     """Each statement with what it becomes, one by one; a blank line stays where what follows it goes."""
     blank = started = False

@@ -46,7 +46,7 @@ def _is_pure_function(cleaner: _Cleaner, program: Program) -> bool:
     for expr in c.all_expressions(cleaner.whole):
         match expr:
             case c.Assign(target=changed) | c.Update(operand=changed):
-                if _root(changed) not in own:
+                if c.root(changed) not in own:
                     return False
             case c.Call():
                 if not is_pure(replace(expr, arguments=[]), program.pure_opaque):
@@ -54,13 +54,6 @@ def _is_pure_function(cleaner: _Cleaner, program: Program) -> bool:
             case _:
                 pass
     return True
-
-
-def _root(expr: c.Expr) -> str:
-    """The variable that an assignment changes, when it is a variable itself or a member of one."""
-    while isinstance(expr, c.Member) and not expr.arrow:
-        expr = expr.base
-    return expr.name if isinstance(expr, c.Name) else ""
 
 
 class _Cleaner:
@@ -113,17 +106,15 @@ class _Cleaner:
 
     def statement(self, stmt: c.Stmt) -> list[c.Stmt]:
         """What is left of a statement: itself, others in its place, or nothing."""
+        for name in stmt.blocks:
+            setattr(stmt, name, self.body(getattr(stmt, name)))
         match stmt:
             case c.Do():
                 return self.do(stmt)
             case c.If():
                 return self.if_statement(stmt)
-            case c.For():
-                stmt.body = self.body(stmt.body)
-                return [] if not stmt.body and self.idle(stmt) else [stmt]
-            case c.While():
-                stmt.body = self.body(stmt.body)
-                return [stmt]
+            case c.For(body=[]) if self.idle(stmt):
+                return []
             case _:
                 return [stmt]
 
@@ -133,11 +124,9 @@ class _Cleaner:
             expr = expr.operand
         if self.pure(expr) or (isinstance(expr, c.Assign) and _changes_nothing(expr) and self.pure(expr.target)):
             return []
-        match expr:
-            case c.Call(callee=callee) if (callee is not None and callee.empty) or self.is_empty_macro(expr.name):
-                return [stmt] if any(not self.pure(argument) for argument in expr.arguments) else []
-            case _:
-                return [stmt]
+        if isinstance(expr, c.Call) and ((expr.callee and expr.callee.empty) or self.is_empty_macro(expr.name)):
+            return [] if all(map(self.pure, expr.arguments)) else [stmt]
+        return [stmt]
 
     def replacing(self, stmt: c.Stmt, effects: list[c.Stmt]) -> list[c.Stmt]:
         """Statements in place of another, with its comments."""
@@ -149,19 +138,14 @@ class _Cleaner:
         """What evaluating an expression does when its value is not wanted."""
         if self.pure(expr):
             return []
-        match expr:
-            case c.Call() | c.Assign() | c.Update():
-                return [c.Do(expr, line=expr.line)]
-            case _:
-                return [c.Do(c.Cast("void", expr), line=expr.line)]
+        plain = isinstance(expr, (c.Call, c.Assign, c.Update))
+        return [c.Do(expr if plain else c.Cast("void", expr), line=expr.line)]
 
     def is_empty_macro(self, name: str) -> bool:
         macro = self.program.macros.get(name)
         return macro is not None and macro.body.replace(" ", "") in ("", "((void)0)", "(void)0")
 
     def if_statement(self, stmt: c.If) -> list[c.Stmt]:
-        stmt.yes = self.body(stmt.yes)
-        stmt.no = self.body(stmt.no)
         if not stmt.yes and not stmt.no:
             return self.replacing(stmt, self.discarded(stmt.test))
         if not stmt.yes:
@@ -187,7 +171,7 @@ class _Cleaner:
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
         for index, stmt in enumerate(body):
-            if not isinstance(stmt, c.Declare) or stmt.suffix or _mentions(body[index + 1 :], stmt.name):
+            if not isinstance(stmt, c.Declare) or stmt.suffix or c.mentions(body[index + 1 :], stmt.name):
                 continue
             if stmt.init is None or self.pure(stmt.init):
                 del body[index]
@@ -226,7 +210,7 @@ class _Cleaner:
         """Declare a variable, in place, where a block assigns it first."""
         found, typed = block[at], declaration.type
         assert isinstance(found, c.Do) and isinstance(found.expr, c.Assign)
-        once = names_changed(block[at:]).count(declaration.name) == 1 and self.program.integer(typed)
+        once = c.names_changed(block[at:]).count(declaration.name) == 1 and self.program.integer(typed)
         const = "const " if once and not typed.startswith("const ") else ""
         block[at] = replace(declaration, type=const + typed, init=found.expr.source, line=found.line,
                             comments=found.comments, trailing=found.trailing, blank=found.blank)  # fmt: skip
@@ -288,16 +272,16 @@ class _Cleaner:
             return False
         match after:
             case c.Return(expr=expr):
-                return expr is None or name not in _names(expr)
+                return expr is None or name not in c.names(expr)
             case c.Do(expr=c.Assign(op="=", target=c.Name(name=other), source=source)):
-                return other == name and name not in _names(source)
+                return other == name and name not in c.names(source)
             case _:
                 return False
 
     def pointed_at(self) -> set[str]:
         """Variables whose address is taken."""
-        taken = [expr.operand for expr in c.all_expressions(self.whole) if isinstance(expr, c.Unary) and expr.op == "&"]
-        return {_root(operand) for operand in taken}
+        parts = c.all_expressions(self.whole)
+        return {c.root(expr.operand) for expr in parts if isinstance(expr, c.Unary) and expr.op == "&"}
 
     def returns(self, typed: str | None) -> bool:
         """Whether the function returns this very type, so that going through a variable of it changes nothing."""
@@ -320,7 +304,7 @@ class _Cleaner:
         kept, own = self.own_names() - self.pointed_at(), self.whole
         for at, stmt in enumerate(own):
             if isinstance(stmt, (c.For, c.While)):
-                changed = set(names_changed([stmt])) & kept
+                changed = set(c.names_changed([stmt])) & kept
                 declared = {inner.name for inner in c.all_statements([stmt]) if isinstance(inner, c.Declare)}
                 unread = changed - declared - _read_names(own[at:]) if changed else set()
                 if unread:
@@ -341,17 +325,13 @@ class _Cleaner:
         match stmt:
             case c.Declare() if stmt.name in unread:
                 value = stmt.init
-            case c.Do(expr=c.Assign(target=target, source=source)) if _root(target) in unread:
+            case c.Do(expr=c.Assign(target=target, source=source)) if c.root(target) in unread:
                 value = source
-            case c.Do(expr=c.Update(operand=target)) if _root(target) in unread:
+            case c.Do(expr=c.Update(operand=target)) if c.root(target) in unread:
                 pass
-            case c.If():
-                stmt.yes, stmt.no = self.without(stmt.yes, unread), self.without(stmt.no, unread)
-                return [stmt]
-            case c.For() | c.While():
-                stmt.body = self.without(stmt.body, unread)
-                return [stmt]
             case _:
+                for name in stmt.blocks:
+                    setattr(stmt, name, self.without(getattr(stmt, name), unread))
                 return [stmt]
         return [] if value is None else self.replacing(stmt, self.discarded(value))
 
@@ -374,32 +354,6 @@ def _changes_nothing(expr: c.Assign) -> bool:
     return expr.source.value is not None and neutral.get(expr.op) == expr.source.value
 
 
-def _names(expr: c.Expr) -> set[str]:
-    return {part.name for part in c.walk(expr) if isinstance(part, c.Name)}
-
-
-def names_in(body: list[c.Stmt]) -> set[str]:
-    """All names that statements mention."""
-    return {expr.name for expr in c.all_expressions(body) if isinstance(expr, c.Name)}
-
-
-def _mentions(body: list[c.Stmt], name: str) -> int:
-    """How often statements mention a name."""
-    return sum(isinstance(expr, c.Name) and expr.name == name for expr in c.all_expressions(body))
-
-
-def names_changed(body: list[c.Stmt]) -> list[str]:
-    """Variables that statements change or point to, once for each time."""
-    found = []
-    for expr in c.all_expressions(body):
-        match expr:
-            case c.Assign(target=target) | c.Update(operand=target) | c.Unary(op="&", operand=target):
-                found.append(_root(target))
-            case _:
-                pass
-    return found
-
-
 def _assigned(stmt: c.Stmt) -> str:
     """The variable that a statement gives a new value."""
     match stmt:
@@ -416,12 +370,12 @@ def _homes(block: list[c.Stmt], start: int, name: str) -> list[tuple[list[c.Stmt
     """
     homes: list[tuple[list[c.Stmt], int]] = []
     for at, stmt in enumerate(block[start:], start):
-        mentions = _mentions([stmt], name)
+        mentions = c.mentions([stmt], name)
         if not mentions:
             continue
         if _assigned(stmt) == name and mentions == 1:
             return [*homes, (block, at)]
-        if sum(_mentions(body, name) for body in c.bodies(stmt)) != mentions:
+        if sum(c.mentions(body, name) for body in c.bodies(stmt)) != mentions:
             return None
         for body in c.bodies(stmt):
             inner = _homes(body, 0, name)
@@ -463,9 +417,9 @@ def _read_names(body: list[c.Stmt]) -> set[str]:
     read: set[str] = set()
     for stmt in c.all_statements(body):
         for expr in c.expressions(stmt):
-            if isinstance(stmt, c.Do) and isinstance(expr, c.Assign) and _root(expr.target):
+            if isinstance(stmt, c.Do) and isinstance(expr, c.Assign) and c.root(expr.target):
                 expr = expr.source
-            elif isinstance(stmt, c.Do) and isinstance(expr, c.Update) and _root(expr.operand):
+            elif isinstance(stmt, c.Do) and isinstance(expr, c.Update) and c.root(expr.operand):
                 continue
-            read |= _names(expr)
+            read |= c.names(expr)
     return read

@@ -121,7 +121,7 @@ def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
     """Let callers call what a forwarder calls."""
     found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
     inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
-    inner |= {target: (target.left, name) for target, name in _handed_back(live, program)}
+    inner |= {target: (target.left, name) for target, name in _handed_back(live)}
     for caller in live if inner else []:
         passed = _passed(caller.left.callees, inner)
         if passed:
@@ -142,33 +142,25 @@ def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwar
     return passed
 
 
-def _handed_back(live: list[Specialisation], program: Program) -> list[tuple[Specialisation, c.Expr]]:
-    """Functions that are left to return a number or their one argument, with that, where it may stand for each call.
-
-    It may where the argument is of the same type, or nothing is done on the way to the number.
+def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Expr]]:
+    """Functions that are left to return their one argument, with that, where it is of the same type at every call.
 
     As an initialiser or an operand it is then converted as the function's result was.
     """
     found: list[tuple[Specialisation, c.Expr]] = []
     sites: dict[Specialisation | None, list[c.Call]] | None = None
     for target in live:
-        if len(target.left.body) != 1 or target.entry or _is_accessor(target.function):
-            continue
-        stmt, typed = target.body[0], c.bare_type(target.function.type)
-        value = stmt.expr if isinstance(stmt, c.Return) else None
-        sites = call_sites(live) if sites is None else sites
-        arguments = [call.arguments for call in sites.get(target, [])]
-        match value:
-            case c.Name(name=name, value=None):
+        match target.body:
+            case [c.Return(expr=c.Name(name=name, value=None) as value)] if not target.entry:
+                typed = c.bare_type(target.function.type)
+                sites = call_sites(live) if sites is None else sites
+                given = [call.arguments[0].type for call in sites.get(target, []) if call.arguments]
                 own = [(parameter.name, c.bare_type(parameter.type)) for parameter in target.parameters]
-                stands = own == [(name, typed)] and all(c.bare_type(one[0].type or "") == typed for one in arguments)
-            case c.Literal(value=int()):
-                stands = program.promoted(typed) == value.type
-                stands &= all(is_pure(one, program.pure_opaque) for each in arguments for one in each)
+                same = own == [(name, typed)] and all(c.bare_type(one or "") == typed for one in given)
+                if same and not _is_accessor(target.function):
+                    found.append((target, value))
             case _:
-                continue
-        if stands:
-            found.append((target, value))
+                pass
     return found
 
 
