@@ -379,9 +379,7 @@ def _words(text: str) -> frozenset[str]:
 
 def _words_in(body: list[c.Stmt]) -> set[str]:
     """Identifiers that statements mention, but for members and specialised functions."""
-    declared = [
-        text for stmt in c.all_statements(body) if isinstance(stmt, c.Declare) for text in (stmt.type, stmt.suffix)
-    ]
+    declared = [f"{stmt.type} {stmt.suffix}" for stmt in c.all_statements(body) if isinstance(stmt, c.Declare)]
     parts = [expr for expr in c.all_expressions(body) if not isinstance(expr, c.Member)]
     texts = [getattr(expr, name, "") for expr in parts for name in ("name", "text", "to")]
     return set(c.WORD.findall(" ".join(declared + texts)))

@@ -9,12 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from heapwright.errors import HeapwrightError
-
-if TYPE_CHECKING:
-    from heapwright.generate.left import Specialisation
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -177,11 +174,11 @@ class Conditional(Expr, inner=("test", "yes", "no")):
 
 @dataclass(eq=False)
 class Call(Expr, row="arguments"):
-    """A call by name; `callee` is the specialisation called, None outside the core (macros, builtins)."""
+    """A call by name; `callee` is the `left.Specialisation` called, None outside the core (macros, builtins)."""
 
     name: str
     arguments: list[Expr]
-    callee: Specialisation | None = None
+    callee: Any = None
 
 
 @dataclass(eq=False)

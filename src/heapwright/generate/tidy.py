@@ -344,7 +344,7 @@ def is_boolean(expr: c.Expr) -> bool:
         case c.Binary(op="&&" | "||" | "==" | "!=" | "<" | "<=" | ">" | ">=") | c.Unary(op="!"):
             return True
         case c.Call(callee=callee) if callee is not None:
-            return callee.left.boolean
+            return bool(callee.left.boolean)
         case _:
             return False
 
