@@ -180,13 +180,12 @@ static inline uint32_t above(const struct hw_policy *p, const uint32_t owner, st
     uint32_t told = 0;
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind != HW_QUICK) {
-            continue;
+        if (pool->kind == HW_QUICK) {
+            if (load(h, 40u + i) == n) {
+                return told;
+            }
+            told += i + pool->quick.count;
         }
-        if (load(h, 40u + i) == n) {
-            break;
-        }
-        told += i + pool->quick.count;
     }
     return told;
 }
@@ -195,15 +194,14 @@ static inline uint32_t route(const struct hw_policy *p, struct hw_heap *h, uint3
 {
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (n < pool->min_size || n > pool->max_size) {
-            continue;
-        }
-        uint32_t r = pool_find(pool, h, n);
-        if (pool->kind == HW_GENERAL && r == 0u) {
-            r = above(p, i, h, n);
-        }
-        if (r) {
-            return r;
+        if (n >= pool->min_size && n <= pool->max_size) {
+            uint32_t r = pool_find(pool, h, n);
+            if (pool->kind == HW_GENERAL && r == 0u) {
+                r = above(p, i, h, n);
+            }
+            if (r) {
+                return r;
+            }
         }
     }
     store(h, 62u, load(h, 62u) + 1u);

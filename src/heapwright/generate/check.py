@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import assigned_in, needs_static
+from heapwright.generate.loops import needs_static
 from heapwright.generate.program import BUILTIN_VALUES, Program
 from heapwright.generate.syntax import GrammarError
 
@@ -67,7 +67,8 @@ class _Checker:
         self.found: list[GrammarError] = []
         self.returned: list[_Kind] = []
         self.names: dict[str, _Kind] = {}
-        self.assigned = assigned_in(function.body or [])
+        self.declared: dict[str, c.Declare] = {}
+        self.assigned = set(c.names_changed(function.body or []))
 
     def run(self) -> None:
         """Check the whole function."""
@@ -112,6 +113,12 @@ class _Checker:
     def declare(self, stmt: c.Declare, counter: bool = False) -> None:
         if stmt.name in self.names:
             self.report(stmt, f"{stmt.name} shadows another variable or parameter")
+        other = self.declared.setdefault(stmt.name, stmt)
+        listed = stmt.suffix or isinstance(stmt.init, c.Braces)
+        if other is not stmt and (listed or c.bare_type(other.type) != c.bare_type(stmt.type) or other.suffix):
+            self.report(
+                stmt, f"{stmt.name} is another variable's name; one of another type, or of a list, needs its own"
+            )
         pointed = self.program.policy_pointer(stmt.type)
         if pointed:
             kind = self.kind(stmt.init) if stmt.init else _RUN_TIME

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from heapwright.generate import syntax as c
+from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.program import Program, number
-from heapwright.generate.syntax import Left, Specialisation, replace
+from heapwright.generate.syntax import replace
 from heapwright.generate.tidy import is_boolean
 
 _UNSIGNED = {"uint32_t": "uint32_t", "size_t": "uint32_t", "uintptr_t": "uint32_t", "uint64_t": "uint64_t"}

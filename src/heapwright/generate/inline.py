@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from heapwright.generate import syntax as c
+from heapwright.generate.left import Specialisation
 from heapwright.generate.program import Program, is_comparison, is_pure
-from heapwright.generate.syntax import Specialisation
-from heapwright.generate.tidy import Forwarders, call_sites, redirect, settle
+from heapwright.generate.together import Forwarders, call_sites, redirect, settle
 
 _FUNCTION = re.compile(r"(\w+)\(\)")
 """A function that a comment speaks of."""

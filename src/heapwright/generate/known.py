@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node, Parser
 
 from heapwright.generate.macros import written_out
-from heapwright.generate.parse import LANGUAGE, first_error
+from heapwright.generate.parse import LANGUAGE, child_of, first_error, text_of
 from heapwright.generate.syntax import GrammarError
 
 _ATTRIBUTE_MACRO = re.compile(r"^#define (\w+) .*__attribute__", re.MULTILINE)
@@ -70,10 +70,10 @@ class Sources:
 
     def _members(self, struct: Node) -> Iterator[tuple[str, str]]:
         """The members of a struct and the structs that they are, or point to; "" for none."""
-        for member in _child(struct, "body").named_children:
+        for member in child_of(struct, "body").named_children:
             if member.type != "field_declaration":
                 continue
-            kind = _child(member, "type")
+            kind = child_of(member, "type")
             declarators = member.children_by_field_name("declarator")
             for declarator in declarators:
                 yield _declared(declarator), _struct_of(kind)
@@ -83,7 +83,7 @@ class Sources:
     def _declare_function(self, node: Node) -> None:
         declarator = node.child_by_field_name("declarator")
         if declarator and any(inner.type == "function_declarator" for inner in _all(declarator)):
-            self.functions[_declared(declarator)] = _struct_of(_child(node, "type"))
+            self.functions[_declared(declarator)] = _struct_of(child_of(node, "type"))
 
     def with_known(self, known: Known, alternatives: Alternatives) -> dict[str, str]:
         """The text of each file, by its name, with what is known in place of what is read.
@@ -186,12 +186,12 @@ class _Reader:
             yield from self.within(child)
 
     def declare(self, node: Node) -> None:
-        struct = _struct_of(_child(node, "type"))
+        struct = _struct_of(child_of(node, "type"))
         for declarator in node.children_by_field_name("declarator"):
             self.scopes[-1][_declared(declarator)] = struct
 
     def member(self, node: Node) -> Iterator[_Read]:
-        argument, name = _child(node, "argument"), _text(_child(node, "field"))
+        argument, name = child_of(node, "argument"), text_of(child_of(node, "field"))
         inner = tuple(self.within(argument))
         struct = self.struct(argument)
         if struct is None:
@@ -203,36 +203,38 @@ class _Reader:
 
     def comparison(self, node: Node) -> _Read | None:
         """A comparison of a member with a name in upper case."""
-        left, right, op = (_child(node, name) for name in ("left", "right", "operator"))
-        if left.type != "field_expression" or right.type != "identifier" or _text(op) not in ("==", "!="):
+        left, right, op = (child_of(node, name) for name in ("left", "right", "operator"))
+        if left.type != "field_expression" or right.type != "identifier" or text_of(op) not in ("==", "!="):
             return None
-        if not _text(right).isupper():
+        if not text_of(right).isupper():
             return None
         inner = tuple(self.within(left))
-        name, struct = _text(_child(left, "field")), self.struct(_child(left, "argument"))
-        return _Read(node.start_byte, node.end_byte, struct or "", name, _text(op), _text(right), left.end_byte, inner)
+        name, struct = text_of(child_of(left, "field")), self.struct(child_of(left, "argument"))
+        return _Read(
+            node.start_byte, node.end_byte, struct or "", name, text_of(op), text_of(right), left.end_byte, inner
+        )
 
     def struct(self, node: Node) -> str | None:
         """The struct that an expression is, or points to; "" for one that is none; None where that is not known."""
         match node.type:
             case "identifier":
-                name = _text(node)
+                name = text_of(node)
                 return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
             case "field_expression":
-                struct = self.struct(_child(node, "argument"))
-                return self.sources.structs.get(struct or "", {}).get(_text(_child(node, "field")))
+                struct = self.struct(child_of(node, "argument"))
+                return self.sources.structs.get(struct or "", {}).get(text_of(child_of(node, "field")))
             case "call_expression":
-                return self.sources.functions.get(_text(_child(node, "function")))
+                return self.sources.functions.get(text_of(child_of(node, "function")))
             case "subscript_expression" | "pointer_expression" | "update_expression":
-                return self.struct(_child(node, "argument"))
+                return self.struct(child_of(node, "argument"))
             case "parenthesized_expression":
                 return self.struct(node.named_children[0])
             case "cast_expression":
-                return _struct_of(_child(_child(node, "type"), "type"))
+                return _struct_of(child_of(child_of(node, "type"), "type"))
             case "conditional_expression":
-                return self.struct(_child(node, "alternative"))
+                return self.struct(child_of(node, "alternative"))
             case "binary_expression":
-                return self.struct(_child(node, "left"))
+                return self.struct(child_of(node, "left"))
             case _:
                 return None
 
@@ -243,8 +245,8 @@ def _is_place(node: Node) -> bool:
     if above is None:
         return False
     if above.type == "assignment_expression":
-        return _child(above, "left").id == node.id
-    return above.type == "update_expression" or (above.type == "pointer_expression" and _text(above).startswith("&"))
+        return child_of(above, "left").id == node.id
+    return above.type == "update_expression" or (above.type == "pointer_expression" and text_of(above).startswith("&"))
 
 
 def _struct_of(kind: Node) -> str:
@@ -254,26 +256,15 @@ def _struct_of(kind: Node) -> str:
 
 def _named(node: Node) -> str:
     name = node.child_by_field_name("name")
-    return _text(name) if name else ""
+    return text_of(name) if name else ""
 
 
 def _declared(declarator: Node) -> str:
     """The name that a declarator declares; "" where it declares none."""
-    return next((_text(node) for node in _all(declarator) if node.type in ("identifier", "field_identifier")), "")
+    return next((text_of(node) for node in _all(declarator) if node.type in ("identifier", "field_identifier")), "")
 
 
 def _all(node: Node) -> Iterator[Node]:
     yield node
     for child in node.named_children:
         yield from _all(child)
-
-
-def _child(node: Node, name: str) -> Node:
-    child = node.child_by_field_name(name)
-    assert child is not None, (node.type, name)
-    return child
-
-
-def _text(node: Node) -> str:
-    assert node.text is not None
-    return node.text.decode()

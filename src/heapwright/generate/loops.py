@@ -1,9 +1,9 @@
-"""Control flow of specialised code: what is reached, how bodies join, and unrolled loops without break and continue."""
+"""Control flow of specialised code: what is reached, how bodies join, and which loops are unrolled."""
 
 from __future__ import annotations
 
 from heapwright.generate import syntax as c
-from heapwright.generate.syntax import replace
+from heapwright.generate.program import Program
 
 
 def falls_through(body: list[c.Stmt]) -> bool:
@@ -15,13 +15,8 @@ def falls_through(body: list[c.Stmt]) -> bool:
             return False
         case c.If(yes=yes, no=no):
             return falls_through(yes) or falls_through(no)
-        case c.Block(body=inner):
-            return falls_through(inner)
         case c.While(test=test, body=inner) if test.value:
             return has_jump(inner, "break")
-        case c.Guarded(branches=branches):
-            complete = branches[-1][0].lstrip("# ").startswith("else")
-            return not complete or any(falls_through(inner) for _, inner in branches)
         case _:
             return True
 
@@ -37,20 +32,17 @@ def has_jump(body: list[c.Stmt], word: str = "") -> bool:
 
 
 def join(body: list[c.Stmt], more: list[c.Stmt]) -> None:
-    """Append statements in place.
+    """Append statements in place; a variable that the body already declares is assigned instead of declared again.
 
-    A variable that the body already declares is assigned instead of declared again; where that is not possible the
-    statements go into braces of their own. Raises ValueError where not even that helps.
+    Raises ValueError for a variable that cannot be assigned so.
     """
-    if len(more) > 1 and any(_clashes(body, stmt) for stmt in more):
-        body.append(c.Block(more, line=more[0].line, blank=more[0].blank))
-        return
     for stmt in more:
         previous = _declaration(body, stmt)
         if previous is None or not isinstance(stmt, c.Declare):
             body.append(stmt)
             continue
-        if _clashes(body, stmt):
+        same = c.bare_type(previous.type) == c.bare_type(stmt.type)
+        if not same or stmt.suffix or previous.suffix or isinstance(stmt.init, c.Braces):
             raise ValueError(f"{stmt.name} is declared twice in one block once conditions are folded; rename one")
         if "*" not in previous.type:
             previous.type = previous.type.removeprefix("const ")
@@ -66,67 +58,45 @@ def _declaration(body: list[c.Stmt], stmt: c.Stmt) -> c.Declare | None:
     return next((other for other in body if isinstance(other, c.Declare) and other.name == stmt.name), None)
 
 
-def _clashes(body: list[c.Stmt], stmt: c.Stmt) -> bool:
-    """Whether a declaration repeats one of the body and cannot become an assignment."""
-    previous = _declaration(body, stmt)
-    if previous is None or not isinstance(stmt, c.Declare):
-        return False
-    same = c.bare_type(previous.type) == c.bare_type(stmt.type)
-    return not same or bool(stmt.suffix or previous.suffix) or isinstance(stmt.init, c.Braces)
-
-
 def sequence(passes: list[list[c.Stmt]]) -> list[c.Stmt]:
-    """The iterations of a loop one after the other, break and continue turned into if and else.
-
-    Raises ValueError where that would need the same code twice.
-    """
-    after: list[c.Stmt] = []
-    for body in reversed(passes):
-        after = _tail(body, after)
-    return after
-
-
-def _tail(body: list[c.Stmt], after: list[c.Stmt]) -> list[c.Stmt]:
-    """One iteration followed by the next ones; a break leaves them out."""
+    """The iterations of a loop one after the other. Raises ValueError where one goes on or ends early."""
     out: list[c.Stmt] = []
-    for index, stmt in enumerate(body):
-        if isinstance(stmt, c.Jump):
-            if stmt.word == "continue":
-                join(out, after)
-            return out
-        if not has_jump([stmt]):
-            join(out, [stmt])
-            if not falls_through([stmt]):
-                return out
-            continue
-        if not isinstance(stmt, c.If):
-            raise ValueError("break or continue inside braces of an unrolled loop; use if and else")
-        return out + _branch(stmt, body[index + 1 :], after)
-    join(out, after)
+    for body in passes:
+        if has_jump(body):
+            raise ValueError("break or continue in an unrolled loop; put the body into a function that returns")
+        join(out, body)
+        if out and not falls_through(out):
+            break
     return out
 
 
-def _branch(stmt: c.If, rest: list[c.Stmt], after: list[c.Stmt]) -> list[c.Stmt]:
-    """An if that jumps, followed by the rest of its iteration and the next ones."""
-    if rest and falls_through(stmt.yes) and falls_through(stmt.no):
-        raise ValueError(
-            "a break or continue deep inside an unrolled loop; use if and else, or a function that returns"
-        )
-    yes = stmt.yes + (rest if falls_through(stmt.yes) else [])
-    no = stmt.no + (rest if falls_through(stmt.no) else [])
-    if not has_jump(yes, "break") and not has_jump(no, "break"):
-        out: list[c.Stmt] = [replace(stmt, yes=_tail(yes, []), no=_tail(no, []))]
-        join(out, after)
-        return out
-    if not _goes_on(yes):
-        return [replace(stmt, yes=_tail(yes, []), no=_tail(no, after))]
-    if not _goes_on(no):
-        return [replace(stmt, yes=_tail(yes, after), no=_tail(no, []))]
-    raise ValueError(
-        "both break and continue at run time in an unrolled loop; put the body into a function that returns"
-    )
+def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
+    """Whether a loop body uses its counter, or what follows from it, where only a static value will do."""
+    derived = {counter}
+    for stmt in c.all_statements(body):
+        if isinstance(stmt, c.Declare) and stmt.init and derived & c.names(stmt.init):
+            derived.add(stmt.name)
+    for expr in c.all_expressions(body):
+        match expr:
+            case c.Index(base=c.Member(name=name)) if name in program.struct_arrays and derived & c.names(expr.index):
+                return True
+            case c.Call() if expr.name in program.functions:
+                parameters = program.functions[expr.name].parameters
+                for parameter, argument in zip(parameters, expr.arguments, strict=False):
+                    scalar = program.is_static_parameter(parameter) and not program.policy_pointer(parameter.type)
+                    if scalar and derived & c.names(argument):
+                        return True
+            case _:
+                pass
+    return False
 
 
-def _goes_on(body: list[c.Stmt]) -> bool:
-    """Whether an iteration can be followed by the next one."""
-    return falls_through(body) or has_jump(body, "continue")
+def step_of(counter: str, update: c.Expr) -> tuple[int, c.Expr] | None:
+    """Direction and size of a loop's step."""
+    match update:
+        case c.Update(operand=c.Name(name=name)) if name == counter:
+            return (1 if update.op == "++" else -1), c.Literal("1")
+        case c.Assign(op="+=" | "-=", target=c.Name(name=name)) if name == counter:
+            return (1 if update.op == "+=" else -1), update.source
+        case _:
+            return None

@@ -14,7 +14,8 @@ from threading import Lock
 from typing import NamedTuple, TypeAlias
 
 from heapwright.generate import syntax as c
-from heapwright.generate.syntax import Key, Left, Specialisation
+from heapwright.generate.left import Left, Specialisation
+from heapwright.generate.syntax import Key
 
 MOST_KEPT = 4_000
 """Functions kept, 16 KiB each with what becomes of them; with more, all are forgotten. A policy brings ten new ones."""

@@ -10,10 +10,11 @@ from typing import Any
 
 from heapwright.generate import syntax as c
 from heapwright.generate.fold import Folder
+from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.printer import Printer, commented_lines, declarator
 from heapwright.generate.program import ROOT, Program, number
-from heapwright.generate.syntax import Specialisation, replace
-from heapwright.generate.tidy import reachable
+from heapwright.generate.syntax import replace
+from heapwright.generate.together import reachable
 
 POOLS = "pools"
 Named = c.Constant | c.Table | c.Derived
@@ -237,7 +238,7 @@ class Names:
         element = expr.type.removesuffix(" *") if expr.type else "uint32_t"
         kind = self.program.integer(element)
         element = f"uint{bits}_t" if kind and not kind.signed else element
-        items = c.Braces([("", c.Literal(str(value))) for value in values])
+        items = c.Braces([c.Literal(str(value)) for value in values])
         head = f"static const {declarator(element, name)}[{len(values)}] = "
         note = self._note(expr, printer)
         comment = f"/* {note} */\n" if note else ""
@@ -284,7 +285,7 @@ def _is_true_of(value: int | None, clause: str) -> bool:
     return of is None or int(of[1]) == value
 
 
-def _merged(left: c.Left, others: Mapping[Specialisation | None, Specialisation]) -> c.Left:
+def _merged(left: Left, others: Mapping[Specialisation | None, Specialisation]) -> Left:
     """The function with `others` in place of what it calls."""
 
     def change(expr: c.Expr) -> c.Expr:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import tree_sitter_c
@@ -12,77 +14,72 @@ from heapwright.generate import syntax as c
 from heapwright.generate.syntax import GrammarError
 
 LANGUAGE = Language(tree_sitter_c.language())
+_FORMS: dict[str, tuple[Callable[..., c.Expr], tuple[str, ...]]] = {
+    "unary_expression": (c.Unary, ("argument",)),
+    "pointer_expression": (c.Unary, ("argument",)),
+    "binary_expression": (c.Binary, ("left", "right")),
+    "comma_expression": (c.Binary, ("left", "right")),
+    "assignment_expression": (c.Assign, ("left", "right")),
+    "conditional_expression": (c.Conditional, ("condition", "consequence", "alternative")),
+    "subscript_expression": (c.Index, ("argument", "index")),
+}
+"""What the parser's expressions of operands alone become, and its names of these."""
 _DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 _TYPEDEF_ATTRIBUTE = re.compile(rb"^(typedef [\w ]*)(__attribute__\(\(\w+\)\))", re.MULTILINE)
-_CONDITION = re.compile(r"\s*(defined\s*\(\s*\w+\s*\)|defined\s+\w+|&&|\|\||!|\(|\)|0|1)")
 
 
 # ---- conditionals ---------------------------------------------------------------------------------------------------
 
 
-class _Conditional:
-    """One open #if: resolved here, left to the compiler, or an include guard."""
+@dataclass
+class _Level:
+    """One open #if: `kept` for the compiler, or resolved here; `taken`: what it holds is read; `done`: a branch was."""
 
-    def __init__(self, kind: str, taken: bool) -> None:
-        self.kind = kind
-        self.taken = taken
-        self.done = taken
+    kept: bool
+    taken: bool
+    done: bool
 
 
-def _evaluate(condition: str, defines: frozenset[str]) -> bool | None:
+def _answer(word: str, rest: str, defines: frozenset[str]) -> bool | None:
     """Truth of a condition over defined(HW_...); None where it asks about anything else."""
-    names = re.findall(r"\w+", re.sub(r"\bdefined\b", " ", condition))
-    if not all(name.startswith("HW_") or name in ("0", "1") for name in names) or _CONDITION.sub("", condition).strip():
-        return None
-    words = {"&&": " and ", "||": " or ", "!": " not ", "0": "False", "1": "True"}
-    python = ""
-    for token in _CONDITION.findall(condition):
-        python += str(token[7:].strip(" ()") in defines) if token.startswith("defined") else words.get(token, token)
-    return bool(eval(python, {"__builtins__": {}}))  # only True, False, and, or, not and parentheses
-
-
-def _question(word: str, rest: str, defines: frozenset[str]) -> bool | None:
     rest = re.sub(r"/\*.*?\*/|//.*", "", rest).strip()
-    if word in ("ifdef", "ifndef", "elifdef", "elifndef"):
-        answer = _evaluate(f"defined({rest})", defines)
-        return answer if answer is None or "n" not in word else not answer
-    return _evaluate(rest, defines)
+    if word.endswith("def"):
+        rest = f"{'!' if 'n' in word else ''}defined({rest})"
+    known = re.sub(
+        r"\bdefined\s*(?:\(\s*(HW_\w+)\s*\)|(HW_\w+))", lambda name: str((name[1] or name[2]) in defines), rest
+    )
+    python = known.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
+    if re.sub(r"True|False|\b(?:and|or|not|0|1)\b|[()\s]", "", python):
+        return None
+    return bool(eval(python, {"__builtins__": {}}))  # only True, False, 0, 1, and, or, not and parentheses
 
 
 def _resolve(file: str, lines: list[str], defines: frozenset[str]) -> set[int]:
     """Indices of the lines that the conditionals over HW_ names take out, the directives included."""
     removed: set[int] = set()
-    stack: list[_Conditional] = []
+    levels: list[_Level] = []
     for index, line in enumerate(lines):
         match = _DIRECTIVE.match(line)
-        word = match.group(1) if match else ""
-        alive = all(level.taken for level in stack)
-        if word in ("if", "ifdef", "ifndef"):
-            answer = _question(word, match.group(2), defines) if match and alive else False
-            kind = "kept" if answer is None else "resolved"
-            stack.append(_Conditional(kind, answer is None or answer))
-        elif word in ("elif", "else", "elifdef", "elifndef", "endif"):
-            if not stack:
+        word, rest = match.groups() if match else ("", "")
+        level = None
+        if word in ("elif", "else", "endif"):
+            if not levels:
                 raise GrammarError(file, index + 1, f"#{word} without #if")
-            level = stack[-1]
-            alive = all(outer.taken for outer in stack[:-1])
-            if word == "endif":
-                stack.pop()
-            elif level.kind == "resolved":
-                answer = word == "else" or _question(word, match.group(2) if match else "", defines)
-                if answer is None:
-                    raise GrammarError(file, index + 1, "a condition over HW_ names goes on with another one")
-                level.taken, level.done = answer and not level.done, level.done or answer
-            if level.kind == "kept" and alive:
-                continue
-        elif alive:
-            continue
-        elif not word:
+            level = levels.pop()
+        alive = all(outer.taken for outer in levels)
+        if word in ("if", "ifdef", "ifndef"):
+            answer = _answer(word, rest, defines) if alive else False
+            level = _Level(answer is None, answer is not False, bool(answer))
+        elif level and word != "endif" and not level.kept:
+            answer = word == "else" or _answer(word, rest, defines)
+            if answer is None:
+                raise GrammarError(file, index + 1, "a condition over HW_ names goes on with another one")
+            level.taken, level.done = answer and not level.done, level.done or answer
+        if level and word != "endif":
+            levels.append(level)
+        if not alive or (level and not level.kept):
             removed.add(index)
-            continue
-        if not (word in ("if", "ifdef", "ifndef") and stack[-1].kind == "kept" and alive):
-            removed.add(index)
-    if stack:
+    if levels:
         raise GrammarError(file, len(lines), "#if without #endif")
     return removed
 
@@ -122,6 +119,9 @@ class _Reader:
     def error(self, node: Node, what: str) -> GrammarError:
         return GrammarError(self.file, node.start_point[0] + 1, what)
 
+    def not_allowed(self, node: Node, where: str = "") -> GrammarError:
+        return self.error(node, f"{node.type.replace('_', ' ')} is not allowed{where}")
+
     def blank_between(self, above: int, below: int) -> bool:
         """Whether an empty line of the original stands between two lines (indices, exclusive)."""
         return any(not self.lines[i].strip() and i not in self.removed for i in range(above + 1, below))
@@ -137,13 +137,13 @@ class _Reader:
             gap = end >= 0 and self.blank_between(end, start)
             if node.type == "comment" and found and not pending and start == _last_line(found[-1][0]):
                 owner = found[-1]
-                found[-1] = (owner[0], owner[1], _text(node), owner[3])
+                found[-1] = (owner[0], owner[1], text_of(node), owner[3])
                 end = node.end_point[0]
                 continue
             if gap:
                 pending, blank = [], True
             if node.type == "comment":
-                pending.append(c.Comment(_text(node), node.start_point[1]))
+                pending.append(c.Comment(text_of(node), node.start_point[1]))
             else:
                 found.append((node, pending, "", blank))
                 pending, blank = [], False
@@ -165,7 +165,7 @@ class _Reader:
     def item(self, node: Node) -> c.Item | None:
         match node.type:
             case "preproc_include":
-                path = _text(_child(node, "path"))
+                path = text_of(child_of(node, "path"))
                 if path.startswith("<"):
                     self.includes.append(path)
                 return None
@@ -178,21 +178,19 @@ class _Reader:
             case "type_definition":
                 return self.typedef(node)
             case "function_definition":
-                return self.function(node, _child(node, "body"))
+                return self.function(node, child_of(node, "body"))
             case "declaration":
                 return self.declaration(node)
             case "preproc_if" | "preproc_ifdef":
                 return self.guarded_items(node)
-            case "expression_statement" if _text(node).startswith("_Static_assert"):
-                return None
             case _:
-                raise self.error(node, f"{node.type.replace('_', ' ')} is not allowed at file level")
+                raise self.not_allowed(node, " at file level")
 
     def guarded_items(self, node: Node) -> c.Item | None:
         directive = self.lines[node.start_point[0]].strip()
         name = directive.split()[-1]
         following = [child for child in node.named_children if child.type != "comment"][1:2]
-        if directive.startswith("#ifndef") and following and _text(following[0]).split() == ["#define", name]:
+        if directive.startswith("#ifndef") and following and text_of(following[0]).split() == ["#define", name]:
             raise self.error(node, "an include guard has a name that starts with HW_")
         return c.GuardedItems([(head, self.items(body)) for head, body in self.branches(node)])
 
@@ -206,11 +204,11 @@ class _Reader:
 
     def macro(self, node: Node) -> c.Macro:
         value = node.child_by_field_name("value")
-        body = _text(value).split("/*")[0].strip() if value else ""
+        body = text_of(value).split("/*")[0].strip() if value else ""
         parameters = node.child_by_field_name("parameters")
-        names = None if parameters is None else [_text(child) for child in parameters.named_children]
-        code, mark, comment = _text(node).rstrip().partition("/*")
-        macro = c.Macro(_text(_child(node, "name")), names, code.rstrip(), body, self.macro_value(body))
+        names = None if parameters is None else [text_of(child) for child in parameters.named_children]
+        code, mark, comment = text_of(node).rstrip().partition("/*")
+        macro = c.Macro(text_of(child_of(node, "name")), names, code.rstrip(), body, self.macro_value(body))
         macro.trailing = mark + comment
         return macro
 
@@ -219,14 +217,14 @@ class _Reader:
             return None
         root = Parser(LANGUAGE).parse(f"int x = {body};".encode()).root_node
         try:
-            return None if root.has_error else self.expr(_child(_child(root.children[0], "declarator"), "value"))
+            return None if root.has_error else self.expr(child_of(child_of(root.children[0], "declarator"), "value"))
         except GrammarError:
             return None
 
     def struct(self, node: Node) -> c.Struct:
-        name = _text(_child(node, "name"))
+        name = text_of(child_of(node, "name"))
         body = node.child_by_field_name("body")
-        return c.Struct(name, self.fields(body) if body else None, _text(node) + ";")
+        return c.Struct(name, self.fields(body) if body else None, text_of(node) + ";")
 
     def fields(self, body: Node) -> dict[str, c.Field]:
         """The members of a struct, those of a union without a name among them."""
@@ -236,50 +234,44 @@ class _Reader:
             declarators = child.children_by_field_name("declarator")
             union = child.child_by_field_name("type")
             if not declarators and union and union.type == "union_specifier":
-                fields |= self.fields(_child(union, "body"))
+                fields |= self.fields(child_of(union, "body"))
             for declarator in declarators:
                 typed, field, suffix = self.declarator(_type_text(child), declarator)
                 fields[field] = c.Field(typed, bool(suffix), comment_words(note))
         return fields
 
     def enum(self, node: Node) -> c.Enum:
-        body = _child(node, "body")
+        body = child_of(node, "body")
         members = []
         for child, comments, trailing, _ in self.with_comments([n for n in body.children if n.type not in "{},"]):
             value = child.child_by_field_name("value")
-            init = self.expr(value) if value else None
-            name = _text(_child(child, "name"))
-            members.append(c.Enumerator(name, init, _text(value) if value else "", comments, trailing))
+            name = text_of(child_of(child, "name"))
+            members.append(c.Enumerator(name, text_of(value) if value else "", comments, trailing))
         tag = node.child_by_field_name("name")
-        return c.Enum(_text(tag) if tag else "", members, node.start_point[0] == node.end_point[0])
+        return c.Enum(text_of(tag) if tag else "", members, node.start_point[0] == node.end_point[0])
 
     def typedef(self, node: Node) -> c.Item:
-        declarator = _child(node, "declarator")
-        if _child(node, "type").child_by_field_name("body"):
+        declarator = child_of(node, "declarator")
+        if child_of(node, "type").child_by_field_name("body"):
             raise self.error(node, "a typedef defines no struct or enum of its own; define the struct first")
-        typed, name, suffix = self.declarator(_text(_child(node, "type")), declarator)
+        typed, name, suffix = self.declarator(text_of(child_of(node, "type")), declarator)
         return c.Global(name, typed + suffix, self.text[node.start_byte : node.end_byte].decode())
 
     def declaration(self, node: Node) -> c.Item:
-        declarator = _child(node, "declarator")
-        if _function_declarator(declarator):
+        if _function_declarator(child_of(node, "declarator")):
             return self.function(node, None)
-        inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
-        typed, name, suffix = self.declarator(_type_text(node), inner or declarator)
-        if "const" not in typed.split():
-            raise self.error(node, f"{name}: the core has no variables at file level; only const tables")
-        return c.Global(name, typed + (" *" if suffix else ""), _text(node))
+        raise self.error(node, "the core has no variables at file level")
 
     def function(self, node: Node, body: Node | None) -> c.Function:
-        storage = " ".join(_text(n) for n in node.children if n.type == "storage_class_specifier")
-        declarator = _child(node, "declarator")
+        storage = " ".join(text_of(n) for n in node.children if n.type == "storage_class_specifier")
+        declarator = child_of(node, "declarator")
         stars = ""
         while declarator.type == "pointer_declarator":
             stars += "*"
-            declarator = _child(declarator, "declarator")
+            declarator = child_of(declarator, "declarator")
         typed = _type_text(node, storage=False) + (f" {stars}" if stars else "")
-        name = _text(_child(declarator, "declarator"))
-        parameters = [self.parameter(n) for n in _child(declarator, "parameters").named_children]
+        name = text_of(child_of(declarator, "declarator"))
+        parameters = [self.parameter(n) for n in child_of(declarator, "parameters").named_children]
         parameters = [p for p in parameters if p.type != "void"]
         statements = None if body is None else self.block(body)
         attached = body is None or body.start_point[0] == declarator.end_point[0]
@@ -297,19 +289,19 @@ class _Reader:
         """Type, name and array suffix of a declarator."""
         match node.type:
             case "identifier" | "field_identifier" | "type_identifier" | "primitive_type":
-                return typed, _text(node), ""
+                return typed, text_of(node), ""
             case "pointer_declarator" | "abstract_pointer_declarator":
-                words = [_text(n) for n in node.children if n.type == "type_qualifier"]
+                words = [text_of(n) for n in node.children if n.type == "type_qualifier"]
                 pointed = f"{typed}*" if typed.endswith("*") else f"{typed} *"
                 inner = node.child_by_field_name("declarator")
                 pointed += " ".join(words)
                 return self.declarator(pointed, inner) if inner else (pointed, "", "")
             case "array_declarator":
                 size = node.child_by_field_name("size")
-                outer, name, suffix = self.declarator(typed, _child(node, "declarator"))
-                return outer, name, f"{suffix}[{_text(size) if size else ''}]"
+                outer, name, suffix = self.declarator(typed, child_of(node, "declarator"))
+                return outer, name, f"{suffix}[{text_of(size) if size else ''}]"
             case _:
-                raise self.error(node, f"{node.type.replace('_', ' ')} is not allowed")
+                raise self.not_allowed(node)
 
     # -- statements
 
@@ -333,23 +325,19 @@ class _Reader:
                 return self.local(node)
             case "expression_statement" if node.named_children:
                 return c.Do(self.expr(node.named_children[0]))
-            case "compound_statement":
-                return c.Block(self.block(node))
             case "if_statement":
                 return self.if_statement(node)
             case "for_statement":
                 return self.for_statement(node)
             case "while_statement" | "do_statement":
-                test = self.condition(_child(node, "condition"))
-                return c.While(test, self.block(_child(node, "body")), node.type == "do_statement")
+                test = self.condition(child_of(node, "condition"))
+                return c.While(test, self.block(child_of(node, "body")), node.type == "do_statement")
             case "return_statement":
                 return c.Return(self.expr(node.named_children[0]) if node.named_children else None)
             case "break_statement" | "continue_statement":
                 return c.Jump(node.type.split("_")[0])
-            case "preproc_if" | "preproc_ifdef":
-                return c.Guarded([(head, self.statements(body)) for head, body in self.branches(node)])
             case _:
-                raise self.error(node, f"{node.type.replace('_', ' ')} is not allowed")
+                raise self.not_allowed(node)
 
     def if_statement(self, node: Node) -> c.If:
         if any(child.type == "comment" for child in node.children):
@@ -359,16 +347,18 @@ class _Reader:
         if clause:
             branch = clause.named_children[-1]
             no = self.statements([branch]) if branch.type == "if_statement" else self.block(branch)
-        return c.If(self.condition(_child(node, "condition")), self.block(_child(node, "consequence")), no)
+        return c.If(self.condition(child_of(node, "condition")), self.block(child_of(node, "consequence")), no)
 
     def for_statement(self, node: Node) -> c.For:
         init = node.child_by_field_name("initializer")
-        start: c.Stmt | None = None
+        start: c.Declare | None = None
         if init:
-            start = self.local(init) if init.type == "declaration" else c.Do(self.expr(init))
+            if init.type != "declaration":
+                raise self.error(init, "a for loop declares its counter")
+            start = self.local(init)
             start.line = init.start_point[0] + 1
         test, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
-        body = self.block(_child(node, "body"))
+        body = self.block(child_of(node, "body"))
         return c.For(start, self.expr(test) if test else None, self.expr(update) if update else None, body)
 
     def local(self, node: Node) -> c.Declare:
@@ -377,7 +367,7 @@ class _Reader:
             raise self.error(node, "a declaration declares one variable")
         declarator = declarators[0]
         value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-        inner = _child(declarator, "declarator") if value else declarator
+        inner = child_of(declarator, "declarator") if value else declarator
         typed, name, suffix = self.declarator(_type_text(node), inner)
         return c.Declare(typed, name, suffix, self.expr(value) if value else None)
 
@@ -396,68 +386,42 @@ class _Reader:
         return expr
 
     def expression(self, node: Node) -> c.Expr:
+        if node.type in _FORMS:
+            form, fields = _FORMS[node.type]
+            operator = node.child_by_field_name("operator")
+            words = [text_of(operator) if operator else ","] if form in (c.Unary, c.Binary, c.Assign) else []
+            return form(*words, *(self.expr(child_of(node, name)) for name in fields))
         match node.type:
             case "identifier":
-                return c.Name(_text(node))
+                return c.Name(text_of(node))
             case "number_literal" | "char_literal" | "string_literal" | "true" | "false":
-                return c.Literal(_text(node))
+                return c.Literal(text_of(node))
             case "null":
                 return c.Name("NULL")
             case "parenthesized_expression":
-                expr = self.expr(node.named_children[0])
-                expr.paren = True
-                return expr
-            case "unary_expression" | "pointer_expression":
-                return c.Unary(_text(_child(node, "operator")), self.expr(_child(node, "argument")))
+                return c.replace(self.expr(node.named_children[0]), paren=True)
             case "update_expression":
-                prefix = node.children[0].type in ("++", "--")
-                return c.Update(_text(_child(node, "operator")), self.expr(_child(node, "argument")), prefix)
-            case "binary_expression":
-                left, right = _child(node, "left"), _child(node, "right")
-                return c.Binary(_text(_child(node, "operator")), self.expr(left), self.expr(right))
-            case "comma_expression":
-                return c.Binary(",", self.expr(_child(node, "left")), self.expr(_child(node, "right")))
-            case "assignment_expression":
-                left, right = _child(node, "left"), _child(node, "right")
-                return c.Assign(_text(_child(node, "operator")), self.expr(left), self.expr(right))
-            case "conditional_expression":
-                parts = [_child(node, name) for name in ("condition", "consequence", "alternative")]
-                return c.Conditional(*(self.expr(part) for part in parts))
-            case "subscript_expression":
-                return c.Index(self.expr(_child(node, "argument")), self.expr(_child(node, "index")))
+                operand = self.expr(child_of(node, "argument"))
+                return c.Update(text_of(child_of(node, "operator")), operand, node.children[0].type in ("++", "--"))
             case "field_expression":
-                arrow = _text(_child(node, "operator")) == "->"
-                return c.Member(self.expr(_child(node, "argument")), _text(_child(node, "field")), arrow)
+                base, field = self.expr(child_of(node, "argument")), text_of(child_of(node, "field"))
+                return c.Member(base, field, text_of(child_of(node, "operator")) == "->")
             case "sizeof_expression" | "alignof_expression" | "offsetof_expression":
-                return c.Verbatim(" ".join(_text(node).split()))
-            case _:
-                return self.compound(node)
-
-    def compound(self, node: Node) -> c.Expr:
-        match node.type:
+                return c.Verbatim(" ".join(text_of(node).split()))
             case "call_expression":
-                function = _child(node, "function")
+                function = child_of(node, "function")
                 if function.type != "identifier":
                     raise self.error(node, "a call through a pointer")
-                arguments = _child(node, "arguments").named_children
-                return c.Call(_text(function), [self.expr(argument) for argument in arguments])
+                arguments = child_of(node, "arguments").named_children
+                return c.Call(text_of(function), [self.expr(argument) for argument in arguments])
             case "cast_expression":
-                return c.Cast(self.type_name(_child(node, "type")), self.expr(_child(node, "value")))
+                return c.Cast(self.type_name(child_of(node, "type")), self.expr(child_of(node, "value")))
             case "initializer_list":
-                return c.Braces([self.initializer(child) for child in node.named_children])
+                return c.Braces([self.expr(child) for child in node.named_children])
             case "compound_literal_expression":
-                braces = self.expr(_child(node, "value"))
-                assert isinstance(braces, c.Braces)
-                braces.to = self.type_name(_child(node, "type"))
-                return braces
+                return c.replace(self.expr(child_of(node, "value")), to=self.type_name(child_of(node, "type")))
             case _:
-                raise self.error(node, f"{node.type.replace('_', ' ')} is not allowed")
-
-    def initializer(self, node: Node) -> tuple[str, c.Expr]:
-        if node.type != "initializer_pair":
-            return "", self.expr(node)
-        designators = "".join(_text(n) for n in node.children_by_field_name("designator"))
-        return designators, self.expr(_child(node, "value"))
+                raise self.not_allowed(node)
 
     def type_name(self, node: Node) -> str:
         base = _type_text(node)
@@ -478,11 +442,13 @@ def comment_words(comment: str) -> str:
     return " ".join(re.sub(r"^\s*\*", "", line).strip() for line in text.split("\n")).strip()
 
 
-def _text(node: Node) -> str:
+def text_of(node: Node) -> str:
+    """The text of a node."""
     return (node.text or b"").decode()
 
 
-def _child(node: Node, field: str) -> Node:
+def child_of(node: Node, field: str) -> Node:
+    """The child that a node has to have."""
     child = node.child_by_field_name(field)
     if child is None:
         raise AssertionError(f"{node.type} has no {field}")
@@ -492,13 +458,13 @@ def _child(node: Node, field: str) -> Node:
 def _type_text(node: Node, storage: bool = True) -> str:
     kinds = {"type_qualifier"} | ({"storage_class_specifier"} if storage else set())
     typed = node.child_by_field_name("type")
-    words = [_text(n) for n in node.children if n.type in kinds or (typed is not None and n.id == typed.id)]
+    words = [text_of(n) for n in node.children if n.type in kinds or (typed is not None and n.id == typed.id)]
     return " ".join(" ".join(words).split())
 
 
 def _function_declarator(node: Node) -> bool:
     while node.type == "pointer_declarator":
-        node = _child(node, "declarator")
+        node = child_of(node, "declarator")
     return node.type == "function_declarator"
 
 

@@ -97,7 +97,7 @@ class Printer:
             case c.Cast():
                 return f"({self.type(expr.to)}){self.flat(expr.operand, _UNARY)}"
             case c.Braces():
-                items = ", ".join(f"{at} = {self.flat(e, 1)}" if at else self.flat(e, 1) for at, e in expr.items)
+                items = ", ".join(self.flat(item, 1) for item in expr.items)
                 return f"({self.type(expr.to)}){{{items}}}" if expr.to else f"{{{items}}}"
             case _:
                 raise AssertionError(f"{type(expr).__name__} is left in specialised code")
@@ -171,7 +171,7 @@ class Printer:
 
     def filled_braces(self, braces: c.Braces, column: int) -> str:
         """A list of numbers in braces, over several lines where it does not fit."""
-        parts = [(item, ",", 1, "") for _, item in braces.items]
+        parts = [(item, ",", 1, "") for item in braces.items]
         return "{" + self.filled(parts, column + 1, 2) + "}"
 
     # ---- statements
@@ -185,8 +185,6 @@ class Printer:
         head = "\n" if stmt.blank else ""
         head += "".join(self.comment(comment, indent) for comment in stmt.comments)
         tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
-        if isinstance(stmt, c.Guarded):
-            return head + "".join(f"{line}\n{self.body(body, depth)}" for line, body in stmt.branches) + "#endif" + tail
         code = f"{indent}{self._code(stmt, depth)}"
         if stmt.trailing and len(code.split("\n")[-1]) + len(tail) > WIDTH + 1:
             return f"{head}{self.comment(c.Comment(stmt.trailing, 0), indent)}{code}\n"
@@ -205,8 +203,6 @@ class Printer:
                 return f"return {self._broken(expr, column + 7, 1)};"
             case c.Jump():
                 return stmt.word + ";"
-            case c.Block():
-                return self._braces(stmt.body, depth)
             case c.If():
                 return self._if_statement(stmt, depth)
             case c.For():
@@ -240,11 +236,7 @@ class Printer:
                 return f"{text} else {self._braces(stmt.no, depth)}"
 
     def _for_head(self, stmt: c.For, column: int) -> str:
-        init = ""
-        if isinstance(stmt.init, c.Declare):
-            init = self._declaration(stmt.init, 0)
-        elif isinstance(stmt.init, c.Do):
-            init = self.flat(stmt.init.expr)
+        init = self._declaration(stmt.init, 0) if stmt.init else ""
         parts = [init] + [self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update)]
         flat = "; ".join(parts) if any(parts) else ";;"
         if column + len(flat) + 3 <= WIDTH:

@@ -32,7 +32,6 @@ class Program:
     def __init__(self, sources: Sequence[c.Source]) -> None:
         self.sources = sources
         self.functions: dict[str, c.Function] = {}
-        self.prototypes: dict[str, c.Function] = {}
         self.opaque: dict[str, list[c.Function]] = {}
         self.structs: dict[str, c.Struct] = {}
         self.macros: dict[str, c.Macro] = {}
@@ -46,7 +45,7 @@ class Program:
     def _add(self, item: c.Item) -> None:
         match item:
             case c.Function(body=None):
-                self.prototypes[item.name] = item
+                pass
             case c.Function():
                 if item.name in self.functions:
                     raise GrammarError(item.file, item.line, f"{item.name} is defined twice")
@@ -76,36 +75,11 @@ class Program:
     def _add_enum(self, item: c.Enum) -> None:
         value = -1
         for member in item.members:
-            known = value + 1 if member.init is None else self.plain_value(member.init)
+            known = literal_value(member.text)[0] if member.text else value + 1
             if known is None:
-                raise GrammarError(item.file, item.line, f"the value of {member.name} is not a static expression")
+                raise GrammarError(item.file, item.line, f"the value of {member.name} is no number")
             value = known
             self.enumerators[member.name] = value
-
-    def plain_value(self, expr: c.Expr) -> int | None:
-        """Value of an expression over literals, enumerators and macros; None where it is none."""
-        match expr:
-            case c.Literal():
-                return literal_value(expr.text)[0]
-            case c.Name(name=name) if name in BUILTIN_VALUES:
-                return BUILTIN_VALUES[name][0]
-            case c.Name(name=name) if name in self.enumerators:
-                return self.enumerators[name]
-            case c.Name(name=name) if name in self.macros:
-                value = self.macros[name].value
-                return None if value is None else self.plain_value(value)
-            case c.Unary(op=op):
-                operand = self.plain_value(expr.operand)
-                return None if operand is None else unary_value(op, operand)
-            case c.Binary():
-                left, right = self.plain_value(expr.left), self.plain_value(expr.right)
-                return None if left is None or right is None else binary_value(expr.op, left, right)
-            case c.Cast():
-                kind = self.integer(expr.to)
-                operand = self.plain_value(expr.operand)
-                return None if kind is None or operand is None else kind.wrap(operand)
-            case _:
-                return None
 
     @cached_property
     def policy_structs(self) -> frozenset[str]:
@@ -167,17 +141,14 @@ class Program:
 
     @cached_property
     def pure_opaque(self) -> frozenset[str]:
-        """Functions between compiler conditionals, and function-like macros, that change nothing."""
+        """Functions between compiler conditionals that change nothing."""
         pure = {name for name, variants in self.opaque.items() if all(map(_changes_only_locals, variants))}
         while True:
             bad = {name for name in pure if not self._calls_only(name, pure)}
             if not bad:
                 break
             pure -= bad
-        macros = {
-            name for name, macro in self.macros.items() if macro.value is not None and macro.parameters is not None
-        }
-        return frozenset(pure | {name for name in macros if _only_builtins(self.macros[name].value)})
+        return frozenset(pure)
 
     def _calls_only(self, name: str, pure: set[str]) -> bool:
         bodies = [variant.body or [] for variant in self.opaque[name]]
@@ -190,17 +161,6 @@ def _changes_only_locals(function: c.Function) -> bool:
     for expr in c.all_expressions(body):
         target = expr.target if isinstance(expr, c.Assign) else expr.operand if isinstance(expr, c.Update) else None
         if target is not None and not isinstance(target, c.Name):
-            return False
-    return True
-
-
-def _only_builtins(expr: c.Expr | None) -> bool:
-    if expr is None:
-        return False
-    for part in c.walk(expr):
-        if isinstance(part, (c.Assign, c.Update)):
-            return False
-        if isinstance(part, c.Call) and not part.name.startswith(_HARMLESS):
             return False
     return True
 

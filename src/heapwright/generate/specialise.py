@@ -16,14 +16,15 @@ from heapwright.generate.check import violations
 from heapwright.generate.explicit import write_out
 from heapwright.generate.hooks import without_hooks
 from heapwright.generate.inline import inline
+from heapwright.generate.left import Specialisation
 from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
 from heapwright.generate.memo import Memo
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
 from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines, without_sentences_on
 from heapwright.generate.program import PolicyValues, Program
-from heapwright.generate.syntax import GrammarError, Specialisation, replace
-from heapwright.generate.tidy import reachable, settle, unused_in_entry
+from heapwright.generate.syntax import GrammarError, replace
+from heapwright.generate.together import reachable, settle, unused_in_entry
 from heapwright.generate.whole import fold_all
 
 __all__ = ["GrammarError", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
@@ -433,26 +434,10 @@ def _words(text: str) -> frozenset[str]:
 
 def _words_in(body: list[c.Stmt]) -> set[str]:
     """Identifiers that statements mention, but for members and specialised functions."""
-    texts = []
-    for stmt in c.all_statements(body):
-        match stmt:
-            case c.Declare():
-                texts += [stmt.type, stmt.suffix]
-            case c.Guarded():
-                texts += [head for head, _ in stmt.branches]
-            case _:
-                pass
-    for expr in c.all_expressions(body):
-        match expr:
-            case c.Name() | c.Call():
-                texts.append(expr.name)
-            case c.Literal() | c.Verbatim():
-                texts.append(expr.text)
-            case c.Cast() | c.Braces():
-                texts.append(expr.to)
-            case _:
-                pass
-    return set(c.WORD.findall(" ".join(texts)))
+    declared = [f"{stmt.type} {stmt.suffix}" for stmt in c.all_statements(body) if isinstance(stmt, c.Declare)]
+    parts = [expr for expr in c.all_expressions(body) if not isinstance(expr, c.Member)]
+    texts = [getattr(expr, name, "") for expr in parts for name in ("name", "text", "to")]
+    return set(c.WORD.findall(" ".join(declared + texts)))
 
 
 def _inner(printer: Printer, comment: str) -> str:

@@ -1,7 +1,6 @@
 """The part of C that the core is written in, as a tree: docs/core-grammar.md says what it holds.
 
 Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them.
-What it leaves of a function is a `Left`, which is never changed either; a `Specialisation` has one for each policy.
 """
 
 from __future__ import annotations
@@ -9,17 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any, ParamSpec, TypeVar
+from functools import lru_cache
+from typing import Any, ClassVar, TypeVar
 
 from heapwright.errors import HeapwrightError
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 Path = tuple["str | int", ...]
+Key = tuple[object, ...]
+"""What tells specialisations apart: the function's name and its static arguments."""
 Node = TypeVar("Node")
-Result = TypeVar("Result")
-Given = ParamSpec("Given")
 
 
 def replace(node: Node, **changes: object) -> Node:
@@ -98,12 +97,20 @@ def bare_type(text: str) -> str:
 
 @dataclass(eq=False, kw_only=True)
 class Expr:
-    """An expression. `paren`: the source has it in parentheses. `value` and `type` are known after specialisation."""
+    """An expression. `paren`: the source has it in parentheses. `value` and `type` are known after specialisation.
+
+    A kind says which of its members are its operands (`inner`), or which one is the list of them (`row`).
+    """
 
     line: int = 0
     paren: bool = False
     value: int | None = None
     type: str | None = None
+    inner: ClassVar[tuple[str, ...]] = ()
+    row: ClassVar[str] = ""
+
+    def __init_subclass__(cls, inner: tuple[str, ...] = (), row: str = "") -> None:
+        cls.inner, cls.row = inner, row
 
 
 @dataclass(eq=False)
@@ -122,7 +129,7 @@ class Literal(Expr):
 
 
 @dataclass(eq=False)
-class Unary(Expr):
+class Unary(Expr, inner=("operand",)):
     """One of ! ~ - + * & before an operand."""
 
     op: str
@@ -130,7 +137,7 @@ class Unary(Expr):
 
 
 @dataclass(eq=False)
-class Update(Expr):
+class Update(Expr, inner=("operand",)):
     """++ or --, before or after."""
 
     op: str
@@ -139,7 +146,7 @@ class Update(Expr):
 
 
 @dataclass(eq=False)
-class Binary(Expr):
+class Binary(Expr, inner=("left", "right")):
     """Two operands, `&&`, `||` and the comma included."""
 
     op: str
@@ -148,7 +155,7 @@ class Binary(Expr):
 
 
 @dataclass(eq=False)
-class Assign(Expr):
+class Assign(Expr, inner=("target", "source")):
     """An assignment, `op` being = or += and the like."""
 
     op: str
@@ -157,7 +164,7 @@ class Assign(Expr):
 
 
 @dataclass(eq=False)
-class Conditional(Expr):
+class Conditional(Expr, inner=("test", "yes", "no")):
     """test ? yes : no."""
 
     test: Expr
@@ -166,16 +173,16 @@ class Conditional(Expr):
 
 
 @dataclass(eq=False)
-class Call(Expr):
-    """A call by name; `callee` is the specialisation called, None outside the core (macros, builtins)."""
+class Call(Expr, row="arguments"):
+    """A call by name; `callee` is the `left.Specialisation` called, None outside the core (macros, builtins)."""
 
     name: str
     arguments: list[Expr]
-    callee: Specialisation | None = None
+    callee: Any = None
 
 
 @dataclass(eq=False)
-class Index(Expr):
+class Index(Expr, inner=("base", "index")):
     """base[index]."""
 
     base: Expr
@@ -183,7 +190,7 @@ class Index(Expr):
 
 
 @dataclass(eq=False)
-class Member(Expr):
+class Member(Expr, inner=("base",)):
     """base.name or base->name."""
 
     base: Expr
@@ -192,7 +199,7 @@ class Member(Expr):
 
 
 @dataclass(eq=False)
-class Cast(Expr):
+class Cast(Expr, inner=("operand",)):
     """(to)operand."""
 
     to: str
@@ -207,10 +214,10 @@ class Verbatim(Expr):
 
 
 @dataclass(eq=False)
-class Braces(Expr):
+class Braces(Expr, row="items"):
     """An initialiser list; `to` is the type where it is a compound literal."""
 
-    items: list[tuple[str, Expr]]
+    items: list[Expr]
     to: str = ""
 
 
@@ -265,63 +272,28 @@ class Place(Expr):
     array: bool = False
 
 
-_OPERANDS: dict[type[Expr], Callable[[Any], list[Expr]]] = {
-    Unary: lambda expr: [expr.operand],
-    Update: lambda expr: [expr.operand],
-    Cast: lambda expr: [expr.operand],
-    Binary: lambda expr: [expr.left, expr.right],
-    Assign: lambda expr: [expr.target, expr.source],
-    Conditional: lambda expr: [expr.test, expr.yes, expr.no],
-    Call: lambda expr: list(expr.arguments),
-    Index: lambda expr: [expr.base, expr.index],
-    Member: lambda expr: [expr.base],
-    Braces: lambda expr: [item for _, item in expr.items],
-}
-# A table in place of a match statement: a fifth of the time of a generation is spent here.
-
-
 def operands(expr: Expr) -> list[Expr]:
     """The direct operands of an expression, in order of their appearance."""
-    found = _OPERANDS.get(type(expr))
-    return found(expr) if found else []
+    return getattr(expr, expr.row) if expr.row else [getattr(expr, name) for name in expr.inner]
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with each direct operand changed; itself where there is none."""
-    match expr:
-        case Unary() | Update() | Cast():
-            return replace(expr, operand=change(expr.operand))
-        case Binary():
-            return replace(expr, left=change(expr.left), right=change(expr.right))
-        case Assign():
-            return replace(expr, target=change(expr.target), source=change(expr.source))
-        case Conditional():
-            return replace(expr, test=change(expr.test), yes=change(expr.yes), no=change(expr.no))
-        case Call():
-            return replace(expr, arguments=[change(argument) for argument in expr.arguments])
-        case Index():
-            return replace(expr, base=change(expr.base), index=change(expr.index))
-        case Member():
-            return replace(expr, base=change(expr.base))
-        case Braces():
-            return replace(expr, items=[(designator, change(item)) for designator, item in expr.items])
-        case _:
-            return expr
+    if expr.row:
+        return replace(expr, **{expr.row: [change(operand) for operand in getattr(expr, expr.row)]})
+    return replace(expr, **{name: change(getattr(expr, name)) for name in expr.inner}) if expr.inner else expr
 
 
 def walk(expr: Expr) -> list[Expr]:
     """The expression and everything in it, each before its operands."""
     found: list[Expr] = []
-    _walk(expr, found)
+    todo = [expr]
+    while todo:
+        expr = todo.pop()
+        found.append(expr)
+        if expr.inner or expr.row:
+            todo += reversed(operands(expr))
     return found
-
-
-def _walk(expr: Expr, found: list[Expr]) -> None:
-    found.append(expr)
-    inner = _OPERANDS.get(type(expr))
-    if inner:
-        for operand in inner(expr):
-            _walk(operand, found)
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
@@ -337,16 +309,24 @@ class Comment:
 
 @dataclass(eq=False, kw_only=True)
 class Stmt:
-    """A statement with the comments that belong to it; `blank`: a blank line comes before."""
+    """A statement with the comments that belong to it; `blank`: a blank line comes before.
+
+    A kind says which of its members are expressions (`exprs`) or lists of statements (`blocks`).
+    """
 
     line: int = 0
     comments: list[Comment] = field(default_factory=list)
     trailing: str = ""
     blank: bool = False
+    exprs: ClassVar[tuple[str, ...]] = ()
+    blocks: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, exprs: tuple[str, ...] = (), blocks: tuple[str, ...] = ()) -> None:
+        cls.exprs, cls.blocks = exprs, blocks
 
 
 @dataclass(eq=False)
-class Declare(Stmt):
+class Declare(Stmt, exprs=("init",)):
     """A declaration of one variable: `type` `name` `suffix` = `init`; the suffix holds array bounds."""
 
     type: str
@@ -356,21 +336,14 @@ class Declare(Stmt):
 
 
 @dataclass(eq=False)
-class Do(Stmt):
+class Do(Stmt, exprs=("expr",)):
     """An expression statement."""
 
     expr: Expr
 
 
 @dataclass(eq=False)
-class Block(Stmt):
-    """Statements in braces."""
-
-    body: list[Stmt]
-
-
-@dataclass(eq=False)
-class If(Stmt):
+class If(Stmt, exprs=("test",), blocks=("yes", "no")):
     """An if; `no` is empty without else."""
 
     test: Expr
@@ -379,17 +352,17 @@ class If(Stmt):
 
 
 @dataclass(eq=False)
-class For(Stmt):
-    """A for loop; `init` is a Declare, a Do or None."""
+class For(Stmt, exprs=("test", "update"), blocks=("body",)):
+    """A for loop; `init` is the declaration of its counter or None."""
 
-    init: Stmt | None
+    init: Declare | None
     test: Expr | None
     update: Expr | None
     body: list[Stmt]
 
 
 @dataclass(eq=False)
-class While(Stmt):
+class While(Stmt, exprs=("test",), blocks=("body",)):
     """A while loop, or a do loop with the test `at_end`."""
 
     test: Expr
@@ -398,7 +371,7 @@ class While(Stmt):
 
 
 @dataclass(eq=False)
-class Return(Stmt):
+class Return(Stmt, exprs=("expr",)):
     """return, with or without a value."""
 
     expr: Expr | None
@@ -411,72 +384,61 @@ class Jump(Stmt):
     word: str
 
 
-@dataclass(eq=False)
-class Guarded(Stmt):
-    """Statements between #if and #endif over conditions that only the compiler knows."""
-
-    branches: list[tuple[str, list[Stmt]]]
-
-
-_BODIES: dict[type[Stmt], Callable[[Any], list[list[Stmt]]]] = {
-    Block: lambda stmt: [stmt.body],
-    For: lambda stmt: [stmt.body],
-    While: lambda stmt: [stmt.body],
-    If: lambda stmt: [stmt.yes, stmt.no],
-    Guarded: lambda stmt: [body for _, body in stmt.branches],
-}
-
-
 def bodies(stmt: Stmt) -> list[list[Stmt]]:
     """The statement lists directly inside a statement."""
-    found = _BODIES.get(type(stmt))
-    return found(stmt) if found else []
+    return [getattr(stmt, name) for name in stmt.blocks]
 
 
 def expressions(stmt: Stmt) -> list[Expr]:
-    """The expressions directly in a statement, those of a for loop's head included."""
-    match stmt:
-        case Declare():
-            return [] if stmt.init is None else [stmt.init]
-        case Do():
-            return [stmt.expr]
-        case If() | While():
-            return [stmt.test]
-        case For():
-            head = expressions(stmt.init) if stmt.init else []
-            return head + [expr for expr in (stmt.test, stmt.update) if expr]
-        case Return():
-            return [] if stmt.expr is None else [stmt.expr]
-        case _:
-            return []
+    """The expressions directly in a statement, but for what a for loop begins with, which is a statement of its own."""
+    return [expr for name in stmt.exprs if (expr := getattr(stmt, name))]
 
 
 def all_statements(body: list[Stmt]) -> list[Stmt]:
     """Every statement of a body, nested ones included, in order."""
     found: list[Stmt] = []
-    _all_statements(body, found)
-    return found
-
-
-def _all_statements(body: list[Stmt], found: list[Stmt]) -> None:
-    for stmt in body:
+    todo = body[::-1]
+    while todo:
+        stmt = todo.pop()
         found.append(stmt)
-        inner = _BODIES.get(type(stmt))
-        if inner:
-            if isinstance(stmt, For) and stmt.init:
-                found.append(stmt.init)
-            for one in inner(stmt):
-                _all_statements(one, found)
+        for name in reversed(stmt.blocks):
+            todo += reversed(getattr(stmt, name))
+        if isinstance(stmt, For) and stmt.init:
+            todo.append(stmt.init)
+    return found
 
 
 def all_expressions(body: list[Stmt]) -> list[Expr]:
     """Every expression of a body, operands included."""
-    found: list[Expr] = []
-    for stmt in all_statements(body):
-        # the start of a loop is a statement of its own in this order
-        for expr in [stmt.test, stmt.update] if isinstance(stmt, For) else expressions(stmt):
-            if expr:
-                _walk(expr, found)
+    return [part for stmt in all_statements(body) for expr in expressions(stmt) for part in walk(expr)]
+
+
+def root(expr: Expr) -> str:
+    """The variable that an assignment changes, when it is a variable itself or a member of one."""
+    while isinstance(expr, Member) and not expr.arrow:
+        expr = expr.base
+    return expr.name if isinstance(expr, Name) else ""
+
+
+def names(expr: Expr) -> set[str]:
+    """All names that an expression mentions."""
+    return {part.name for part in walk(expr) if isinstance(part, Name)}
+
+
+def mentions(body: list[Stmt], name: str) -> int:
+    """How often statements mention a name."""
+    return sum(isinstance(expr, Name) and expr.name == name for expr in all_expressions(body))
+
+
+def names_changed(body: list[Stmt]) -> list[str]:
+    """Variables that statements change or point to, once for each time."""
+    found = []
+    for expr in all_expressions(body):
+        match expr:
+            case Assign(target=target) | Update(operand=target) | Unary(op="&", operand=target):
+                found.append(root(target))
+            case _:
+                pass
     return found
 
 
@@ -498,28 +460,11 @@ def copied(body: list[Stmt], change: Callable[[Expr], Expr] = lambda expr: expr)
 
 
 def _copied(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
-    match stmt:
-        case Do():
-            return replace(stmt, expr=change(stmt.expr))
-        case Declare():
-            return replace(stmt, init=change(stmt.init)) if stmt.init else replace(stmt)
-        case Return():
-            return replace(stmt, expr=change(stmt.expr)) if stmt.expr else replace(stmt)
-        case If():
-            test = change(stmt.test)
-            return replace(stmt, test=test, yes=copied(stmt.yes, change), no=copied(stmt.no, change))
-        case While():
-            return replace(stmt, test=change(stmt.test), body=copied(stmt.body, change))
-        case For():
-            head = [change(expr) if expr else None for expr in (stmt.test, stmt.update)]
-            init = _copied(stmt.init, change) if stmt.init else None
-            return replace(stmt, init=init, test=head[0], update=head[1], body=copied(stmt.body, change))
-        case Block():
-            return replace(stmt, body=copied(stmt.body, change))
-        case Guarded():
-            return replace(stmt, branches=[(head, copied(body, change)) for head, body in stmt.branches])
-        case _:
-            return replace(stmt)
+    parts: dict[str, object] = {name: change(expr) for name in stmt.exprs if (expr := getattr(stmt, name))}
+    parts |= {name: copied(getattr(stmt, name), change) for name in stmt.blocks}
+    if isinstance(stmt, For) and stmt.init:
+        parts["init"] = _copied(stmt.init, change)
+    return replace(stmt, **parts)
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -581,10 +526,9 @@ class Struct(Item):
 
 @dataclass(eq=False)
 class Enumerator:
-    """An enumerator, its initialiser where it has one, and its comments."""
+    """An enumerator, the text of its number where it has one, and its comments."""
 
     name: str
-    init: Expr | None
     text: str
     comments: list[Comment]
     trailing: str
@@ -612,7 +556,7 @@ class Macro(Item):
 
 @dataclass(eq=False)
 class Global(Item):
-    """A typedef or a file-level variable, kept as written where used; `type` is what the name stands for or has."""
+    """A typedef, kept as written where used; `type` is what the name stands for."""
 
     name: str
     type: str
@@ -633,117 +577,3 @@ class Source:
     file: str
     items: list[Item]
     includes: list[str]
-
-
-# ---- specialised functions ------------------------------------------------------------------------------------------
-
-Key = tuple[object, ...]
-"""What tells specialisations apart: the function's name and its static arguments."""
-
-
-@dataclass(eq=False)
-class Left:
-    """What is left of a function: its body and its run-time parameters.
-
-    Nothing here is ever changed, so that all policies that leave the same of a function share it, with everything that
-    was found out about it. `pure`: a call changes nothing; `boolean`: what it returns is 0 or 1; `known`: what follows
-    from it, by what else that depends on.
-    """
-
-    body: list[Stmt]
-    parameters: list[Parameter]
-    pure: bool = False
-    boolean: bool = False
-    known: dict[object, Any] = field(default_factory=dict)
-
-    def changed(self, change: Callable[[Expr], Expr]) -> Left:
-        """The function with all its outermost expressions changed."""
-        return Left(copied(self.body, change), self.parameters, self.pure, self.boolean)
-
-    def once(self, key: object, make: Callable[Given, Result], *given: Given.args, **more: Given.kwargs) -> Result:
-        """What `make` returns, called once for a key."""
-        if key not in self.known:
-            self.known[key] = make(*given, **more)
-        found: Result = self.known[key]
-        return found
-
-    def text(self, style: str, words: object, write: Callable[[], str]) -> str:
-        """What `write` returns, called anew where the `words` are others than for the last policy."""
-        if style not in self.known or self.known[style][0] != words:
-            self.known[style] = words, write()
-        found: str = self.known[style][1]
-        return found
-
-    @cached_property
-    def calls(self) -> list[Call]:
-        """All calls of the core's functions."""
-        return [expr for expr in all_expressions(self.body) if isinstance(expr, Call) and expr.callee]
-
-    @cached_property
-    def callees(self) -> list[Specialisation]:
-        """The functions of the core that are called, in the order of their first calls."""
-        return list(dict.fromkeys(call.callee for call in self.calls if call.callee))
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """All names that the body mentions."""
-        return frozenset(expr.name for expr in all_expressions(self.body) if isinstance(expr, Name))
-
-    @cached_property
-    def unused(self) -> list[int]:
-        """The indices of the parameters that the body does not mention."""
-        return [index for index, parameter in enumerate(self.parameters) if parameter.name not in self.names]
-
-    @cached_property
-    def constants(self) -> dict[object, Constant | Table | Derived]:
-        """All numbers and tables of the policy, and static results, each where it comes last in the body."""
-        found: dict[object, Constant | Table | Derived] = {}
-        for expr in all_expressions(self.body):
-            if isinstance(expr, (Constant, Table, Derived)):
-                found.pop(expr.named, None)
-                found[expr.named] = expr
-        return found
-
-
-UNDER_WAY = Left([], [])
-"""What is left of a function that is being folded, as far as its own calls know."""
-
-
-@dataclass(eq=False)
-class Specialisation:
-    """A function of the core for given static arguments, known by its `key`; each policy fills it in anew.
-
-    `left` is what is left of it; `constant` is the result where it is static and nothing else happens. `facts`:
-    run-time parameters with a known value; `owner`: the folding that filled it in; `done`: folding is over; `clean`:
-    nothing is left to clean; `shown`: what of all this a caller's folding sees. `name` is final after naming;
-    `boolean`: it is written with the type bool.
-    """
-
-    function: Function
-    key: Key
-    statics: dict[str, Expr]
-    left: Left = UNDER_WAY
-    owner: object = None
-    entry: bool = False
-    facts: dict[str, Expr] = field(default_factory=dict)
-    constant: Expr | None = None
-    done: bool = False
-    clean: bool = False
-    shown: object = None
-    name: str = ""
-    boolean: bool = False
-
-    @property
-    def body(self) -> list[Stmt]:
-        """The statements that are left."""
-        return self.left.body
-
-    @property
-    def parameters(self) -> list[Parameter]:
-        """The run-time parameters that are left."""
-        return self.left.parameters
-
-    @property
-    def empty(self) -> bool:
-        """Whether a call does nothing at all."""
-        return self.done and not self.left.body and self.function.type == "void"

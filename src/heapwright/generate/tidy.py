@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import TypeVar
 
 from heapwright.generate import syntax as c
+from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.program import Program, is_pure, negated
-from heapwright.generate.syntax import Left, Specialisation, replace
+from heapwright.generate.syntax import replace
 
 Item = TypeVar("Item")
 Forwarders = dict["Specialisation | None", tuple[Left, c.Expr]]
@@ -47,7 +46,7 @@ def _is_pure_function(cleaner: _Cleaner, program: Program) -> bool:
     for expr in c.all_expressions(cleaner.whole):
         match expr:
             case c.Assign(target=changed) | c.Update(operand=changed):
-                if _root(changed) not in own:
+                if c.root(changed) not in own:
                     return False
             case c.Call():
                 if not is_pure(replace(expr, arguments=[]), program.pure_opaque):
@@ -55,13 +54,6 @@ def _is_pure_function(cleaner: _Cleaner, program: Program) -> bool:
             case _:
                 pass
     return True
-
-
-def _root(expr: c.Expr) -> str:
-    """The variable that an assignment changes, when it is a variable itself or a member of one."""
-    while isinstance(expr, c.Member) and not expr.arrow:
-        expr = expr.base
-    return expr.name if isinstance(expr, c.Name) else ""
 
 
 class _Cleaner:
@@ -114,27 +106,15 @@ class _Cleaner:
 
     def statement(self, stmt: c.Stmt) -> list[c.Stmt]:
         """What is left of a statement: itself, others in its place, or nothing."""
+        for name in stmt.blocks:
+            setattr(stmt, name, self.body(getattr(stmt, name)))
         match stmt:
             case c.Do():
                 return self.do(stmt)
             case c.If():
                 return self.if_statement(stmt)
-            case c.Block():
-                stmt.body = self.body(stmt.body)
-                if not any(isinstance(inner, c.Declare) for inner in stmt.body):
-                    if stmt.body:
-                        stmt.body[0].comments = [*stmt.comments, *stmt.body[0].comments]
-                    return stmt.body
-                return [stmt]
-            case c.For():
-                stmt.body = self.body(stmt.body)
-                return [] if not stmt.body and self.idle(stmt) else [stmt]
-            case c.While():
-                stmt.body = self.body(stmt.body)
-                return [stmt]
-            case c.Guarded():
-                stmt.branches = [(head, self.body(body)) for head, body in stmt.branches]
-                return [stmt] if any(body for _, body in stmt.branches) else []
+            case c.For(body=[]) if self.idle(stmt):
+                return []
             case _:
                 return [stmt]
 
@@ -144,14 +124,9 @@ class _Cleaner:
             expr = expr.operand
         if self.pure(expr) or (isinstance(expr, c.Assign) and _changes_nothing(expr) and self.pure(expr.target)):
             return []
-        match expr:
-            case c.Call(callee=callee) if (callee is not None and callee.empty) or self.is_empty_macro(expr.name):
-                effects = [effect for argument in expr.arguments for effect in self.discarded(argument)]
-            case c.Call() | c.Assign() | c.Update():
-                return [stmt]
-            case _:
-                effects = self.discarded(expr)
-        return self.replacing(stmt, effects)
+        if isinstance(expr, c.Call) and ((expr.callee and expr.callee.empty) or self.is_empty_macro(expr.name)):
+            return [] if all(map(self.pure, expr.arguments)) else [stmt]
+        return [stmt]
 
     def replacing(self, stmt: c.Stmt, effects: list[c.Stmt]) -> list[c.Stmt]:
         """Statements in place of another, with its comments."""
@@ -163,24 +138,14 @@ class _Cleaner:
         """What evaluating an expression does when its value is not wanted."""
         if self.pure(expr):
             return []
-        match expr:
-            case c.Call() | c.Assign() | c.Update():
-                return [c.Do(expr, line=expr.line)]
-            case c.Binary(op="&&" | "||") if not self.pure(expr.right):
-                test = expr.left if expr.op == "&&" else negated(expr.left)
-                return [c.If(test, self.discarded(expr.right), [], line=expr.line)]
-            case c.Conditional():
-                return [c.If(expr.test, self.discarded(expr.yes), self.discarded(expr.no), line=expr.line)]
-            case _:
-                return [effect for operand in c.operands(expr) for effect in self.discarded(operand)]
+        plain = isinstance(expr, (c.Call, c.Assign, c.Update))
+        return [c.Do(expr if plain else c.Cast("void", expr), line=expr.line)]
 
     def is_empty_macro(self, name: str) -> bool:
         macro = self.program.macros.get(name)
         return macro is not None and macro.body.replace(" ", "") in ("", "((void)0)", "(void)0")
 
     def if_statement(self, stmt: c.If) -> list[c.Stmt]:
-        stmt.yes = self.body(stmt.yes)
-        stmt.no = self.body(stmt.no)
         if not stmt.yes and not stmt.no:
             return self.replacing(stmt, self.discarded(stmt.test))
         if not stmt.yes:
@@ -206,7 +171,7 @@ class _Cleaner:
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
         for index, stmt in enumerate(body):
-            if not isinstance(stmt, c.Declare) or stmt.suffix or _mentions(body[index + 1 :], stmt.name):
+            if not isinstance(stmt, c.Declare) or stmt.suffix or c.mentions(body[index + 1 :], stmt.name):
                 continue
             if stmt.init is None or self.pure(stmt.init):
                 del body[index]
@@ -245,7 +210,7 @@ class _Cleaner:
         """Declare a variable, in place, where a block assigns it first."""
         found, typed = block[at], declaration.type
         assert isinstance(found, c.Do) and isinstance(found.expr, c.Assign)
-        once = names_changed(block[at:]).count(declaration.name) == 1 and self.program.integer(typed)
+        once = c.names_changed(block[at:]).count(declaration.name) == 1 and self.program.integer(typed)
         const = "const " if once and not typed.startswith("const ") else ""
         block[at] = replace(declaration, type=const + typed, init=found.expr.source, line=found.line,
                             comments=found.comments, trailing=found.trailing, blank=found.blank)  # fmt: skip
@@ -272,7 +237,11 @@ class _Cleaner:
             left = test.yes if value == equal[1] else test.no
         else:
             return False
-        body[index + 1 : index + 2] = [c.Block(left, line=test.line, comments=test.comments)] if left else []
+        if any(isinstance(stmt, c.Declare) for stmt in left):
+            return False
+        if left:
+            left[0].comments = [*test.comments, *left[0].comments]
+        body[index + 1 : index + 2] = left
         return True
 
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
@@ -303,16 +272,16 @@ class _Cleaner:
             return False
         match after:
             case c.Return(expr=expr):
-                return expr is None or name not in _names(expr)
+                return expr is None or name not in c.names(expr)
             case c.Do(expr=c.Assign(op="=", target=c.Name(name=other), source=source)):
-                return other == name and name not in _names(source)
+                return other == name and name not in c.names(source)
             case _:
                 return False
 
     def pointed_at(self) -> set[str]:
         """Variables whose address is taken."""
-        taken = [expr.operand for expr in c.all_expressions(self.whole) if isinstance(expr, c.Unary) and expr.op == "&"]
-        return {_root(operand) for operand in taken}
+        parts = c.all_expressions(self.whole)
+        return {c.root(expr.operand) for expr in parts if isinstance(expr, c.Unary) and expr.op == "&"}
 
     def returns(self, typed: str | None) -> bool:
         """Whether the function returns this very type, so that going through a variable of it changes nothing."""
@@ -335,7 +304,7 @@ class _Cleaner:
         kept, own = self.own_names() - self.pointed_at(), self.whole
         for at, stmt in enumerate(own):
             if isinstance(stmt, (c.For, c.While)):
-                changed = set(names_changed([stmt])) & kept
+                changed = set(c.names_changed([stmt])) & kept
                 declared = {inner.name for inner in c.all_statements([stmt]) if isinstance(inner, c.Declare)}
                 unread = changed - declared - _read_names(own[at:]) if changed else set()
                 if unread:
@@ -356,20 +325,13 @@ class _Cleaner:
         match stmt:
             case c.Declare() if stmt.name in unread:
                 value = stmt.init
-            case c.Do(expr=c.Assign(target=target, source=source)) if _root(target) in unread:
+            case c.Do(expr=c.Assign(target=target, source=source)) if c.root(target) in unread:
                 value = source
-            case c.Do(expr=c.Update(operand=target)) if _root(target) in unread:
+            case c.Do(expr=c.Update(operand=target)) if c.root(target) in unread:
                 pass
-            case c.If():
-                stmt.yes, stmt.no = self.without(stmt.yes, unread), self.without(stmt.no, unread)
-                return [stmt]
-            case c.Block() | c.For() | c.While():
-                stmt.body = self.without(stmt.body, unread)
-                return [stmt]
-            case c.Guarded():
-                stmt.branches = [(head, self.without(body, unread)) for head, body in stmt.branches]
-                return [stmt]
             case _:
+                for name in stmt.blocks:
+                    setattr(stmt, name, self.without(getattr(stmt, name), unread))
                 return [stmt]
         return [] if value is None else self.replacing(stmt, self.discarded(value))
 
@@ -382,7 +344,7 @@ def is_boolean(expr: c.Expr) -> bool:
         case c.Binary(op="&&" | "||" | "==" | "!=" | "<" | "<=" | ">" | ">=") | c.Unary(op="!"):
             return True
         case c.Call(callee=callee) if callee is not None:
-            return callee.left.boolean
+            return bool(callee.left.boolean)
         case _:
             return False
 
@@ -390,32 +352,6 @@ def is_boolean(expr: c.Expr) -> bool:
 def _changes_nothing(expr: c.Assign) -> bool:
     neutral = {"+=": 0, "-=": 0, "|=": 0, "^=": 0, "<<=": 0, ">>=": 0, "*=": 1, "/=": 1}
     return expr.source.value is not None and neutral.get(expr.op) == expr.source.value
-
-
-def _names(expr: c.Expr) -> set[str]:
-    return {part.name for part in c.walk(expr) if isinstance(part, c.Name)}
-
-
-def names_in(body: list[c.Stmt]) -> set[str]:
-    """All names that statements mention."""
-    return {expr.name for expr in c.all_expressions(body) if isinstance(expr, c.Name)}
-
-
-def _mentions(body: list[c.Stmt], name: str) -> int:
-    """How often statements mention a name."""
-    return sum(isinstance(expr, c.Name) and expr.name == name for expr in c.all_expressions(body))
-
-
-def names_changed(body: list[c.Stmt]) -> list[str]:
-    """Variables that statements change or point to, once for each time."""
-    found = []
-    for expr in c.all_expressions(body):
-        match expr:
-            case c.Assign(target=target) | c.Update(operand=target) | c.Unary(op="&", operand=target):
-                found.append(_root(target))
-            case _:
-                pass
-    return found
 
 
 def _assigned(stmt: c.Stmt) -> str:
@@ -434,12 +370,12 @@ def _homes(block: list[c.Stmt], start: int, name: str) -> list[tuple[list[c.Stmt
     """
     homes: list[tuple[list[c.Stmt], int]] = []
     for at, stmt in enumerate(block[start:], start):
-        mentions = _mentions([stmt], name)
+        mentions = c.mentions([stmt], name)
         if not mentions:
             continue
         if _assigned(stmt) == name and mentions == 1:
             return [*homes, (block, at)]
-        if sum(_mentions(body, name) for body in c.bodies(stmt)) != mentions:
+        if sum(c.mentions(body, name) for body in c.bodies(stmt)) != mentions:
             return None
         for body in c.bodies(stmt):
             inner = _homes(body, 0, name)
@@ -480,232 +416,10 @@ def _read_names(body: list[c.Stmt]) -> set[str]:
     """Names that a body reads; plain assignments and increments as statements do not read their target."""
     read: set[str] = set()
     for stmt in c.all_statements(body):
-        parts = c.expressions(stmt)
-        if isinstance(stmt, c.For):
-            parts = [expr for expr in (stmt.test, stmt.update) if expr]
-        for expr in parts:
-            if isinstance(stmt, c.Do) and isinstance(expr, c.Assign) and _root(expr.target):
+        for expr in c.expressions(stmt):
+            if isinstance(stmt, c.Do) and isinstance(expr, c.Assign) and c.root(expr.target):
                 expr = expr.source
-            elif isinstance(stmt, c.Do) and isinstance(expr, c.Update) and _root(expr.operand):
+            elif isinstance(stmt, c.Do) and isinstance(expr, c.Update) and c.root(expr.operand):
                 continue
-            read |= _names(expr)
+            read |= c.names(expr)
     return read
-
-
-# ---- all functions together -----------------------------------------------------------------------------------------
-
-
-def reachable(entries: Iterable[Specialisation]) -> list[Specialisation]:
-    """The entries and everything they call, each once."""
-    found: dict[Specialisation, None] = {}
-    todo = list(entries)
-    while todo:
-        target = todo.pop()
-        if target not in found:
-            found[target] = None
-            todo += [call.callee for call in target.left.calls if call.callee]
-    return list(found)
-
-
-def settle(entries: list[Specialisation], program: Program) -> list[Specialisation]:
-    """Clean all reachable functions together; returns those that are left."""
-    while True:
-        live = reachable(entries)
-        changed = {target for target in live if tidy(target, program)}
-        changed |= _drop_parameters(live, program)
-        for caller in live if changed else []:
-            if not changed.isdisjoint(caller.left.callees):
-                caller.clean = False
-        if not _collapse_forwarders(live, program) and not changed:
-            return reachable(entries)
-
-
-def call_sites(live: list[Specialisation]) -> dict[Specialisation | None, list[c.Call]]:
-    """All calls of each function."""
-    sites: dict[Specialisation | None, list[c.Call]] = {}
-    for caller in live:
-        for call in caller.left.calls:
-            sites.setdefault(call.callee, []).append(call)
-    return sites
-
-
-def _drop_parameters(live: list[Specialisation], program: Program) -> set[Specialisation]:
-    """Drop parameters that nothing uses, where no argument has an effect; returns whose."""
-    unused = [target for target in live if target.left.unused and not target.entry]
-    sites = call_sites(live) if unused else {}
-    gone: dict[Specialisation, tuple[int, ...]] = {}
-    for target in unused:
-        calls = sites.get(target, [])
-        free = [i for i in target.left.unused if all(is_pure(call.arguments[i], program.pure_opaque) for call in calls)]
-        if free:
-            gone[target] = tuple(free)
-    for caller in live if gone else []:
-        own = gone.get(caller, ())
-        less: dict[Specialisation | None, tuple[int, ...]]
-        less = {callee: gone[callee] for callee in caller.left.callees if callee in gone}
-        if own or less:
-            caller.left = caller.left.once(("dropped", own, *less.items()), _dropped, caller.left, own, less)
-    return set(gone)
-
-
-def _dropped(left: Left, own: Sequence[int], less: Mapping[Specialisation | None, Sequence[int]]) -> Left:
-    """A function without some of its `own` parameters, in whose calls of some functions arguments are `less`."""
-
-    def change(expr: c.Expr) -> c.Expr:
-        expr = c.rebuild(expr, change)
-        if isinstance(expr, c.Call) and expr.callee in less:
-            expr.arguments = _without(expr.arguments, less[expr.callee])
-        return expr
-
-    return replace(left.changed(change), parameters=_without(left.parameters, own))
-
-
-def _without(items: list[Item], indices: Sequence[int]) -> list[Item]:
-    return [item for index, item in enumerate(items) if index not in indices]
-
-
-# ---- forwarders -----------------------------------------------------------------------------------------------------
-
-
-def _forwarded(target: Specialisation) -> c.Call | None:
-    """The call that is all that is left of a function whose dispatch was folded away."""
-    if len(target.left.body) != 1 or (not target.entry and _is_accessor(target.function)):
-        return None
-    stmt = target.body[0]
-    call = stmt.expr if isinstance(stmt, (c.Return, c.Do)) else None
-    if not isinstance(call, c.Call) or call.callee is None or call.callee is target:
-        return None
-    if c.bare_type(call.callee.function.type) != c.bare_type(target.function.type):
-        return None
-    names = [argument.name for argument in call.arguments if isinstance(argument, c.Name) and argument.value is None]
-    simple = all(isinstance(argument, c.Name) or argument.value is not None for argument in call.arguments)
-    own = {parameter.name for parameter in target.parameters}
-    return call if simple and set(names) <= own and len(set(names)) == len(names) else None
-
-
-@cache
-def _is_accessor(function: c.Function) -> bool:
-    """Whether a function is written as a single statement that chooses nothing, and asks nothing on a hook's behalf."""
-    match function.body:
-        case _ if function.asks:
-            return False
-        case [c.Return(expr=c.Conditional()) | c.Do(expr=c.Conditional())]:
-            return False
-        case body:
-            return len(body or []) < 2
-
-
-def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
-    """Let callers call what a forwarder calls; an entry takes over the body of what only it calls."""
-    found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
-    inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
-    inner |= {target: (target.left, name) for target, name in _handed_back(live, program)}
-    redirect(live, inner)
-    return bool(inner) or any(_taken_over(target, call, live) for target, call in found)
-
-
-def redirect(live: Sequence[Specialisation], forwarders: Forwarders) -> None:
-    """Let callers do what the functions that they call come to."""
-    for caller in live if forwarders else []:
-        passed = _passed(caller.left.callees, forwarders)
-        if passed:
-            caller.left = caller.left.once(("redirected", *passed.items()), _past, caller.left, passed)
-            caller.clean = False
-
-
-def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwarders:
-    """The forwarders that calls of these functions pass through."""
-    passed: Forwarders = {}
-    for callee in callees:
-        at: Specialisation | None = callee
-        while at in forwarders and at not in passed:
-            passed[at] = forwarders[at]
-            _, forward = forwarders[at]
-            at = forward.callee if isinstance(forward, c.Call) else None
-    return passed
-
-
-def _handed_back(live: list[Specialisation], program: Program) -> list[tuple[Specialisation, c.Expr]]:
-    """Functions that are left to return a number or their one argument, with that, where it may stand for each call.
-
-    It may where the argument is of the same type, or nothing is done on the way to the number.
-
-    As an initialiser or an operand it is then converted as the function's result was.
-    """
-    found: list[tuple[Specialisation, c.Expr]] = []
-    sites: dict[Specialisation | None, list[c.Call]] | None = None
-    for target in live:
-        if len(target.left.body) != 1 or target.entry or _is_accessor(target.function):
-            continue
-        stmt, typed = target.body[0], c.bare_type(target.function.type)
-        value = stmt.expr if isinstance(stmt, c.Return) else None
-        sites = call_sites(live) if sites is None else sites
-        arguments = [call.arguments for call in sites.get(target, [])]
-        match value:
-            case c.Name(name=name, value=None):
-                own = [(parameter.name, c.bare_type(parameter.type)) for parameter in target.parameters]
-                stands = own == [(name, typed)] and all(c.bare_type(one[0].type or "") == typed for one in arguments)
-            case c.Literal(value=int()):
-                stands = program.promoted(typed) == value.type
-                stands &= all(is_pure(one, program.pure_opaque) for each in arguments for one in each)
-            case _:
-                continue
-        if stands:
-            found.append((target, value))
-    return found
-
-
-def _past(left: Left, forwarders: Forwarders) -> Left:
-    """A function that calls what forwarders forward to."""
-    return left.changed(lambda expr: _redirected(expr, forwarders))
-
-
-def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
-    """An expression in which calls of forwarders are replaced by what these forward to."""
-    expr = c.rebuild(expr, lambda inner: _redirected(inner, forwarders))
-    for _ in forwarders:
-        if not isinstance(expr, c.Call) or expr.callee not in forwarders:
-            break
-        left, forward = forwarders[expr.callee]
-        given = {p.name: argument for p, argument in zip(left.parameters, expr.arguments, strict=True)}
-        expr = replace(_given(forward, given), line=expr.line, paren=expr.paren)
-    return expr
-
-
-def _given(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
-    """A copy of an expression with arguments in place of parameters."""
-    if isinstance(expr, c.Name) and expr.value is None and expr.name in given:
-        return given[expr.name]
-    changed = c.rebuild(expr, lambda inner: _given(inner, given))
-    return changed if changed is not expr else replace(expr)
-
-
-def _taken_over(entry: Specialisation, call: c.Call, live: list[Specialisation]) -> bool:
-    """Move the body of a function that only `entry` calls into it, in the entry's names."""
-    callee = call.callee
-    assert callee is not None
-    sites = [other for caller in live for other in caller.left.calls if other.callee is callee]
-    given = {parameter.name: arg for parameter, arg in zip(callee.parameters, call.arguments, strict=True)}
-    locals_ = {stmt.name for stmt in c.all_statements(callee.body) if isinstance(stmt, c.Declare)}
-    named = all(isinstance(argument, c.Name) and argument.value is None for argument in call.arguments)
-    if len(sites) != 1 or callee.entry or not named or locals_ & {p.name for p in entry.parameters}:
-        return False
-    entry.left = entry.left.once(("taken over", callee.left), _taking_over, entry.left, callee.left, given)
-    entry.clean = False
-    return True
-
-
-def _taking_over(left: Left, taken: Left, given: Mapping[str, c.Expr]) -> Left:
-    body = c.copied(taken.body, lambda expr: _substituted(expr, given))
-    return Left(body, left.parameters, left.pure, left.boolean)
-
-
-def _substituted(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
-    if isinstance(expr, c.Name) and expr.name in given:
-        return replace(expr, name=given[expr.name].name)  # type: ignore[attr-defined]
-    return c.rebuild(expr, lambda inner: _substituted(inner, given))
-
-
-def unused_in_entry(entry: Specialisation) -> list[str]:
-    """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
-    return [entry.parameters[index].name for index in entry.left.unused]

@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 
 from heapwright.generate import syntax as c
-from heapwright.generate.fold import Facts, Folder, assigned_in, expanded
+from heapwright.generate.expressions import expanded
+from heapwright.generate.fold import Facts, Folder
+from heapwright.generate.left import Specialisation
 from heapwright.generate.memo import Memo
 from heapwright.generate.program import PolicyValues, Program, is_pure, number
-from heapwright.generate.syntax import Key, Specialisation
-from heapwright.generate.tidy import call_sites, reachable, settle, tidy
+from heapwright.generate.syntax import Key
+from heapwright.generate.tidy import tidy
+from heapwright.generate.together import call_sites, reachable, settle
 
 MOST_ROUNDS = 8
 
@@ -79,7 +82,7 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
             fact = _same(arguments, parameter, program) if arguments else None
             if fact is not None and (target.key, parameter.name) not in refuted:
                 known[parameter.name] = fact
-        for name in known.keys() & (assigned_in(target.body) | _told_of(target.function)) if known else ():
+        for name in known.keys() & _told_of(target.function).union(c.names_changed(target.body)) if known else ():
             del known[name]
         if known:
             learnt[target.key] = known

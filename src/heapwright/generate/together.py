@@ -1,0 +1,199 @@
+"""Cleans all functions of a program together: parameters that nothing uses go, and functions that only forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TypeVar
+
+from heapwright.generate import syntax as c
+from heapwright.generate.left import Left, Specialisation
+from heapwright.generate.program import Program, is_pure
+from heapwright.generate.syntax import replace
+from heapwright.generate.tidy import tidy
+
+Item = TypeVar("Item")
+Forwarders = dict["Specialisation | None", tuple[Left, c.Expr]]
+"""Functions that only forward, with what is left of each and the call, argument or number that this comes to."""
+
+
+def reachable(entries: Iterable[Specialisation]) -> list[Specialisation]:
+    """The entries and everything they call, each once."""
+    found: dict[Specialisation, None] = {}
+    todo = list(entries)
+    while todo:
+        target = todo.pop()
+        if target not in found:
+            found[target] = None
+            todo += [call.callee for call in target.left.calls if call.callee]
+    return list(found)
+
+
+def settle(entries: list[Specialisation], program: Program) -> list[Specialisation]:
+    """Clean all reachable functions together; returns those that are left."""
+    while True:
+        live = reachable(entries)
+        changed = {target for target in live if tidy(target, program)}
+        changed |= _drop_parameters(live, program)
+        for caller in live if changed else []:
+            if not changed.isdisjoint(caller.left.callees):
+                caller.clean = False
+        if not _collapse_forwarders(live, program) and not changed:
+            return reachable(entries)
+
+
+def call_sites(live: list[Specialisation]) -> dict[Specialisation | None, list[c.Call]]:
+    """All calls of each function."""
+    sites: dict[Specialisation | None, list[c.Call]] = {}
+    for caller in live:
+        for call in caller.left.calls:
+            sites.setdefault(call.callee, []).append(call)
+    return sites
+
+
+def _drop_parameters(live: list[Specialisation], program: Program) -> set[Specialisation]:
+    """Drop parameters that nothing uses, where no argument has an effect; returns whose."""
+    unused = [target for target in live if target.left.unused and not target.entry]
+    sites = call_sites(live) if unused else {}
+    gone: dict[Specialisation, tuple[int, ...]] = {}
+    for target in unused:
+        calls = sites.get(target, [])
+        free = [i for i in target.left.unused if all(is_pure(call.arguments[i], program.pure_opaque) for call in calls)]
+        if free:
+            gone[target] = tuple(free)
+    for caller in live if gone else []:
+        own = gone.get(caller, ())
+        less: dict[Specialisation | None, tuple[int, ...]]
+        less = {callee: gone[callee] for callee in caller.left.callees if callee in gone}
+        if own or less:
+            caller.left = caller.left.once(("dropped", own, *less.items()), _dropped, caller.left, own, less)
+    return set(gone)
+
+
+def _dropped(left: Left, own: Sequence[int], less: Mapping[Specialisation | None, Sequence[int]]) -> Left:
+    """A function without some of its `own` parameters, in whose calls of some functions arguments are `less`."""
+
+    def change(expr: c.Expr) -> c.Expr:
+        expr = c.rebuild(expr, change)
+        if isinstance(expr, c.Call) and expr.callee in less:
+            expr.arguments = _without(expr.arguments, less[expr.callee])
+        return expr
+
+    return replace(left.changed(change), parameters=_without(left.parameters, own))
+
+
+def _without(items: list[Item], indices: Sequence[int]) -> list[Item]:
+    return [item for index, item in enumerate(items) if index not in indices]
+
+
+# ---- forwarders -----------------------------------------------------------------------------------------------------
+
+
+def _forwarded(target: Specialisation) -> c.Call | None:
+    """The call that is all that is left of a function whose dispatch was folded away."""
+    if len(target.left.body) != 1 or (not target.entry and _is_accessor(target.function)):
+        return None
+    stmt = target.body[0]
+    call = stmt.expr if isinstance(stmt, (c.Return, c.Do)) else None
+    if not isinstance(call, c.Call) or call.callee is None or call.callee is target:
+        return None
+    if c.bare_type(call.callee.function.type) != c.bare_type(target.function.type):
+        return None
+    names = [argument.name for argument in call.arguments if isinstance(argument, c.Name) and argument.value is None]
+    simple = all(isinstance(argument, c.Name) or argument.value is not None for argument in call.arguments)
+    own = {parameter.name for parameter in target.parameters}
+    return call if simple and set(names) <= own and len(set(names)) == len(names) else None
+
+
+@cache
+def _is_accessor(function: c.Function) -> bool:
+    """Whether a function is written as a single statement that chooses nothing, and asks nothing on a hook's behalf."""
+    match function.body:
+        case _ if function.asks:
+            return False
+        case [c.Return(expr=c.Conditional()) | c.Do(expr=c.Conditional())]:
+            return False
+        case body:
+            return len(body or []) < 2
+
+
+def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
+    """Let callers call what a forwarder calls."""
+    found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
+    inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
+    inner |= {target: (target.left, name) for target, name in _handed_back(live)}
+    redirect(live, inner)
+    return bool(inner)
+
+
+def redirect(live: Sequence[Specialisation], forwarders: Forwarders) -> None:
+    """Let callers do what the functions that they call come to."""
+    for caller in live if forwarders else []:
+        passed = _passed(caller.left.callees, forwarders)
+        if passed:
+            caller.left = caller.left.once(("redirected", *passed.items()), _past, caller.left, passed)
+            caller.clean = False
+
+
+def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwarders:
+    """The forwarders that calls of these functions pass through."""
+    passed: Forwarders = {}
+    for callee in callees:
+        at: Specialisation | None = callee
+        while at in forwarders and at not in passed:
+            passed[at] = forwarders[at]
+            _, forward = forwarders[at]
+            at = forward.callee if isinstance(forward, c.Call) else None
+    return passed
+
+
+def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Expr]]:
+    """Functions that are left to return their one argument, with that, where it is of the same type at every call.
+
+    As an initialiser or an operand it is then converted as the function's result was.
+    """
+    found: list[tuple[Specialisation, c.Expr]] = []
+    sites: dict[Specialisation | None, list[c.Call]] | None = None
+    for target in live:
+        match target.body:
+            case [c.Return(expr=c.Name(name=name, value=None) as value)] if not target.entry:
+                typed = c.bare_type(target.function.type)
+                sites = call_sites(live) if sites is None else sites
+                given = [call.arguments[0].type for call in sites.get(target, []) if call.arguments]
+                own = [(parameter.name, c.bare_type(parameter.type)) for parameter in target.parameters]
+                same = own == [(name, typed)] and all(c.bare_type(one or "") == typed for one in given)
+                if same and not _is_accessor(target.function):
+                    found.append((target, value))
+            case _:
+                pass
+    return found
+
+
+def _past(left: Left, forwarders: Forwarders) -> Left:
+    """A function that calls what forwarders forward to."""
+    return left.changed(lambda expr: _redirected(expr, forwarders))
+
+
+def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
+    """An expression in which calls of forwarders are replaced by what these forward to."""
+    expr = c.rebuild(expr, lambda inner: _redirected(inner, forwarders))
+    for _ in forwarders:
+        if not isinstance(expr, c.Call) or expr.callee not in forwarders:
+            break
+        left, forward = forwarders[expr.callee]
+        given = {p.name: argument for p, argument in zip(left.parameters, expr.arguments, strict=True)}
+        expr = replace(_given(forward, given), line=expr.line, paren=expr.paren)
+    return expr
+
+
+def _given(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
+    """A copy of an expression with arguments in place of parameters."""
+    if isinstance(expr, c.Name) and expr.value is None and expr.name in given:
+        return given[expr.name]
+    changed = c.rebuild(expr, lambda inner: _given(inner, given))
+    return changed if changed is not expr else replace(expr)
+
+
+def unused_in_entry(entry: Specialisation) -> list[str]:
+    """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
+    return [entry.parameters[index].name for index in entry.left.unused]
