@@ -13,7 +13,11 @@ from needed import absent
 from networks import five_networks, network
 
 from heapwright.cli import heapwright
-from heapwright.papers import (
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.replay.replay import replay
+from heapwright.traffic.workloads.easyport import easyport as queue_workload
+from heapwright.traffic.workloads.modem import modem as workload
+from heapwright_papers import (
     drr,
     easyport,
     grid,
@@ -28,13 +32,9 @@ from heapwright.papers import (
     techniques,
     url,
 )
-from heapwright.papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, Case
-from heapwright.papers.page import Page
-from heapwright.papers.verdicts import HOLDS, Kind
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.traffic.workloads.easyport import easyport as queue_workload
-from heapwright.traffic.workloads.modem import modem as workload
+from heapwright_papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, Case
+from heapwright_papers.page import Page
+from heapwright_papers.verdicts import HOLDS, Kind
 
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),

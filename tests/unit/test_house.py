@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 import heapwright
+import heapwright_papers
 from heapwright import api
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(heapwright.__file__).parent
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -31,7 +37,6 @@ ORDER = (
     ("explore",),
     ("heaps",),
     ("report",),
-    ("papers",),
     ("api",),
     ("cli",),
 )
@@ -107,12 +112,19 @@ def test_no_circle_of_headers() -> None:
 
 
 def test_no_file_is_longer_than_600_lines() -> None:
+    papers = Path(heapwright_papers.__file__).parent
     longer = {
-        str(path.relative_to(ROOT))
-        for path in ROOT.rglob("*.py")
+        str(path.relative_to(ROOT if path.is_relative_to(ROOT) else papers))
+        for path in (*ROOT.rglob("*.py"), *papers.rglob("*.py"))
         if len(path.read_text(encoding="utf-8").splitlines()) > 600
     }
     assert longer <= STILL_LONGER
+
+
+def test_the_papers_are_of_the_same_version() -> None:
+    project = tomllib.loads((CHECKOUT / "papers" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == heapwright.__version__
+    assert f"heapwright=={heapwright.__version__}" in project["dependencies"]
 
 
 def test_every_folder_says_in_one_line_what_it_is() -> None:

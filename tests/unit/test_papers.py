@@ -14,13 +14,13 @@ from networks import network
 
 import heapwright
 from heapwright.errors import HeapwrightError
-from heapwright.papers import PAGES, reproduce, summary
-from heapwright.papers import documents as papers_documents
-from heapwright.papers.documents import Document, Statement, documents, statements_of
-from heapwright.papers.page import Page
-from heapwright.papers.summary import write_summary
-from heapwright.papers.traffic import FOOTNOTE, digest, packet_tables
-from heapwright.papers.verdicts import HOLDS, Cause, Kind, Verdict, fails, within_noise
+from heapwright_papers import PAGES, reproduce, summary
+from heapwright_papers import documents as papers_documents
+from heapwright_papers.documents import Document, Statement, documents, statements_of
+from heapwright_papers.page import Page
+from heapwright_papers.summary import write_summary
+from heapwright_papers.traffic import FOOTNOTE, digest, packet_tables
+from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict, fails, within_noise
 
 
 def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:

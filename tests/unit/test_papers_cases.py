@@ -10,21 +10,21 @@ import pytest
 from networks import five_networks, network
 
 from heapwright.errors import HeapwrightError
-from heapwright.papers import case_study, drr, easyport, fronts, held_out, mixes, url
-from heapwright.papers.case_claims import check
-from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
-from heapwright.papers.case_tables import arithmetic
-from heapwright.papers.fronts import Cloud
-from heapwright.papers.measuring import Instructions
-from heapwright.papers.page import Finding, Page
-from heapwright.papers.traffic import packet_tables
-from heapwright.papers.verdicts import HOLDS, Kind
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.workloads.drr import drr as drr_workload
+from heapwright_papers import case_study, drr, easyport, fronts, held_out, mixes, url
+from heapwright_papers.case_claims import check
+from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
+from heapwright_papers.case_tables import arithmetic
+from heapwright_papers.fronts import Cloud
+from heapwright_papers.measuring import Instructions
+from heapwright_papers.page import Finding, Page
+from heapwright_papers.traffic import packet_tables
+from heapwright_papers.verdicts import HOLDS, Kind
 
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),

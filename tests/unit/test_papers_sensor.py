@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heapwright.papers import sensor_answers, sensor_runs
-from heapwright.papers.sensor_answers import _Least
-from heapwright.papers.verdicts import HOLDS, Cause, Kind
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.traces.validation import FREE
+from heapwright_papers import sensor_answers, sensor_runs
+from heapwright_papers.sensor_answers import _Least
+from heapwright_papers.verdicts import HOLDS, Cause, Kind
 
 
 def test_descriptors_are_those_of_table_1() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from heapwright.explore.families import FITS, Techniques, technique_grid
-from heapwright.papers import techniques_answers
-from heapwright.papers.case_study import MIX, REAL
-from heapwright.papers.page import Page
-from heapwright.papers.techniques_grid import PROPOSED, THINNED, UNSPLIT, Grid, changes, together
-from heapwright.papers.verdicts import HOLDS, Cause, Kind
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
+from heapwright_papers import techniques_answers
+from heapwright_papers.case_study import MIX, REAL
+from heapwright_papers.page import Page
+from heapwright_papers.techniques_grid import PROPOSED, THINNED, UNSPLIT, Grid, changes, together
+from heapwright_papers.verdicts import HOLDS, Cause, Kind
 
 
 def some_trace(blocks: int) -> Trace:

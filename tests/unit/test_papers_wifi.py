@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from networks import network
 
-from heapwright.papers import measuring, wifi, wifi_answers, wifi_runs
-from heapwright.papers.documents import statements_of
-from heapwright.papers.page import Page
-from heapwright.papers.verdicts import Kind
 from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.queue import LIMIT, queue
+from heapwright_papers import measuring, wifi, wifi_answers, wifi_runs
+from heapwright_papers.documents import statements_of
+from heapwright_papers.page import Page
+from heapwright_papers.verdicts import Kind
 
 
 @pytest.mark.parametrize("size", [513, 1000, 1024])
