@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError
+from heapwright import HeapwrightError
 from heapwright.files.writing import making
 from heapwright_papers.summary import write_summary
 

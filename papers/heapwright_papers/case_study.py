@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.replay import replay
+from heapwright import HeapwrightError, Recipe, zoo
 from heapwright_papers import measuring
-from heapwright_papers.measuring import Instructions
+from heapwright_papers.measuring import Instructions, replayed
 
 if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
-    from heapwright.traffic.packets import PacketTable
+    from heapwright import PacketTable, Trace
 
 PAPER = "Mamagkakis et al. 2006"
 PROPOSED = "Proposed"
@@ -50,7 +46,7 @@ def system(name: str) -> Recipe:
     Table 1: Windows XP keeps blocks above 1024 bytes in one FIFO list, uClinux neither splits nor merges. Table 5:
     Windows CE wastes 2 to 8 % on blocks of 8, 11 and 20 bytes, so its unit is 4.
     """
-    recipe = load(SYSTEMS[name])
+    recipe = zoo(SYSTEMS[name])
     if name == "Windows CE":
         return recipe.model_copy(update={"align": 4})
     if name == "Windows XP":
@@ -84,14 +80,14 @@ class Case:
 
     def heaps(self) -> dict[str, Recipe]:
         """The allocators of the paper's table by their names there, in its order, and those of its section 5."""
-        heaps = {name: system(name) for name in SYSTEMS} | {PROPOSED: load(self.proposed)}
+        heaps = {name: system(name) for name in SYSTEMS} | {PROPOSED: zoo(self.proposed)}
         if self.unsplit:
             heaps |= {name: with_general(heaps[of], split="never", coalesce="never") for name, of in UNSPLIT.items()}
         return heaps
 
     def more_heaps(self) -> dict[str, Recipe]:
         """Allocators that are not in the paper's table, by their names in ours."""
-        return {name: load(zoo) for name, zoo in DOCUMENTED.items()} | {name: load(name) for name in OTHERS}
+        return {name: zoo(stem) for name, stem in DOCUMENTED.items()} | {name: zoo(name) for name in OTHERS}
 
 
 @dataclass(frozen=True)
@@ -207,7 +203,7 @@ def try_all(
     first = [at for at, (_, seed) in enumerate(keys) if seed == keys[0][1]]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         found = [
-            dict(zip(heaps, threads.map(partial(replay, traces[key]), heaps.values()), strict=True)) for key in keys
+            dict(zip(heaps, threads.map(partial(replayed, traces[key]), heaps.values()), strict=True)) for key in keys
         ]
 
         def count(heap: str) -> list[Instructions | None] | None:

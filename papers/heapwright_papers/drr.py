@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
+from heapwright import Recipe, zoo
 from heapwright.traffic.workloads import link
 from heapwright.traffic.workloads.drr import EXTRA, drr
 from heapwright_papers import drr_claims, drr_figures, mixes
@@ -40,8 +39,7 @@ from heapwright_papers.traffic import LAID, has_ip, marked, packet_tables
 from heapwright_papers.verdicts import SHOWN
 
 if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
-    from heapwright.traffic.packets import PacketTable
+    from heapwright import PacketTable, Trace
 
 PACKETS, TRACES = 50_000, 5
 EXPLORED_PACKETS, EXPLORED_RECIPES = 4_000, 2_000
@@ -140,7 +138,7 @@ def _real(made: Page, tables: Mapping[str, PacketTable], chosen: Mapping[str, Pa
     drr_claims.check_flows(made, {name: (traces[name], table.flow[:PACKETS]) for name, table in chosen.items()})
     _check_both(made, trial)
     short = {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()}
-    drr_claims.check_techniques(made, REAL, short, load(CASE.proposed))
+    drr_claims.check_techniques(made, REAL, short, zoo(CASE.proposed))
     return trial
 
 
@@ -160,7 +158,7 @@ def _mix(made: Page) -> Trial:
     check(made, CASE, trial)
     drr_claims.check_behaviour(made, trial, {})
     _check_both(made, trial)
-    drr_claims.check_techniques(made, MIX, _short_mix(CROSSED_PACKETS), load(CASE.proposed))
+    drr_claims.check_techniques(made, MIX, _short_mix(CROSSED_PACKETS), zoo(CASE.proposed))
     return trial
 
 
@@ -199,6 +197,6 @@ def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str
     split = Split.of_packets(drr, tables, EXPLORED_PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
-    proposed = load(CASE.proposed)
+    proposed = zoo(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
     add_contest(made, split, (EXPLORED_PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)

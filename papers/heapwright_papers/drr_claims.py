@@ -33,8 +33,7 @@ from heapwright_papers.traffic import marked
 from heapwright_papers.verdicts import SHOWN, Cause, Verdict, fails, judge
 
 if TYPE_CHECKING:
-    from heapwright.recipes.recipe import Recipe
-    from heapwright.traces.trace import Trace
+    from heapwright import Recipe, Trace
 
 Sizes = Mapping[str, NDArray[np.int64]]
 LISTS = (16, 1476)

@@ -14,7 +14,7 @@ from heapwright.traces.profile import sample_events, size_table
 from heapwright_papers.traffic import marked
 
 if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
+    from heapwright import Trace
 
 WIDTH, HEIGHT = 555, 92
 _LABELS = 34

@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import heapwright as hw
+from heapwright import HeapwrightError, Recipe, zoo
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
-from heapwright.explore.options import Options
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.files.temporary import temporary_folder
 from heapwright.recipes.pools import General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
 from heapwright.traffic.workloads.easyport import easyport
 from heapwright_papers import mixes
 from heapwright_papers.case_claims import check
@@ -48,9 +45,8 @@ from heapwright_papers.traffic import has_ip, marked, packet_tables
 from heapwright_papers.verdicts import SHOWN, Cause, fails, judge
 
 if TYPE_CHECKING:
+    from heapwright import PacketTable, Trace
     from heapwright.report.figure import Figure
-    from heapwright.traces.trace import Trace
-    from heapwright.traffic.packets import PacketTable
 
 PACKETS, TRACES = 4_200, 3
 EXPLORED_RECIPES = 1_500
@@ -127,7 +123,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     split = Split.of_packets(easyport, tables, PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
-    proposed = load(CASE.proposed)
+    proposed = zoo(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
     add_contest(made, split, (PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)
     return made
@@ -181,13 +177,15 @@ def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> None:
     """Try every recipe on one network, without giving any up, and draw them all."""
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
-    with temporary_folder("papers") as folder:
-        found = explore([trace], space, folder / "study.duckdb", Options(copies=0, endurance=False, complete=True))
-        with Study.open(found.study) as study:
+    with TemporaryDirectory(prefix="heapwright-papers-") as folder:
+        path = Path(folder) / "study.duckdb"
+        hw.explore(trace, path, space=space, copies=0, endurance=False, complete=True)
+        with Study.open(path) as study:
+            recipes = study.ranked
             points = _points(study, len(trace), trace.peak_live_bytes)
-            page.text(_FIGURE.format(name=marked(trace.name), recipes=found.recipes, admitted=len(points)))
+            page.text(_FIGURE.format(name=marked(trace.name), recipes=recipes, admitted=len(points)))
             page.figure(_draw(points))
-            _check_front(page, study, found.recipes, points)
+            _check_front(page, study, recipes, points)
             progress("easyport: time, fragmentation and energy")
             add_fronts(page, study, trace, {zoo: name for name, zoo in NAMED.items()})
 

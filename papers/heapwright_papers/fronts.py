@@ -23,10 +23,9 @@ from heapwright_papers.page import ALIGN, Page
 from heapwright_papers.verdicts import Cause, Verdict, fails, judge
 
 if TYPE_CHECKING:
+    from heapwright import Recipe, Trace
     from heapwright.decide.study import Study
-    from heapwright.recipes.recipe import Recipe
     from heapwright.report.figure import Figure
-    from heapwright.traces.trace import Trace
 
 AXES = {"time": "accesses", "fragmentation": "fragmentation", "energy": "energy_nJ"}
 """The three costs, and the metrics that stand for them: accesses for time, which no machine changes."""

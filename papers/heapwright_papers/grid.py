@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
+import heapwright as hw
+from heapwright import zoo
 from heapwright.decide.study import Study
 from heapwright.explore.families import technique_grid
-from heapwright.explore.options import Options
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.files.temporary import temporary_folder
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.replay import replay
 from heapwright_papers.case_study import MIX
 from heapwright_papers.held_out import Costs, costs, geometric_means, ratios_of
+from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN, Page
 from heapwright_papers.verdicts import Cause, fails, judge
 
 if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
+    from heapwright import Trace
 
 RECIPES = 1_000
 
@@ -32,13 +32,12 @@ def check_grid(page: Page, proposed: str, traces: Mapping[str, Trace]) -> None:
     """
     named = [replace(trace, name=name) for name, trace in traces.items()]
     space = Space([technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
-    base = {trace.name: costs(replay(trace, load(proposed))) for trace in named}
-    with temporary_folder("papers") as folder:
-        path = folder / "study.duckdb"
-        found = explore(
-            named, space, path, Options(strategy="random", limit=RECIPES, copies=0, endurance=False, complete=True)
-        )
-        with Study.open(found.study) as study:
+    base = {trace.name: costs(replayed(trace, zoo(proposed))) for trace in named}
+    with TemporaryDirectory(prefix="heapwright-papers-") as folder:
+        path = Path(folder) / "study.duckdb"
+        random: dict[str, Any] = {"strategy": "random", "limit": RECIPES}
+        hw.explore(named, path, space=space, copies=0, endurance=False, complete=True, **random)
+        with Study.open(path) as study:
             means = _means(study, base)
             both = sorted((mean[0] * mean[1], id) for id, mean in means.items() if max(mean) < 1)
             best = both and f"{study.recipe(both[0][1]).summary(ALIGN)}, {_ratios(means[both[0][1]])}"

@@ -8,27 +8,26 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+import heapwright as hw
+from heapwright import Recipe
 from heapwright.decide.study import Study
 from heapwright.explore.families import Demand
-from heapwright.explore.options import Options, Strategy
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space
-from heapwright.files.temporary import temporary_folder
 from heapwright.recipes.pools import Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.replay import replay
 from heapwright_papers.case_study import REAL
+from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN, Page, percent
 from heapwright_papers.traffic import has_ip, marked
 from heapwright_papers.verdicts import Cause, fails, judge, not_tested
 
 if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
-    from heapwright.traffic.packets import PacketTable
+    from heapwright import PacketTable, Trace
 
 Costs: TypeAlias = "tuple[float, float]"
 """Memory in bytes and accesses, or the ratios of both."""
@@ -120,23 +119,24 @@ def add_contest(
     space = Space.default(named, ALIGN, move_zoo=False)
     progress(f"{page.name}: {min(len(space), limit or len(space)):,} recipes on {len(named)} networks")
     reference = proposed[PUBLISHED]
-    with temporary_folder("papers") as folder:
-        strategy: Strategy = "exhaustive" if limit is None else "random"
-        options = Options(strategy=strategy, limit=limit, copies=COPIES, endurance=False, complete=True)
-        found = explore(named, space, folder / "study.duckdb", options)
-        with Study.open(found.study) as study:
-            picks = _picks(study, reference, {trace.name: costs(replay(trace, reference)) for trace in named})
+    with TemporaryDirectory(prefix="heapwright-papers-") as folder:
+        path = Path(folder) / "study.duckdb"
+        how: dict[str, Any] = {"strategy": "exhaustive" if limit is None else "random", "limit": limit}
+        hw.explore(named, path, space=space, copies=COPIES, endurance=False, complete=True, **how)
+        with Study.open(path) as study:
+            recipes, front = study.ranked, len(study.front())
+            picks = _picks(study, reference, {trace.name: costs(replayed(trace, reference)) for trace in named})
     page.text(
         _INTRODUCTION.format(
             explored=", ".join(map(marked, split.explored)),
             short=packets[0],
             long=packets[1],
             one_in=ONE_IN,
-            recipes=found.recipes,
+            recipes=recipes,
             sample=""
             if limit is None or limit >= len(space)
             else f"the zoo and {limit:,} of {len(space):,} drawn at random, ",
-            front=len(found.front),
+            front=front,
             picks="\n".join(
                 f"- {_WHY[why]}: `{recipe.name or recipe.hash}` ({recipe.summary(ALIGN)});"
                 for why, recipe in picks.items()
@@ -193,7 +193,7 @@ def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Reci
     rows: list[list[object]] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         tasks = {
-            name: {heap: threads.submit(replay, trace, recipe) for heap, recipe in heaps.items()}
+            name: {heap: threads.submit(replayed, trace, recipe) for heap, recipe in heaps.items()}
             for name, trace in held_out.items()
         }
         replayed = {name: {heap: task.result() for heap, task in some.items()} for name, some in tasks.items()}

@@ -5,20 +5,16 @@ Each is None where this machine lacks the tools, and a page then has a dash: `ce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright import __version__
-from heapwright.errors import HeapwrightError
-from heapwright.replay.replay import replay
-from heapwright.traces.cut import cut
-from heapwright.traces.streams import Stream
+import heapwright as hw
+from heapwright import HeapwrightError, __version__
 
 if TYPE_CHECKING:
+    from heapwright import Recipe, Trace
     from heapwright.measure.boards.measure import Session
-    from heapwright.recipes.recipe import Recipe
-    from heapwright.traces.trace import Trace
 
 CPU = "Cortex-M3"
 
@@ -26,6 +22,11 @@ CPU = "Cortex-M3"
 def cell(value: float | None, digits: int = 0) -> str:
     """A number for a table, or a dash where there is none."""
     return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def replayed(trace: Trace, recipe: Recipe, arena: int | None = None, fit: bool = False) -> Mapping[str, Any]:
+    """Every metric of a recipe on a trace, by its key; see `heapwright.replay`."""
+    return hw.replay(trace, recipe, arena=arena, fit=fit).metrics
 
 
 def session() -> Session | None:
@@ -81,13 +82,13 @@ def instructions(
 
 
 def _first(trace: Trace, calls: int) -> Trace:
-    return cut(Stream.of(trace), first=calls, close=False).trace()
+    return hw.cut(trace, first=calls, close=False)
 
 
 def _whole(recipe: Recipe, counted: int | None, part: Trace, trace: Trace, accesses: float) -> Instructions | None:
     if counted is None or part is trace:
         return None if counted is None else Instructions(counted, exact=True)
-    return Instructions(counted * accesses / float(replay(part, recipe)["accesses"] or 1), exact=False)
+    return Instructions(counted * accesses / float(replayed(part, recipe)["accesses"] or 1), exact=False)
 
 
 def code_sizes(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.traffic.packets import PacketTable
+from heapwright import PacketTable
 from heapwright.traffic.synthetic import synthesise
 
 if TYPE_CHECKING:

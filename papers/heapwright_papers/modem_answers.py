@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import mean
 
-from heapwright.recipes.zoo.catalogue import load
+from heapwright import zoo
 from heapwright_papers.modem_runs import (
     BEST_FAST,
     BEST_SLOW,
@@ -69,7 +69,7 @@ def _unexplained(what: str) -> Verdict:
 
 
 def _mechanisms(page: Page, results: Results) -> None:
-    reach = load(FOUR[FIRST_FAST]).reach or 1 << 31
+    reach = zoo(FOUR[FIRST_FAST]).reach or 1 << 31
     page.verdict(
         "modem-header-reach",
         f"{reach / 2**30:.0f} Gbyte with two flags in the word",

@@ -13,15 +13,13 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright import Recipe, Trace, zoo
 from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 from heapwright.traffic.workloads.modem import MEMORY, modem
 from heapwright_papers import measuring
+from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
 
 FOUR = {
@@ -202,14 +200,14 @@ def heaps() -> dict[str, Recipe]:
     """The paper's four allocators, and both fits from a search tree of free blocks, with boundary tags."""
     trees = {FIRST_TREE: General(free_list="tree"), BEST_TREE: General(free_list="tree", fit="best")}
     return {
-        **{label: load(name) for label, name in FOUR.items()},
+        **{label: zoo(name) for label, name in FOUR.items()},
         **{label: Recipe(name=label, align=ALIGN, pools=(pool,)) for label, pool in trees.items()},
     }
 
 
 def peak(trace: Trace, recipe: Recipe) -> Peak:
     """Table 1's split of the smallest arena."""
-    physical = int(replay(trace, recipe, fit=True)["smallest_arena_bytes"] or 0)
+    physical = int(replayed(trace, recipe, fit=True)["smallest_arena_bytes"] or 0)
     map_ = heap_map(first_calls(trace, int(trace.live_bytes.argmax()) + 1), recipe, columns=2)
     last = map_["blocks"][map_["blocks"]["column"] == 1]
     bytes_of = {state: int(last["size"][last["state"] == at].sum()) for at, state in enumerate(HEAP_MAP_STATES)}
@@ -267,7 +265,7 @@ def _response(trace: Trace, recipe: Recipe) -> Response:
     near = Trace.from_columns(
         op=trace.op, id=trace.id, size=trace.size, phase=crucial(trace).astype(int), phases=("else", "full")
     )
-    accesses = float(replay(trace, recipe)["accesses"] or 0) / len(trace)
+    accesses = float(replayed(trace, recipe)["accesses"] or 0) / len(trace)
     whole, full = measuring.on_target(recipe, _retrains_apart(trace), near) or (None, None)
     return Response(accesses, whole, full)
 
@@ -341,7 +339,7 @@ def _walking(fit: Fit, coalesce: Merge) -> Recipe:
 
 def _length(traces: Sequence[Trace], calls: int, fit: Fit, coalesce: Merge) -> Length:
     recipe = _walking(fit, coalesce)
-    accesses = [float(replay(trace, recipe)["accesses"] or 0) / len(trace) for trace in traces]
+    accesses = [float(replayed(trace, recipe)["accesses"] or 0) / len(trace) for trace in traces]
     return Length(calls, fit, coalesce, [peak(trace, recipe) for trace in traces], accesses)
 
 
@@ -364,7 +362,7 @@ def _instances(count: int) -> Trace:
 
 
 def _scaled(instances: int, trace: Trace, label: str) -> Scaled:
-    metrics: dict[str, Any] = dict(replay(trace, heaps()[label]))
+    metrics: dict[str, Any] = dict(replayed(trace, heaps()[label]))
     return Scaled(
         instances,
         trace.peak_live_objects,

@@ -10,16 +10,16 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from heapwright import PacketTable
 from heapwright.files.writing import filling
-from heapwright.traffic.packets import PacketTable
 from heapwright_papers import measuring
 from heapwright_papers.documents import Statement, statements_of
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
 
 if TYPE_CHECKING:
+    from heapwright import Trace
     from heapwright.report.figure import Figure
-    from heapwright.traces.trace import Trace
 
 
 ALIGN: Final = 4

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from heapwright import PacketTable, zoo
 from heapwright.recipes.pools import Fixed, Partition
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.traffic.packets import PacketTable
 from heapwright_papers import pools_answers, pools_pictures
 from heapwright_papers.page import Page, percent
 from heapwright_papers.pools_runs import (
@@ -93,7 +92,7 @@ def page(packets: Path | None, progress: Callable[[str], None], requests: int = 
 
 
 def _introduce(page: Page, requests: int) -> None:
-    variable, fixed = load("variable-pool"), load("fixed-pool")
+    variable, fixed = zoo("variable-pool"), zoo("fixed-pool")
     group, buffer = variable.pools[0], fixed.pools[0]
     assert isinstance(group, Partition) and isinstance(buffer, Fixed)
     page.text(

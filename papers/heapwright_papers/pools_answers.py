@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from heapwright.recipes.zoo.catalogue import load
+from heapwright import zoo
 from heapwright_papers import pools_runs as runs
 from heapwright_papers.page import Page, percent
 from heapwright_papers.pools_runs import (
@@ -58,7 +58,7 @@ def _trend(page: Page, statement: str, values: Sequence[float], sign: int, other
 
 
 def _memory(page: Page) -> None:
-    variable, fixed = load("variable-pool"), load("fixed-pool")
+    variable, fixed = zoo("variable-pool"), zoo("fixed-pool")
     usable = runs.usable_bytes(fixed), runs.usable_bytes(variable)
     page.verdict(
         "pools-usable", f"{usable[0]:,} and {usable[1]:,} bytes", judge(usable == (557_056, 524_288), UNEXPLAINED)

@@ -8,18 +8,14 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from heapwright import PacketTable, Recipe, Trace, zoo
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import Fixed, Partition
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.workloads.poisson import held, poisson
+from heapwright_papers.measuring import replayed
 from heapwright_papers.traffic import has_ip
 
 REQUESTS = 1_000_000
@@ -110,34 +106,34 @@ def erlang_b(load: float, servers: int) -> float:
 
 def exact_admission(interarrival: float) -> float:
     """Share that Erlang's B formula admits to the fixed pool, at holds of 1 s on average."""
-    buffer = load("fixed-pool").pools[0]
+    buffer = zoo("fixed-pool").pools[0]
     assert isinstance(buffer, Fixed)
     return 1 - erlang_b(1 / interarrival, int(buffer.counts[0]))
 
 
 def partitions(size: int, count: int) -> Recipe:
     """The zoo's variable pool with partitions of another size or number."""
-    variable = load("variable-pool")
+    variable = zoo("variable-pool")
     return variable.model_copy(update={"pools": (variable.pools[0].model_copy(update={"size": size, "count": count}),)})
 
 
 def buffers(size: int, count: int, header: int) -> Recipe:
     """The zoo's fixed pool with buffers of another size, number and data about each."""
-    fixed = load("fixed-pool")
+    fixed = zoo("fixed-pool")
     changed = fixed.pools[0].model_copy(update={"sizes": (size,), "counts": (count,), "header": header})
     return fixed.model_copy(update={"pools": (changed,)})
 
 
 def indexed() -> Recipe:
     """The zoo's variable pool with free groups in lists by their number of partitions, last in first out."""
-    variable = load("variable-pool")
+    variable = zoo("variable-pool")
     group = variable.pools[0].model_copy(update={"lists": LISTS, "order": "lifo"})
     return variable.model_copy(update={"name": INDEXED, "pools": (group,)})
 
 
 def pools() -> dict[str, Recipe]:
     """The three that are compared, by name."""
-    return {VARIABLE: load("variable-pool"), INDEXED: indexed(), FIXED: load("fixed-pool")}
+    return {VARIABLE: zoo("variable-pool"), INDEXED: indexed(), FIXED: zoo("fixed-pool")}
 
 
 def run(scenario: Scenario, recipes: Sequence[Recipe], requests: int = REQUESTS) -> list[Point]:
@@ -154,7 +150,7 @@ def run(scenario: Scenario, recipes: Sequence[Recipe], requests: int = REQUESTS)
 
 def _point(trace: Trace, recipe: Recipe) -> Point:
     memory = memory_bytes(recipe)
-    metrics: dict[str, Any] = replay(trace, recipe, arena=memory)
+    metrics = replayed(trace, recipe, arena=memory)
     utilisation = float(metrics["utilisation"])
     pool_utilisation = utilisation * memory / usable_bytes(recipe)
     admission, accesses = float(metrics["admitted_fraction"]), metrics["accesses"] / len(trace)

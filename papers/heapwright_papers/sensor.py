@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from heapwright.recipes.zoo.catalogue import load
+from heapwright import zoo
 from heapwright_papers import sensor_answers, sensor_pictures
 from heapwright_papers.measuring import CPU, cell
 from heapwright_papers.page import Page
@@ -116,7 +116,7 @@ def _table_1(page: Page) -> None:
         f"is measured by a full arena with {HOLES[-1]} free blocks apart from each other, and a request nearly as "
         "large as all of them: where it is refused, there is external fragmentation."
     )
-    recipes = {MANTIS: load("mantisos"), **heaps()}
+    recipes = {MANTIS: zoo("mantisos"), **heaps()}
     rows = []
     for heap, (theirs, fragments) in TABLE_1.items():
         ours = "no" if uses_holes(recipes[heap]) else "yes"

@@ -9,11 +9,10 @@ from statistics import mean
 
 import numpy as np
 
+from heapwright import zoo
 from heapwright.recipes.pools import Fixed
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.replay import replay
 from heapwright.traces.validation import FREE
-from heapwright_papers.measuring import CPU
+from heapwright_papers.measuring import CPU, replayed
 from heapwright_papers.page import Page, percent
 from heapwright_papers.sensor_runs import (
     FIVE,
@@ -75,7 +74,7 @@ def code_bytes(results: Results, heap: str, level: str) -> int | None:
 
 
 def _descriptors(page: Page) -> None:
-    recipes = {MANTIS: load("mantisos"), **heaps()}
+    recipes = {MANTIS: zoo("mantisos"), **heaps()}
     ours = {heap: descriptor_bytes(recipes[heap]) for heap in TABLE_1}
     told = ", ".join(f"{heap} {size}" for heap, size in ours.items())
     page.verdict("sensor-table-1", f"{told} B", _met(ours == {heap: size for heap, (size, _) in TABLE_1.items()}))
@@ -84,13 +83,13 @@ def _descriptors(page: Page) -> None:
     page.verdict("sensor-table-1-external", told, _met(loses == {heap: lost for heap, (_, lost) in TABLE_1.items()}))
     page.verdict("sensor-figure-4", f"{8 * ours[ST]} bits, measured", _met(8 * ours[ST] == 16))
     page.verdict("sensor-figure-5", f"{8 * ours[ST_COMPACT]} bits, measured", _met(8 * ours[ST_COMPACT] == 32))
-    reach = {name: (load(name).reach or 0) / 1024 for name in FRAMES}
+    reach = {name: (zoo(name).reach or 0) / 1024 for name in FRAMES}
     page.verdict(
         "sensor-frames",
         ", ".join(f"{size:.0f}" for size in reach.values()) + " KB, what the recipes reach",
         _met(all(abs(reach[name] / size - 1) < NEAR for name, size in FRAMES.items())),
     )
-    compact = load("st-compact-memmgr")
+    compact = zoo("st-compact-memmgr")
     by_byte, here = (compact.model_copy(update={"align": align}).reach or 0 for align in (1, 2))
     page.verdict(
         "sensor-compact-reach",
@@ -121,7 +120,7 @@ def _met(holds: bool) -> Verdict:
 
 
 def _sos(page: Page, results: Results) -> None:
-    sos = load("sos")
+    sos = zoo("sos")
     pool = sos.pools[0]
     assert isinstance(pool, Fixed)
     most, more = served(SOS_SIZES, sos), served([*SOS_SIZES, 16, 32, 128], sos)
@@ -168,12 +167,12 @@ def _requests(results: Results) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def _footprint(recipe: object) -> int:
     from heapwright_papers.sensor_runs import holes
 
-    return int(replay(holes(HOLES[-1]), recipe)["footprint_bytes"] or 0)  # type: ignore[arg-type]
+    return int(replayed(holes(HOLES[-1]), recipe)["footprint_bytes"] or 0)  # type: ignore[arg-type]
 
 
 def _refused(results: Results, name: str) -> float:
     trace = results.traces[name][0]
-    return int(replay(trace, load("sos"))["failed"] or 0) / int((trace.op != FREE).sum())
+    return int(replayed(trace, zoo("sos"))["failed"] or 0) / int((trace.op != FREE).sum())
 
 
 def _serves(results: Results, heap: str) -> bool:
@@ -184,7 +183,7 @@ def _others(page: Page, results: Results) -> None:
     needed = [min(results.memory(heap, name)) for heap in FIVE for name in results.traces]
     told = f"the traces of this page need {min(needed) / 1024:.0f} to {max(needed) / 1024:.0f} KB"
     page.verdict("sensor-ram", told, Verdict(Kind.SET_UP))
-    recipes = {MANTIS: load("mantisos"), MMEM: load("contiki-mmem"), SOS: load("sos"), ST: heaps()[ST]}
+    recipes = {MANTIS: zoo("mantisos"), MMEM: zoo("contiki-mmem"), SOS: zoo("sos"), ST: heaps()[ST]}
     bytes_ = {heap: descriptor_bytes(recipe) if heap != SOS else 0 for heap, recipe in recipes.items()}
     page.verdict(
         "sensor-mantis-contiki-overhead",

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
+import heapwright as hw
+from heapwright import Recipe, Trace, zoo
 from heapwright.recipes.pools import Compact
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.replay import handles_outside_bytes, replay
+from heapwright.replay.replay import handles_outside_bytes
 from heapwright.replay.smallest import fit
-from heapwright.replay.worst_found import find_worst
-from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright_papers import measuring
+from heapwright_papers.measuring import replayed
 
 UNIT = 256
 """Bytes of a step of the paper's cost metric."""
@@ -126,11 +125,11 @@ class Results:
 def heaps() -> dict[str, Recipe]:
     """The paper's five allocators; the frame of its own two is 2 bytes, that of the descriptor."""
     return {
-        HEAPLIB: load("heaplib"),
-        MEMMGR: load("memmgr"),
-        ST: load("st-memmgr-2"),
-        MMEM: load("contiki-mmem"),
-        ST_COMPACT: load("st-compact-memmgr").model_copy(update={"align": _FRAME}),
+        HEAPLIB: zoo("heaplib"),
+        MEMMGR: zoo("memmgr"),
+        ST: zoo("st-memmgr-2"),
+        MMEM: zoo("contiki-mmem"),
+        ST_COMPACT: zoo("st-compact-memmgr").model_copy(update={"align": _FRAME}),
     }
 
 
@@ -159,7 +158,7 @@ def synthetic(low: int, high: int, calls: int = SYNTHETIC_CALLS, seed: int = 1) 
 
 def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None]) -> Results:
     """Run everything."""
-    recipes = {**heaps(), MANTIS: load("mantisos")}
+    recipes = {**heaps(), MANTIS: zoo("mantisos")}
     flat = [trace for some in given.values() for trace in some]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
 
@@ -182,7 +181,7 @@ def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None
         for name, some in given.items():
             found[heap][name] = [_measured(recipe, *next(rest)) for _ in some]
     known = worst if all(worst.values()) else None
-    grown = {heap: growth(recipe) for heap, recipe in {**recipes, SOS: load("sos")}.items()}
+    grown = {heap: growth(recipe) for heap, recipe in {**recipes, SOS: zoo("sos")}.items()}
     return Results(given, found, known, grown, codes)
 
 
@@ -202,7 +201,7 @@ def _times(recipe: Recipe, given: Sequence[Trace], arena: int) -> list[Times | N
 
 
 def _measured(recipe: Recipe, trace: Trace, memory: int | None, times: Times | None) -> Measured:
-    external = int(replay(trace, recipe)["external_bytes"] or 0)
+    external = int(replayed(trace, recipe)["external_bytes"] or 0)
     return Measured(memory, handles_outside_bytes(trace, recipe), external, times)
 
 
@@ -210,7 +209,7 @@ def _worst(recipe: Recipe, trace: Trace, arena: int) -> Worst | None:
     """Instructions of the worst malloc and the worst free that a search for most accesses finds."""
     if measuring.session() is None:
         return None
-    found = {kind: find_worst(trace, recipe, f"accesses_{kind}_max", tries=TRIES).trace for kind in KINDS}
+    found = {kind: hw.find_worst(trace, recipe, f"accesses_{kind}_max", tries=TRIES).trace for kind in KINDS}
     measured = measuring.on_target(recipe, *found.values(), arena=arena)
     assert measured is not None
     most = {kind: int(one["calls"][kind]["instructions_max"]) for kind, one in zip(found, measured, strict=True)}
@@ -226,7 +225,7 @@ def descriptor_bytes(recipe: Recipe) -> int:
     The pointer through which a program finds an object that moves is not counted, as in the paper.
     """
     alone = Trace.from_columns(op=[MALLOC], id=[0], size=[_WHOLE])
-    header = int(replay(alone, recipe)["header_bytes"] or 0)
+    header = int(replayed(alone, recipe)["header_bytes"] or 0)
     pool = recipe.canonical().pools[0]
     return header if header or not isinstance(pool, Compact) else pool.handle_bytes
 
@@ -256,17 +255,17 @@ def growth(recipe: Recipe) -> dict[str, list[int]]:
 
 
 def _accesses(trace: Trace, recipe: Recipe) -> int:
-    return int(replay(trace, recipe)["accesses"] or 0)
+    return int(replayed(trace, recipe)["accesses"] or 0)
 
 
 def uses_holes(recipe: Recipe, count: int = HOLES[-1]) -> bool:
     """Whether holes that lie apart serve one request nearly as large as all of them, in an arena otherwise full."""
-    arena = int(replay(holes(count), recipe)["footprint_bytes"] or 0)
+    arena = int(replayed(holes(count), recipe)["footprint_bytes"] or 0)
     large = (count - 1) * SMALL
-    return not replay(holes(count, [(MALLOC, 2 * count, large)]), recipe, arena=arena)["failed"]
+    return not replayed(holes(count, [(MALLOC, 2 * count, large)]), recipe, arena=arena)["failed"]
 
 
 def served(sizes: Sequence[int], recipe: Recipe) -> int:
     """How many of these requests in a row an allocator serves."""
     trace = Trace.from_columns(op=[MALLOC] * len(sizes), id=range(len(sizes)), size=sizes)
-    return len(sizes) - int(replay(trace, recipe)["failed"] or 0)
+    return len(sizes) - int(replayed(trace, recipe)["failed"] or 0)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError
+from heapwright import HeapwrightError
 from heapwright.files.writing import filling
 from heapwright_papers.documents import Statement, documents
 from heapwright_papers.page import html_of, table_of

@@ -24,9 +24,8 @@ from heapwright_papers.techniques_grid import ANY, BEST, FIRST, PROPOSED, Beside
 from heapwright_papers.traffic import marked, packet_tables
 
 if TYPE_CHECKING:
+    from heapwright import PacketTable, Trace
     from heapwright.report.figure import Figure
-    from heapwright.traces.trace import Trace
-    from heapwright.traffic.packets import PacketTable
 
 PACKETS, NETWORKS, FORMS = 1_500, 3, 3
 LEAST_PACKETS_LOOKED_AT = 50_000

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heapwright import Recipe, Trace, zoo
 from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright_papers.case_study import MIX, SYSTEMS, system
+from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN, Page, percent
 from heapwright_papers.techniques_grid import (
     ANY,
@@ -239,7 +237,7 @@ def _levels(page: Page, grids: Grids) -> None:
 def _sum(page: Page, traces: Mapping[str, Sequence[Trace]]) -> None:
     told, ratios = [], []
     for name, some in traces.items():
-        metrics = replay(some[0], load(f"{name}-proposed"))
+        metrics = replayed(some[0], zoo(f"{name}-proposed"))
         asked, used, inside, between = (
             int(metrics[key] or 0)
             for key in ("requested_peak_bytes", "allocated_peak_bytes", "internal_bytes", "external_bytes")
@@ -266,7 +264,7 @@ def _probes(page: Page) -> None:
     taken = _trace(
         [*hole, (MALLOC, 2, _HALF), (MALLOC, 3, 2 * _LARGE)]
     )  # parts are told where the footprint grows last
-    wasted = [int(replay(taken, one)["internal_bytes"] or 0) for one in (whole, cut)]
+    wasted = [int(replayed(taken, one)["internal_bytes"] or 0) for one in (whole, cut)]
     here = f"{wasted[1]} B of a free block of {_LARGE} that serves {_HALF}; without splitting {wasted[0]}"
     page.verdict("techniques-split-exact", here, judge(wasted[1] == 0 < wasted[0], _not_so()))
     served = [_served(hole, halves, one) for one in (whole, cut)]
@@ -295,10 +293,10 @@ def _trace(calls: Calls) -> Trace:
 
 
 def _accesses(calls: Calls, recipe: Recipe) -> int:
-    return int(replay(_trace(calls), recipe)["accesses"] or 0)
+    return int(replayed(_trace(calls), recipe)["accesses"] or 0)
 
 
 def _served(before: Calls, then: Calls, recipe: Recipe) -> int:
     """How many of the later calls an arena serves that the earlier ones filled."""
-    arena = int(replay(_trace(before), recipe)["footprint_bytes"] or 0)
-    return len(then) - int(replay(_trace([*before, *then]), recipe, arena=arena)["failed"] or 0)
+    arena = int(replayed(_trace(before), recipe)["footprint_bytes"] or 0)
+    return len(then) - int(replayed(_trace([*before, *then]), recipe, arena=arena)["failed"] or 0)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heapwright.explore.families import FITS, Techniques, technique_grid
-from heapwright.replay.replay import replay
+from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from heapwright import Trace
     from heapwright.replay.metrics import Value
-    from heapwright.traces.trace import Trace
 
 FIRST, BEST = FITS.index({"fit": "first"}), FITS.index({"fit": "best"})
 LAST = -1
@@ -61,7 +61,7 @@ class Grid:
         rows = {levels: at[recipe.hash] for levels, recipe in chosen.items()}
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             return [
-                cls._on(trace, rows, list(threads.map(partial(replay, trace), recipes.values()))) for trace in traces
+                cls._on(trace, rows, list(threads.map(partial(replayed, trace), recipes.values()))) for trace in traces
             ]
 
     @classmethod

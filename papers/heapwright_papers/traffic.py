@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
-from heapwright.traffic.packets import COLUMNS, PacketTable
+from heapwright import HeapwrightError, PacketTable
+from heapwright.traffic.packets import COLUMNS
 
 if TYPE_CHECKING:
-    from heapwright.traces.trace import Trace
+    from heapwright import Trace
 
 LAID = frozenset({"ics_plant_mix", "ndpi_apps", "qut_s7_2016", "suricata_mix", "zeek_mix"})
 """Tables that are several captures laid end to end: their mix of sizes is real, their long-range timing is not."""

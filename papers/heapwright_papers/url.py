@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from heapwright.recipes.zoo.catalogue import load
+from heapwright import zoo
 from heapwright.traffic.workloads.url import url
 from heapwright_papers import mixes
 from heapwright_papers.case_claims import NO_TOOLS, check, known
@@ -37,8 +37,7 @@ from heapwright_papers.traffic import packet_tables
 from heapwright_papers.verdicts import SHOWN, Cause, fails, judge, not_tested
 
 if TYPE_CHECKING:
-    from heapwright.recipes.recipe import Recipe
-    from heapwright.traffic.packets import PacketTable
+    from heapwright import PacketTable, Recipe
 
 PACKETS, TRACES = 50_000, 4
 EXPLORED_PACKETS, EXPLORED_RECIPES = 2_000, 2_000
@@ -182,6 +181,6 @@ def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str
     split = Split.of_packets(url, tables, EXPLORED_PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
-    proposed = load(CASE.proposed)
+    proposed = zoo(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
     add_contest(made, split, (EXPLORED_PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
 
+from heapwright import zoo
 from heapwright.recipes.pools import Fixed
-from heapwright.recipes.zoo.catalogue import load
 from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS
 from heapwright.traces.validation import MALLOC
 from heapwright.traffic.workloads.queue import LIMIT
@@ -199,7 +199,7 @@ def _paper_mix(page: Page, results: Results) -> None:
 
 def _baseline(page: Page, results: Results) -> None:
     """How the paper's 188.74 % come about: the blocks that the packets of its mix take."""
-    pool = load(PAGES).pools[0]
+    pool = zoo(PAGES).pools[0]
     assert isinstance(pool, Fixed)
     sizes = [trace.size[trace.op == MALLOC] for trace in results.mix]
     rows, smaller = [], 0

@@ -7,15 +7,15 @@ from math import ceil
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from heapwright import zoo
 from heapwright.recipes.pools import Fixed
-from heapwright.recipes.zoo.catalogue import load
 from heapwright.recipes.zoo.special_pools import special_pools
-from heapwright.replay.replay import replay
 from heapwright.traces.profile import FREQUENT_SHARE
 from heapwright.traces.validation import MALLOC
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.queue import LIMIT, queue
 from heapwright_papers import wifi_runs as wifi
+from heapwright_papers.measuring import replayed
 from heapwright_papers.page import Page, percent
 from heapwright_papers.verdicts import HOLDS, SHOWN, Cause, Verdict, fails, judge, not_tested
 
@@ -203,8 +203,8 @@ def _pools(page: Page, results: Results, foretold: Sequence[Foretold]) -> None:
         judge(kept < 1.1 * once, _traffic("filled again and again with other sizes, pools keep blocks of no use")),
         on=REAL,
     )
-    powers = load(wifi.PAGES).pools[0].model_copy(update={"sizes": (64, 128, 256, 512, 1024, 2048)})
-    plain = load(wifi.PAGES).model_copy(update={"pools": (powers, *load(wifi.PAGES).pools[1:])})
+    powers = zoo(wifi.PAGES).pools[0].model_copy(update={"sizes": (64, 128, 256, 512, 1024, 2048)})
+    plain = zoo(wifi.PAGES).model_copy(update={"pools": (powers, *zoo(wifi.PAGES).pools[1:])})
     without = mean(one.fragmentation for one in wifi.run(plain, results.mix, 0))
     ours = wasted / results.average(wifi.POOLS, "requested")
     page.verdict(
@@ -252,7 +252,7 @@ def _one_pool(limit: int) -> int:
     """Accesses where the walk has one pool for all sizes."""
     recipe = wifi.pools_of({"name": "one pool", "sizes": [{"size": wifi.MTU, "share": 1.0}]})
     trace = queue(synthesise(wifi.paper_mix(), seed=1), limit=limit)
-    return int(replay(trace, recipe)["accesses"] or 0)
+    return int(replayed(trace, recipe)["accesses"] or 0)
 
 
 def _example(page: Page) -> None:
@@ -345,7 +345,7 @@ def _linux(page: Page, results: Results) -> None:
 
 def in_pages(results: Results) -> tuple[float, float]:
     """The share of packets of the mix that take a page in the Linux model, and what the paper's bytes need."""
-    pool = load(wifi.PAGES).pools[0]
+    pool = zoo(wifi.PAGES).pools[0]
     assert isinstance(pool, Fixed)
     *_, below, page = pool.sizes
     sizes = [trace.size[trace.op == MALLOC] for trace in results.mix]

@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
+from heapwright import PacketTable, Recipe, Trace, zoo
 from heapwright.recipes.pools import Fixed
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
 from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.replay.energy import default_energy_table
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright.traffic.packets import COLUMNS, PacketTable
+from heapwright.traffic.packets import COLUMNS
 from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.link import Size
 from heapwright.traffic.workloads.queue import LIMIT, queue
 from heapwright_papers import measuring
+from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
 from heapwright_papers.traffic import has_ip
 
@@ -152,9 +150,9 @@ def allocators(profile: Mapping[str, Any]) -> dict[str, Recipe]:
     return {
         POOLS: pools_of(profile),
         LISTED: pools_of(profile, "freelist"),
-        SPECIAL_POOLS: load(SPECIAL_POOLS),
-        PAGES: load(PAGES),
-        LEA: load(LEA),
+        SPECIAL_POOLS: zoo(SPECIAL_POOLS),
+        PAGES: zoo(PAGES),
+        LEA: zoo(LEA),
         WALK: Recipe.from_dict({"name": WALK, "align": ALIGN, "pool": [walk]}),
     }
 
@@ -178,7 +176,7 @@ def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> li
 
 
 def _measured(recipe: Recipe, trace: Trace, instructions: float | None) -> Measured:
-    found: dict[str, Any] = dict(replay(trace, recipe))
+    found: dict[str, Any] = dict(replayed(trace, recipe))
     allocated = int(found["allocated_peak_bytes"])
     energy = default_energy_table().energy_nj(found["reads"], found["writes"], allocated)
     requested, internal, accesses = (int(found[key]) for key in ("requested_peak_bytes", "internal_bytes", "accesses"))
@@ -217,7 +215,7 @@ def _same_for_all(
 ) -> list[tuple[str, Recipe, Sequence[Network], int | None]]:
     """Allocators that are no network's own, the networks they are tried on, and how many are timed."""
     ip = [network for network in networks if network.is_ip]
-    linux = [(LEA, load(LEA), networks, None), (PAGES, load(PAGES), networks, 0)]
+    linux = [(LEA, zoo(LEA), networks, None), (PAGES, zoo(PAGES), networks, 0)]
     return [*linux, (PUBLISHED, published, ip, 0)] if ip else [*linux]
 
 
@@ -273,7 +271,7 @@ def figure_2(size: int) -> tuple[int, int, bool]:
     """A request in the state of the paper's Figure 2: its block's bytes, accesses, and whether the memory grew."""
     op, id, sizes = [MALLOC, MALLOC, MALLOC, FREE, MALLOC], [0, 1, 2, 2, 3], [1024, 1024, 1024, 0, size]
     before, after = (
-        replay(Trace.from_columns(op=op[:count], id=id[:count], size=sizes[:count]), pools_of(paper_mix()))
+        replayed(Trace.from_columns(op=op[:count], id=id[:count], size=sizes[:count]), pools_of(paper_mix()))
         for count in (4, 5)
     )
     grown = int(after["allocated_peak_bytes"] or 0) - int(before["allocated_peak_bytes"] or 0)
