@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -21,22 +22,27 @@ class Statement:
     """One table, figure or sentence of a document.
 
     Attributes:
-        id: unique in all documents; begins with the name of its page.
-        page: the page that answers it.
+        id: unique in all documents; begins with the name of the page that answers it.
         where: its section, table or figure.
         says: the statement in our words.
         value: the paper's number, "" where it gives none.
         same_as: the id of the statement that it repeats, "" where it is the first.
         standing: the verdict of a statement that no run decides, with what stands in for it here; else None.
+        answers: how the page's results answer it, on one traffic each; see `heapwright_papers.answers.judged`.
     """
 
     id: str
-    page: str
     where: str
     says: str
     value: str = ""
     same_as: str = ""
     standing: Verdict | None = None
+    answers: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def page(self) -> str:
+        """The page that answers it."""
+        return self.id.partition("-")[0]
 
 
 @dataclass(frozen=True)
@@ -48,27 +54,18 @@ class Document:
     statements: tuple[Statement, ...]
 
 
-_CITATIONS = {
-    "network-applications": "Mamagkakis, Baloukas, Atienza, Catthoor, Soudris and Thanailakis 2006, “Reducing memory "
-    "fragmentation in network applications with dynamic memory allocators optimized for performance”",
-    "modem": "Peintner, Bukhatwa and Patel, “Analysing dynamic memory allocation in embedded systems for multi-channel "
-    "modems”",
-    "special-pools": "Mamagkakis, Soudris and Catthoor 2007, “Middleware design optimization of wireless protocols "
-    "based on the exploitation of dynamic input patterns”",
-    "variable-pools": "Elsayed and Galal, “Building better memory management for high performance wired/wireless "
-    "networks: Part 2”",
-    "sensor-nodes": "Das, Singh, Singh and Kumar, “A low overhead dynamic memory management system for constrained "
-    "memory embedded systems”",
-}
+_TOLD = {"id", "where", "says", "value", "same_as"}
+_NAMES = ("network-applications", "modem", "special-pools", "variable-pools", "sensor-nodes")
 
 
 @cache
 def documents() -> tuple[Document, ...]:
     """All documents, in the order in which the pages name them."""
     folder = resources.files("heapwright_papers") / "statements"
+    contents = {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _NAMES}
     return tuple(
-        Document(name, citation, _statements(tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))))
-        for name, citation in _CITATIONS.items()
+        Document(name, content["citation"], tuple(map(_statement, _resolved(content["statement"]))))
+        for name, content in contents.items()
     )
 
 
@@ -79,10 +76,23 @@ def statements_of(page: str) -> dict[str, Statement]:
     }
 
 
-def _statements(content: dict[str, Any]) -> tuple[Statement, ...]:
-    return tuple(_statement(entry) for entry in content.get("statement", []))
+def _resolved(entries: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The entries, those that are like another filled with what that says of its answer and they do not."""
+    known = {entry["id"]: entry for entry in entries}
+
+    def full(entry: Mapping[str, Any]) -> dict[str, Any]:
+        own = {key: value for key, value in entry.items() if key != "like"}
+        if "like" not in entry:
+            return own
+        like = {key: value for key, value in full(known[entry["like"]]).items() if key not in _TOLD}
+        return like | own | ({"let": like["let"] | own.get("let", {})} if "let" in like else {})
+
+    return map(full, entries)
 
 
 def _statement(entry: dict[str, Any]) -> Statement:
-    status, here = entry.pop("status", None), entry.pop("here", "")
-    return Statement(**entry, standing=Verdict(Kind(status), why=here) if status else None)
+    told = {key: value for key, value in entry.items() if key in _TOLD}
+    rest = {key: value for key, value in entry.items() if key not in _TOLD}
+    if status := rest.pop("status", None):
+        return Statement(**told, standing=Verdict(Kind(status), why=rest.pop("here", "")))
+    return Statement(**told, answers=tuple(rest.get("answer", [rest] if rest else [])))

@@ -16,7 +16,8 @@ from heapwright import Recipe, zoo
 from heapwright.traffic.workloads import link
 from heapwright.traffic.workloads.drr import EXTRA, drr
 from heapwright_papers import drr_claims, drr_figures, mixes
-from heapwright_papers.case_claims import check
+from heapwright_papers.answers import percent
+from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
@@ -34,9 +35,8 @@ from heapwright_papers.case_tables import METRIC, add_published, add_reasons, ad
 from heapwright_papers.drr_claims import BEST_FIT, LISTS
 from heapwright_papers.grid import check_grid
 from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
-from heapwright_papers.page import Page, percent
+from heapwright_papers.page import Page
 from heapwright_papers.traffic import LAID, has_ip, marked, packet_tables
-from heapwright_papers.verdicts import SHOWN
 
 if TYPE_CHECKING:
     from heapwright import PacketTable, Trace
@@ -101,20 +101,27 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
     add_published(made, CASE)
-    made.verdict("drr-table-3", "the tables above and below", SHOWN)
     progress("drr: real networks")
-    real = _real(made, tables, chosen)
+    real = _real(made, chosen)
+    wireless = _wireless(made, tables)
     progress("drr: the paper's own mix")
     mix = _mix(made)
-    drr_claims.check_both_better(made, (real, mix))
-    drr_claims.check_random(made, real, mix)
     progress("drr: the four techniques")
     check_grid(made, CASE.proposed, _short_mix(GRID_PACKETS))
     _contest(made, tables, progress)
+    sizes = {name: _sizes(table) for name, table in chosen.items()}
+    flows = {name: table.flow[:PACKETS] for name, table in chosen.items()}
+    short = {
+        REAL: {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()},
+        MIX: _short_mix(CROSSED_PACKETS),
+    }
+    crossed = {on: drr_claims.crossed(on, of, zoo(CASE.proposed)) for on, of in short.items()}
+    seen = {"crossed": crossed, "crossed_names": list(crossed[REAL].runs[0].metrics)}
+    made.judge(names(CASE, real, mix) | drr_claims.names(real, mix, sizes, wireless, flows) | seen)
     return made
 
 
-def _real(made: Page, tables: Mapping[str, PacketTable], chosen: Mapping[str, PacketTable]) -> Trial:
+def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
     traces = {name: drr(table, count=PACKETS) for name, table in chosen.items()}
     heaps = _heaps() | CASE.more_heaps()
     trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, (*SYSTEMS, PROPOSED))
@@ -131,14 +138,6 @@ def _real(made: Page, tables: Mapping[str, PacketTable], chosen: Mapping[str, Pa
     title = "Real networks: few large packets, hundreds of sizes"
     note = f"Packets by the size of their block. In vermillion the paper's two modes, {LISTS[0]} and {LISTS[1]} bytes."
     made.figure(drr_figures.sizes("drr-sizes", title, note, sizes, LISTS))
-    check(made, CASE, trial)
-    drr_claims.check_sizes(made, sizes)
-    drr_claims.check_evenness(made, sizes)
-    drr_claims.check_behaviour(made, trial, _wireless(made, tables))
-    drr_claims.check_flows(made, {name: (traces[name], table.flow[:PACKETS]) for name, table in chosen.items()})
-    _check_both(made, trial)
-    short = {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()}
-    drr_claims.check_techniques(made, REAL, short, zoo(CASE.proposed))
     return trial
 
 
@@ -155,10 +154,6 @@ def _mix(made: Page) -> Trial:
     first = {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]}
     note = f"As drawn with seed {mixes.SEEDS[0]}, over a link of {mixes.RATE / 1e6:g} Mbit/s."
     made.figure(drr_figures.memory("drr-memory-mix", "The paper's mix: the five forms of its Figure 3", note, first))
-    check(made, CASE, trial)
-    drr_claims.check_behaviour(made, trial, {})
-    _check_both(made, trial)
-    drr_claims.check_techniques(made, MIX, _short_mix(CROSSED_PACKETS), zoo(CASE.proposed))
     return trial
 
 
@@ -166,11 +161,6 @@ def _short_mix(count: int) -> dict[str, Trace]:
     """The five forms in fewer packets, with the first seed."""
     forms = mixes.mixes(DOMINANT, TRACES)
     return {mix.name: drr(mix.packets(count, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
-
-
-def _check_both(made: Page, trial: Trial) -> None:
-    drr_claims.check_systems(made, trial)
-    drr_claims.check_ramp(made, trial)
 
 
 def _heaps() -> dict[str, Recipe]:

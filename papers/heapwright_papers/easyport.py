@@ -10,19 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import heapwright as hw
-from heapwright import HeapwrightError, Recipe, zoo
+from heapwright import HeapwrightError, zoo
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
 from heapwright.explore.space import Space
 from heapwright.recipes.pools import General, Quick
 from heapwright.traffic.workloads.easyport import easyport
 from heapwright_papers import mixes
-from heapwright_papers.case_claims import check
+from heapwright_papers.answers import percent
+from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
@@ -40,9 +41,8 @@ from heapwright_papers.cloud import cloud
 from heapwright_papers.fronts import add_fronts
 from heapwright_papers.grid import check_grid
 from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
-from heapwright_papers.page import ALIGN, Page, percent
+from heapwright_papers.page import ALIGN, Page
 from heapwright_papers.traffic import has_ip, marked, packet_tables
-from heapwright_papers.verdicts import SHOWN, Cause, fails, judge
 
 if TYPE_CHECKING:
     from heapwright import PacketTable, Trace
@@ -112,14 +112,14 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
     add_published(made, CASE)
-    made.verdict("easyport-table-4", "the tables above and below", SHOWN)
     progress("easyport: real networks")
     real = _real(made, chosen)
     progress("easyport: the paper's own mix")
-    _mix(made)
+    mix = _mix(made)
     unsplit = next(reversed(UNSPLIT))
     wasteful = max(real.names, key=lambda name: real.column(unsplit, fragmentation, name))
-    _explore(made, replace(real.of(wasteful)[0].trace, name=wasteful), progress)
+    seen = _explore(made, replace(real.of(wasteful)[0].trace, name=wasteful), progress)
+    made.judge(names(CASE, real, mix) | seen)
     split = Split.of_packets(easyport, tables, PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
@@ -136,18 +136,17 @@ def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
     made.text("## Real networks")
     add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
     add_reasons(made, CASE, trial, _reasons(chosen))
-    check(made, CASE, trial)
     return trial
 
 
-def _mix(made: Page) -> None:
+def _mix(made: Page) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
     traces = {key: easyport(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
     trial = try_all(MIX, traces, CASE.heaps(), (*SYSTEMS, PROPOSED))
     made.text(mixes.introduction(forms, "frames of 66 and 1514 bytes"))
     add_tables(made, trial, list(UNSPLIT))
-    check(made, CASE, trial)
     check_grid(made, CASE.proposed, {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]})
+    return trial
 
 
 def stand_ins(tables: dict[str, PacketTable]) -> dict[str, PacketTable]:
@@ -173,8 +172,8 @@ def _reasons(chosen: Mapping[str, PacketTable]) -> list[str]:
 # ---- Figure 2 --------------------------------------------------------------------------------------------------------
 
 
-def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> None:
-    """Try every recipe on one network, without giving any up, and draw them all."""
+def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Try every recipe on one network, without giving any up, and draw them all; what the statements see of it."""
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
     with TemporaryDirectory(prefix="heapwright-papers-") as folder:
@@ -185,9 +184,11 @@ def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> None:
             points = _points(study, len(trace), trace.peak_live_bytes)
             page.text(_FIGURE.format(name=marked(trace.name), recipes=recipes, admitted=len(points)))
             page.figure(_draw(points))
-            _check_front(page, study, recipes, points)
+            front = _front(page, study, points)
+            (standing,) = (one for one in study.zoo_standings() if one.candidate.zoo_name == CASE.proposed)
             progress("easyport: time, fragmentation and energy")
-            add_fronts(page, study, trace, {zoo: name for name, zoo in NAMED.items()})
+            found = add_fronts(page, study, trace, {zoo: name for name, zoo in NAMED.items()})
+    return {"recipes": recipes, "front": front, "standing": standing, **found}
 
 
 def _points(study: Study, calls: int, requested: int) -> list[dict[str, Any]]:
@@ -218,64 +219,29 @@ def _draw(points: Sequence[dict[str, Any]]) -> Figure:
     return cloud("easyport-cloud", title, note, points, {zoo: name for name, zoo in NAMED.items()}, CASE.proposed)
 
 
-def _check_front(page: Page, study: Study, recipes: int, points: Sequence[dict[str, Any]]) -> None:
+class Member(NamedTuple):
+    """What is asked of a member of the front: its freelists, its general pools, and what it is, in words."""
+
+    lists: int
+    generals: Sequence[General]
+    summary: str
+
+
+def _front(page: Page, study: Study, points: Sequence[dict[str, Any]]) -> list[Member]:
     ids = [point["id"] for point in sorted(points, key=lambda point: point["overhead"]) if point["kind"] == "front"]
     front = [(study.candidate(id), study.recipe(id)) for id in ids]
     keys = ("footprint_bytes", "accesses")
     rows = [[one.label, *(f"{one.metrics[key]:,}" for key in keys), recipe.summary(ALIGN)] for one, recipe in front]
     page.text("The front, smallest first:")
     page.table(("recipe", "footprint, B", "accesses", "what it is"), rows)
-    page.verdict("easyport-figure-2", "the figure above", SHOWN)
-    page.verdict(
-        "easyport-explored",
-        f"{recipes:,} allocators",
-        judge(recipes >= 9_000, fails(Cause.CHOICE, "the space was cut for this run")),
-    )
-    page.verdict(
-        "easyport-handful",
-        f"{len(front)} of {recipes:,} are on the front",
-        judge(
-            len(front) <= 50, fails(Cause.CHOICE, "footprint and accesses are counted exactly, so few allocators tie")
-        ),
-    )
-    alike = [_techniques(recipe) for _, recipe in front]
-    for number, (what, says) in enumerate(_COMMON.items()):
-        count = sum(found[number] for found in alike)
-        others = [recipe.summary(ALIGN) for (_, recipe), found in zip(front, alike, strict=True) if not found[number]]
-        why = f"our space has more than the paper's four techniques, such as {others[0] if others else 'none'}"
-        page.verdict(
-            f"easyport-common-{what}",
-            f"{count} of {len(front)} on the front have {says}",
-            judge(count == len(front), fails(Cause.CHOICE, why)),
+    return [
+        Member(
+            sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, Quick)),
+            [pool for pool in recipe.pools if isinstance(pool, General)],
+            recipe.summary(ALIGN),
         )
-    (standing,) = (one for one in study.zoo_standings() if one.candidate.zoo_name == CASE.proposed)
-    needs = [percent(1 / ratio) for ratio in standing.ratios.values()]
-    beaten = (
-        "it is on the front"
-        if standing.on_front
-        else f"another takes {needs[0]} of its memory and {needs[1]} of its accesses"
-    )
-    otherwise = fails(Cause.CHOICE, "our space has more than the paper's four techniques, bins among them")
-    page.verdict("easyport-proposed-optimal", beaten, judge(standing.on_front, otherwise))
+        for _, recipe in front
+    ]
 
 
-_COMMON = {
-    "freelists": "two or three freelists",
-    "first-fit": "first fit",
-    "splitting": "full splitting",
-    "coalescing": "full coalescing",
-}
-"""By the end of the statement's id."""
 NAMED = {**SYSTEMS, PROPOSED: CASE.proposed}
-
-
-def _techniques(recipe: Recipe) -> tuple[bool, bool, bool, bool]:
-    """Whether a recipe has two or three freelists, first fit, full splitting and full coalescing."""
-    lists = sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, Quick))
-    generals = [pool for pool in recipe.pools if isinstance(pool, General)]
-    return (
-        lists in (2, 3),
-        any(pool.fit == "first" for pool in generals),
-        any(pool.split == "always" for pool in generals),
-        any(pool.coalesce == "immediate" and not pool.coalesce_from for pool in generals),
-    )

@@ -20,7 +20,6 @@ from heapwright.decide import pareto
 from heapwright_papers import measuring
 from heapwright_papers.measuring import cell
 from heapwright_papers.page import ALIGN, Page
-from heapwright_papers.verdicts import Cause, Verdict, fails, judge
 
 if TYPE_CHECKING:
     from heapwright import Recipe, Trace
@@ -67,8 +66,8 @@ class Cloud:
         return rows[np.argsort(self.columns["accesses"][rows], kind="stable")]
 
 
-def add_fronts(page: Page, study: Study, trace: Trace, named: Mapping[str, str]) -> None:
-    """The section, its figure, and whether fragmentation and performance go their own ways.
+def add_fronts(page: Page, study: Study, trace: Trace, named: Mapping[str, str]) -> dict[str, Any]:
+    """The section and its figure; returns whether fragmentation and performance go their own ways, as correlations.
 
     `named` are those of the zoo that the paper has, with its names for them.
     """
@@ -99,7 +98,7 @@ def add_fronts(page: Page, study: Study, trace: Trace, named: Mapping[str, str])
         [_row(what, row, recipes[row], found, instructions[row], len(trace)) for what, row in chosen.items()],
         words=2,
     )
-    _check(page, found, instructions)
+    return _directions(found, instructions)
 
 
 def _instructions(recipes: Mapping[int, Recipe], trace: Trace, found: Cloud) -> dict[int, float | None]:
@@ -140,22 +139,14 @@ def _row(what: str, row: int, recipe: Recipe, found: Cloud, instructions: float 
 # ---- whether they go the same way ------------------------------------------------------------------------------------
 
 
-def _check(page: Page, found: Cloud, instructions: Mapping[int, float | None]) -> None:
+def _directions(found: Cloud, instructions: Mapping[int, float | None]) -> dict[str, Any]:
     """Rank correlations: of fragmentation and footprint over all, of instructions and accesses over those measured."""
-    memory = _rank_correlation(found.columns["fragmentation"], found.columns["footprint_bytes"])
-    rows = [row for row, count in instructions.items() if count is not None]
-    here = f"rank correlation of fragmentation and footprint {memory:.2f}, over {len(found.ids):,} allocators"
-    together = [memory]
-    if len(rows) > 2:
-        counts = np.array([float(instructions[row] or 0) for row in rows])
-        time = _rank_correlation(counts, found.columns["accesses"][rows])
-        here += f"; of instructions and accesses {time:.2f}, over {len(rows)}"
-        together.append(time)
-    both = min(together) > 0.5
-    otherwise: Verdict = fails(
-        Cause.UNEXPLAINED, "both pairs rise and fall together here; the paper gives no number of its own"
-    )
-    page.verdict("easyport-directions", here, judge(not both, otherwise))
+    correlations = [_rank_correlation(found.columns["fragmentation"], found.columns["footprint_bytes"])]
+    known = {row: count for row, count in instructions.items() if count is not None}
+    if len(known) > 2:
+        accesses = found.columns["accesses"][list(known)]
+        correlations.append(_rank_correlation(np.array([*known.values()], float), accesses))
+    return {"correlations": correlations, "measured": len(known), "allocators": len(found.ids)}
 
 
 def _rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:

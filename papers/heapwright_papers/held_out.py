@@ -20,9 +20,10 @@ from heapwright.decide.study import Study
 from heapwright.explore.families import Demand
 from heapwright.explore.space import Space
 from heapwright.recipes.pools import Quick
+from heapwright_papers.answers import percent
 from heapwright_papers.case_study import REAL
 from heapwright_papers.measuring import replayed
-from heapwright_papers.page import ALIGN, Page, percent
+from heapwright_papers.page import ALIGN, Page
 from heapwright_papers.traffic import has_ip, marked
 from heapwright_papers.verdicts import Cause, fails, judge, not_tested
 
@@ -196,8 +197,8 @@ def _compare(page: Page, held_out: Mapping[str, Trace], heaps: Mapping[str, Reci
             name: {heap: threads.submit(replayed, trace, recipe) for heap, recipe in heaps.items()}
             for name, trace in held_out.items()
         }
-        replayed = {name: {heap: task.result() for heap, task in some.items()} for name, some in tasks.items()}
-    for name, found in replayed.items():
+        made = {name: {heap: task.result() for heap, task in some.items()} for name, some in tasks.items()}
+    for name, found in made.items():
         base = costs(found[PUBLISHED])
         cells = [ratios_of(costs(found[heap]), base) for heap in others]
         for heap, pair in zip(others, cells, strict=True):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from heapwright.measure.boards.measure import Session
 
 CPU = "Cortex-M3"
+NO_TOOLS = "no cross compiler or emulator on this machine"
+"""Why a statement about instructions or code is not tested."""
 
 
 def cell(value: float | None, digits: int = 0) -> str:
@@ -103,3 +105,8 @@ def code_sizes(
 
     with Workshop(Heap.of_recipe(recipe), find_compiler(setting.cpu)) as workshop:
         return {level: workshop.size_of(entries, level) for level in levels}
+
+
+def code_bytes(sizes: Mapping[str, Any] | None, level: str) -> int | None:
+    """Bytes of code and constants at a level of optimisation, of `code_sizes`; None without a compiler."""
+    return None if sizes is None else int(sizes[level].text + sizes[level].data)

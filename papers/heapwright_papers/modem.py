@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
-from heapwright_papers import measuring, modem_answers, modem_pictures
-from heapwright_papers.measuring import cell
+from heapwright import zoo
+from heapwright_papers import measuring, modem_pictures, modem_runs
+from heapwright_papers.answers import percent
+from heapwright_papers.measuring import cell, code_bytes
 from heapwright_papers.modem_runs import (
+    BEST_FAST,
+    BEST_SLOW,
     CALLS,
     COALESCE,
+    FIRST_FAST,
+    FIRST_SLOW,
     FITS,
     FOUR,
     FULL,
@@ -29,7 +36,7 @@ from heapwright_papers.modem_runs import (
     heaps,
     measure,
 )
-from heapwright_papers.page import Page, percent
+from heapwright_papers.page import Page
 
 PAPER = "Peintner, Bukhatwa and Patel"
 
@@ -98,8 +105,32 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = CAL
     _table_3(made, results)
     _lengths(made, results)
     _trees(made, results)
-    modem_answers.answer(made, results)
+    made.judge(_names(results))
     return made
+
+
+NO_TOOLS = "no cross compiler or emulator here"
+
+
+def _names(results: Results) -> dict[str, Any]:
+    """What the statements' expressions see: the results, and the constants of the runs."""
+    longest = max(one.calls for one in results.lengths)
+    codes = {level: {label: code_bytes(results.codes[label], level) for label in FOUR} for level in ("O0", "Os")}
+    return {
+        **{name: value for name, value in vars(modem_runs).items() if name.isupper()},
+        **vars(results),
+        "length": results.length,
+        "mean_share": results.mean_share,
+        "PAIRS": ((FIRST_SLOW, FIRST_FAST), (BEST_SLOW, BEST_FAST)),
+        "reach": zoo(FOUR[FIRST_FAST]).reach or 1 << 31,
+        "calls": min(longest, CALLS),
+        "no_times": NO_TOOLS if any(one.whole is None for one in results.responses.values()) else "",
+        "no_codes": NO_TOOLS if any(one is None for one in results.codes.values()) else "",
+        "codes": codes,
+        "dearest": {label: one.dearest_free() for label, one in results.responses.items()},
+        "usual": {label: results.responses[label].instructions("free") for label in FOUR},
+        "total": {label: results.responses[label].total() for label in FOUR},
+    }
 
 
 # ---- Table 1 and Figure 5 ------------------------------------------------------------------------------------------

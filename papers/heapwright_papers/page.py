@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from heapwright import PacketTable
 from heapwright.files.writing import filling
 from heapwright_papers import measuring
+from heapwright_papers.answers import judged
 from heapwright_papers.documents import Statement, statements_of
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
@@ -108,6 +109,12 @@ class Page:
         Raises KeyError for a statement that is none of the page's.
         """
         self.findings.append(Finding(statements_of(self.name)[statement], here, verdict, on))
+
+    def judge(self, names: Mapping[str, Any]) -> None:
+        """Answer the statements whose TOML says how, from the page's results by name."""
+        for statement in statements_of(self.name).values():
+            for answer in statement.answers:
+                self.findings += [Finding(statement, *found) for found in judged(answer, names)]
 
     def write(self, folder: Path) -> list[Path]:
         """Write NAME.md, NAME.html, NAME.json and each figure as PNG and SVG into `folder`, all or none.
@@ -207,8 +214,3 @@ def _reachable(body: str) -> str:
         body,
     )
     return opened.replace("</table>", "</table></div>")
-
-
-def percent(share: float, digits: int = 0) -> str:
-    """A share as a percentage."""
-    return f"{share:.{digits}%}".replace("%", " %")

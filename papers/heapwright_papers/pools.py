@@ -6,14 +6,17 @@ Elsayed and Galal, "Building better memory management for high performance wired
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from heapwright import PacketTable, zoo
 from heapwright.recipes.pools import Fixed, Partition
-from heapwright_papers import pools_answers, pools_pictures
-from heapwright_papers.page import Page, percent
+from heapwright_papers import pools_pictures, pools_runs
+from heapwright_papers.answers import percent
+from heapwright_papers.page import Page
 from heapwright_papers.pools_runs import (
     BUFFER_HEADERS,
     FIXED,
@@ -42,6 +45,7 @@ from heapwright_papers.pools_runs import (
     overheads,
     partition_sizes,
     partitions,
+    usable_bytes,
 )
 from heapwright_papers.traffic import marked, packet_tables
 
@@ -84,8 +88,30 @@ def page(packets: Path | None, progress: Callable[[str], None], requests: int = 
     if packets is not None:
         progress("pools: real packets")
         _real(made, packet_tables(packets))
-    pools_answers.answer(made, found, sized)
+    made.judge(_names(found, sized))
     return made
+
+
+SAMPLING = 0.002
+"""Shares closer than this are taken for equal: what a million requests leave to chance."""
+
+
+def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
+    """What the statements' expressions see: results by experiment, bytes by pool, and the constants of the runs."""
+    compared = pools_runs.pools()
+    return {
+        **{name: value for name, value in vars(pools_runs).items() if name.isupper()},
+        **found,
+        "SAMPLING": SAMPLING,
+        "sized": sized,
+        "overheads": overheads(),
+        "usable": {name: usable_bytes(recipe) for name, recipe in compared.items()},
+        "memory": {name: memory_bytes(recipe) for name, recipe in compared.items()},
+        "many": [memory_bytes(partitions(size, MANY)) for size in PARTITIONS],
+        "monotone": lambda values, sign: all(sign * (later - one) > -SAMPLING for one, later in pairwise(values)),
+        # Erlang's formula gives the fixed pool's utility up to a factor: admitted share, squared, times the load.
+        "beyond": max((step * 1e-5 for step in range(100, 1000)), key=lambda mean: exact_admission(mean) ** 2 / mean),
+    }
 
 
 # ---- experiments 1 to 3 --------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heapwright_papers import pools_runs as runs
-from heapwright_papers.page import percent
+from heapwright_papers.answers import percent
 from heapwright_papers.traffic import marked
 
 if TYPE_CHECKING:

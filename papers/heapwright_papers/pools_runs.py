@@ -80,6 +80,10 @@ class Results:
         """One line of a figure."""
         return [point.of(series) for point in self.points[pool]]
 
+    def gains(self, series: str, pool: str = VARIABLE, other: str = FIXED) -> list[float]:
+        """By how much a pool is above another at each x."""
+        return [ours - theirs for ours, theirs in zip(self.of(pool, series), self.of(other, series), strict=True)]
+
 
 def memory_bytes(recipe: Recipe) -> int:
     """All memory of a pool of a fixed number of blocks: data, descriptors or headers, and control data."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from heapwright import zoo
-from heapwright_papers import sensor_answers, sensor_pictures
-from heapwright_papers.measuring import CPU, cell
+from heapwright.traces.validation import FREE
+from heapwright_papers import sensor_pictures, sensor_runs
+from heapwright_papers.measuring import CPU, NO_TOOLS, cell, code_bytes, replayed
 from heapwright_papers.page import Page
 from heapwright_papers.sensor_runs import (
     FIVE,
@@ -24,15 +26,19 @@ from heapwright_papers.sensor_runs import (
     SEARCHED,
     SEEDS,
     SOS,
+    ST,
     SYNTHETIC_CALLS,
     SYNTHETIC_LIVE,
     TABLE_1,
     TRIES,
     UNIT,
     Results,
+    allocation_bytes,
     descriptor_bytes,
     heaps,
+    holes,
     measure,
+    served,
     traces,
     uses_holes,
 )
@@ -87,8 +93,56 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYN
     _growth(made, results)
     _worst(made, results)
     made.text(_DIFFERENCES)
-    sensor_answers.answer(made, results)
+    made.judge(_names(results))
     return made
+
+
+def _names(results: Results) -> dict[str, Any]:
+    """What the statements' expressions see: the results, probes of single allocators, and the constants of the runs."""
+    sos, recipes = zoo("sos"), {MANTIS: zoo("mantisos"), **heaps()}
+    names = {
+        "recorded": [name for name in results.traces if name in RECORDED],
+        "random": [name for name in results.traces if name not in RECORDED],
+    }
+    random = [trace for name in names["random"] for trace in results.traces[name]]
+    first = {name: some[0] for name, some in results.traces.items()}
+    codes = {level: {heap: code_bytes(results.codes[heap], level) for heap in FIVE} for level in LEVELS}
+
+    def ratios(heap: str, other: str, *kinds: str) -> list[float]:
+        """Instructions of a call of each kind together, over the other's, on each trace."""
+        both = [[results.mean_of(one, name, *kinds) for name in results.traces] for one in (heap, other)]
+        return [ours / theirs for ours, theirs in zip(*both, strict=True)]
+
+    return {
+        **{name: value for name, value in vars(sensor_runs).items() if name.isupper()},
+        **{name: getattr(results, name) for name in ("traces", "found", "worst", "grown")},
+        **{name: getattr(results, name) for name in ("memory", "instructions", "most")},
+        "CPU": CPU,
+        "no_tools": NO_TOOLS if results.most(ST, "free") is None else "",
+        "no_codes": NO_TOOLS if any(None in of.values() for of in codes.values()) else "",
+        "names": names,
+        "known": {
+            where: [
+                {heap: results.found[heap][name][at].memory or 0 for heap in FIVE}
+                for name in of
+                for at in range(len(results.traces[name]))
+            ]
+            for where, of in names.items()
+        },
+        "codes": codes,
+        "ratios": ratios,
+        "zoo": zoo,
+        "sos": sos,
+        "served": lambda sizes: served(sizes, sos),
+        "footprint": lambda recipe: int(replayed(holes(HOLES[-1]), recipe)["footprint_bytes"]),
+        "requests": [int(size) for trace in random for size in trace.size[trace.op != FREE]],
+        "refused": {
+            name: int(replayed(trace, sos)["failed"]) / int((trace.op != FREE).sum()) for name, trace in first.items()
+        },
+        "descriptor": {heap: descriptor_bytes(recipes[heap]) for heap in TABLE_1},
+        "loses": {heap: not uses_holes(recipes[heap]) for heap in TABLE_1},
+        "whole": {heap: allocation_bytes(recipes[heap]) for heap in MOVING},
+    }
 
 
 def _introduce(page: Page, results: Results) -> None:
@@ -182,7 +236,7 @@ def _code(page: Page, results: Results) -> None:
         f"## Figure 9: code footprint\n\nBytes of code and constants of `malloc` and `free` with what they call, for a "
         f"{CPU}; `memcpy` and `memmove` are not counted."
     )
-    rows = [[heap, *(cell(sensor_answers.code_bytes(results, heap, level)) for level in LEVELS)] for heap in FIVE]
+    rows = [[heap, *(cell(code_bytes(results.codes[heap], level)) for level in LEVELS)] for heap in FIVE]
     page.table(("", *(f"-{level}" for level in LEVELS)), rows)
     drawn = sensor_pictures.code(results)
     if drawn:

@@ -43,6 +43,9 @@ TABLE_1 = {
 }
 """Bytes of a descriptor for each allocation, and whether there is external fragmentation."""
 
+SOS_SIZES = [16] * 32 + [32] * 16 + [128] * 4
+"""Bytes of the blocks of SOS."""
+
 RECORDED = {"tls": "axTLS", "huffman": "Huffman compression", "xml": "SimpleXML"}
 SYNTHETIC = {"random, 1–128 B": (1, 128), "random, 1–1024 B": (1, 1024)}
 """Sizes of the random requests."""
@@ -115,6 +118,10 @@ class Results:
         """The average over calls and seeds."""
         values = self.mean_instructions(heap, name, kind)
         return mean(values) if values else None
+
+    def mean_of(self, heap: str, name: str, *kinds: str) -> float:
+        """The average of a call of each kind together; 0 without tools."""
+        return sum(self.instructions(heap, name, kind) or 0.0 for kind in kinds)
 
     def most(self, heap: str, kind: str) -> int | None:
         """The dearest call on any trace."""

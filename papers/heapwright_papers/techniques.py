@@ -98,7 +98,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     made.text("## From none to full")
     for name in WORKLOADS:
         made.figure(_paths(name, found[REAL][name]))
-    techniques_answers.answer(made, found, traces[REAL])
+    made.judge(techniques_answers.names(found, traces[REAL]))
     return made
 
 

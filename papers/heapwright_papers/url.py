@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
 from typing import TYPE_CHECKING
 
 from heapwright import zoo
 from heapwright.traffic.workloads.url import url
 from heapwright_papers import mixes
-from heapwright_papers.case_claims import NO_TOOLS, check, known
+from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
@@ -23,9 +22,6 @@ from heapwright_papers.case_study import (
     SYSTEMS,
     Case,
     Trial,
-    fragmentation,
-    millions,
-    part,
     stand_ins,
     try_all,
 )
@@ -34,7 +30,6 @@ from heapwright_papers.grid import check_grid
 from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright_papers.page import Page
 from heapwright_papers.traffic import packet_tables
-from heapwright_papers.verdicts import SHOWN, Cause, fails, judge, not_tested
 
 if TYPE_CHECKING:
     from heapwright import PacketTable, Recipe
@@ -45,8 +40,6 @@ GRID_PACKETS = 1_000
 DOMINANT = (40, 1500)
 """Bytes of the two most frequent IP packets of the paper's mix, which here shape the queue alone."""
 TWO_LISTS = "Proposed, without the list of 11"
-SLIGHTLY = 0.3
-"""How much faster, as a share of the time, is still slightly faster."""
 
 CASE = Case(
     "url",
@@ -102,7 +95,6 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
     add_published(made, CASE)
-    made.verdict("url-table-5", "the tables above and below", SHOWN)
     progress("url: real networks")
     traces = {(name, 0): url(table, count=PACKETS) for name, table in chosen.items()}
     heaps = _heaps() | CASE.more_heaps()
@@ -110,28 +102,21 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     made.text("## Real networks")
     add_tables(made, real, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
     add_reasons(made, CASE, real, _REASONS)
-    _check(made, real)
     progress("url: the paper's own mix")
-    _mix(made)
+    made.judge(names(CASE, real, _mix(made)) | {"TWO_LISTS": TWO_LISTS})
     _contest(made, tables, progress)
     return made
 
 
-def _mix(made: Page) -> None:
+def _mix(made: Page) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
     traces = {key: url(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
     trial = try_all(MIX, traces, _heaps(), (*SYSTEMS, PROPOSED))
     made.text(mixes.introduction(forms, "packets of 40 and 1500 bytes"))
     add_tables(made, trial, (TWO_LISTS,))
-    _check(made, trial)
     short = {mix.name: url(mix.packets(GRID_PACKETS, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
     check_grid(made, CASE.proposed, short)
-
-
-def _check(made: Page, trial: Trial) -> None:
-    check(made, CASE, trial)
-    _check_third_list(made, trial)
-    _check_faster(made, trial)
+    return trial
 
 
 def _heaps() -> dict[str, Recipe]:
@@ -139,42 +124,6 @@ def _heaps() -> dict[str, Recipe]:
     lists, general = heaps[PROPOSED].pools
     two = lists.model_copy(update={"sizes": (8, 20)})
     return heaps | {TWO_LISTS: heaps[PROPOSED].model_copy(update={"pools": (two, general)})}
-
-
-def _check_third_list(page: Page, trial: Trial) -> None:
-    lost = {heap: trial.average(heap, part("external_bytes")) for heap in (PROPOSED, TWO_LISTS)}
-    added = lost[PROPOSED] - lost[TWO_LISTS]
-    page.verdict(
-        "url-third-list",
-        f"external, of the memory requested: {lost[PROPOSED]:.2f} % with three lists, {lost[TWO_LISTS]:.2f} % with two",
-        judge(added <= 1, fails(Cause.TRAFFIC, f"the list of 11 bytes adds {added:.1f} points")),
-        trial.on,
-    )
-
-
-def _check_faster(page: Page, trial: Trial) -> None:
-    systems = known(trial.counted, millions)
-    if not systems:
-        return page.verdict("url-faster-systems", "–", not_tested(NO_TOOLS), trial.on)
-    times = {heap: trial.counted.average(heap, millions) for heap in (*systems, PROPOSED)}
-    faster = {heap: 1 - times[heap] / times[PROPOSED] for heap in systems if times[heap] < times[PROPOSED]}
-    wasted = {heap: trial.average(heap, fragmentation) for heap in (*faster, PROPOSED)}
-    told = ", ".join(f"{heap} by {100 * share:.0f} % with {wasted[heap]:.0f} %" for heap, share in faster.items())
-    holds = bool(faster) and max(faster.values()) <= SLIGHTLY and min(wasted[h] for h in faster) > 2 * wasted[PROPOSED]
-    if faster:
-        otherwise = fails(Cause.UNEXPLAINED, f"the mean of the five is {mean(times[heap] for heap in systems):.1f} M")
-    else:
-        nearest = min(systems, key=lambda heap: times[heap])
-        least = f"{times[PROPOSED]:.1f} M, {nearest} {times[nearest]:.1f} M"
-        otherwise = fails(
-            Cause.CHOICE, f"its three lists are compared with and addressed in the code: it takes {least}"
-        )
-    return page.verdict(
-        "url-faster-systems",
-        f"faster are {told or 'none'}; the proposed one fragments {wasted[PROPOSED]:.1f} %",
-        judge(holds, otherwise),
-        trial.on,
-    )
 
 
 def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:

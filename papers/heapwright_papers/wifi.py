@@ -11,15 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from heapwright import zoo
 from heapwright.recipes.pools import Fixed
 from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS
+from heapwright.traces.profile import FREQUENT_SHARE
 from heapwright.traces.validation import MALLOC
-from heapwright.traffic.workloads.queue import LIMIT
-from heapwright_papers import wifi_answers, wifi_pictures
-from heapwright_papers.measuring import CPU, cell
-from heapwright_papers.page import Page, percent
+from heapwright.traffic.synthetic import synthesise
+from heapwright.traffic.workloads.queue import LIMIT, queue
+from heapwright_papers import wifi_pictures, wifi_runs
+from heapwright_papers.answers import percent
+from heapwright_papers.measuring import CPU, cell, code_bytes, replayed
+from heapwright_papers.page import Page
 from heapwright_papers.traffic import marked, packet_tables
 from heapwright_papers.wifi_runs import (
     ACK,
@@ -43,6 +47,9 @@ from heapwright_papers.wifi_runs import (
     foretell,
     measure,
     network_of,
+    paper_mix,
+    pools_of,
+    run,
     samples,
 )
 
@@ -92,8 +99,81 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     _real_networks(made, results)
     _foretold(made, foretold)
     _object_code(made, results)
-    wifi_answers.answer(made, results, foretold)
+    made.judge(_names(results, foretold))
     return made
+
+
+MIX, REAL = "the paper's mix", "real networks"
+LINUX_BYTES, REQUESTED_BYTES = 1_793_611, 621_172
+"""The paper's numbers (section 5)."""
+UNTOLD = "which Linux it measured the paper does not tell"
+NO_TOOLS = "no cross compiler or emulator is installed"
+
+
+def _names(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
+    """What the statements' expressions see: the results, probes of single pools, and the constants of the runs."""
+    ip = [network for network in results.networks if network.is_ip]
+    ack, mtu = samples(ip) if ip else (0.0, 0.0)
+    real = {heap: [one.instructions for one in results.real[heap].values()] for heap in (POOLS, LEA)}
+    drawn = {heap: results.instructions(heap) for heap in HEAPS}
+    untimed = not drawn[POOLS] or any(value is None for of in real.values() for value in of)
+    special = pools_of(paper_mix()).pools[0]
+    assert isinstance(special, Fixed)
+    asked = [trace.size[trace.op == MALLOC] for trace in results.mix]
+    return {
+        **{name: value for name, value in vars(wifi_runs).items() if name.isupper()},
+        **{name: value for name, value in globals().items() if name.isupper()},
+        **vars(results),
+        **{name: getattr(results, name) for name in ("average", "instructions", "total")},
+        "FREQUENT_SHARE": FREQUENT_SHARE,
+        "foretold": foretold,
+        "no_ip": "" if ip else "no table shows IP lengths",
+        "no_times": NO_TOOLS if untimed else "",
+        "no_codes": NO_TOOLS if results.codes is None else "",
+        "codes": [code_bytes(results.codes, level) for level in LEVELS],
+        "ip": ip,
+        "ack": ack,
+        "mtu": mtu,
+        "samples": samples,
+        "special": special.sizes,
+        "others": mean(int(of[(of != ACK) & (of != MTU)].sum()) for of in asked),
+        "powers": _powers(results),
+        "cost": {heap: results.average(heap, "accesses") / (2 * LIMIT) for heap in HEAPS},
+        "one_pool": _one_pool,
+        "figure_2": figure_2,
+        "timed": {MIX: drawn, REAL: real},
+        "in_pages": in_pages(results),
+        "less": _less,
+    }
+
+
+def _less(saved: float) -> str:
+    return f"{percent(saved, 1)} less than" if saved >= 0 else f"{1 - saved:.3g} times as much as"
+
+
+def _powers(results: Results) -> float:
+    """What pools of powers of two alone waste on the mix."""
+    linux = zoo(PAGES)
+    plain = linux.pools[0].model_copy(update={"sizes": (64, 128, 256, 512, 1024, 2048)})
+    recipe = linux.model_copy(update={"pools": (plain, *linux.pools[1:])})
+    return mean(one.fragmentation for one in run(recipe, results.mix, 0))
+
+
+def _one_pool(limit: int) -> int:
+    """Accesses where the walk has one pool for all sizes."""
+    recipe = pools_of({"name": "one pool", "sizes": [{"size": MTU, "share": 1.0}]})
+    return int(replayed(queue(synthesise(paper_mix(), seed=1), limit=limit), recipe)["accesses"])
+
+
+def in_pages(results: Results) -> tuple[float, float]:
+    """The share of packets of the mix that take a page in the Linux model, and what the paper's bytes need."""
+    pool = zoo(PAGES).pools[0]
+    assert isinstance(pool, Fixed)
+    *_, below, page = pool.sizes
+    sizes = [trace.size[trace.op == MALLOC] for trace in results.mix]
+    share = mean(float((of > below).mean()) for of in sizes)
+    rest = mean(float(of[of <= below].mean()) for of in sizes)
+    return share, share + (LINUX_BYTES - results.average(PAGES, "allocated")) / LIMIT / (page - rest)
 
 
 # ---- pools chosen early --------------------------------------------------------------------------------------------
@@ -209,7 +289,7 @@ def _baseline(page: Page, results: Results) -> None:
         told = (f"{count:,.0f}", f"{asked:,.0f}", f"{count * block:,.0f}", f"{count * block - asked:,.0f}")
         rows.append((f"{smaller + 1}–{block} B", *told))
         smaller = block
-    share, needed = wifi_answers.in_pages(results)
+    share, needed = in_pages(results)
     page.text(
         f"**Where the paper's 188.74 % come from.** What each class of {PAGES} takes for {LIMIT:,} packets of the mix, "
         "headers left out:"
@@ -275,7 +355,7 @@ def _wasted(results: Results, heap: str, name: str) -> float | None:
 
 
 def _object_code(page: Page, results: Results) -> None:
-    sizes = [cell(wifi_answers.code_bytes(results.codes, level)) for level in LEVELS]
+    sizes = [cell(code_bytes(results.codes, level)) for level in LEVELS]
     page.text(
         "## Object code\n\nThe paper's allocator adds 11.4 KByte to that of the system. Ours, `malloc` and `free` of "
         f"the seven pools with all they call and a general pool for larger requests, has for a {CPU} {sizes[0]} bytes "

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from heapwright_papers import wifi_runs as wifi
-from heapwright_papers.page import percent
+from heapwright_papers.answers import percent
 from heapwright_papers.traffic import marked
 
 if TYPE_CHECKING:

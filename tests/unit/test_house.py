@@ -141,7 +141,7 @@ STILL_INSIDE = {
 
 
 def public(api: str) -> tuple[set[str], set[str], set[str]]:
-    """What the page of the API lists under "Modules": names with their modules; modules and folders public as a whole."""
+    """What the page of the API lists under "Modules": names with their modules; modules and folders that are."""
     names, modules, folders = {f"heapwright.{name}" for name in heapwright.__all__}, {"heapwright"}, set()
     for module, told in re.findall(r"^\| `(heapwright[\w.*]*)` \| (.*?) \|", api.partition("## Modules\n")[2], re.M):
         if module.endswith(".*"):
