@@ -11,6 +11,7 @@ import numpy as np
 from heapwright import Recipe, Trace, zoo
 from heapwright.recipes.pools import General
 from heapwright.traces.validation import FREE, MALLOC
+from heapwright_papers import techniques_grid
 from heapwright_papers.case_study import MIX, SYSTEMS, system
 from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
@@ -81,7 +82,12 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]]) -> 
         return _means([grid for some in found[where].values() for grid in some], technique, column, beside)
 
     return {
-        **{name: value for name, value in globals().items() if name.isupper()},
+        **{name: value for name, value in vars(techniques_grid).items() if name.isupper()},
+        "TABLE_2": TABLE_2,
+        "NONE_WITHIN": NONE_WITHIN,
+        "SINGLE_WITHIN": SINGLE_WITHIN,
+        "LARGE": LARGE,
+        "HALF": HALF,
         "MIX": MIX,
         "sign": sign,
         "shown": shown,
