@@ -6,12 +6,14 @@
 PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
-# An editable installation knows its modules by name: it is made anew when one is added, moved or removed.
+# An editable installation knows its modules by name: it is made anew when one is added, moved or removed. That of
+# papers/ is a path, and needs no more.
 PACKAGE := $(VENV)/.package-$(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 TOOLS   := $(VENV)/.tools
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*)
+SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
+           $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*)
 
 .PHONY: setup demo test bench lint lint-c docs format clean
 
@@ -22,7 +24,7 @@ $(BIN)/python:
 
 # Editable, so that Python sources are live; the C is rebuilt whenever it changed.
 $(PACKAGE): $(BIN)/python $(SOURCES)
-	$(INSTALL) --editable .
+	$(INSTALL) --editable . --editable papers
 	rm -f $(VENV)/.package-*
 	touch $@
 

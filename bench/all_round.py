@@ -17,13 +17,13 @@ from typing import Any
 import click
 from contenders import Contender, generated, original
 from measuring import FULL, times
+from tables import print_table
 from traces import DEFAULT_TRACES, cut, trace_files, without_realloc
 
 import heapwright as hw
-from heapwright.api import RECOMMENDED
-from heapwright.cli.tables import print_table
+from heapwright import Trace
 from heapwright.measure.host.timing import Bench
-from heapwright.traces.trace import Trace
+from heapwright.recipes.zoo.catalogue import RECOMMENDED
 
 REFERENCE = "dlmalloc"
 

@@ -14,13 +14,11 @@ from pathlib import Path
 import click
 
 import heapwright as hw
+from heapwright import Recipe, Trace
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
 from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import server
 from heapwright.traces.copies import copies
-from heapwright.traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
@@ -50,7 +48,7 @@ def traces() -> list[Trace]:
 def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, SafeArena]]:
     """TLSF, the quick lists, and random recipes until so many serve the trace."""
     for name, recipe in {
-        "tlsf": catalogue.load("tlsf"),
+        "tlsf": hw.zoo("tlsf"),
         **{name: Recipe.parse(f"align = 4\n{text}") for name, text in LISTS.items()},
     }.items():
         safe = safe_arena(trace, recipe)
@@ -92,7 +90,7 @@ def try_reserve() -> None:
         first, other = pair.make()
         made = copies(first, 8)
         for name in ("victim-bins", "tlsf"):
-            recipe = catalogue.load(name)
+            recipe = hw.zoo(name)
             one, two, *needs = (enough_arena(trace, recipe) or 0 for trace in (first, other, *made))
             sizes, load = max(needs[::2]) / one, max(needs[1::2]) / one
             enough = "is enough" if max(sizes, load, 1) >= two / one else "is too small"

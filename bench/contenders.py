@@ -14,12 +14,12 @@ from pathlib import Path
 import originals
 
 import heapwright as hw
+from heapwright import Trace
 from heapwright.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps import heaps
 from heapwright.heaps.foreign.heap import ForeignHeap
 from heapwright.measure.host.timing import Bench, Program
 from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
 
 EMPTY = "empty"
 """A heap that returns one address and frees nothing: what it takes is the replay loop's."""

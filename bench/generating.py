@@ -18,13 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from tables import print_table
 
-from heapwright.cli.tables import print_table
+import heapwright as hw
+from heapwright import Recipe, Trace
 from heapwright.explore.space import Space
 from heapwright.generate import generated_files
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.traces.trace import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAMES = ("mosquitto_broker", "lighttpd_server")
@@ -33,7 +32,7 @@ FIRST = """
 import time
 from heapwright.generate import generated_files
 from heapwright.recipes.zoo import catalogue
-recipe = catalogue.load("tlsf")
+recipe = hw.zoo("tlsf")
 start = time.process_time()
 generated_files(recipe)
 print(1000 * (time.process_time() - start))
@@ -72,9 +71,9 @@ def main(paths: Sequence[Path], count: int, seed: int) -> None:
     space = list(Space.default(traces).recipes())
     drawn = random.Random(seed).sample(space, min(count, len(space)))
     rows = [row("first of a process", first(5))]
-    generated_files(catalogue.load("tlsf"))
+    generated_files(hw.zoo("tlsf"))
     rows.append(row("default space", each(drawn)))
-    rows.append(row("zoo", each(catalogue.recipes())))
+    rows.append(row("zoo", each(hw.zoo())))
     rows.append(row("default space, again", each(drawn)))
     headings = ["recipes", "number", "median", "mean", "slowest tenth from", "longest"]
     print_table("Milliseconds of CPU time to write the C of a recipe", headings, [rows])

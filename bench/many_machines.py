@@ -25,8 +25,9 @@ from typing import Any
 import click
 import numpy as np
 import psutil
+from tables import print_json
 
-from heapwright.cli.output import print_json
+from heapwright import Trace
 from heapwright.decide.study import Study
 from heapwright.explore.giving_up import Known
 from heapwright.explore.on_dask import BATCH_SECONDS, cluster
@@ -36,7 +37,6 @@ from heapwright.measure.host.machine import machine
 from heapwright.measure.metrics import replay_for
 from heapwright.replay.energy import default_energy_table
 from heapwright.studies.records import Identity, Result
-from heapwright.traces.trace import Trace
 
 OBJECTIVES = ("footprint_bytes", "accesses")
 RECIPES = 10**8

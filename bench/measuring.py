@@ -11,8 +11,8 @@ from statistics import median
 
 from contenders import Contender
 
+from heapwright import Trace
 from heapwright.measure.host.timing import Bench, Program
-from heapwright.traces.trace import Trace
 
 
 @dataclass(frozen=True)

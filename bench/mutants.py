@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import heapwright as hw
+from heapwright import Recipe
 from heapwright.assure.proof.bins import check_bins, has_bins
 from heapwright.assure.proof.prove import check_edges
 from heapwright.errors import HeapwrightError
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.recipe import Recipe
+from heapwright.generate import generated_files
 
 HEAPS = (
     "tlsf", "lea-2.7.2", "all-round", "half-fit", "first-fit-fast-free", "binary-buddy", "drr-proposed", "fixed-pool",

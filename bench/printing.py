@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 from results import Aim, Measured, arena_ratio, by_set, ratios, sets_of
+from tables import print_table
 from threads import print_threads
-
-from heapwright.cli.tables import print_table
 
 VERDICTS = {True: "met", False: "not met", None: "not measured"}
 

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from tables import print_table
 
-from heapwright.cli.tables import print_table
+import heapwright as hw
+from heapwright import Recipe, Trace
 from heapwright.explore.space import Space
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import run
-from heapwright.traces.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def recipes(trace: Trace, count: int, seed: int) -> list[tuple[str, str, Recipe]
     """(set, name, recipe): some of the default space, and the zoo."""
     space = list(Space.default([trace]).recipes())
     drawn = random.Random(seed).sample(space, min(count, len(space)))
-    zoo = [("zoo", recipe.name, recipe) for recipe in catalogue.recipes()]
+    zoo = [("zoo", recipe.name, recipe) for recipe in hw.zoo()]
     return [("space", recipe.summary(), recipe) for recipe in drawn] + zoo
 
 

@@ -22,12 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 import heapwright as hw
-from heapwright.api import cut
+from heapwright import Trace, cut
 from heapwright.explore.space import Space
 from heapwright.replay.replay import replay
 from heapwright.report.figure import Figure, inline
 from heapwright.traces.copies import STANDARD, Blocks, Kind, Lifetimes, Load, Sizes, Streams, Together, copies
-from heapwright.traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"

@@ -20,14 +20,14 @@ from contenders import FOLDED_AND_RUN_TIME, Contender, Pick, empty, explored_pic
 from measuring import FULL, QUICK, Effort, arenas, times
 from printing import print_results
 from results import Measured, aims, ratios
+from tables import print_json
 from threads import THREADED_CALLS, threaded_programs
 from traces import DEFAULT_TRACES, PICKED_ON, cut, read_traces, without_realloc
 
 import heapwright as hw
-from heapwright.cli.output import print_json
+from heapwright import Trace
 from heapwright.measure.host.machine import processor_name
 from heapwright.measure.host.timing import Bench
-from heapwright.traces.trace import Trace
 
 # ---- measuring -----------------------------------------------------------------------------------------------------
 

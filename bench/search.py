@@ -12,15 +12,13 @@ from pathlib import Path
 
 import click
 import numpy as np
+from tables import print_json
 
-from heapwright.cli.output import print_json
+import heapwright as hw
+from heapwright import Trace
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
-from heapwright.explore.options import Options
-from heapwright.explore.search import explore
 from heapwright.explore.space import Space, WideSpace
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
 
 OBJECTIVES = ("footprint_bytes", "accesses")
 
@@ -90,7 +88,7 @@ def draw(space: WideSpace, count: int) -> list:
 
 def points(trace: Trace, recipes) -> np.ndarray:
     """The objectives of the recipes that served everything, float64[n, 2]."""
-    replayed = (replay(trace, recipe) for recipe in recipes)
+    replayed = (hw.replay(trace, recipe).metrics for recipe in recipes)
     return np.array([[one[key] for key in OBJECTIVES] for one in replayed if not one["failed"]], float)
 
 
@@ -98,8 +96,10 @@ def searched(trace: Trace, space: Path, strategy, limit: int, seed: int) -> np.n
     """The same of what a search tried."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "study.duckdb")
-        options = Options(OBJECTIVES, jobs=1, copies=0, strategy=strategy, limit=limit, seed=seed)
-        explore([trace], Space.load(space, [trace]), path, options)
+        made = Space.load(space, [trace])
+        hw.explore(
+            trace, path, space=made, objectives=OBJECTIVES, jobs=1, copies=0, strategy=strategy, limit=limit, seed=seed
+        )
         with Study.open(path) as study:
             return study.combined.values(OBJECTIVES)[study.combined.eligible(OBJECTIVES)]
 

@@ -19,9 +19,9 @@ import originals
 from traces import DEFAULT_TRACES, PICKED_ON, without_realloc
 
 import heapwright as hw
+from heapwright import Trace
 from heapwright.measure.boards.image import Heap
 from heapwright.measure.boards.measure import Session
-from heapwright.traces.trace import Trace
 
 OURS = ("all-round", "victim-bins", "half-fit", "tlsf")
 LIBRARY = "newlib-nano"

@@ -17,13 +17,12 @@ from statistics import geometric_mean
 import click
 from contenders import libraries
 from measuring import FULL, QUICK, times
+from tables import print_json, print_table
 from traces import cut, without_realloc
 
 import heapwright as hw
-from heapwright.cli.output import print_json
-from heapwright.cli.tables import print_table
+from heapwright import Trace
 from heapwright.measure.host.timing import Bench, Program
-from heapwright.traces.trace import Trace
 
 THREADED = "victim-bins"
 """The recipe that is measured with a lock and with caches."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heapwright.traces.trace import Trace
+from heapwright import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 ROOT = Path(__file__).resolve().parent.parent

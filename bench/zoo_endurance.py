@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import heapwright as hw
-from heapwright.recipes.recipe import Recipe
+from heapwright import Recipe
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.endurance import Effort, endure
 

@@ -4,7 +4,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-output=${1:-$here/../src/heapwright/papers/traces}
+output=${1:-$here/../papers/heapwright_papers/traces}
 heapwright=${HEAPWRIGHT:-heapwright}
 work=$(mktemp -d)
 server=

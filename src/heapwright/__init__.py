@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from heapwright.api import (
+        PacketTable,
+        Recipe,
+        Trace,
         attack,
         convert_log,
         copies,
@@ -57,6 +60,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HeapwrightError",
+    "PacketTable",
+    "Recipe",
+    "Trace",
     "__version__",
     "attack",
     "convert_log",

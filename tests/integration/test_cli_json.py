@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from needed import needs
 
 from heapwright.cli import COMMANDS, heapwright
+from heapwright.errors import HeapwrightError
 from heapwright.replay.metrics import METRICS
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
@@ -168,6 +169,13 @@ def test_reproduce_tells_its_result_on_stdout(monkeypatch: pytest.MonkeyPatch) -
     told = CliRunner().invoke(heapwright, ["reproduce", "modem", "--json"])
     assert json.loads(told.stdout) == {"pages": ["papers/modem.md"], "claims": [claim]}
     assert plain.stderr == told.stderr == "heapwright: working\n"
+
+
+def test_reproduce_says_what_to_install_where_the_papers_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "heapwright_papers", None)
+    done = CliRunner().invoke(heapwright, ["reproduce", "modem"])
+    assert isinstance(done.exception, HeapwrightError)
+    assert str(done.exception) == "the source papers are not installed; pip install 'heapwright[papers]'"
 
 
 def test_an_error_stands_only_in_what_failed(run: Run, folder: Path) -> None:

@@ -28,7 +28,7 @@ PACKETS = "time,length\n" + "".join(f"{at / 997:.6f},{60 + at * at % 1451}\n" fo
 PAGE = """
 from pathlib import Path
 from heapwright.errors import HeapwrightError
-from heapwright.papers.page import Page
+from heapwright_papers.page import Page
 
 page = Page("paper", "A paper", "Anon")
 page.text("words " * 5000)

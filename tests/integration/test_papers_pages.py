@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from needed import absent
 from networks import five_networks, network
 
+import heapwright as hw
 from heapwright.cli import heapwright
-from heapwright.papers import (
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.replay.replay import replay
+from heapwright.traffic.workloads.easyport import easyport as queue_workload
+from heapwright.traffic.workloads.modem import modem as workload
+from heapwright_papers import (
     drr,
     easyport,
     grid,
@@ -23,18 +27,13 @@ from heapwright.papers import (
     pools,
     pools_runs,
     sensor,
-    sensor_answers,
     sensor_runs,
     techniques,
     url,
 )
-from heapwright.papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, Case
-from heapwright.papers.page import Page
-from heapwright.papers.verdicts import HOLDS, Kind
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.traffic.workloads.easyport import easyport as queue_workload
-from heapwright.traffic.workloads.modem import modem as workload
+from heapwright_papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, Case
+from heapwright_papers.page import Page
+from heapwright_papers.verdicts import HOLDS, Kind
 
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),
@@ -93,10 +92,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "GRID_PACKETS", 300)
     monkeypatch.setattr(drr, "CROSSED_PACKETS", 300)
     monkeypatch.setattr(grid, "RECIPES", RECIPES)
-    whole = easyport.explore
-    monkeypatch.setattr(
-        easyport, "explore", lambda traces, space, path, how: whole(traces, space, path, replace(how, limit=RECIPES))
-    )
+    few = SimpleNamespace(explore=lambda trace, path, **how: hw.explore(trace, path, **how, limit=RECIPES))
+    monkeypatch.setattr(easyport, "hw", few)
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -254,8 +251,8 @@ def test_times_and_code_are_told_where_the_tools_are() -> None:
         assert results.worst is not None
         for kind in sensor_runs.KINDS:
             assert results.worst[heap].instructions[kind] >= (results.most(heap, kind) or 0) / 2
-        assert (sensor_answers.code_bytes(results, heap, "O0") or 0) > (
-            sensor_answers.code_bytes(results, heap, "Os") or 0
+        assert (measuring.code_bytes(results.codes[heap], "O0") or 0) > (
+            measuring.code_bytes(results.codes[heap], "Os") or 0
         )
     assert results.most(sensor_runs.ST, "free") == 7, "resets a bit"
     assert results.found[sensor_runs.ST]["random"][0].handles == 0

@@ -31,7 +31,6 @@ from heapwright.decide import pareto
 from heapwright.decide.budgets import budgets
 from heapwright.decide.study import Study
 from heapwright.explore.space import Space
-from heapwright.papers.page import Page, html_of
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.metrics import METRICS
@@ -47,6 +46,7 @@ from heapwright.studies.records import Measured, Result
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
+from heapwright_papers.page import Page, html_of
 
 
 def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trace:

@@ -23,6 +23,6 @@ def no_process() -> Iterator[None]:
 @pytest.fixture
 def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     """No cross compiler and no emulator for the pages of papers: looking for them starts processes."""
-    from heapwright.papers import measuring
+    from heapwright_papers import measuring
 
     monkeypatch.setattr(measuring, "session", lambda: None)

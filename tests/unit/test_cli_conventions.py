@@ -17,7 +17,6 @@ from heapwright.explore.options import Strategy
 from heapwright.measure.boards.compilers import LEVELS
 from heapwright.measure.boards.cpus import CPUS
 from heapwright.measure.boards.measure import BACKENDS
-from heapwright.papers import PAGES
 from heapwright.recipes.recipe import CHECKS
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.worst_found import OBJECTIVES
@@ -25,6 +24,7 @@ from heapwright.traces.copies import KINDS
 from heapwright.traces.export import FORMATS as EXPORTS
 from heapwright.traces.logs import FORMATS as LOGS
 from heapwright.traffic import FORMATS
+from heapwright_papers import PAGES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -13,7 +13,6 @@ from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_tra
 from numpy.typing import NDArray
 
 from heapwright.errors import HeapwrightError
-from heapwright.papers.pools_runs import erlang_b
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
@@ -21,6 +20,7 @@ from heapwright.replay.replay import handles_outside_bytes, replay
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
+from heapwright_papers.pools_runs import erlang_b
 
 
 def split_adds_up(found: dict[str, Any], control: int) -> bool:

@@ -9,6 +9,7 @@ import click
 import pytest
 
 import heapwright
+import heapwright_papers
 from heapwright.cli import heapwright as command_line
 from heapwright.cli import main
 from heapwright.errors import HeapwrightError, ParameterError
@@ -47,11 +48,12 @@ def test_the_library_names_no_flag_of_the_command_line() -> None:
     assert {"--arena", "--repair", "-o", "--held-out"} <= FLAGS
     flag = re.compile("|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in sorted(FLAGS)))
     wrong = []
-    for path in ROOT.rglob("*.py"):
-        place = path.relative_to(ROOT)
+    papers = Path(heapwright_papers.__file__).parent
+    for path in (*ROOT.rglob("*.py"), *papers.rglob("*.py")):
+        place = path.relative_to(ROOT if path.is_relative_to(ROOT) else papers.parent)
         tree = ast.parse(path.read_text(encoding="utf-8"))
         raises = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
-        for part in raises if place.parts[0] == "papers" else [tree] if place.parts[0] != "cli" else []:
+        for part in raises if place.parts[0] == papers.name else [tree] if place.parts[0] != "cli" else []:
             wrong += [f"{place}: {text}" for text in texts(part) if " " in text and flag.search(text)]
     assert wrong == []
 

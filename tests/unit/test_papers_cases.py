@@ -10,21 +10,23 @@ import pytest
 from networks import five_networks, network
 
 from heapwright.errors import HeapwrightError
-from heapwright.papers import case_study, drr, easyport, fronts, held_out, mixes, url
-from heapwright.papers.case_claims import check
-from heapwright.papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
-from heapwright.papers.case_tables import arithmetic
-from heapwright.papers.fronts import Cloud
-from heapwright.papers.measuring import Instructions
-from heapwright.papers.page import Finding, Page
-from heapwright.papers.traffic import packet_tables
-from heapwright.papers.verdicts import HOLDS, Kind
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.workloads.drr import drr as drr_workload
+from heapwright_papers import case_study, drr, easyport, fronts, held_out, mixes, url
+from heapwright_papers.answers import judged
+from heapwright_papers.case_claims import names
+from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
+from heapwright_papers.case_tables import arithmetic
+from heapwright_papers.documents import statements_of
+from heapwright_papers.fronts import Cloud
+from heapwright_papers.measuring import Instructions
+from heapwright_papers.page import Page
+from heapwright_papers.traffic import packet_tables
+from heapwright_papers.verdicts import HOLDS, Kind, Verdict
 
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),
@@ -72,40 +74,45 @@ def published(case: Case) -> Trial:
     return Trial(case_study.REAL, runs)
 
 
-def findings(page: Page) -> dict[str, Finding]:
-    return {finding.statement.id.removeprefix(f"{page.name}-"): finding for finding in page.findings}
+REDUCTIONS = [f"{what}-{how}" for what in ("fragmentation", "time") for how in ("up-to", "by", "average")]
+
+
+def answers(case: Case, trial: Trial) -> dict[str, tuple[str, Verdict]]:
+    """What is found of the paper's reductions and averages, and the verdict."""
+    found = {}
+    for id, statement in statements_of(case.name).items():
+        if (short := id.removeprefix(f"{case.name}-")) in REDUCTIONS:
+            ((here, verdict, on),) = judged(statement.answers[0], names(case, trial))
+            assert on == trial.on
+            found[short] = here, verdict
+    return found
 
 
 @pytest.mark.parametrize("case", [case for _, case in CASES.values()], ids=list(CASES))
 def test_reductions_are_computed_as_the_paper_computes_them(case: Case) -> None:
     """The paper's own table gives the paper's own claims, up to the rounding of its numbers and to its slips."""
-    page = Page(case.name, "t", "someone")
-    check(page, case, published(case))
-    found = findings(page)
-    number = {key: float(one.here.split()[0]) for key, one in found.items() if key.endswith(("up-to", "by"))}
+    found = answers(case, published(case))
+    number = {key: float(here.split()[0]) for key, (here, _) in found.items() if key.endswith(("up-to", "by"))}
     assert number["fragmentation-up-to"] == pytest.approx(case.less_fragmentation[0], abs=0.5)
     assert number["fragmentation-by"] == pytest.approx(case.less_fragmentation[1], abs=1.0)
     assert number["time-up-to"] == pytest.approx(case.less_time[0], abs=1.0)
     slip = case.name == "url"
     assert number["time-by"] == pytest.approx(0.6 if slip else case.less_time[1], abs=1.2)
-    assert {key for key, one in found.items() if one.verdict != HOLDS} == ({"time-by"} if slip else set())
+    assert {key for key, (_, verdict) in found.items() if verdict != HOLDS} == ({"time-by"} if slip else set())
 
 
 def test_what_is_slower_than_others_does_not_hold_and_says_by_how_much() -> None:
-    page, trial = Page("easyport", "t", "someone"), published(easyport.CASE)
+    trial = published(easyport.CASE)
     for run in trial.runs:
         assert isinstance(run.instructions, dict)
         run.instructions["uClinux"] = Instructions(1e5, exact=True)
-    check(page, easyport.CASE, trial)
-    verdict = findings(page)["time-average"].verdict
+    _, verdict = answers(easyport.CASE, trial)["time-average"]
     assert verdict.kind is Kind.FAILS and "uClinux takes 50000 instructions a call (the paper: 0.87 s)" in verdict.why
 
 
 def test_without_tools_times_are_not_tested() -> None:
     trial = Trial(case_study.REAL, [Run(run.name, run.trace, run.metrics, {}) for run in published(url.CASE).runs])
-    page = Page("url", "t", "someone")
-    check(page, url.CASE, trial)
-    kinds = {key: one.verdict.kind for key, one in findings(page).items()}
+    kinds = {key: verdict.kind for key, (_, verdict) in answers(url.CASE, trial).items()}
     assert kinds["time-by"] is kinds["time-up-to"] is Kind.NOT_TESTED
     assert kinds["fragmentation-by"] is Kind.HOLDS
 
@@ -116,9 +123,7 @@ def test_a_number_within_the_spread_of_seeds_is_within_noise() -> None:
         for run in published(url.CASE).runs:
             metrics = {**run.metrics, PROPOSED: {"fragmentation": wasted, "failed": 0}}
             runs.append(Run(run.name, run.trace, metrics, run.instructions, seed))
-    page = Page("url", "t", "someone")
-    check(page, url.CASE, Trial(case_study.MIX, runs))
-    verdict = findings(page)["fragmentation-by"].verdict
+    _, verdict = answers(url.CASE, Trial(case_study.MIX, runs))["fragmentation-by"]
     assert verdict.kind is Kind.NOISE and verdict.why.startswith("2 seeds: ")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heapwright.papers import measuring, modem_runs
-from heapwright.papers.modem_runs import Length, Peak, Swaps
 from heapwright.recipes.zoo.catalogue import load
 from heapwright.traces.trace import Trace
 from heapwright.traffic.workloads.modem import UNITS
 from heapwright.traffic.workloads.modem import modem as workload
+from heapwright_papers import measuring, modem_runs
+from heapwright_papers.modem_runs import Length, Peak, Swaps
 
 
 def test_the_peak_is_split_as_the_blocks_lie() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heapwright.papers import sensor_answers, sensor_runs
-from heapwright.papers.sensor_answers import _Least
-from heapwright.papers.verdicts import HOLDS, Cause, Kind
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.traces.validation import FREE
+from heapwright_papers import sensor_runs
+from heapwright_papers.answers import judged
+from heapwright_papers.documents import statements_of
+from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict
 
 
 def test_descriptors_are_those_of_table_1() -> None:
@@ -55,17 +56,32 @@ def test_a_search_takes_longer_behind_more_holes_and_a_list_of_equal_blocks_does
     assert all(len(set(calls)) == 1 for calls in blocks.values())
 
 
+def least(statement: str, *known: dict[str, int]) -> tuple[str, Verdict]:
+    """What becomes of a statement about memory where random traces need so many bytes, by allocator."""
+    (answer,) = statements_of("sensor")[statement].answers
+    names = {name: value for name, value in vars(sensor_runs).items() if name.isupper()}
+    ((here, verdict, on),) = judged(answer, {**names, "names": {"random": []}, "known": {"random": known}})
+    assert on == "random traces"
+    return here, verdict
+
+
+def sizes(**bytes_: int) -> dict[str, int]:
+    return {sensor_runs.ST: 512, sensor_runs.HEAPLIB: 768, sensor_runs.MEMMGR: 1024, **bytes_}
+
+
 def test_a_statement_about_memory_holds_by_its_least_margin() -> None:
-    sizes = {"a": 512, "b": 768, "c": 1024}
-    assert _Least(("a",), ("c", "b")).margin(sizes) == 256
-    assert _Least(("a",), ("b", "c"), ordered=True).margin(sizes) == -256
-    assert _Least(("a", "b"), ("b", "c")).margin(sizes) == 0
+    assert least("sensor-st-least", sizes()) == (
+        "so on 1 of 1; memmgr 1,024, heapLib 768, ST_MEMMGR 512 B on average",
+        HOLDS,
+    )
+    assert least("sensor-order", sizes(memmgr=640))[1].kind is Kind.FAILS, "memmgr needs less than heapLib"
+    assert least("sensor-st-least", sizes(memmgr=512))[1] == HOLDS, "equal sizes do"
+    assert least("sensor-others-fail", sizes(memmgr=512))[1].kind is Kind.FAILS, "equal sizes do not"
 
 
 def test_random_traces_have_noise_and_recorded_ones_a_cause() -> None:
-    worst = {"a": 512}
-    assert sensor_answers._margin(3, [1, 2, 3], 3, worst) == HOLDS
-    noise = sensor_answers._margin(7, [-256, 512], 10, worst)
-    assert noise.kind is Kind.NOISE and noise.why == "10 traces: margins of -256 to 512 B"
-    for count, traces in ((2, 3), (5, 10)):
-        assert sensor_answers._margin(count, [-256, 512], traces, worst).cause is Cause.TRAFFIC
+    good, bad = sizes(), sizes(memmgr=256)
+    noise = least("sensor-st-least", *[good] * 7, *[bad] * 3)[1]
+    assert noise.kind is Kind.NOISE and noise.why == "10 traces: margins of -256 to 256 B"
+    for known in ([good] * 2 + [bad], [good] * 5 + [bad] * 5):
+        assert least("sensor-st-least", *known)[1].cause is Cause.TRAFFIC

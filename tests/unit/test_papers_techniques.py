@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from heapwright.explore.families import FITS, Techniques, technique_grid
-from heapwright.papers import techniques_answers
-from heapwright.papers.case_study import MIX, REAL
-from heapwright.papers.page import Page
-from heapwright.papers.techniques_grid import PROPOSED, THINNED, UNSPLIT, Grid, changes, together
-from heapwright.papers.verdicts import HOLDS, Cause, Kind
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
+from heapwright_papers import techniques_answers
+from heapwright_papers.answers import judged
+from heapwright_papers.case_study import MIX, REAL
+from heapwright_papers.documents import statements_of
+from heapwright_papers.techniques_grid import PROPOSED, THINNED, UNSPLIT, Grid, changes, together
+from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict
 
 
 def some_trace(blocks: int) -> Trace:
@@ -84,17 +85,27 @@ def test_a_sign_that_only_some_draws_have_is_noise_and_on_real_networks_has_a_ca
     def fits(best: float) -> Grid:
         return grid_of(lambda at: best if at.fit == len(FITS) - 1 else 1.0)
 
-    holds, verdict = techniques_answers._cell(REAL, {"a": [fits(1.001)]}, "best fit", "external")
-    assert verdict == HOLDS and holds.startswith("None (+0.1 %)")
-    draws = {"a": [fits(0.9), fits(1.0)]}
-    assert techniques_answers._cell(MIX, draws, "best fit", "external")[1].kind is Kind.NOISE
-    verdict = techniques_answers._cell(REAL, draws, "best fit", "external")[1]
+    here, verdict = external(REAL, fits(1.001))
+    assert verdict == HOLDS and here.startswith("None (+0.1 %)")
+    assert external(MIX, fits(0.9), fits(1.0))[1].kind is Kind.NOISE
+    verdict = external(REAL, fits(0.9), fits(1.0))[1]
     assert verdict.kind is Kind.FAILS and verdict.cause is Cause.UNEXPLAINED
 
 
+def external(on: str, *grids: Grid) -> tuple[str, Verdict]:
+    """What becomes of the statement about best fit and external fragmentation."""
+    (answer,) = statements_of("techniques")["techniques-table-2-best-fit-external"].answers
+    ((here, verdict, where),) = judged(answer, techniques_answers.names({on: {"a": grids}}, {}))
+    assert where == on
+    return here, verdict
+
+
+PROBES = ("split-exact", "split-blocks", "coalesce-blocks", "coalesce-cost")
+
+
 def test_probes_show_what_one_split_and_one_merge_do() -> None:
-    page = Page("techniques", "t", "someone")
-    techniques_answers._probes(page)
-    found = {one.statement.id: one for one in page.findings}
-    assert len(found) == 4 and all(one.verdict == HOLDS for one in found.values())
-    assert found["techniques-split-exact"].here.startswith("0 B of a free block of 200")
+    names = techniques_answers.names({REAL: {"a": [grid_of(lambda at: 1.0)]}}, {})
+    statements = statements_of("techniques")
+    found = [next(judged(statements[f"techniques-{probe}"].answers[0], names)) for probe in PROBES]
+    assert all(verdict == HOLDS for _, verdict, _ in found)
+    assert found[0][0].startswith("0 B of a free block of 200")

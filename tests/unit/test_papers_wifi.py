@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from networks import network
 
-from heapwright.papers import measuring, wifi, wifi_answers, wifi_runs
-from heapwright.papers.documents import statements_of
-from heapwright.papers.page import Page
-from heapwright.papers.verdicts import Kind
 from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.queue import LIMIT, queue
+from heapwright_papers import measuring, wifi, wifi_runs
+from heapwright_papers.documents import statements_of
+from heapwright_papers.page import Page
+from heapwright_papers.verdicts import Kind
 
 
 @pytest.mark.parametrize("size", [513, 1000, 1024])
@@ -87,7 +87,7 @@ def test_every_statement_is_answered_without_tools(tmp_path: Path, monkeypatch: 
     assert {id for id, one in statements_of("wifi").items() if not one.standing} == set(answered)
     assert answered["wifi-performance"].verdict.kind is Kind.NOT_TESTED
     assert answered["wifi-object-code"].verdict.kind is Kind.NOT_TESTED
-    mix = {one.statement.id: one for one in page.findings if one.on == wifi_answers.MIX}
+    mix = {one.statement.id: one for one in page.findings if one.on == wifi.MIX}
     assert mix["wifi-fragmentation"].here.startswith("9.6")
     assert mix["wifi-fragmentation"].verdict.kind is Kind.FAILS, "8.05 % is a fifth less"
     assert mix["wifi-footprint"].verdict.kind is Kind.HOLDS, "707,380 bytes are 5 % more than 671,210"
@@ -101,7 +101,7 @@ def test_the_papers_baseline_wastes_in_pages_that_hold_one_packet() -> None:
         heap: wifi_runs.run(recipe, mix, 0) for heap, recipe in wifi_runs.allocators(wifi_runs.paper_mix()).items()
     }
     results = wifi_runs.Results(mix, drawn, (), {}, None)
-    share, needed = wifi_answers.in_pages(results)
+    share, needed = wifi.in_pages(results)
     assert share == pytest.approx(0.36, abs=0.01) and needed == pytest.approx(0.40, abs=0.02)
     wifi._baseline(page, results)
     rows = [line.strip("| ").split(" | ") for part in page._parts for line in part.splitlines()]

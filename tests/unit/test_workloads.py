@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.errors import HeapwrightError
-from heapwright.papers.pools_runs import erlang_b
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
@@ -29,6 +28,7 @@ from heapwright.traffic.workloads.modem import FAST, MODULATIONS, UNITS, agreed,
 from heapwright.traffic.workloads.poisson import poisson
 from heapwright.traffic.workloads.queue import queue
 from heapwright.traffic.workloads.url import url
+from heapwright_papers.pools_runs import erlang_b
 
 MILLION_BITS = 8e6
 """A rate at which a byte takes a microsecond."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -442,11 +443,18 @@ def report(
 def reproduce(
     what: str, output: PathLike, *, packets: PathLike | None = None, progress: Callable[[str], None] | None = None
 ) -> dict[str, Any]:
-    """Run the experiments of the source papers, theirs beside ours; see `heapwright.papers.reproduce`.
+    """Run the experiments of the source papers, theirs beside ours: `reproduce` of the distribution heapwright-papers.
 
     `what` is a paper's page or "all", `packets` a folder of packet tables, `output` the folder to write to. Raises
-    HeapwrightError for an unknown page or a folder without packet tables.
+    HeapwrightError for an unknown page, a folder without packet tables, or where that distribution is not installed.
     """
-    from heapwright.papers import reproduce as run
-
-    return run(what, None if packets is None else Path(packets), Path(output), progress or (lambda line: None))
+    try:
+        papers = importlib.import_module("heapwright_papers")
+    except ModuleNotFoundError as error:
+        if error.name != "heapwright_papers":
+            raise
+        raise HeapwrightError("the source papers are not installed; pip install 'heapwright[papers]'") from error
+    found: dict[str, Any] = papers.reproduce(
+        what, None if packets is None else Path(packets), Path(output), progress or (lambda line: None)
+    )
+    return found

@@ -1,0 +1,49 @@
+"""The source papers' tables and figures, theirs beside ours."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from heapwright import HeapwrightError
+from heapwright.files.writing import making
+from heapwright_papers.summary import write_summary
+
+PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
+"""What can be reproduced; each is a module of this package with a function `page`."""
+
+
+def reproduce(
+    what: str, packets: Path | None, output: Path, progress: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
+    """Run the experiments of one paper, or of "all", and write a page and figures for each.
+
+    Args:
+        what: one of PAGES, or "all".
+        packets: folder of packet tables, needed by all but "modem", "pools" and "sensor"; "pools" says more with them.
+        output: folder to write to, made where there is none.
+        progress: is told in a few words what is being done.
+
+    The first page of the folder, README.md, is written from all pages that are there.
+
+    Returns `{"pages": [path, ...], "claims": [{"paper", "claim", "paper_value", "our_value", "holds", ...}, ...]}`; a
+    claim has its "verdict" in words, and its "cause" where it does not hold.
+
+    Raises:
+        HeapwrightError: `what` is not known, or the folder lacks packet tables that an experiment can use.
+    """
+    if what != "all" and what not in PAGES:
+        raise HeapwrightError(f"{what}: cannot be reproduced; valid: {', '.join(PAGES)}, all")
+    pages: list[str] = []
+    claims: list[dict[str, Any]] = []
+    with making(output):
+        names = PAGES if what == "all" else (what,)
+        for number, name in enumerate(names, 1):
+            progress(f"page {number} of {len(names)}, {name}")
+            page = importlib.import_module(f"heapwright_papers.{name}").page(packets, progress)
+            pages += [str(path) for path in page.write(output)]
+            claims += [{"paper": page.paper, **one.as_claim()} for one in page.answers() if one.decided]
+        pages += [str(path) for path in write_summary(output, PAGES)]
+    return {"pages": pages, "claims": claims}

@@ -1,0 +1,134 @@
+"""Statements judged by what their TOML says: expressions over a page's results, and sentences with such in braces.
+
+The expressions are Python's without statements, assignments, lambdas and names that begin with an underscore. They see
+`FUNCTIONS` and what the page hands over, and nothing else. A sentence is read as the text of an f-string is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from statistics import mean
+from types import CodeType
+from typing import Any
+
+from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict, fails, not_tested, within_noise
+
+_ALLOWED = (
+    *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.keyword, ast.Starred),
+    *(ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.List, ast.Tuple, ast.Dict, ast.Set),
+    *(ast.JoinedStr, ast.FormattedValue, ast.GeneratorExp, ast.ListComp, ast.DictComp, ast.SetComp, ast.comprehension),
+    *(ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.expr_context),
+)
+_KEYS = {"kind", "on", "each", "let", "unless", "lacks", "here", "holds", "noise", "spread", "cause", "why"}
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as a percentage."""
+    return f"{share:.{digits}%}".replace("%", " %")
+
+
+def near(ours: float, theirs: float, tolerance: float = 0.1) -> bool:
+    """Whether our number is the paper's, up to a tenth of it."""
+    return abs(ours / theirs - 1) <= tolerance
+
+
+def listed(values: Iterable[int]) -> str:
+    """Whole numbers, one after the other."""
+    return ", ".join(f"{value:,}" for value in values)
+
+
+def span(values: Sequence[str]) -> str:
+    """From the first to the last of sorted values."""
+    return values[0] if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
+
+
+def between(values: Iterable[float]) -> str:
+    """From the least to the most, in two digits where they are below 10."""
+    return span([f"{value:.2g}" if value < 10 else f"{value:,.0f}" for value in sorted(values)])
+
+
+_PYTHONS = (abs, all, any, bool, dict, enumerate, float, int, len, list, max, min, next, range, round, set, sorted, str)
+_MORE = (sum, tuple, zip, mean, pairwise, between, listed, near, percent, span)
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {one.__name__: one for one in (*_PYTHONS, *_MORE)}
+"""What an expression may call, beside what the page hands over."""
+
+
+@cache
+def _compiled(expression: str) -> CodeType:
+    tree = ast.parse(expression.strip(), mode="eval")
+    for node in ast.walk(tree):
+        hidden = getattr(node, "attr", "").startswith("_") or getattr(node, "id", "").startswith("_")
+        if not isinstance(node, _ALLOWED) or hidden or getattr(node, "attr", "").startswith("format"):
+            raise ValueError(f"{expression}: {type(node).__name__} is not allowed in a statement's expression")
+    return compile(tree, "statement", "eval")
+
+
+def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
+    """The value of an expression. Raises ValueError for what the language lacks, else as Python does."""
+    return eval(_compiled(expression), {"__builtins__": {}, **FUNCTIONS, **names})
+
+
+def sentence(text: str, names: Mapping[str, Any]) -> str:
+    """The text with the values of what stands in braces."""
+    return str(evaluate(_literal(text), names)) if "{" in text else text
+
+
+def _literal(text: str) -> str:
+    """The sentence as an f-string; the end keeps a quote that is the last of it from the closing ones."""
+    return f"f'''{text}.'''[:-1]"
+
+
+def check(answer: Mapping[str, Any]) -> None:
+    """Compile every expression and sentence of an answer. Raises ValueError or SyntaxError for what is none."""
+    for key, value in answer.items():
+        if key in ("let", "each"):
+            list(map(_compiled, value.values()))
+        elif key in ("unless", "lacks", "holds", "noise"):
+            _compiled(value)
+        else:
+            _compiled(_literal(value))
+
+
+def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tuple[str, Verdict, str]]:
+    """What is found here, the verdict, and on which traffic, of an answer in a statement's TOML.
+
+    Args:
+        answer: its keys, all but `here` optional: `unless`, an expression that is "" or tells why nothing was tested;
+            `each`, a name and the values it takes in turn; `lacks`, as `unless`, but for each of these; `let`, names
+            and their expressions, each of which sees those before; `on` and `here`, sentences; `holds`, an expression,
+            without which the verdict is `kind`, by default shown; `noise`, an expression that tells whether it else
+            holds within noise, and `spread`, a sentence that tells of it; `cause`, a `Cause`, by default not
+            explained; `why`, a sentence with what shows the cause.
+        names: the page's results.
+
+    Raises ValueError for another key.
+    """
+    if unknown := answer.keys() - _KEYS:
+        raise ValueError(f"{', '.join(sorted(unknown))}: no key of an answer; valid: {', '.join(sorted(_KEYS))}")
+    if untold := evaluate(answer.get("unless", "''"), names):
+        yield "–", not_tested(untold), ""
+        return
+    ((name, values),) = answer.get("each", {"": "[None]"}).items()
+    for value in evaluate(values, names):
+        known = {**names, name: value}
+        on = sentence(answer.get("on", ""), known)
+        if lacking := evaluate(answer.get("lacks", "''"), known):
+            yield "–", not_tested(lacking), on
+            continue
+        for one, expression in answer.get("let", {}).items():
+            known[one] = evaluate(expression, known)
+        yield sentence(answer["here"], known), _verdict(answer, known), on
+
+
+def _verdict(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Verdict:
+    if "holds" not in answer:
+        return Verdict(Kind(answer.get("kind", Kind.SHOWN)), why=sentence(answer.get("why", ""), names))
+    if evaluate(answer["holds"], names):
+        return HOLDS
+    if evaluate(answer.get("noise", "False"), names):
+        return within_noise(sentence(answer["spread"], names))
+    why = sentence(answer.get("why", "the numbers beside it say otherwise"), names)
+    return fails(Cause(sentence(answer.get("cause", Cause.UNEXPLAINED.value), names)), why)

@@ -1,0 +1,192 @@
+"""Deficit round robin: Table 3, Figures 3 and 4, and the characteristics of section 5.
+
+Mamagkakis et al. 2006, "Reducing memory fragmentation in network applications with dynamic memory allocators optimized
+for performance".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heapwright import Recipe, zoo
+from heapwright.traffic.workloads import link
+from heapwright.traffic.workloads.drr import EXTRA, drr
+from heapwright_papers import drr_claims, drr_figures, mixes
+from heapwright_papers.answers import percent
+from heapwright_papers.case_claims import names
+from heapwright_papers.case_study import (
+    MIX,
+    PAPER,
+    PROPOSED,
+    REAL,
+    SYSTEMS,
+    Case,
+    Trial,
+    stand_ins,
+    try_all,
+    with_general,
+)
+from heapwright_papers.case_study import accesses as accesses_of
+from heapwright_papers.case_tables import METRIC, add_published, add_reasons, add_tables
+from heapwright_papers.drr_claims import BEST_FIT, LISTS
+from heapwright_papers.grid import check_grid
+from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
+from heapwright_papers.page import Page
+from heapwright_papers.traffic import LAID, has_ip, marked, packet_tables
+
+if TYPE_CHECKING:
+    from heapwright import PacketTable, Trace
+
+PACKETS, TRACES = 50_000, 5
+EXPLORED_PACKETS, EXPLORED_RECIPES = 4_000, 2_000
+CROSSED_PACKETS = 10_000
+"""Of each network, under which all uses of the techniques are crossed: without coalescing lists grow long."""
+GRID_PACKETS = 2_000
+"""Of each trace of the paper's mix, on which a thousand uses of the techniques are tried."""
+DOMINANT = (40, 1500)
+"""Bytes of the IP packets that become blocks of 16 and 1476 bytes."""
+
+CASE = Case(
+    "drr",
+    3,
+    ("Ber.", "Br.", "Col.", "Sud.", "Whit."),
+    {
+        "Windows CE": ((83, 70, 13, 59, 251, 20), (1.78, 0.36, 0.78, 0.34, 5.17, 2.27)),
+        "Windows XP": ((142, 169, 21, 183, 256, 80), (1.69, 0.28, 0.58, 0.31, 5.25, 2.03)),
+        "Linux": ((66, 35, 8, 59, 206, 23), (2.19, 0.33, 0.79, 0.50, 6.58, 2.74)),
+        "Enea OSE": ((93, 62, 8, 100, 212, 86), (7.91, 8.40, 10.88, 8.55, 8.04, 3.67)),
+        "uClinux": ((152, 93, 49, 153, 350, 117), (2.40, 0.13, 0.51, 0.33, 6.68, 4.34)),
+        "Avg. Alloc.": ((107, 86, 20, 111, 255, 65), (3.19, 1.90, 2.71, 2.01, 6.34, 3.01)),
+        PROPOSED: ((55, 20, 1, 35, 183, 35), (1.62, 0.17, 0.46, 0.24, 5.13, 2.09)),
+    },
+    less_fragmentation=(97.82, 48.39),
+    less_time=(97.20, 49.22),
+)
+
+_INTRODUCTION = """\
+{paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets each.
+Those traces are not to be had. Two kinds of traffic stand in: real networks, the five tables of the folder with most
+distinct sizes of IP packets, and the paper's own mix of sizes. Networks whose frames hide their
+IP packets, as recordings of encrypted 802.11 do, cannot: the paper's sizes are those of data in IP packets. Each is
+`heapwright workload drr --count {packets}` with its defaults: quantum 9 KB, every packet looked for from the oldest
+queue on, the data of a packet and 16 bytes beside it, 24 bytes a queue, a link busy 90 % of the time."""
+
+_REASONS = (
+    """\
+- The freelists of the proposed allocator serve {lists} of the packets here (16 and 1476 bytes, in the order of the
+  networks). Freelists never give a block back, so what they hold at a peak of small packets is lost to the next peak
+  of large ones.""",
+    """\
+- First fit walks a list that is as long as traffic is mixed: see the accesses. The paper does not say how long its
+  lists were. `Proposed` is slow on {slowest} for that reason alone.""",
+    """\
+- How much waits in the queues depends on the rate of the link, which the paper does not tell.""",
+)
+
+
+def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
+    """Table 3, Figures 3 and 4, the claims of sections 5 and 6, and the best of the full space on networks held out.
+
+    Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table holds enough IP packets.
+    """
+    tables = packet_tables(packets)
+    chosen = stand_ins(tables, PACKETS, TRACES)
+    made = Page("drr", "Deficit round robin", PAPER)
+    for name, table in chosen.items():
+        made.traffic(name, table)
+    made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
+    made.text(METRIC)
+    add_published(made, CASE)
+    progress("drr: real networks")
+    real = _real(made, chosen)
+    wireless = _wireless(made, tables)
+    progress("drr: the paper's own mix")
+    mix = _mix(made)
+    progress("drr: the four techniques")
+    check_grid(made, CASE.proposed, _short_mix(GRID_PACKETS))
+    _contest(made, tables, progress)
+    sizes = {name: _sizes(table) for name, table in chosen.items()}
+    flows = {name: table.flow[:PACKETS] for name, table in chosen.items()}
+    short = {
+        REAL: {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()},
+        MIX: _short_mix(CROSSED_PACKETS),
+    }
+    crossed = {on: drr_claims.crossed(on, of, zoo(CASE.proposed)) for on, of in short.items()}
+    seen = {"crossed": crossed, "crossed_names": list(crossed[REAL].runs[0].metrics)}
+    made.judge(names(CASE, real, mix) | drr_claims.names(real, mix, sizes, wireless, flows) | seen)
+    return made
+
+
+def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
+    traces = {name: drr(table, count=PACKETS) for name, table in chosen.items()}
+    heaps = _heaps() | CASE.more_heaps()
+    trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, (*SYSTEMS, PROPOSED))
+    made.text("## Real networks")
+    sizes = {name: _sizes(table) for name, table in chosen.items()}
+    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    returned = ", ".join(percent(float(np.isin(found, LISTS).mean())) for found in sizes.values())
+    slowest = marked(max(trial.names, key=lambda name: trial.column(PROPOSED, accesses_of, name)))
+    add_reasons(made, CASE, trial, [reason.format(lists=returned, slowest=slowest) for reason in _REASONS])
+    made.text("### Memory over time (the paper's Figure 3)")
+    note = "Bytes that the scheduler has asked for and not freed. " + _LAID * any(name in LAID for name in chosen)
+    made.figure(drr_figures.memory("drr-memory", "Real networks: thin and fat spikes, no plateau", note, traces))
+    made.text("### Sizes of the requests (the paper's Figure 4)")
+    title = "Real networks: few large packets, hundreds of sizes"
+    note = f"Packets by the size of their block. In vermillion the paper's two modes, {LISTS[0]} and {LISTS[1]} bytes."
+    made.figure(drr_figures.sizes("drr-sizes", title, note, sizes, LISTS))
+    return trial
+
+
+_LAID = "† Captures laid end to end, gaps above 1 s closed."
+
+
+def _mix(made: Page) -> Trial:
+    forms = mixes.mixes(DOMINANT, TRACES)
+    traces = {key: drr(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
+    heaps = _heaps()
+    trial = try_all(MIX, traces, heaps, (*SYSTEMS, PROPOSED))
+    made.text(mixes.introduction(forms, "blocks of 16 and 1476 bytes"))
+    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    first = {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]}
+    note = f"As drawn with seed {mixes.SEEDS[0]}, over a link of {mixes.RATE / 1e6:g} Mbit/s."
+    made.figure(drr_figures.memory("drr-memory-mix", "The paper's mix: the five forms of its Figure 3", note, first))
+    return trial
+
+
+def _short_mix(count: int) -> dict[str, Trace]:
+    """The five forms in fewer packets, with the first seed."""
+    forms = mixes.mixes(DOMINANT, TRACES)
+    return {mix.name: drr(mix.packets(count, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
+
+
+def _heaps() -> dict[str, Recipe]:
+    heaps = CASE.heaps()
+    return heaps | {BEST_FIT: with_general(heaps[PROPOSED], fit="best")}
+
+
+def _sizes(table: PacketTable) -> link.Int64s:
+    """Bytes that each packet is stored in."""
+    return link.sizes(link.first_packets(table, PACKETS), "payload") + EXTRA
+
+
+def _wireless(made: Page, tables: Mapping[str, PacketTable]) -> dict[str, Trace]:
+    """Traces of the 802.11 tables, whose sizes are those of frames."""
+    found = {}
+    for name, table in tables.items():
+        if not has_ip(table):
+            made.traffic(name, table)
+            found[name] = drr(table, count=PACKETS, size="frame")
+    return found
+
+
+def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
+    split = Split.of_packets(drr, tables, EXPLORED_PACKETS, PACKETS)
+    for name in (*split.explored, *split.held_out):
+        made.traffic(name, tables[name])
+    proposed = zoo(CASE.proposed)
+    heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
+    add_contest(made, split, (EXPLORED_PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)

@@ -1,0 +1,139 @@
+"""Traffic with the paper's own mix of sizes, and with the forms of memory use that its Figure 3 shows.
+
+Mamagkakis et al. 2006 publish which sizes dominate, their share, how many others there are, and five forms of memory
+use. `heapwright.traffic.synthetic` draws the packets; only their times are laid anew, by how busy the link is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright import PacketTable
+from heapwright.traffic.synthetic import synthesise
+
+if TYPE_CHECKING:
+    from heapwright_papers.page import Page
+
+SEEDS = (1, 2, 3)
+RATE = 5e6
+"""Bits a second that the link sends: what 802.11b carries of its 11 Mbit/s. It scales time, not memory."""
+FIRST_OF_TWO = 0.62
+"""Share of the smaller size among the two dominant ones: 43 of 69 %, in the statistics that the same authors give of
+the Dartmouth networks in 2007."""
+
+Stage = tuple[float, float]
+"""A share of the packets, and their load: bits that arrive over bits that the link can send."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A network of the paper as it describes it.
+
+    Attributes:
+        name: the form of its memory use.
+        dominant: bytes of the two most frequent sizes.
+        two: their share of all packets; the paper: 30 to 70 %.
+        others: how many other sizes there are, evenly spread between the two; the paper: 700 to 1500.
+        stages: the loads that the link goes through, in order.
+        repeats: how often.
+        flows: how many; the paper does not say.
+    """
+
+    name: str
+    dominant: tuple[int, int]
+    two: float
+    others: int
+    stages: Sequence[Stage]
+    repeats: int
+    flows: int = 2000
+
+    def packets(self, count: int, seed: int) -> PacketTable:
+        """So many packets; the same for the same seed."""
+        small, large = self.dominant
+        random = np.random.default_rng(seed)
+        between = np.sort(random.choice(np.arange(small + 1, large), self.others, replace=False))
+        shares = {small: self.two * FIRST_OF_TWO, large: self.two * (1 - FIRST_OF_TWO)}
+        shares |= dict.fromkeys(map(int, between), (1 - self.two) / self.others)
+        profile = {
+            "name": self.name,
+            "packets": count,
+            "size_column": "ip_len",
+            "sizes": [{"size": size, "share": share} for size, share in shares.items()],
+            "seconds": count / 1e3,
+            "flows": self.flows,
+            "top_flow_share": 0.02,
+            "protocols": [{"proto": 6, "share": 1.0}],
+        }
+        drawn = synthesise(profile, count, seed)
+        return replace(drawn, ts_us=self._times(drawn))
+
+    def _times(self, packets: PacketTable) -> NDArray[np.int64]:
+        """Arrivals whose gaps follow the stages' loads; gaps vary as they were drawn."""
+        count = len(packets)
+        shares, loads = np.array([[share, load] for _ in range(self.repeats) for share, load in self.stages]).T
+        stage = np.searchsorted(np.cumsum(shares / shares.sum())[:-1], (np.arange(count) + 0.5) / count)
+        gaps = np.diff(packets.ts_us, prepend=0).astype(np.float64)
+        microseconds = packets.frame_len.mean() * 8e6 / RATE
+        return np.cumsum(gaps / gaps[1:].mean() * microseconds / loads[stage]).astype(np.int64)
+
+
+FORMS: Sequence[tuple[str, Sequence[Stage], int]] = (
+    ("thin spikes", ((0.94, 0.8), (0.06, 4.0)), 12),
+    ("thin and fat spikes", ((0.30, 0.8), (0.05, 4.0), (0.45, 0.8), (0.20, 1.8)), 4),
+    ("fat spikes", ((0.60, 0.75), (0.40, 1.6)), 4),
+    ("plateaus", ((0.05, 4.0), (0.45, 1.0), (0.10, 0.5), (0.02, 4.0), (0.38, 1.0)), 2),
+    ("ramp", ((1.0, 1.3),), 1),
+)
+"""The paper's five forms as stages and repeats: a spike is a burst, a plateau a burst that the link then keeps up with,
+a ramp more traffic than it can send."""
+TWO = (0.7, 0.6, 0.5, 0.4, 0.3)
+OTHERS = (1400, 1200, 1000, 850, 700)
+"""From one end of what the paper says to the other; between 40 and 1500 bytes there are no 1,500 sizes."""
+
+
+def mixes(dominant: tuple[int, int], count: int) -> list[Mix]:
+    """The first `count` of the five forms, each with its own share of the two dominant sizes of IP packets."""
+    rows = list(zip(FORMS, TWO, OTHERS, strict=True))[:count]
+    return [Mix(name, dominant, two, others, stages, repeats) for (name, stages, repeats), two, others in rows]
+
+
+INTRODUCTION = """\
+## The paper's own mix
+
+What the paper publishes of its traffic, drawn at random with {seeds} seeds: {dominant} and 700 to 1,400 sizes evenly
+between them; {forms} of the forms of memory use of its Figure 3, each with its own share of the two sizes. A link of
+{rate:g} Mbit/s; {flows:,} flows, of which the paper says nothing. Numbers are means over the seeds, with their range
+where it is told; instructions are those with the first seed.
+
+| trace | two sizes | other sizes | share of the packets at a load, times |
+| --- | ---: | ---: | --- |
+{rows}"""
+
+
+def draw(page: Page, forms: Sequence[Mix], packets: int) -> dict[tuple[str, int], PacketTable]:
+    """So many packets of each form with each of SEEDS, by both; the page's head names them."""
+    drawn = {(mix.name, seed): mix.packets(packets, seed) for seed in SEEDS for mix in forms}
+    for (name, seed), table in drawn.items():
+        page.traffic(f"{name}, seed {seed}", table)
+    return drawn
+
+
+def introduction(made: Sequence[Mix], dominant: str) -> str:
+    """What the section on the mix says of its traffic."""
+    rows = []
+    for mix in made:
+        stages = ", ".join(f"{100 * share:g} % at {load:g}" for share, load in mix.stages)
+        rows.append(f"| {mix.name} | {100 * mix.two:g} % | {mix.others:,} | {stages}; {mix.repeats} x |")
+    return INTRODUCTION.format(
+        seeds=len(SEEDS),
+        dominant=dominant,
+        forms="all" if len(made) == len(FORMS) else len(made),
+        rate=RATE / 1e6,
+        flows=made[0].flows,
+        rows="\n".join(rows),
+    )

@@ -1,0 +1,216 @@
+"""A page about one paper: its tables and figures beside ours, and which of its claims hold here; Markdown and HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from heapwright import PacketTable
+from heapwright.files.writing import filling
+from heapwright_papers import measuring
+from heapwright_papers.answers import judged
+from heapwright_papers.documents import Statement, statements_of
+from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
+from heapwright_papers.verdicts import DECIDED, Kind, Verdict
+
+if TYPE_CHECKING:
+    from heapwright import Trace
+    from heapwright.report.figure import Figure
+
+
+ALIGN: Final = 4
+"""Alignment in bytes of recipes made for a page: a word of the papers' 32-bit systems."""
+
+_HEAD = f"""\
+Recipes have alignment {ALIGN} on this page, a word of the paper's 32-bit systems; allocators whose source says another
+keep theirs."""
+
+_TRAFFIC = "What it is made of, with the first digits of the SHA-256 of its columns:"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a page found about a statement: our number, and the verdict; `on` says on which traffic, "" if on all."""
+
+    statement: Statement
+    here: str
+    verdict: Verdict
+    on: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Whether it answers a claim, and does not only show a table or tell what stands in for a machine."""
+        return self.verdict.kind in DECIDED
+
+    def as_claim(self) -> dict[str, Any]:
+        """As `reproduce` tells it in JSON."""
+        verdict = self.verdict
+        return {
+            "id": self.statement.id,
+            "claim": self.statement.says,
+            "where": self.statement.where,
+            "on": self.on,
+            "paper_value": self.statement.value,
+            "our_value": self.here,
+            "holds": verdict.kind in (Kind.HOLDS, Kind.NOISE) if self.decided else None,
+            "verdict": verdict.kind.value,
+            "cause": verdict.cause.value if verdict.cause else None,
+            "why": verdict.why,
+        }
+
+
+@dataclass
+class Page:
+    """A page as it grows: call its methods in the order in which the page is to be read.
+
+    Attributes:
+        name: stem of its files.
+        title: first line.
+        paper: the source in short, for the claims.
+    """
+
+    name: str
+    title: str
+    paper: str
+    findings: list[Finding] = field(default_factory=list)
+    _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
+    _parts: list[str] = field(default_factory=list)
+    _figures: list[Figure] = field(default_factory=list)
+
+    def traffic(self, name: str, traffic: PacketTable | Trace) -> None:
+        """Name a packet table or a trace that the page uses; its head then tells its size and digest."""
+        if name not in dict(self._traffic):
+            self._traffic.append((name, traffic))
+
+    def text(self, markdown: str) -> None:
+        """Add paragraphs or headings."""
+        self._parts.append(markdown)
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], words: int = 1) -> None:
+        """Add a table; the first columns, as many as `words`, hold words, the others numbers."""
+        self._parts.append(table_of(header, rows, words))
+
+    def figure(self, figure: Figure) -> None:
+        """Add a figure, with its title and note as words for those who do not see it.
+
+        The page shows the PNG: an SVG takes the viewer's fonts, and wider ones are cut off.
+        """
+        self._figures.append(figure)
+        self._parts.append(f"![{figure.title}. {figure.note}]({figure.name}.png)")
+
+    def verdict(self, statement: str, here: str, verdict: Verdict, on: str = "") -> None:
+        """Answer a statement of the paper, by its id; `on` names the traffic where a page answers it on several.
+
+        Raises KeyError for a statement that is none of the page's.
+        """
+        self.findings.append(Finding(statements_of(self.name)[statement], here, verdict, on))
+
+    def judge(self, names: Mapping[str, Any]) -> None:
+        """Answer the statements whose TOML says how, from the page's results by name."""
+        for statement in statements_of(self.name).values():
+            for answer in statement.answers:
+                self.findings += [Finding(statement, *found) for found in judged(answer, names)]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write NAME.md, NAME.html, NAME.json and each figure as PNG and SVG into `folder`, all or none.
+
+        Returns the two pages. NAME.json holds what the page found, for the table of all statements.
+
+        Raises:
+            HeapwrightError: a figure cannot be drawn or a file cannot be written.
+            LookupError: a statement that this page is to answer has no verdict.
+        """
+        answers = self.answers()
+        parts = [f"# {self.title}", self._head(), *self._parts, *self._verdicts(answers)]
+        markdown = "\n\n".join(parts) + "\n"
+        found = {"page": self.name, "title": self.title, "findings": [one.as_claim() for one in answers]}
+        with filling(folder) as put:
+            for figure in self._figures:
+                for name, content in figure.files().items():
+                    put(name, content)
+            put(f"{self.name}.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+            return [put(f"{self.name}.md", markdown), put(f"{self.name}.html", html_of(self.title, markdown))]
+
+    def answers(self) -> list[Finding]:
+        """One finding or more for each statement of the page, in the order of the document."""
+        answers: list[Finding] = []
+        for id_, statement in statements_of(self.name).items():
+            found = [one for one in self.findings if one.statement.id == id_]
+            if statement.standing:
+                found.append(Finding(statement, statement.standing.why, replace(statement.standing, why="")))
+            if not found:
+                raise LookupError(f"{self.name}: no verdict on {id_}")
+            answers += found
+        return answers
+
+    def _head(self) -> str:
+        command = f"heapwright reproduce {self.name}"
+        packets = any(isinstance(one, PacketTable) for _, one in self._traffic)
+        parts = [f"`{command}{' --packets DIR' if packets else ''}`, {measuring.versions()}.", _HEAD]
+        if self._traffic:
+            rows = [(marked(name), *_told(one), f"`{digest(one)}`") for name, one in self._traffic]
+            parts += [_TRAFFIC, table_of(("traffic", "rows", "seconds", "digest"), rows, words=1)]
+        if any(name in LAID for name, _ in self._traffic):
+            parts.append(FOOTNOTE)
+        return "\n\n".join(parts)
+
+    def _verdicts(self, answers: Sequence[Finding]) -> list[str]:
+        if not answers:
+            return []
+        header = ("where", "the paper says", "the paper", "here", "verdict")
+        return ["## What the paper says, and what holds here", table_of(header, [_row(one) for one in answers], 5)]
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    statement, on = finding.statement, f"{finding.on}: " if finding.on else ""
+    return statement.where, statement.says, statement.value, on + finding.here, told(finding.verdict)
+
+
+def told(verdict: Verdict) -> str:
+    """A verdict in words, with its cause."""
+    because = f", because {verdict.cause.value}" if verdict.cause else ""
+    return f"{verdict.kind.value}{because}" + (f": {verdict.why}" if verdict.why else "")
+
+
+def _told(traffic: PacketTable | Trace) -> tuple[str, str]:
+    seconds = (int(traffic.ts_us[-1]) - int(traffic.ts_us[0])) / 1e6 if len(traffic) else 0.0
+    return f"{len(traffic):,}", f"{seconds:,.0f}" if seconds else "–"
+
+
+def table_of(header: Sequence[str], rows: Sequence[Sequence[object]], words: int = 1) -> str:
+    """A Markdown table; the first columns, as many as `words`, hold words, the others numbers."""
+    lines: list[Sequence[object]] = [header, ["---"] * words + ["---:"] * (len(header) - words), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def html_of(title: str, markdown: str) -> str:
+    """A page in HTML, without scripts; links to pages lead to those in HTML."""
+    import jinja2
+    from markdown_it import MarkdownIt
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("heapwright_papers", "template"),
+        autoescape=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    markdown = re.sub(r"\]\((\w+)\.md(?:#[\w-]+)?\)", r"](\1.html)", markdown)
+    body = _reachable(MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown))
+    return environment.get_template("page.html.jinja").render(title=title, body=body)
+
+
+def _reachable(body: str) -> str:
+    """The page's tables and listings in boxes that keys can scroll, each with a name."""
+    body = body.replace("<pre>", '<pre tabindex="0">')
+    numbers = count(1)
+    opened = re.sub(
+        "<table>",
+        lambda _: f'<div class="scroll" role="region" aria-label="Table {next(numbers)}" tabindex="0"><table>',
+        body,
+    )
+    return opened.replace("</table>", "</table></div>")

@@ -1,0 +1,237 @@
+"""Pools of partitions and of buffers under requests that come and go at random: the pools, the experiments, and real
+packets.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from heapwright import PacketTable, Recipe, Trace, zoo
+from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import Fixed, Partition
+from heapwright.traffic.workloads.poisson import held, poisson
+from heapwright_papers.measuring import replayed
+from heapwright_papers.traffic import has_ip
+
+REQUESTS = 1_000_000
+LOADS = (0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.0035)
+SMALLEST = (100, 200, 400, 800, 1600)
+LARGEST = (1000, 1200, 1400, 1600, 1800, 2000)
+RATE = 500
+"""Requests a second in experiments 2 and 3, and of real packets."""
+PARTITIONS = (256, 512, 1024, 2048, 4096)
+MANY = 4096
+"""Partitions of experiment 4's second configuration."""
+SEGMENTS = (16, 32, 64, 128, 256, 512, 1024)
+TOTALS = (64 * 1024, 512 * 1024)
+"""Usable bytes of experiment 5's pools; the second is also that of experiment 4's first configuration."""
+BUFFER_HEADERS = (0, 8)
+"""Bytes of data that a fixed pool keeps for each buffer, in experiment 5; the paper does not tell."""
+
+VARIABLE, INDEXED, FIXED = "variable pool", "variable pool, indexed", "fixed pool"
+SERIES = ("admission", "pool utilisation", "utilisation", "utility")
+LISTS = 8
+"""Lists of free groups of INDEXED: one for each number of partitions that a request of the paper takes, and more."""
+PACKETS = 50_000
+"""Real packets of each network that are replayed."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The requests of one point: mean seconds between them, and the range of their sizes in bytes."""
+
+    interarrival: float
+    min_size: int
+    max_size: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one pool made of one scenario: shares of 1, and accesses a call."""
+
+    admission: float
+    utilisation: float
+    pool_utilisation: float
+    accesses: float
+
+    @property
+    def utility(self) -> float:
+        """Admission x pool utilisation: the paper combines the two without telling how."""
+        return self.admission * self.pool_utilisation
+
+    def of(self, series: str) -> float:
+        """The value that a figure names so."""
+        return float(getattr(self, series.replace(" ", "_")))
+
+
+@dataclass(frozen=True)
+class Results:
+    """One experiment: x, and each pool's point at each x."""
+
+    x: tuple[float, ...]
+    points: dict[str, list[Point]]
+
+    def of(self, pool: str, series: str) -> list[float]:
+        """One line of a figure."""
+        return [point.of(series) for point in self.points[pool]]
+
+    def gains(self, series: str, pool: str = VARIABLE, other: str = FIXED) -> list[float]:
+        """By how much a pool is above another at each x."""
+        return [ours - theirs for ours, theirs in zip(self.of(pool, series), self.of(other, series), strict=True)]
+
+
+def memory_bytes(recipe: Recipe) -> int:
+    """All memory of a pool of a fixed number of blocks: data, descriptors or headers, and control data."""
+    return int(policy(recipe)["fixed_end"])
+
+
+def usable_bytes(recipe: Recipe) -> int:
+    """Bytes of such a pool that requests can use."""
+    pool = recipe.pools[0]
+    if isinstance(pool, Partition) and isinstance(pool.count, int):
+        return pool.size * pool.count
+    if isinstance(pool, Fixed) and not isinstance(pool.counts, str):
+        return sum(size * count for size, count in zip(pool.sizes, pool.counts, strict=True))
+    raise ValueError(f"{recipe.name}: a pool without a fixed number of blocks")
+
+
+def erlang_b(load: float, servers: int) -> float:
+    """Share of requests that find all servers busy, at `load` Erlang, by the recurrence over the servers."""
+    blocked = 1.0
+    for number in range(1, servers + 1):
+        blocked = load * blocked / (number + load * blocked)
+    return blocked
+
+
+def exact_admission(interarrival: float) -> float:
+    """Share that Erlang's B formula admits to the fixed pool, at holds of 1 s on average."""
+    buffer = zoo("fixed-pool").pools[0]
+    assert isinstance(buffer, Fixed)
+    return 1 - erlang_b(1 / interarrival, int(buffer.counts[0]))
+
+
+def partitions(size: int, count: int) -> Recipe:
+    """The zoo's variable pool with partitions of another size or number."""
+    variable = zoo("variable-pool")
+    return variable.model_copy(update={"pools": (variable.pools[0].model_copy(update={"size": size, "count": count}),)})
+
+
+def buffers(size: int, count: int, header: int) -> Recipe:
+    """The zoo's fixed pool with buffers of another size, number and data about each."""
+    fixed = zoo("fixed-pool")
+    changed = fixed.pools[0].model_copy(update={"sizes": (size,), "counts": (count,), "header": header})
+    return fixed.model_copy(update={"pools": (changed,)})
+
+
+def indexed() -> Recipe:
+    """The zoo's variable pool with free groups in lists by their number of partitions, last in first out."""
+    variable = zoo("variable-pool")
+    group = variable.pools[0].model_copy(update={"lists": LISTS, "order": "lifo"})
+    return variable.model_copy(update={"name": INDEXED, "pools": (group,)})
+
+
+def pools() -> dict[str, Recipe]:
+    """The three that are compared, by name."""
+    return {VARIABLE: zoo("variable-pool"), INDEXED: indexed(), FIXED: zoo("fixed-pool")}
+
+
+def run(scenario: Scenario, recipes: Sequence[Recipe], requests: int = REQUESTS) -> list[Point]:
+    """Replay one scenario on each pool, in an arena that is the pool and nothing else."""
+    trace = poisson(
+        interarrival=scenario.interarrival,
+        min_size=scenario.min_size,
+        max_size=scenario.max_size,
+        requests=requests,
+        seed=1,
+    )
+    return [_point(trace, recipe) for recipe in recipes]
+
+
+def _point(trace: Trace, recipe: Recipe) -> Point:
+    memory = memory_bytes(recipe)
+    metrics = replayed(trace, recipe, arena=memory)
+    utilisation = float(metrics["utilisation"])
+    pool_utilisation = utilisation * memory / usable_bytes(recipe)
+    admission, accesses = float(metrics["admitted_fraction"]), metrics["accesses"] / len(trace)
+    return Point(admission, utilisation, pool_utilisation, accesses)
+
+
+def experiments(requests: int = REQUESTS, progress: Callable[[str], None] = lambda line: None) -> dict[str, Results]:
+    """Experiments 1 to 3 with all three pools, as "load", "smallest" and "largest"; on all cores."""
+    scenarios = {
+        "load": (LOADS, [Scenario(load, 80, 2000) for load in LOADS]),
+        "smallest": (SMALLEST, [Scenario(1 / RATE, smallest, 2000) for smallest in SMALLEST]),
+        "largest": (LARGEST, [Scenario(1 / RATE, 100, largest) for largest in LARGEST]),
+    }
+    compared = pools()
+    found: dict[str, Results] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as executor:
+        for name, (x, points) in scenarios.items():
+            progress(f"pools: {name}")
+            of = list(executor.map(lambda scenario: run(scenario, list(compared.values()), requests), points))
+            found[name] = Results(x, {pool: [one[at] for one in of] for at, pool in enumerate(compared)})
+    return found
+
+
+SAME_MEMORY, SAME_COUNT = f"{TOTALS[1] // 1024} KB usable", f"{MANY} partitions"
+
+
+def partition_sizes(requests: int = REQUESTS) -> Results:
+    """Experiment 4: both configurations at each of PARTITIONS."""
+    scenario = Scenario(1 / 1000, 1000, 3000)
+    recipes = [partitions(size, TOTALS[1] // size) for size in PARTITIONS]
+    recipes += [partitions(size, MANY) for size in PARTITIONS]
+    found = run(scenario, recipes, requests)
+    return Results(PARTITIONS, {SAME_MEMORY: found[: len(PARTITIONS)], SAME_COUNT: found[len(PARTITIONS) :]})
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """Experiment 5 at one size: bytes about the blocks / bytes usable, of one kind of pool."""
+
+    pool: str
+    total: int
+    size: int
+    share: float
+
+
+def overheads() -> list[Overhead]:
+    """Experiment 5: from the layout of the pools themselves."""
+    found = []
+    for total in TOTALS:
+        for size in SEGMENTS:
+            kinds = {f"{FIXED}, {header} B a buffer": buffers(size, total // size, header) for header in BUFFER_HEADERS}
+            for name, recipe in {VARIABLE: partitions(size, total // size), **kinds}.items():
+                usable = usable_bytes(recipe)
+                found.append(Overhead(name, total, size, memory_bytes(recipe) / usable - 1))
+    return found
+
+
+@dataclass(frozen=True)
+class OnPackets:
+    """What each pool made of the packets of one network."""
+
+    network: str
+    mean_size: float
+    points: dict[str, Point]
+
+
+def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> OnPackets | None:
+    """Replay the first packets of a network with IP: sizes and arrivals are real, RATE a second on average.
+
+    Times are stretched as one, so that bursts stay bursts; each packet is held as in the experiments.
+    """
+    if not has_ip(table):
+        return None
+    with_ip = np.flatnonzero(table.ip_len)[:requests]
+    arrived = (table.ts_us[with_ip] - table.ts_us[with_ip[0]]).astype(np.float64)
+    stretched = arrived * (len(with_ip) / RATE * 1e6 / max(float(arrived[-1]), 1.0))
+    times = np.random.default_rng(1).exponential(1.0, len(with_ip))
+    trace = held(stretched, times * 1e6, table.ip_len[with_ip], {"workload": "packets", "network": name})
+    points = {pool: _point(trace, recipe) for pool, recipe in pools().items()}
+    return OnPackets(name, float(table.ip_len[with_ip].mean()), points)

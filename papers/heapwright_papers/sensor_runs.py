@@ -1,0 +1,278 @@
+"""What is run for the page about sensor nodes: the allocators, the traces, and what each allocator makes of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+import heapwright as hw
+from heapwright import Recipe, Trace, zoo
+from heapwright.recipes.pools import Compact
+from heapwright.replay.replay import handles_outside_bytes
+from heapwright.replay.smallest import fit
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright_papers import measuring
+from heapwright_papers.measuring import replayed
+
+UNIT = 256
+"""Bytes of a step of the paper's cost metric."""
+LEVELS = ("O0", "O3", "Os")
+KINDS = ("malloc", "free")
+
+HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT = "heapLib", "memmgr", "ST_MEMMGR", "Contiki mmem", "ST_COMPACT_MEMMGR"
+MANTIS, SOS = "MantisOS", "SOS"
+FIVE = (HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT)
+"""Those that the paper measures."""
+MOVING = (MMEM, ST_COMPACT)
+FIXED_PLACE = (MEMMGR, HEAPLIB, ST)
+"""Those without compaction, in the paper's order of the memory they need, most first."""
+TABLE_1 = {
+    MANTIS: (12, True),
+    MMEM: (12, False),
+    HEAPLIB: (5, True),
+    MEMMGR: (8, True),
+    ST: (2, True),
+    ST_COMPACT: (4, False),
+}
+"""Bytes of a descriptor for each allocation, and whether there is external fragmentation."""
+
+SOS_SIZES = [16] * 32 + [32] * 16 + [128] * 4
+"""Bytes of the blocks of SOS."""
+
+RECORDED = {"tls": "axTLS", "huffman": "Huffman compression", "xml": "SimpleXML"}
+SYNTHETIC = {"random, 1–128 B": (1, 128), "random, 1–1024 B": (1, 1024)}
+"""Sizes of the random requests."""
+SEEDS = 5
+SYNTHETIC_CALLS, SYNTHETIC_LIVE = 2000, 40
+SEARCHED, TRIES = "random, 1–128 B", 60
+"""The trace whose sizes and live bytes the search for the worst call may use, and its replays."""
+HOLES = (4, 8, 16)
+"""Free blocks that an allocation must pass to find its own; all of SOS's blocks of 16 bytes are twice the last."""
+SMALL, LARGE = 16, 32
+"""Bytes of the objects between these holes, and of the request that fits none."""
+_WHOLE = 120
+"""Bytes of an object that takes just one of the pieces in which memmgr takes memory, so that no rest has a header."""
+_FRAME = 2
+"""Bytes of the allocation frame of both ST allocators."""
+
+Times = Mapping[str, tuple[float, int]]
+"""Instructions of a call by kind, on average and at most."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one allocator made of one trace; None where this machine cannot tell, or no arena serves."""
+
+    memory: int | None
+    handles: int
+    external: int
+    instructions: Times | None
+
+    @property
+    def with_handles(self) -> int | None:
+        """Memory with what callers keep for objects that move."""
+        return None if self.memory is None else self.memory + self.handles
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst calls that a search found for an allocator: instructions by kind."""
+
+    instructions: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the page is made of.
+
+    Attributes:
+        traces: the recorded ones, one each, and the random ones of each seed, by name.
+        found: by allocator and name of the traces, one for each trace; MANTIS beside FIVE.
+        worst: by allocator; None without tools.
+        grown: by allocator, accesses of one malloc behind each of HOLES, and of one free then.
+        codes: code sizes by level; None without a compiler.
+    """
+
+    traces: Mapping[str, Sequence[Trace]]
+    found: Mapping[str, Mapping[str, Sequence[Measured]]]
+    worst: Mapping[str, Worst] | None
+    grown: Mapping[str, Mapping[str, Sequence[int]]]
+    codes: Mapping[str, Any]
+
+    def memory(self, heap: str, name: str) -> list[int]:
+        """The cost metric in bytes, for each seed that has one."""
+        return [one.memory for one in self.found[heap][name] if one.memory is not None]
+
+    def mean_instructions(self, heap: str, name: str, kind: str) -> list[float]:
+        """The average over the calls of a trace, for each seed; empty without tools."""
+        return [one.instructions[kind][0] for one in self.found[heap][name] if one.instructions]
+
+    def instructions(self, heap: str, name: str, kind: str) -> float | None:
+        """The average over calls and seeds."""
+        values = self.mean_instructions(heap, name, kind)
+        return mean(values) if values else None
+
+    def mean_of(self, heap: str, name: str, *kinds: str) -> float:
+        """The average of a call of each kind together; 0 without tools."""
+        return sum(self.instructions(heap, name, kind) or 0.0 for kind in kinds)
+
+    def most(self, heap: str, kind: str) -> int | None:
+        """The dearest call on any trace."""
+        every = [one for of in self.found[heap].values() for one in of]
+        return max((one.instructions[kind][1] for one in every if one.instructions), default=None)
+
+
+def heaps() -> dict[str, Recipe]:
+    """The paper's five allocators; the frame of its own two is 2 bytes, that of the descriptor."""
+    return {
+        HEAPLIB: zoo("heaplib"),
+        MEMMGR: zoo("memmgr"),
+        ST: zoo("st-memmgr-2"),
+        MMEM: zoo("contiki-mmem"),
+        ST_COMPACT: zoo("st-compact-memmgr").model_copy(update={"align": _FRAME}),
+    }
+
+
+def traces(calls: int = SYNTHETIC_CALLS) -> dict[str, list[Trace]]:
+    """The recorded stand-ins, and the random traces of so many calls, one for each seed."""
+    folder = Path(__file__).with_name("traces")
+    found = {name: [Trace.read(folder / f"{name}.parquet")] for name in RECORDED}
+    seeds = range(1, SEEDS + 1)
+    return found | {name: [synthetic(*sizes, calls, seed) for seed in seeds] for name, sizes in SYNTHETIC.items()}
+
+
+def synthetic(low: int, high: int, calls: int = SYNTHETIC_CALLS, seed: int = 1) -> Trace:
+    """Random requests of `low` to `high` bytes; the more objects live beyond SYNTHETIC_LIVE, the likelier a free."""
+    random = np.random.default_rng(seed)
+    rows: list[tuple[int, int, int]] = []
+    live: list[int] = []
+    for number in range(calls):
+        if live and random.random() < len(live) / (2 * SYNTHETIC_LIVE):
+            rows.append((FREE, live.pop(int(random.integers(len(live)))), 0))
+        else:
+            rows.append((MALLOC, number, int(random.integers(low, high, endpoint=True))))
+            live.append(number)
+    op, id, size = zip(*rows, strict=True)
+    return Trace.from_columns(op=op, id=id, size=size, name=f"random-{low}-{high}-{seed}")
+
+
+def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None]) -> Results:
+    """Run everything."""
+    recipes = {**heaps(), MANTIS: zoo("mantisos")}
+    flat = [trace for some in given.values() for trace in some]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+
+        def each(work: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+            done = threads.map(lambda recipe: work(recipe, *arguments), recipes.values())
+            return dict(zip(recipes, done, strict=True))
+
+        progress("sensor: memory")
+        memory = each(_memory, flat)
+        arena = max(size for of in memory.values() for size in of if size is not None)
+        progress("sensor: instructions")
+        times = each(_times, flat, arena)
+        progress("sensor: the worst calls")
+        worst = each(_worst, given[SEARCHED][0] if SEARCHED in given else flat[-1], arena)
+        progress("sensor: code")
+        codes = each(measuring.code_sizes, LEVELS)
+    found: dict[str, dict[str, list[Measured]]] = {heap: {} for heap in recipes}
+    for heap, recipe in recipes.items():
+        rest = iter(zip(flat, memory[heap], times[heap], strict=True))
+        for name, some in given.items():
+            found[heap][name] = [_measured(recipe, *next(rest)) for _ in some]
+    known = worst if all(worst.values()) else None
+    grown = {heap: growth(recipe) for heap, recipe in {**recipes, SOS: zoo("sos")}.items()}
+    return Results(given, found, known, grown, codes)
+
+
+def _memory(recipe: Recipe, given: Sequence[Trace]) -> list[int | None]:
+    return [fit(trace, recipe, step=UNIT) for trace in given]
+
+
+def _times(recipe: Recipe, given: Sequence[Trace], arena: int) -> list[Times | None]:
+    """Instructions of each trace; an arena that serves all is the same for all, as none looks at what lies beyond."""
+    measured = measuring.on_target(recipe, *given, arena=arena)
+    if measured is None:
+        return [None] * len(given)
+    return [
+        {kind: (one["calls"][kind]["instructions_mean"], one["calls"][kind]["instructions_max"]) for kind in KINDS}
+        for one in measured
+    ]
+
+
+def _measured(recipe: Recipe, trace: Trace, memory: int | None, times: Times | None) -> Measured:
+    external = int(replayed(trace, recipe)["external_bytes"] or 0)
+    return Measured(memory, handles_outside_bytes(trace, recipe), external, times)
+
+
+def _worst(recipe: Recipe, trace: Trace, arena: int) -> Worst | None:
+    """Instructions of the worst malloc and the worst free that a search for most accesses finds."""
+    if measuring.session() is None:
+        return None
+    found = {kind: hw.find_worst(trace, recipe, f"accesses_{kind}_max", tries=TRIES).trace for kind in KINDS}
+    measured = measuring.on_target(recipe, *found.values(), arena=arena)
+    assert measured is not None
+    most = {kind: int(one["calls"][kind]["instructions_max"]) for kind, one in zip(found, measured, strict=True)}
+    return Worst(most)
+
+
+# ---- probes ----------------------------------------------------------------------------------------------------------
+
+
+def descriptor_bytes(recipe: Recipe) -> int:
+    """Bytes that the allocator keeps for one allocation, in front of it and in its handle, as Table I counts them.
+
+    The pointer through which a program finds an object that moves is not counted, as in the paper.
+    """
+    alone = Trace.from_columns(op=[MALLOC], id=[0], size=[_WHOLE])
+    header = int(replayed(alone, recipe)["header_bytes"] or 0)
+    pool = recipe.canonical().pools[0]
+    return header if header or not isinstance(pool, Compact) else pool.handle_bytes
+
+
+def allocation_bytes(recipe: Recipe) -> int:
+    """Header and handle of an object that moves, on a 32-bit target."""
+    pool = recipe.canonical().pools[0]
+    assert isinstance(pool, Compact)
+    return pool.header + pool.handle_bytes
+
+
+def holes(count: int, then: Sequence[tuple[int, int, int]] = ()) -> Trace:
+    """So many holes of SMALL bytes, each between two objects, and further calls."""
+    rows = [(MALLOC, id, SMALL) for id in range(2 * count)] + [(FREE, id, 0) for id in range(0, 2 * count, 2)]
+    op, id, size = zip(*rows, *then, strict=True)
+    return Trace.from_columns(op=op, id=id, size=size, name=f"holes-{count}")
+
+
+def growth(recipe: Recipe) -> dict[str, list[int]]:
+    """Accesses of a malloc that fits none of the holes, and of the free of the object that lies last."""
+    found: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for count in HOLES:
+        before = _accesses(holes(count), recipe)
+        found["malloc"].append(_accesses(holes(count, [(MALLOC, 2 * count, LARGE)]), recipe) - before)
+        found["free"].append(_accesses(holes(count, [(FREE, 2 * count - 1, 0)]), recipe) - before)
+    return found
+
+
+def _accesses(trace: Trace, recipe: Recipe) -> int:
+    return int(replayed(trace, recipe)["accesses"] or 0)
+
+
+def uses_holes(recipe: Recipe, count: int = HOLES[-1]) -> bool:
+    """Whether holes that lie apart serve one request nearly as large as all of them, in an arena otherwise full."""
+    arena = int(replayed(holes(count), recipe)["footprint_bytes"] or 0)
+    large = (count - 1) * SMALL
+    return not replayed(holes(count, [(MALLOC, 2 * count, large)]), recipe, arena=arena)["failed"]
+
+
+def served(sizes: Sequence[int], recipe: Recipe) -> int:
+    """How many of these requests in a row an allocator serves."""
+    trace = Trace.from_columns(op=[MALLOC] * len(sizes), id=range(len(sizes)), size=sizes)
+    return len(sizes) - int(replayed(trace, recipe)["failed"] or 0)

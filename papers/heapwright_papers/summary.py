@@ -1,0 +1,99 @@
+"""The first page of a folder of reproduced papers: every statement of the documents, in order, with its verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heapwright import HeapwrightError
+from heapwright.files.writing import filling
+from heapwright_papers.documents import Statement, documents
+from heapwright_papers.page import html_of, table_of
+from heapwright_papers.verdicts import Cause, Kind
+
+_TITLE = "The source papers, beside Heapwright"
+_INTRODUCTION = """\
+Written by `heapwright reproduce`: the papers' tables and figures, ours on the same rows and columns, and what becomes
+of each of their statements here. The same command on the same packet tables writes the same pages."""
+_ORDER = """\
+Every table, figure and sentence that can be checked, in the order of its document. Statements that come twice are
+counted once. *Set-up*: what stands in for what the authors had. *Not tested*: told from others, or beyond what this
+project can measure, with the reason."""
+
+Finding = Mapping[str, Any]
+
+
+def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
+    """Write README.md and README.html from what the pages in `folder` have left there; returns both.
+
+    Raises HeapwrightError where a page's NAME.json is damaged or a file cannot be written.
+    """
+    found = {name: _read(folder / f"{name}.json") for name in pages if (folder / f"{name}.json").is_file()}
+    by_id: dict[str, list[Finding]] = {}
+    for page in found.values():
+        for finding in page["findings"]:
+            by_id.setdefault(finding["id"], []).append(finding)
+    links = [(f"[{name}]({name}.md)", page["title"], *_counted(page["findings"])) for name, page in found.items()]
+    links.append(("all", "", *_counted([one for findings in by_id.values() for one in findings])))
+    causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
+    causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
+    parts = [f"# {_TITLE}", _INTRODUCTION, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
+    parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
+    parts += ["## Every statement", _ORDER]
+    for document in documents():
+        where = {statement.id: statement.where for statement in document.statements}
+        rows = [row for statement in document.statements for row in _rows(statement, where, by_id, found)]
+        if rows:
+            header = ("where", "the paper says", "the paper", "here", "verdict", "because", "page")
+            parts += [f"### {document.citation}", table_of(header, rows, words=7)]
+    markdown = "\n\n".join(parts) + "\n"
+    with filling(folder) as put:
+        return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown))]
+
+
+_COUNTED = tuple(kind.value for kind in Kind)
+_WHY = "Why statements do not hold, as far as it is known:"
+
+
+def _counted(findings: Sequence[Finding]) -> tuple[str, ...]:
+    count = Counter(finding["verdict"] for finding in findings)
+    return tuple(str(count[kind]) for kind in _COUNTED)
+
+
+def _causes(findings: Sequence[Finding]) -> tuple[str, ...]:
+    count = Counter(finding["cause"] for finding in findings)
+    return tuple(str(count[cause.value]) for cause in Cause)
+
+
+def _rows(
+    statement: Statement, where: Mapping[str, str], by_id: Mapping[str, Sequence[Finding]], found: Mapping[str, Any]
+) -> list[list[str]]:
+    """A row for each verdict on the statement; those of the statement it repeats, where it repeats one."""
+    findings = by_id.get(statement.same_as or statement.id, ())
+    first = where.get(statement.same_as, "")
+    link = f"[{statement.page}]({statement.page}.md)" if statement.page in found else statement.page
+    told = [statement.where, statement.says, statement.value]
+    if not findings:
+        return [[*told, "", "", f"`heapwright reproduce {statement.page}` answers it", link]]
+    return [[*told, *_verdict(finding, first), link] for finding in findings]
+
+
+def _verdict(finding: Finding, first: str) -> tuple[str, str, str]:
+    """What was found, or where it stands already; the verdict; its cause."""
+    on = f"{finding['on']}: " if finding["on"] else ""
+    here = f"see {first}" if first else finding["our_value"]
+    return on + here, finding["verdict"], ": ".join(word for word in (finding["cause"], finding["why"]) if word)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        found["findings"], found["title"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HeapwrightError(
+            f"{file}: not what a page leaves behind ({error}); remove it, or write its page again"
+        ) from error
+    return dict(found)

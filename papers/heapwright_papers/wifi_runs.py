@@ -1,0 +1,279 @@
+"""A transmit queue in pools for its packets: the allocators, and what each made of each queue."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from heapwright import PacketTable, Recipe, Trace, zoo
+from heapwright.recipes.pools import Fixed
+from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
+from heapwright.replay.energy import default_energy_table
+from heapwright.traces.validation import FREE, MALLOC
+from heapwright.traffic.packets import COLUMNS
+from heapwright.traffic.profile import profile_packets
+from heapwright.traffic.synthetic import synthesise
+from heapwright.traffic.workloads.link import Size
+from heapwright.traffic.workloads.queue import LIMIT, queue
+from heapwright_papers import measuring
+from heapwright_papers.measuring import replayed
+from heapwright_papers.page import ALIGN
+from heapwright_papers.traffic import has_ip
+
+POOLS, PUBLISHED, LISTED = "special pools", "pools of 40 to 1500", "with free lists"
+PAGES, LEA, WALK = "linux-pow2-page", "lea-2.7.2", "best fit over all blocks"
+HEAPS = (POOLS, LISTED, SPECIAL_POOLS, PAGES, LEA, WALK)
+"""What fills and empties the queue with the paper's mix."""
+LEVELS = ("O0", "Os")
+ACK, ACK_SHARE, MTU, MTU_SHARE = 40, 0.43, 1500, 0.26
+"""The mix of sizes that section 3 states; all others are even."""
+DRAWS, TIMED_DRAWS = 18, 4
+"""Draws of that mix, as many as the paper has networks; and those whose instructions are counted, too."""
+SAMPLES = (1_000, 10_000, 100_000)
+"""Packets of the samples that section 3 compares."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one allocator made of one queue; bytes, accesses, nJ, and instructions of all calls where tools are there.
+
+    Attributes:
+        requested: most bytes of packets in the queue.
+        allocated: most bytes of blocks, without headers.
+        external: the part of these that no block in use covers.
+        energy: of all accesses in an SRAM of `allocated` bytes.
+    """
+
+    requested: int
+    allocated: int
+    external: int
+    accesses: int
+    energy: float
+    instructions: float | None
+
+    @property
+    def fragmentation(self) -> float:
+        """allocated / requested - 1."""
+        return self.allocated / self.requested - 1
+
+
+@dataclass(frozen=True)
+class Network:
+    """One packet table: its profile, the queue's trace, and what each allocator made of it."""
+
+    name: str
+    table: PacketTable
+    profile: dict[str, Any]
+    trace: Trace
+
+    @property
+    def is_ip(self) -> bool:
+        """Whether its sizes are those of IP packets, not of frames."""
+        return has_ip(self.table)
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """The share of each size."""
+        return {int(row["size"]): float(row["share"]) for row in self.profile["sizes"]}
+
+    def lengths(self) -> Any:
+        """The sizes of its packets in their order, those without one left out."""
+        lengths = self.table.ip_len if self.is_ip else self.table.frame_len
+        return lengths[lengths > 0]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the page is made of: runs by allocator, for each draw of the mix and for each network.
+
+    Attributes:
+        mix: the draws' traces.
+        drawn: of each of HEAPS, a run on each draw.
+        networks: the packet tables.
+        real: of each allocator tried on networks, the run on each by its name.
+        codes: code sizes by level, None without a compiler.
+    """
+
+    mix: Sequence[Trace]
+    drawn: Mapping[str, Sequence[Measured]]
+    networks: Sequence[Network]
+    real: Mapping[str, Mapping[str, Measured]]
+    codes: Mapping[str, Any] | None
+
+    def average(self, heap: str, key: str) -> float:
+        """The mean of an attribute of `Measured` over the draws."""
+        return mean(float(getattr(one, key)) for one in self.drawn[heap])
+
+    def instructions(self, heap: str) -> list[float]:
+        """Of all calls, for each draw that was timed; empty without tools."""
+        return [one.instructions for one in self.drawn[heap] if one.instructions is not None]
+
+    def total(self, heap: str, key: str) -> float:
+        """The sum of an attribute over the networks."""
+        return sum(float(getattr(one, key)) for one in self.real[heap].values())
+
+
+def samples(networks: Sequence[Network], count: int | None = None) -> tuple[float, float]:
+    """The shares of acknowledgements and of packets of the MTU in the first packets, averages over the networks."""
+    parts = [network.lengths()[:count] for network in networks]
+    ack, mtu = (mean(float((part == size).mean()) for part in parts) for size in (ACK, MTU))
+    return ack, mtu
+
+
+# ---- allocators --------------------------------------------------------------------------------------------------
+
+
+def paper_mix() -> dict[str, Any]:
+    """The profile of the packets that section 3 states."""
+    rest = (1 - ACK_SHARE - MTU_SHARE) / (MTU - ACK - 1)
+    sizes = [{"size": size, "share": rest} for size in range(ACK + 1, MTU)]
+    sizes += [{"size": ACK, "share": ACK_SHARE}, {"size": MTU, "share": MTU_SHARE}]
+    return {"name": "section 3", "packets": LIMIT, "size_column": "ip_len", "sizes": sizes, "seconds": 1, "flows": 1}
+
+
+def pools_of(profile: Mapping[str, Any], find: str = "first-fit") -> Recipe:
+    """The paper's pools for the sizes of a profile: blocks side by side, as many of each size as the queue can hold."""
+    recipe = special_pools(profile)
+    pool = recipe.pools[0]
+    assert isinstance(pool, Fixed)
+    counted = pool.model_copy(update={"counts": (LIMIT,) * len(pool.sizes), "header": 0, "find": find})
+    return recipe.model_copy(update={"name": POOLS, "pools": (counted, *recipe.pools[1:])})
+
+
+def allocators(profile: Mapping[str, Any]) -> dict[str, Recipe]:
+    """What stands on the page, by name; the pools are those of the profile."""
+    walk = {"kind": "general", "free_list": "implicit", "fit": "best"}
+    return {
+        POOLS: pools_of(profile),
+        LISTED: pools_of(profile, "freelist"),
+        SPECIAL_POOLS: zoo(SPECIAL_POOLS),
+        PAGES: zoo(PAGES),
+        LEA: zoo(LEA),
+        WALK: Recipe.from_dict({"name": WALK, "align": ALIGN, "pool": [walk]}),
+    }
+
+
+# ---- measuring ---------------------------------------------------------------------------------------------------
+
+
+def network_of(name: str, table: PacketTable) -> Network:
+    """Its profile, and the queue filled with its first packets and emptied."""
+    profile = profile_packets(table, name)
+    return Network(name, table, profile, queue(table, size="ip" if has_ip(table) else "frame"))
+
+
+def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> list[Measured]:
+    """An allocator on traces; instructions are counted on the first `timed` of them, None for all."""
+    counted = measuring.on_target(recipe, *traces[:timed]) if timed != 0 else None
+    instructions: list[float | None] = [None] * len(traces)
+    for at, one in enumerate(counted or ()):
+        instructions[at] = sum(calls["count"] * calls["instructions_mean"] for calls in one["calls"].values())
+    return [_measured(recipe, trace, count) for trace, count in zip(traces, instructions, strict=True)]
+
+
+def _measured(recipe: Recipe, trace: Trace, instructions: float | None) -> Measured:
+    found: dict[str, Any] = dict(replayed(trace, recipe))
+    allocated = int(found["allocated_peak_bytes"])
+    energy = default_energy_table().energy_nj(found["reads"], found["writes"], allocated)
+    requested, internal, accesses = (int(found[key]) for key in ("requested_peak_bytes", "internal_bytes", "accesses"))
+    return Measured(requested, allocated, allocated - requested - internal, accesses, energy, instructions)
+
+
+def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Results:
+    """Every allocator on each draw of the paper's mix and on each network, on all cores."""
+    mix = [queue(synthesise(paper_mix(), seed=seed)) for seed in range(1, DRAWS + 1)]
+    published = pools_of(paper_mix())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        progress("wifi: the paper's mix")
+        of_mix = {heap: pool.submit(run, recipe, mix, TIMED_DRAWS) for heap, recipe in allocators(paper_mix()).items()}
+        codes = pool.submit(measuring.code_sizes, published, LEVELS)
+        progress("wifi: networks")
+        of_real = {
+            heap: pool.submit(run, recipe, [network.trace for network in of], timed)
+            for heap, recipe, of, timed in _same_for_all(networks, published)
+        }
+        of_each = {
+            (heap, network.name): pool.submit(run, pools_of(network.profile, find), [network.trace])
+            for network in networks
+            for heap, find in ((POOLS, "first-fit"), (LISTED, "freelist"))
+        }
+        drawn = {heap: one.result() for heap, one in of_mix.items()}
+        real: dict[str, dict[str, Measured]] = {POOLS: {}, LISTED: {}}
+        for (heap, name), one in of_each.items():
+            real[heap][name] = one.result()[0]
+        for heap, _, of, _ in _same_for_all(networks, published):
+            real[heap] = {network.name: found for network, found in zip(of, of_real[heap].result(), strict=True)}
+        return Results(mix, drawn, networks, real, codes.result())
+
+
+def _same_for_all(
+    networks: Sequence[Network], published: Recipe
+) -> list[tuple[str, Recipe, Sequence[Network], int | None]]:
+    """Allocators that are no network's own, the networks they are tried on, and how many are timed."""
+    ip = [network for network in networks if network.is_ip]
+    linux = [(LEA, zoo(LEA), networks, None), (PAGES, zoo(PAGES), networks, 0)]
+    return [*linux, (PUBLISHED, published, ip, 0)] if ip else [*linux]
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """Fragmentation on all packets of a network but the first SAMPLE, by where the pools' sizes are from.
+
+    Attributes:
+        name: the network.
+        packets: behind the first.
+        first: of pools from the first SAMPLE packets; an average over queues that are filled from nothing.
+        rest: of pools from those other packets themselves, likewise.
+        published: of the paper's own seven; None where packets do not show their IP length.
+        kept: of pools from the first packets that keep what they took for one queue, and for all before, to the end.
+    """
+
+    name: str
+    packets: int
+    first: float
+    rest: float
+    published: float | None
+    kept: float
+
+
+SAMPLE = SAMPLES[0]
+"""Packets from which pools are chosen, of which section 3 says that they suffice."""
+
+
+def foretell(network: Network) -> Foretold:
+    """Choose pools early and late, and fill the queue with all later packets of the network, a queue after another."""
+    start, rest = _part(network.table, 0, SAMPLE), _part(network.table, SAMPLE, None)
+    size: Size = "ip" if network.is_ip else "frame"
+    fills = [queue(_part(rest, at, at + LIMIT), size=size) for at in range(0, len(rest), LIMIT)]
+    first, late = (pools_of(profile_packets(part, network.name), "freelist") for part in (start, rest))
+    kept = _measured(first, queue(rest, size=size, cycles=None), None).fragmentation
+    published = _average(pools_of(paper_mix(), "freelist"), fills) if network.is_ip else None
+    return Foretold(network.name, len(rest), _average(first, fills), _average(late, fills), published, kept)
+
+
+def _average(recipe: Recipe, fills: Sequence[Trace]) -> float:
+    return mean(_measured(recipe, trace, None).fragmentation for trace in fills)
+
+
+def _part(table: PacketTable, start: int, stop: int | None) -> PacketTable:
+    columns = {name: getattr(table, name)[start:stop] for name in COLUMNS}
+    return PacketTable(**columns, metadata=table.metadata)
+
+
+# ---- the example of Figure 2 ---------------------------------------------------------------------------------------
+
+
+def figure_2(size: int) -> tuple[int, int, bool]:
+    """A request in the state of the paper's Figure 2: its block's bytes, accesses, and whether the memory grew."""
+    op, id, sizes = [MALLOC, MALLOC, MALLOC, FREE, MALLOC], [0, 1, 2, 2, 3], [1024, 1024, 1024, 0, size]
+    before, after = (
+        replayed(Trace.from_columns(op=op[:count], id=id[:count], size=sizes[:count]), pools_of(paper_mix()))
+        for count in (4, 5)
+    )
+    grown = int(after["allocated_peak_bytes"] or 0) - int(before["allocated_peak_bytes"] or 0)
+    accesses = int(after["accesses"] or 0) - int(before["accesses"] or 0)
+    return grown or 1024, accesses, grown > 0

@@ -1,0 +1,93 @@
+"""Statements judged by their TOML: the expressions that it may hold, and the verdicts that follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from heapwright_papers.answers import between, check, evaluate, judged, listed, near, sentence
+from heapwright_papers.documents import documents
+from heapwright_papers.verdicts import HOLDS, Cause, Kind
+
+
+def test_every_expression_of_the_documents_is_one() -> None:
+    answers = [(one.id, answer) for document in documents() for one in document.statements for answer in one.answers]
+    assert len(answers) > 180
+    for _, answer in answers:
+        check(answer)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("a + 1", 3),
+        ("[x for x in b if x > a]", [3]),
+        ("f'{a:.1f} of {max(b)}'", "2.0 of 3"),
+        ("'less' if a < b[0] else 'more'", "more"),
+        ("{name: mean(of) for name, of in {'b': b}.items()}['b']", 2),
+        ("near(a, 2.1) and not near(a, 3)", True),
+    ],
+)
+def test_an_expression_sees_results_and_functions(expression: str, value: object) -> None:
+    assert evaluate(expression, {"a": 2, "b": [1, 3]}) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(lambda: 1)()", "a.__class__", "__import__('os')", "(a := 1)", "'{0}'.format(a)", "[_ for _ in a]", "await_(a"],
+)
+def test_what_the_language_lacks_is_refused(expression: str) -> None:
+    with pytest.raises((ValueError, SyntaxError)):
+        evaluate(expression, {"a": 2})
+
+
+def test_nothing_is_seen_but_what_is_handed_over() -> None:
+    with pytest.raises(NameError):
+        evaluate("open('f')", {})
+
+
+def test_a_sentence_keeps_its_quotes() -> None:
+    assert sentence("Lea's {a} times the pools'", {"a": 2}) == "Lea's 2 times the pools'"
+    assert sentence("nothing to put in", {}) == "nothing to put in"
+
+
+def answered(names: dict[str, Any], **answer: Any) -> list[tuple[str, str, str, str]]:
+    return [(here, one.kind.value, one.why, on) for here, one, on in judged(answer, names)]
+
+
+def test_verdicts() -> None:
+    bound = {"here": "{a} B", "holds": "a < 5", "cause": Cause.CHOICE.value, "why": "{a} is 5 or more"}
+    assert list(judged(bound, {"a": 4})) == [("4 B", HOLDS, "")]
+    assert answered({"a": 7}, **bound) == [("7 B", "does not hold", "7 is 5 or more", "")]
+    noise = bound | {"noise": "a < 8", "spread": "up to {a}"}
+    assert answered({"a": 7}, **noise) == [("7 B", "holds within noise", "up to 7", "")]
+    assert answered({"a": 9}, **noise)[0][1] == "does not hold"
+    assert answered({}, here="a table") == [("a table", "shown", "", "")]
+    assert answered({}, here="no bound", kind="not tested", why="told") == [("no bound", "not tested", "told", "")]
+    assert answered({"tools": "no tools"}, here="{a}", unless="tools") == [("–", "not tested", "no tools", "")]
+    (verdict,) = (one for _, one, _ in judged({"here": "x", "holds": "False"}, {}))
+    assert verdict.kind is Kind.FAILS and verdict.cause is Cause.UNEXPLAINED
+
+
+def test_an_answer_is_given_for_each_value_with_what_follows_from_it() -> None:
+    told = answered({}, each={"n": "(1, 2)"}, on="case {n}", let={"twice": "2 * n", "more": "twice + 1"}, here="{more}")
+    assert told == [("3", "shown", "", "case 1"), ("5", "shown", "", "case 2")]
+
+
+def test_a_key_that_is_none_is_named() -> None:
+    with pytest.raises(ValueError, match="hold: no key of an answer; valid: cause, each"):
+        answered({}, here="x", hold="True")
+
+
+def test_numbers_in_words() -> None:
+    assert listed([1000, 2]) == "1,000, 2"
+    assert between([12.4, 3.14159]) == "3.1 to 12" and between([2, 2]) == "2"
+    assert near(1.09, 1.0) and not near(1.2, 1.0)
+
+
+def test_a_statement_like_another_has_its_answer_but_for_what_it_says_itself() -> None:
+    (document,) = (one for one in documents() if one.name == "variable-pools")
+    by_id = {one.id: one.answers[0] for one in document.statements if one.answers}
+    base, like = by_id["pools-load-admission"], by_id["pools-load-utility"]
+    assert {key for key in base if base[key] != like[key]} == {"let"} and base.keys() == like.keys()
