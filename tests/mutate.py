@@ -8,33 +8,21 @@ of the one on disk.
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
-import multiprocessing
 import os
 import random
-import resource
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_loader
 from itertools import accumulate
 from pathlib import Path
-from types import CodeType
-from typing import Any
 
 import coverage
 import pytest
-from mutants import PACKAGE, Mutant, mutants
+from changed import PACKAGE, ROOT, SCRATCH, forked, noticed, run, warm
+from mutants import Mutant, mutants
 
-ROOT = PACKAGE.parents[1]
-SCRATCH = ROOT / "build" / "mutate"
 MOST_SECONDS = 30
 """Recorded time of the tests that meet one mutant; one that makes them take twice as long counts as noticed."""
-
-WARM = ("altair", "click", "duckdb", "hypothesis.extra.numpy", "numpy.ma", "pydantic.main", "rich.progress")
-"""What the forks need not import again."""
 
 
 class Recorder:
@@ -51,37 +39,6 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration
-
-
-class Chosen:
-    """A pytest plugin that runs these tests alone, in this order."""
-
-    def __init__(self, tests: list[str]) -> None:
-        self.tests = {test: place for place, test in enumerate(tests)}
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((x for x in items if x.nodeid in self.tests), key=lambda x: self.tests[x.nodeid])
-
-
-def run(files: list[str], *plugins: object) -> int:
-    options = ["-qx", "-pno:cacheprovider", "-Wignore::pytest.PytestAssertRewriteWarning", "--hypothesis-seed=0"]
-    return int(pytest.main([*options, f"--basetemp={SCRATCH / 'tmp'}", *files], plugins=plugins))
-
-
-def forked(log: str, cpu_seconds: int, work: Callable[..., int], *arguments: Any) -> int:
-    """What `work` returns in a process of its own, or minus the signal that ended it."""
-
-    def child() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
-        with (SCRATCH / log).open("w") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        sys.exit(work(*arguments))
-
-    process = multiprocessing.get_context("fork").Process(target=child)
-    process.start()
-    process.join()
-    return int(process.exitcode or 0)
 
 
 def record(tests: list[str]) -> int:
@@ -110,23 +67,6 @@ def files_to_run(mutant: Mutant, lines: coverage.CoverageData, seconds: dict[str
     return [files[file] for file, total in zip(order, until, strict=True) if total <= MOST_SECONDS or file == order[0]]
 
 
-def noticed(mutant: Mutant, files: list[list[str]]) -> int:
-    """Not 0 where a test fails, or none can be imported."""
-
-    class Loader(SourceFileLoader):
-        def get_code(self, _: str) -> CodeType:
-            return mutant.code()
-
-    class Finder:
-        def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-            return spec_from_loader(name, Loader(name, str(mutant.path))) if name == module else None
-
-    module = ".".join(mutant.path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    sys.meta_path.insert(0, Finder())
-    codes = (run([tests[0].partition("::")[0]], Chosen(tests)) for tests in files)
-    return next((code for code in codes if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)), 0)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rooms", nargs="+", help="folders of src/heapwright")
@@ -136,14 +76,12 @@ def main() -> None:
     parser.add_argument("--again", type=Path, help="only mutants that survived in what an earlier run printed")
     given = parser.parse_args()
     os.chdir(ROOT)
-    SCRATCH.mkdir(parents=True, exist_ok=True)
     every = [one for room in given.rooms for path in sorted((PACKAGE / room).glob("*.py")) for one in mutants(path)]
     if given.again:
         survivors = set(given.again.read_text(encoding="utf-8").splitlines())
         every = [one for one in every if f"survived {one}" in survivors]
     random.Random(given.seed).shuffle(every)
-    for name in WARM:
-        importlib.import_module(name)
+    warm()
     if forked("record.log", 3600, record, given.tests):
         sys.exit(f"the tests fail as they are; see {SCRATCH / 'record.log'}")
     lines, seconds = coverage.CoverageData(str(SCRATCH / "lines")), json.loads((SCRATCH / "seconds.json").read_text())
