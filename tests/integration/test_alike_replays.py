@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections import defaultdict
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from effort import EFFORT
 from exploring import explore
 from recipes_random import random_recipe
 from traces_random import plain_trace, random_trace
@@ -32,8 +32,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

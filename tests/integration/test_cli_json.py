@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from captures import pcap
 from click.testing import CliRunner
+from forked_commands import HEAPWRIGHT
 from needed import needs
 
 from heapwright.cli import COMMANDS, heapwright
@@ -19,7 +20,6 @@ from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 
 SPACE = '[[pool]]\nkind = "general"\nfit = ["first", "best"]\n'
 WRITTEN = ["path", "events", "requested_peak_bytes", "live_objects_peak", "metadata"]
@@ -189,6 +189,8 @@ def test_help_is_shown_without_the_libraries_that_do_the_work() -> None:
 import sys
 from click.testing import CliRunner
 from heapwright.cli import heapwright
+
+pytestmark = pytest.mark.usefixtures("forks")
 assert CliRunner().invoke(heapwright, ["--help"]).exit_code == 0
 print(*{"numpy", "duckdb", "pydantic", "altair", "rich", "jinja2", "tree_sitter"} & set(sys.modules))
 """

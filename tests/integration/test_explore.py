@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from exploring import explore
+from forked_commands import HEAPWRIGHT
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
@@ -22,7 +23,6 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -339,6 +339,8 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subproce
 EARLY = """
 import importlib, os, signal
 from heapwright.cli import main
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 module = importlib.import_module("heapwright.{module}")
 signal.signal(signal.SIGINT, signal.default_int_handler)

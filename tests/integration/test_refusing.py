@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator, Sequence
 
 import pytest
+from effort import EFFORT
 from recipes_random import random_general_recipe, random_recipe
 
 from heapwright.recipes.pools import Compact, Fixed, General, Partition, Pool
@@ -18,7 +18,7 @@ from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 ARENA = 1 << 16
 
-RANDOM = int(os.environ.get("HEAPWRIGHT_FUZZ", "1")) * 100
+RANDOM = EFFORT * 100
 """Random recipes that are tried; 1,000 of them were when the rule was made."""
 
 LISTS = [

@@ -6,12 +6,12 @@ first call on, so that short traces exercise every way.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from effort import EFFORT
 from made_traces import trace_of
 from recipes_random import random_recipes
 from traces_random import plain_trace, random_trace
@@ -27,8 +27,6 @@ from heapwright.replay.pictures import heap_map, metadata, timeline
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 
 OF_THE_INDEX = ("skipped", "walked", "margins")
 METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in OF_THE_INDEX]

@@ -5,11 +5,11 @@ HEAPWRIGHT_ORDINARY, set to "never", replays them with the code that reads the p
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
 import pytest
+from effort import EFFORT
 from traces_random import plain_trace, random_trace
 
 from heapwright._native import ffi, lib
@@ -23,8 +23,6 @@ from heapwright.replay.engine import run
 from heapwright.replay.pictures import timeline
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE
-
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 
 TRACES = (random_trace(random.Random(1), 2500, live=600), plain_trace(3, 1500))
 
