@@ -12,7 +12,7 @@ from heapwright.replay.endurance import Effort
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
 
-CALLS = {"calls": 50_000, "base": 10_000, "enough": 50_000, "cramped": 20_000, "objects": 300}
+CALLS = {"calls": 80_000, "base": 10_000, "enough": 80_000, "cramped": 20_000, "objects": 500}
 
 CODE = f"""
 import dataclasses

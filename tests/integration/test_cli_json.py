@@ -19,6 +19,8 @@ from heapwright.replay.metrics import METRICS
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 SPACE = '[[pool]]\nkind = "general"\nfit = ["first", "best"]\n'
@@ -189,8 +191,6 @@ def test_help_is_shown_without_the_libraries_that_do_the_work() -> None:
 import sys
 from click.testing import CliRunner
 from heapwright.cli import heapwright
-
-pytestmark = pytest.mark.usefixtures("forks")
 assert CliRunner().invoke(heapwright, ["--help"]).exit_code == 0
 print(*{"numpy", "duckdb", "pydantic", "altair", "rich", "jinja2", "tree_sitter"} & set(sys.modules))
 """

@@ -22,6 +22,8 @@ from heapwright.explore.space import Space
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -339,8 +341,6 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subproce
 EARLY = """
 import importlib, os, signal
 from heapwright.cli import main
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 module = importlib.import_module("heapwright.{module}")
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -102,7 +102,7 @@ def test_a_fixed_pool_is_proved_without_bounds(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(unbounded, "functions_with_contracts", lambda source: ["app_malloc", "app_free"])
     told = prove(hw.zoo("fixed-pool"), "fixed-pool", unbounded=True)
     assert told.failed == 0, told
-    assert told.properties > (300 if LONG else 30)
+    assert told.properties > (300 if LONG else 25)
 
 
 def test_contracts_are_there_for_one_fixed_pool_alone() -> None:

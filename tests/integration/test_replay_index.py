@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from effort import EFFORT
+from effort import EFFORT, brief
 from made_traces import trace_of
 from recipes_random import random_recipes
 from traces_random import plain_trace, random_trace
@@ -67,7 +67,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.mark.slow
 def test_every_metric_of_random_recipes(both: Callable[..., None]) -> None:
-    for recipe in random_recipes(250 * EFFORT, seed=13):
+    for recipe in random_recipes(brief(120, 250) * EFFORT, seed=13):
         for trace in TRACES:
             for arena in (None, SMALL_ARENA):
                 both(counted, trace, recipe, arena)
