@@ -51,10 +51,9 @@ def brief_endurance() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def forks() -> Iterator[None]:
     """Commands that `forked_commands.HEAPWRIGHT` starts are forks of one process, and brief as this one is."""
-    with forked_commands.started() as process, pytest.MonkeyPatch.context() as patched:
+    with forked_commands.forking(), pytest.MonkeyPatch.context() as patched:
         patched.setenv(brief.ASKED, "1")
         yield
-        process.kill()
 
 
 @pytest.fixture(scope="session")

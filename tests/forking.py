@@ -25,7 +25,7 @@ _NOT_PYTHON = ("heapwright.recorder", "heapwright.papers")
 
 
 def main(path: str) -> None:
-    """Answer until killed. What a fork is asked for happens in a fork of that one, which waits for its end."""
+    """Answer until killed or orphaned: in a fork for each who asks, which waits for the command in a fork of its."""
     package = import_module("heapwright")
     for module in pkgutil.walk_packages(package.__path__, "heapwright."):
         if not module.name.startswith(_NOT_PYTHON):
@@ -37,8 +37,14 @@ def main(path: str) -> None:
         listening.listen(64)
         os.rename(path + "~", path)
         signal.signal(signal.SIGCHLD, _reap)
-        while True:
-            asking, _ = listening.accept()
+        listening.settimeout(5)
+        parent = os.getppid()
+        while os.getppid() == parent:
+            try:
+                asking, _ = listening.accept()
+            except TimeoutError:
+                continue
+            asking.settimeout(None)
             if os.fork() == 0:
                 listening.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
