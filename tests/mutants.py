@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "heapwright"
+from changed import PACKAGE
 
 Put = Callable[[Any], None]
 

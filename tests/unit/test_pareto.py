@@ -92,6 +92,13 @@ def test_dominated_by_names_the_member_that_beats_the_point_most() -> None:
     assert found.ratios == pytest.approx((1.1, 2.0))
 
 
+@pytest.mark.parametrize("members", [[(50, 50), (50, 50), (60, 60)], [(100, 50), (50, 100)], [(50, 100), (100, 50)]])
+def test_of_members_that_beat_a_point_alike_the_first_is_named(members: list[tuple[float, float]]) -> None:
+    found = dominated_by(np.array([100.0, 100.0]), np.array(members, float), ["min", "min"])
+    assert found is not None
+    assert found.member == 0
+
+
 def test_dominated_by_counts_equality() -> None:
     found = dominated_by(np.array([3.0, 0.5]), np.array([[3.0, 0.5]]), ["min", "max"])
     assert found is not None

@@ -17,6 +17,7 @@ from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, as_float
 from heapwright.replay.reach import reach
+from heapwright.studies.tables import Role
 
 Points = Sequence[tuple[int, int]]
 
@@ -168,9 +169,16 @@ def test_a_design_leaves_sizes_and_thresholds_out() -> None:
 # --- what holds ------------------------------------------------------------------------------------------------------
 
 
-def robustness(here: Points, there: Points, refused: Sequence[int] = (0,) * 8, **texts: str) -> Robustness:
+def robustness(
+    here: Points,
+    there: Points,
+    refused: Sequence[int] = (0,) * 8,
+    role: Role = "copy",
+    objectives: Sequence[str] = OBJECTIVES,
+    **texts: str,
+) -> Robustness:
     toml = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)} | texts
-    return Robustness(results([here]), {"copy": results([there], [refused])}, toml, OBJECTIVES)
+    return Robustness(results([here]), {role: results([there], [refused])}, toml, objectives)
 
 
 def test_what_falls_off_or_refuses_elsewhere_does_not_hold() -> None:
@@ -179,6 +187,20 @@ def test_what_falls_off_or_refuses_elsewhere_does_not_hold() -> None:
     refusing = robustness([(100, 1), (100, 1)], [(100, 1), (10, 1)], (0, 7))
     assert refusing.why_not(IDS[1]) == "refused 7 requests on copies, as on trace0"
     assert refusing.worst(IDS[0])["copy"].ratios["footprint_bytes"] == 1
+
+
+@pytest.mark.parametrize(("role", "words"), [("copy", "copies"), ("held out", "traces held out")])
+@pytest.mark.parametrize("refused", [1, 2, 5, 6])
+def test_no_refusal_elsewhere_is_forgiven(role: Role, words: str, refused: int) -> None:
+    refusing = robustness([(100, 1), (100, 1)], [(100, 1), (100, 1)], (0, refused), role)
+    assert refusing.why_not(IDS[0]) is None
+    assert refusing.why_not(IDS[1]) == f"refused {refused} requests on {words}, as on trace0"
+    assert refusing.candidates(np.array([1]), np.ones(2, dtype=bool)) == [0]
+
+
+def test_refusals_elsewhere_count_nothing_where_requests_may_be_refused() -> None:
+    objectives = ["footprint_bytes", "admitted_fraction"]
+    assert robustness([(100, 1)] * 2, [(100, 1)] * 2, (0, 5), objectives=objectives).why_not(IDS[1]) is None
 
 
 def test_what_was_not_tried_or_nothing_holds() -> None:

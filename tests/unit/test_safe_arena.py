@@ -114,6 +114,26 @@ def test_a_lucky_arena_below_the_mark_is_not_taken_for_safe() -> None:
     assert refusing(trace, recipe, safe.bytes, 300) == []
 
 
+def test_what_serves_just_below_the_mark_is_found() -> None:
+    """Each arena next below the safe one down from the mark is tried, until one refuses or 256 have served."""
+    trace = churn([24, 40, 56, 120, 200, 333, 700], 0.48)
+    below = []
+    for recipe in [*catalogue.recipes(), *random_recipes(20, seed=3)]:
+        struct = policy_struct(recipe)
+        found, _ = run(trace, recipe, struct, None)
+        if found.failed or depends_on_arena(recipe):
+            continue
+        safe = safe_arena(trace, recipe)
+        assert safe is not None
+        mark = -(-high_water_mark(struct, found) // recipe.align) * recipe.align
+        units = (mark - safe.bytes) // recipe.align
+        assert 0 <= units <= 256
+        assert units == 256 or not server(trace, recipe, struct)(safe.bytes - recipe.align), recipe
+        below.append(units)
+    assert sum(units > 0 for units in below) >= 5
+    assert 256 in below
+
+
 def test_what_no_arena_serves_has_none(broker: Trace) -> None:
     assert safe_arena(broker, catalogue.load("fixed-pool")) is None
 
@@ -137,6 +157,15 @@ def test_search_goes_above_the_last_failure_it_meets() -> None:
 
     assert search(serves, 1_000, 8, 1 << 20, tries=400) == SafeArena(1_600, 400, proved=False)
     assert max(seen) <= 2 * 1_600
+
+
+@pytest.mark.parametrize("tries", [LEAST_TRIES, 400])
+def test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies(tries: int) -> None:
+    """Of the tries a quarter, 64 at most, are the next arenas; each of the others lies in an equal part up to twice."""
+    smallest, part = 100_000, 100_000 // (tries - min(64, tries // 4))
+    for at in range(smallest, 2 * smallest - 2 * part, 7 * part):
+        found = search(lambda size, at=at: not at <= size < at + 2 * part, smallest, 8, 1 << 30, tries)
+        assert at < found.bytes <= at + 2 * part + 8
 
 
 def test_search_stays_within_reach() -> None:

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import heapwright as hw
 from heapwright.files import parquet
 from heapwright.traces import streams, tables
 from heapwright.traces.diff import Lifetimes, _least, _step
+from heapwright.traces.merge import merge as merged_streams
 from heapwright.traces.profile import profile
 from heapwright.traces.streams import COLUMNS, Stream
 from heapwright.traces.trace import Trace
@@ -294,6 +296,24 @@ def test_merged_calls_are_in_the_order_of_time_and_each_trace_is_in_there(length
         own = np.unique(merged.id[its], return_inverse=True)[1]
         assert np.array_equal(own, one.objects()[0])
         assert [merged.sites[at] for at in merged.site[its]] == [one.sites[at] for at in one.site]
+
+
+@pytest.mark.parametrize("ends", [(1,), (2,), (3,), (4,), (2, 3), (2, 4), (2, 3, 4), (1, 2, 3, 4)], ids=str)
+def test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_window(ends: tuple[int, ...]) -> None:
+    """Calls without times on both sides of where a window ends, or alone in theirs; the other trace's lie around."""
+    times = [5, 9, -1, -1, 20]
+    calls = {
+        "op": np.zeros(5, np.uint8),
+        "id": np.arange(5, dtype=np.uint32),
+        "size": np.arange(1, 6, dtype=np.uint32),
+        "ts_us": np.array(times, np.int64),
+    }
+    whole = {key: calls.get(key, np.zeros(5, dtype)) for key, dtype in COLUMNS.items()}
+    parts = [slice(start, stop) for start, stop in pairwise([0, *ends, 5])]
+    one = Stream("one", lambda: iter([{key: column[part] for key, column in whole.items()} for part in parts]))
+    other = Trace.from_columns(op=[0, 0, 0], id=[0, 1, 2], size=[100, 101, 102], ts_us=[0, 8, 10], name="other")
+    sizes = [size for window in merged_streams([one, Stream.of(other)]).windows() for size in window["size"].tolist()]
+    assert sizes == [100, 1, 101, 2, 3, 4, 102, 5]
 
 
 def test_what_merged_traces_agree_in_stays_and_caveats_keep_their_names(tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""Faults planted by hand that once went through, and the tests that notice each: `python tests/planted.py` tries them.
+
+A line of source, what stands in its place, and the test that has to fail then. `tests/integration/test_planted.py`
+runs them all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+from changed import PACKAGE, ROOT, forked, noticed, warm
+
+
+class Planted(NamedTuple):
+    """What stands in a file of the package, what is put there instead, and the test that notices it."""
+
+    file: str
+    right: str
+    wrong: str
+    test: str
+
+    @property
+    def path(self) -> Path:
+        return PACKAGE / self.file
+
+    def code(self) -> CodeType:
+        """The changed module; ValueError where the file says something else by now."""
+        text = self.path.read_text(encoding="utf-8")
+        if text.count(self.right) != 1:
+            raise ValueError(f"{self.file}: says {self.right!r} {text.count(self.right)} times, once expected")
+        return compile(text.replace(self.right, self.wrong), self.path, "exec")
+
+
+FAULTS = {
+    "no arena below the high-water mark is tried": Planted(
+        "replay/safe.py",
+        "DOWNWARD = 256",
+        "DOWNWARD = 0",
+        "tests/unit/test_safe_arena.py::test_what_serves_just_below_the_mark_is_found",
+    ),
+    "the full round of tries is dropped": Planted(
+        "replay/safe.py",
+        "(tries // 16, tries // 4, tries)",
+        "(tries // 16, tries // 4)",
+        "tests/unit/test_safe_arena.py::test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies[400]",
+    ),
+    "one refusal elsewhere is forgiven": Planted(
+        "decide/robustness.py",
+        "if found.refused and not",
+        "if found.refused > 1 and not",
+        "tests/unit/test_picks.py::test_no_refusal_elsewhere_is_forgiven[1-held out-traces held out]",
+    ),
+    "five refusals elsewhere are forgiven": Planted(
+        "decide/robustness.py",
+        "if found.refused and not",
+        "if found.refused > 5 and not",
+        "tests/unit/test_picks.py::test_no_refusal_elsewhere_is_forgiven[5-held out-traces held out]",
+    ),
+    "merged time falls between windows": Planted(
+        "traces/merge.py",
+        'np.maximum(np.maximum.accumulate(window["ts_us"]), latest)',
+        'np.maximum.accumulate(window["ts_us"])',
+        "tests/unit/test_trace_streams.py"
+        "::test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_window[(1, 2, 3, 4)]",
+    ),
+    "the last of equal members dominates": Planted(
+        "decide/pareto.py",
+        "np.prod(ratios) > np.prod(best.ratios)",
+        "np.prod(ratios) >= np.prod(best.ratios)",
+        "tests/unit/test_pareto.py::test_of_members_that_beat_a_point_alike_the_first_is_named[members0]",
+    ),
+}
+"""What is wrong -> where; from reviews that found no test to fail."""
+
+
+def survivors() -> list[str]:
+    """The faults that their test does not notice."""
+    os.chdir(ROOT)
+    warm()
+    return [
+        name
+        for name, fault in FAULTS.items()
+        if not fault.code() or not forked("planted.log", 60, noticed, fault, [[fault.test]])
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(survivors()) or None)
