@@ -7,13 +7,14 @@ nor does clang with two pools.
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from c_programs import CSRC
-from needed import is_installed
+from needed import is_installed, tool
 from test_core_folded import initialiser
 
 from heapwright.generate.emit import core_sources
@@ -21,7 +22,6 @@ from heapwright.generate.specialise import specialise
 from heapwright.recipes.policy import policy
 from heapwright.recipes.zoo import catalogue as zoo
 
-CLANG = ["clang"] if is_installed("clang") else [sys.executable, "-m", "ziglang", "cc"]
 CALLS = 200_000
 LONGEST = 1.2
 """Bytes of machine code that the generated text may have for each one that clang leaves of the core."""
@@ -76,15 +76,24 @@ int main(void)
 """
 
 
+def clang() -> list[str]:
+    """The command of clang, or of zig, which is clang."""
+    if not is_installed("clang") and importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc"]
+    return [tool("clang")]
+
+
 def built(folder: Path, text: str) -> tuple[str, int]:
     """What the load prints of a heap, and the bytes of the heap's machine code."""
     (folder / "heap.c").write_text(text)
     (folder / "load.c").write_text(LOAD)
     flags = ["-std=c11", "-Os", f"-I{CSRC}", f"-DCALLS={CALLS}", "-fno-asynchronous-unwind-tables"]
     for command in (["-c", "heap.c", "-o", "heap.o"], ["load.c", "heap.o", "-o", "load"]):
-        done = subprocess.run([*CLANG, *flags, *command], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run([*clang(), *flags, *command], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:3000]
-    sizes = subprocess.run(["size", "-A", "heap.o"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    sizes = subprocess.run(
+        [tool("size"), "-A", "heap.o"], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
     code = sum(int(line.split()[1]) for line in sizes.splitlines() if line.startswith(".text"))
     return subprocess.run([folder / "load"], capture_output=True, text=True, check=True).stdout, code
 

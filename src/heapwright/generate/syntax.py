@@ -287,13 +287,17 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def walk(expr: Expr) -> list[Expr]:
     """The expression and everything in it, each before its operands."""
     found: list[Expr] = []
-    todo = [expr]
-    while todo:
-        expr = todo.pop()
-        found.append(expr)
-        if expr.inner or expr.row:
-            todo += reversed(operands(expr))
+    _walk(expr, found)
     return found
+
+
+def _walk(expr: Expr, found: list[Expr]) -> None:
+    found.append(expr)
+    for name in expr.inner:
+        _walk(getattr(expr, name), found)
+    if expr.row:
+        for operand in getattr(expr, expr.row):
+            _walk(operand, found)
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
@@ -410,7 +414,12 @@ def all_statements(body: list[Stmt]) -> list[Stmt]:
 
 def all_expressions(body: list[Stmt]) -> list[Expr]:
     """Every expression of a body, operands included."""
-    return [part for stmt in all_statements(body) for expr in expressions(stmt) for part in walk(expr)]
+    found: list[Expr] = []
+    for stmt in all_statements(body):
+        for name in stmt.exprs:
+            if expr := getattr(stmt, name):
+                _walk(expr, found)
+    return found
 
 
 def root(expr: Expr) -> str:
