@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from effort import brief
+
 from heapwright._native import ffi
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
@@ -24,7 +26,7 @@ COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
 """Lets a heap that is generated for a smaller target, with the prefix app, be compiled for this host."""
-SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = (brief("-O0", "-O1"), "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def compile_c(output: Path, *sources: str | Path, flags: Iterable[str] = (), compiler: str = COMPILER) -> Path:

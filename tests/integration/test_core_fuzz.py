@@ -18,8 +18,7 @@ from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
-CHUNKS, HEAPS = 4, 240
-OPERATIONS = brief(160, 400)
+CHUNKS, HEAPS, OPERATIONS = 4, 240, 400
 KEPT: tuple[int, ...] = ()
 """Seeds, from CHUNKS on, that once found something."""
 
@@ -179,7 +178,14 @@ def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
 def test_looks_at_wrecked_heaps_come_back_and_stay_inside(tmp_path: Path) -> None:
     """Checks, statistics, the largest free block and walks, of heaps whose arena was damaged anywhere, under a limit of
     accesses; more of them with HEAPWRIGHT_FUZZ."""
-    flags = ["-std=gnu11", "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover=all", "-DHW_EXPLORE"]
+    flags = [
+        "-std=gnu11",
+        brief("-O0", "-O1"),
+        "-g",
+        "-fsanitize=undefined",
+        "-fno-sanitize-recover=all",
+        "-DHW_EXPLORE",
+    ]
     program = compile_c(tmp_path / "wreck", "wreck.c", flags=flags)
     recipes = random_recipes(100, 11)
     for name in zoo.names():
