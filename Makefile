@@ -1,5 +1,6 @@
 # make demo   set up, explore a shipped trace, ship the winner as C, write the report
 # make test   set up, build, run every test
+# make nightly, make mutants   long campaigns, and the score of the tests; hours
 # make bench  speed ratios, measured side by side
 # make lint   ruff, mypy, clang-format and the C warnings
 # make docs   docs/ as a site in build/site
@@ -13,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard csrc/*.h native/* recorder/*)
 
-.PHONY: setup demo test bench lint lint-c docs format clean
+.PHONY: setup demo test nightly mutants bench lint lint-c docs format clean
 
 setup: $(TOOLS)
 
@@ -44,7 +45,21 @@ demo: $(VENV)/.target
 	$(BIN)/python examples/demo.py
 
 test: setup
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept.
+CAMPAIGNS = $(shell grep -ls 'from effort import' tests/integration/*.py)
+
+nightly: export HEAPWRIGHT_FUZZ ?= 10
+nightly: export HEAPWRIGHT_SEED ?= $(shell date +%j)
+nightly: export HEAPWRIGHT_CORPUS ?= $(CURDIR)/build/corpus
+nightly: setup
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(CAMPAIGNS)
+
+# Which small changes no test notices: the score of a sample of each room.
+mutants: setup
+	$(INSTALL) coverage
+	$(BIN)/python tests/mutate.py --sample 40
 
 bench: setup
 	$(BIN)/python bench/run.py

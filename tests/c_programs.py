@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
 import os
+import re
+import shutil
 import struct
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+
+from effort import brief
 
 from heapwright._native import ffi
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]
-CSRC = ROOT / "csrc"
+CSRC = Path(os.environ.get("HEAPWRIGHT_TESTS_CSRC", ROOT / "csrc"))
 CORE_FILES = (
     "policy",
     "heapwright",
@@ -31,16 +39,50 @@ COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
 """Lets a heap that is generated for a smaller target, with the prefix app, be compiled for this host."""
-SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = (brief("-O0", "-O1"), "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def compile_c(output: Path, *sources: str | Path, flags: Iterable[str] = (), compiler: str = COMPILER) -> Path:
-    """Compile tests/c sources with the core's headers; the compiler's words are the failure's message."""
+    """Compile tests/c sources with the core's headers; the compiler's words are the failure's message.
+
+    Once in a run, where nothing but the core and tests/c goes into it.
+    """
+    flags = list(flags)
     files = [str(source if isinstance(source, Path) else ROOT / "tests" / "c" / source) for source in sources]
     include = [f"-I{CSRC}", f"-I{ROOT / 'tests' / 'c'}"]
-    done = subprocess.run([compiler, *flags, *include, *files, "-o", str(output)], capture_output=True, text=True)
+    command = [compiler, *flags, *include, *files]
+    if any(flag.startswith("-I") for flag in flags) or any(isinstance(source, Path) for source in sources):
+        return _compiled(command, output)
+    with _kept(output, "\0".join([*command, _digest()])) as kept:
+        if not kept.exists():
+            _compiled(command, kept)
+        shutil.copy2(kept, output)
+    return output
+
+
+def _compiled(command: list[str], output: Path) -> Path:
+    done = subprocess.run([*command, "-o", str(output)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return output
+
+
+@cache
+def _digest() -> str:
+    """Of all that a program of tests/c is made of."""
+    sources = sorted(path for folder in (CSRC, ROOT / "tests" / "c") for path in folder.rglob("*.[ch]"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
+
+
+@contextlib.contextmanager
+def _kept(output: Path, key: str) -> Iterator[Path]:
+    """Where a program of this run is kept for all processes that test, to be made or copied by one at a time."""
+    base = next((path for path in output.parents if re.fullmatch(r"pytest-\d+", path.name)), output.parent)
+    folder = base / "compiled"
+    folder.mkdir(exist_ok=True)
+    kept = folder / hashlib.sha256(key.encode()).hexdigest()
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield kept
 
 
 def policy_bytes(recipe: Recipe) -> bytes:

@@ -1,8 +1,8 @@
 """Mutation testing: which small changes to the package does no test notice? CONTRIBUTING.md says how to run it.
 
-All tests run once, and which of them runs which line is kept. Each mutant then meets those that run the changed
-statement, file by file, those of quick tests first, until one fails: in a fork that imports the changed module in place
-of the one on disk.
+All tests that import something of the rooms run once, and which of them runs which line is kept. Each mutant then meets
+those that run the changed statement, file by file, those of quick tests first, until one fails: in a fork that imports
+the changed module in place of the one on disk. At the end stands the score of each room.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import re
 import sys
 from collections import Counter, defaultdict
 from itertools import accumulate
@@ -20,6 +21,8 @@ import coverage
 import pytest
 from changed import PACKAGE, ROOT, SCRATCH, forked, noticed, run, warm
 from mutants import Mutant, mutants
+from mutants_c import CORE, CMutant, noticed_in_c
+from mutants_c import mutants as c_mutants
 
 MOST_SECONDS = 30
 """Recorded time of the tests that meet one mutant; one that makes them take twice as long counts as noticed."""
@@ -67,34 +70,71 @@ def files_to_run(mutant: Mutant, lines: coverage.CoverageData, seconds: dict[str
     return [files[file] for file, total in zip(order, until, strict=True) if total <= MOST_SECONDS or file == order[0]]
 
 
+def rooms() -> list[str]:
+    """The folders of the package that have modules, and the C core."""
+    return [*sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob("*/*.py")}), CORE]
+
+
+def of_room(room: str) -> list[Mutant] | list[CMutant]:
+    if room == CORE:
+        return [one for path in sorted((ROOT / room).glob("*.h")) for one in c_mutants(path)]
+    return [one for path in sorted((PACKAGE / room).rglob("*.py")) for one in mutants(path)]
+
+
+def importing(tests: list[str], chosen: list[str]) -> list[str]:
+    """The files of tests that import something of these rooms."""
+    wanted = re.compile(rf"\bheapwright(\.| import )({'|'.join(chosen)})\b|import heapwright as hw")
+    paths = [
+        file
+        for test in tests
+        for file in ([Path(test)] if Path(test).is_file() else sorted(Path(test).rglob("test_*.py")))
+    ]
+    return [str(path) for path in paths if wanted.search(path.read_text(encoding="utf-8"))]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rooms", nargs="+", help="folders of src/heapwright")
+    parser.add_argument("rooms", nargs="*", help=f"folders of src/heapwright, and {CORE} (default: all of them)")
     parser.add_argument("--tests", nargs="+", default=["tests/unit"], help="folders and files of tests")
-    parser.add_argument("--sample", type=int, help="so many mutants, all with the same chance (default: every one)")
+    parser.add_argument("--sample", type=int, help="so many mutants of each room (default: every one)")
     parser.add_argument("--seed", type=int, default=1, help="which (default: 1)")
     parser.add_argument("--again", type=Path, help="only mutants that survived in what an earlier run printed")
+    parser.add_argument("--least", type=float, default=0, help="exit code 1 where a room's score is lower, as 0.9")
     given = parser.parse_args()
     os.chdir(ROOT)
-    every = [one for room in given.rooms for path in sorted((PACKAGE / room).glob("*.py")) for one in mutants(path)]
+    chosen = given.rooms or rooms()
+    every = {room: of_room(room) for room in chosen}
     if given.again:
         survivors = set(given.again.read_text(encoding="utf-8").splitlines())
-        every = [one for one in every if f"survived {one}" in survivors]
-    random.Random(given.seed).shuffle(every)
+        every = {room: [one for one in found if f"survived {one}" in survivors] for room, found in every.items()}
     warm()
-    if forked("record.log", 3600, record, given.tests):
+    in_python = [room for room in chosen if room != CORE]
+    if in_python and forked("record.log", 7200, record, importing(given.tests, in_python)):
         sys.exit(f"the tests fail as they are; see {SCRATCH / 'record.log'}")
-    lines, seconds = coverage.CoverageData(str(SCRATCH / "lines")), json.loads((SCRATCH / "seconds.json").read_text())
-    lines.read()
-    tried, left = Counter[str](), Counter[str]()
-    for mutant in every[: given.sample]:
-        files = files_to_run(mutant, lines, seconds)
-        survived = not forked("last.log", 2 * MOST_SECONDS, noticed, mutant, files)
-        tried[mutant.path.parent.name] += 1
-        left[mutant.path.parent.name] += survived
-        print("survived" if survived else "noticed", mutant, flush=True)
-    for room in tried:
-        print(f"{room}: {left[room]} of {tried[room]} survived ({left[room] / tried[room]:.0%})")
+    lines, seconds = coverage.CoverageData(str(SCRATCH / "lines")), dict[str, float]()
+    if in_python:
+        seconds = json.loads((SCRATCH / "seconds.json").read_text())
+        lines.read()
+    scores = {}
+    for room, found in every.items():
+        random.Random(f"{given.seed} {room}").shuffle(found)
+        tried = found[: given.sample]
+        kept = 0
+        for mutant in tried:
+            if isinstance(mutant, CMutant):
+                survived = not noticed_in_c(mutant, SCRATCH)
+            else:
+                files = files_to_run(mutant, lines, seconds)
+                survived = not forked("last.log", 2 * MOST_SECONDS, noticed, mutant, files)
+            kept += survived
+            print("survived" if survived else "noticed", mutant, flush=True)
+        if tried:
+            scores[room] = 1 - kept / len(tried)
+            print(f"{room}: {len(tried) - kept} of {len(tried)} noticed ({scores[room]:.0%})", flush=True)
+    for room, score in sorted(scores.items(), key=lambda one: one[1]):
+        print(f"{score:6.0%}  {room}")
+    if low := [room for room, score in scores.items() if score < given.least]:
+        sys.exit(f"below {given.least:.0%}: {', '.join(low)}")
 
 
 if __name__ == "__main__":
