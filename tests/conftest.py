@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
+import brief
+import forked_commands
 import originals
 import processes
 import pytest
@@ -41,10 +42,17 @@ def nothing_is_left_running() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def brief_endurance() -> Iterator[None]:
-    """What explorations of this process pick is tried for fewer calls; commands are as they ship."""
+    """What explorations of this process pick is tried for fewer calls."""
     with pytest.MonkeyPatch.context() as patched:
-        brief = replace(endurance.LONG, calls=200_000, base=20_000, enough=200_000, cramped=50_000, objects=500)
-        patched.setattr(endurance, "LONG", brief)
+        patched.setattr(endurance, "LONG", brief.brief())
+        yield
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[None]:
+    """Commands that `forked_commands.HEAPWRIGHT` starts are forks of one process, and brief as this one is."""
+    with forked_commands.forking(), pytest.MonkeyPatch.context() as patched:
+        patched.setenv(brief.ASKED, "1")
         yield
 
 

@@ -38,6 +38,9 @@ COLUMNS = 80
 SECONDS = 300
 INDENT = "    "
 
+BINARIES = [Path(sys.executable).parent]
+"""Folders where programs are looked for first."""
+
 MASKS: tuple[tuple[str, str], ...] = (
     (r"\b\d[\d.,]* (?=(s|ms|ns|seconds?|minutes?)\b)", "# "),
     (r"\b\d[\d.]* % of the run's processor time", "# % of the run's processor time"),
@@ -176,8 +179,8 @@ def run(command: Command, folder: Path) -> tuple[list[str], int]:
 def _environment() -> dict[str, str]:
     ours = ("COLUMNS", "LINES", "NO_COLOR", "PYTHONPATH")
     kept = {key: value for key, value in os.environ.items() if key not in ours}
-    binaries = Path(sys.executable).parent
-    return kept | {"PATH": f"{binaries}:{kept['PATH']}", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    path = ":".join(map(str, [*BINARIES, kept["PATH"]]))
+    return kept | {"PATH": path, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 
 
 def _read(terminal: int) -> bytes:

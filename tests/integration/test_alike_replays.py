@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections import defaultdict
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from effort import EFFORT, brief
 from exploring import explore
 from recipes_random import random_recipe
 from traces_random import plain_trace, random_trace
@@ -32,8 +32,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -91,7 +89,7 @@ def test_thresholds_of_random_recipes(seed: int, index: str, monkeypatch: pytest
     rng = random.Random(seed)
     trace = TRACES[seed]
     counted, asked, tried = Counted(trace), 0, 0
-    while tried < 30 * EFFORT:
+    while tried < brief(15, 30) * EFFORT:
         recipe = random_recipe(rng)
         if not has_thresholds(recipe):
             continue
@@ -117,7 +115,7 @@ def test_groups_of_the_default_space(trace: Trace, most: float) -> None:
     for recipe in Space.default([trace]).recipes():
         if form := form_of(recipe):
             groups[form.rest].append(recipe)
-    drawn = random.Random(4).sample([group for group in groups.values() if len(group) > 5], 15 * EFFORT)
+    drawn = random.Random(4).sample([group for group in groups.values() if len(group) > 5], brief(8, 15) * EFFORT)
     recipes = [recipe for group in drawn for recipe in group]
     random.Random(5).shuffle(recipes)
     counted = Counted(trace)
@@ -129,7 +127,7 @@ def test_groups_of_the_default_space(trace: Trace, most: float) -> None:
 def test_the_index_hides_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     """Margins may be narrower where an index answers walks, which compares more; never wider."""
     rng, narrowed = random.Random(7), 0
-    for _ in range(60 * EFFORT):
+    for _ in range(brief(30, 60) * EFFORT):
         recipe = random_recipe(rng)
         if not has_thresholds(recipe):
             continue

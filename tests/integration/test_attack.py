@@ -2,11 +2,11 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from forked_commands import HEAPWRIGHT
 from needed import emulator
 
 import heapwright as hw
@@ -15,7 +15,8 @@ from heapwright.assure.attack.faults import FAULTS, OUTCOMES
 from heapwright.errors import HeapwrightError
 from heapwright.recipes.zoo import catalogue as zoo
 
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+pytestmark = pytest.mark.usefixtures("forks")
+
 RUNS = 40
 MATRIX = Path(__file__).with_name("attack_matrix.txt")
 

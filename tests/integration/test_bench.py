@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import brief
 import pytest
 import traces
 
@@ -24,7 +25,7 @@ LIBRARIES = {"glibc", "mimalloc", "jemalloc", "tcmalloc"}
 
 @pytest.fixture(scope="module")
 def told() -> Any:
-    command = [sys.executable, str(BENCH / "run.py"), "--quick", "--json"]
+    command = [*brief.command(BENCH / "run.py"), "--quick", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from captures import pcap
 from click.testing import CliRunner
+from forked_commands import HEAPWRIGHT
 from needed import needs
 
 from heapwright.cli import COMMANDS, heapwright
@@ -18,8 +19,9 @@ from heapwright.replay.metrics import METRICS
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 
 SPACE = '[[pool]]\nkind = "general"\nfit = ["first", "best"]\n'
 WRITTEN = ["path", "events", "requested_peak_bytes", "live_objects_peak", "metadata"]

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pytest
+from forked_commands import HEAPWRIGHT
 from made_traces import packets_of, stack, trace_of
 
 from heapwright.errors import HeapwrightError
 from heapwright.traces.validation import MALLOC
 from heapwright.traffic.profile import profile_file
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    program = "from heapwright.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([HEAPWRIGHT, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
 def test_command_prints_json_for_a_trace_and_for_packets(tmp_path: Path) -> None:

@@ -2,18 +2,19 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_commands import HEAPWRIGHT
 
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS
 from heapwright.traces.trace import Trace
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 
 
 @pytest.fixture
@@ -156,7 +157,18 @@ def test_generate_writes_what_it_says(run: Run, tmp_path: Path) -> None:
 def test_generate_from_a_study_says_what_it_was_tuned_for(run: Run, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text('[[pool]]\nkind = "general"\n')
     explored = output(
-        run("explore", "a.parquet", "--no-endurance", "--space", "space.toml", "-o", "s.duckdb", "--json")
+        run(
+            "explore",
+            "a.parquet",
+            "--no-endurance",
+            "--copies",
+            "0",
+            "--space",
+            "space.toml",
+            "-o",
+            "s.duckdb",
+            "--json",
+        )
     )
     output(run("generate", f"s.duckdb:{explored['front'][0]}", "-o", "out", "--json"))
     assert "a (4 calls)" in (tmp_path / "out" / "app_heap.c").read_text()

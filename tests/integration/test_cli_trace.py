@@ -3,20 +3,21 @@
 import json
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from c_programs import compile_c
+from forked_commands import HEAPWRIGHT
 from traces_random import random_trace
 
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from c_programs import compile_c
+from effort import some
 from needed import compilers
 from recipes_random import random_recipes
 
@@ -48,7 +49,9 @@ def fitting(recipes: list[Recipe]) -> list[Recipe]:
 @pytest.mark.parametrize("compiler", compilers())
 @pytest.mark.parametrize("level", ["-O2", "-Os"])
 def test_same_addresses_and_bytes(tmp_path: Path, compiler: str, level: str) -> None:
-    recipes = fitting(zoo.recipes() + random_recipes(12, seed=5))
+    # by turns: each compiler folds half of them at each level, at which the other compiler folds the other half
+    turn = (compiler == "clang") ^ (level == "-Os")
+    recipes = some(fitting(zoo.recipes() + random_recipes(12, seed=5)), 2, turn)
     (tmp_path / "policies.h").write_text(policies_header(recipes))
     flags = [f"-I{tmp_path}", "-std=c11", level, "-Wall", "-Wextra", "-Werror"]
     program = compile_c(tmp_path / "same", "same_folded.c", "same_explored.c", flags=flags, compiler=compiler)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import SANITIZED, compile_c, write_heaps
+from effort import EFFORT, SEED, brief
 from needed import absent, tool
 from recipes_random import random_recipe, random_recipes, values_of
 
@@ -17,10 +18,9 @@ from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
-"""How many times the default number of recipes is fuzzed."""
-
 CHUNKS, HEAPS, OPERATIONS = 4, 240, 400
+KEPT: tuple[int, ...] = ()
+"""Seeds, from CHUNKS on, that once found something."""
 
 VALUES = {
     "heap.align": {1, 2, 4, 8, 16},
@@ -130,8 +130,9 @@ def run(fuzz: Path, heaps: Path, operations: int, seed: int) -> tuple[int, int, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", [*range(CHUNKS), *KEPT])
 def test_random_programs_on_random_recipes(fuzz: Path, tmp_path: Path, chunk: int) -> None:
+    chunk += CHUNKS * SEED * (chunk < CHUNKS)
     rng = random.Random(chunk)
     recipes = random_recipes(HEAPS * EFFORT, chunk)
     path = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])
@@ -152,9 +153,10 @@ def test_random_programs_on_the_zoo(fuzz: Path, tmp_path: Path) -> None:
     ]
     rng = random.Random(0)
     path = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng) + 2000, recipe) for recipe in recipes + checked])
-    heaps, operations, _ = run(fuzz, path, 1500, 0)
+    length = brief(500, 1500)
+    heaps, operations, _ = run(fuzz, path, length, 0)
     assert heaps == len(recipes + checked) > 3 * len(recipes)
-    assert operations >= heaps * 1500
+    assert operations >= heaps * length
 
 
 def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
@@ -176,7 +178,14 @@ def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
 def test_looks_at_wrecked_heaps_come_back_and_stay_inside(tmp_path: Path) -> None:
     """Checks, statistics, the largest free block and walks, of heaps whose arena was damaged anywhere, under a limit of
     accesses; more of them with HEAPWRIGHT_FUZZ."""
-    flags = ["-std=gnu11", "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover=all", "-DHW_EXPLORE"]
+    flags = [
+        "-std=gnu11",
+        brief("-O0", "-O1"),
+        "-g",
+        "-fsanitize=undefined",
+        "-fno-sanitize-recover=all",
+        "-DHW_EXPLORE",
+    ]
     program = compile_c(tmp_path / "wreck", "wreck.c", flags=flags)
     recipes = random_recipes(100, 11)
     for name in zoo.names():
@@ -219,8 +228,8 @@ def test_coverage_guided_programs(tmp_path: Path) -> None:
     rng = random.Random(1)
     recipes = [zoo.load(name) for name in zoo.names()] + [random_recipe(rng) for _ in range(243)]
     heaps = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
+    corpus = Path(os.environ.get("HEAPWRIGHT_CORPUS") or tmp_path / "corpus")
+    corpus.mkdir(exist_ok=True, parents=True)
     done = subprocess.run(
         [
             program,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
 import numpy as np
+from effort import EFFORT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_heap import Block, ModelHeap
@@ -32,9 +32,6 @@ CALLS = st.lists(
 PLAIN_CALLS = st.lists(st.tuples(st.sampled_from([MALLOC, MALLOC, FREE]), st.integers(0, 1000), SIZES), min_size=1)
 RECIPES = st.integers(0, 2**32).map(lambda seed: random_recipe(random.Random(seed)))
 GENERAL_RECIPES = st.integers(0, 2**32).map(lambda seed: random_general_recipe(random.Random(seed)))
-
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
-"""How many times the default number of examples is tried."""
 
 many = settings(max_examples=150 * EFFORT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -45,6 +45,16 @@ def explored(path: Path, **how: object) -> hw.Study:
     return hw.explore([TRACE], path, **how)  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What dies, dies in the same places of a third of the trace."""
+    path = tmp_path_factory.mktemp("trace") / TRACE.name
+    hw.cut(hw.read_trace(TRACE), first=4000).write(path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys.modules[__name__], "TRACE", path)
+        yield
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return explored(tmp_path_factory.mktemp("threads") / "study.duckdb", jobs=2).path
@@ -109,6 +119,16 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         started.close()
 
 
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster for tests that kill nobody."""
+    started = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        yield started
+    finally:
+        started.close()
+
+
 def test_processes_of_this_machine_make_the_study_that_threads_make(tmp_path: Path) -> None:
     few = {"limit": 5, "jobs": 2, "endurance": True}
     found = explored(tmp_path / "study.duckdb", dask="local", **few)
@@ -164,12 +184,12 @@ def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, clust
     assert rows(study) == rows(undisturbed)
 
 
-def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(lasting: Cluster, tmp_path: Path) -> None:
     whole = explored(tmp_path / "whole.duckdb", jobs=2, copies=0)
-    exact = explored(tmp_path / "exact.duckdb", complete=False, tolerance=0, copies=0, dask=cluster.address)
+    exact = explored(tmp_path / "exact.duckdb", complete=False, tolerance=0, copies=0, dask=lasting.address)
     assert exact.given_up > 0
     assert [one.id for one in exact.front()] == [one.id for one in whole.front()]
-    near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=cluster.address)
+    near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=lasting.address)
     assert near.given_up > 0
     keys = whole.objectives
     for one in whole.front():
@@ -242,17 +262,17 @@ def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
 
 
 def test_what_a_budget_leaves_is_exact(
-    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Path, lasting: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
     study = tmp_path / "study.duckdb"
     for seconds in (0.2, 3.0, 15.0, 60.0):
-        found = explored(study, dask=cluster.address, complete=False, budget=seconds, copies=0)
+        found = explored(study, dask=lasting.address, complete=False, budget=seconds, copies=0)
         assert set(rows(study)) <= set(rows(undisturbed))
         if found.front():  # the busier the machine, the longer it takes
             break
     assert found.front()
-    explored(study, dask=cluster.address)
+    explored(study, dask=lasting.address)
     assert rows(study) == rows(undisturbed)
 
 

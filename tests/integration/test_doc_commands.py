@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import brief
+import doc_commands
 import pytest
 from doc_commands import ROOT, commands, differences, pages
+from forked_commands import HEAPWRIGHT
 
 PAGES = {str(path.relative_to(ROOT)): path for path in pages()}
 
@@ -23,8 +26,11 @@ ACCEPTED = (
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forks")
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_prints_what_it_shows(name: str, tmp_path: Path) -> None:
+def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(brief.ASKED)  # as commands ship
+    monkeypatch.setattr(doc_commands, "BINARIES", [Path(HEAPWRIGHT).parent, *doc_commands.BINARIES])
     told = differences(PAGES[name], tmp_path)
     assert not told, "\n".join([*told, f"python tests/doc_commands.py {name} writes what is printed now"])
 

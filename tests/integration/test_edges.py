@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import ROOT, UNCHECKED
+from effort import EFFORT
 from needed import absent
 
 from heapwright.generate import generate
@@ -19,7 +20,7 @@ from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
-ROUNDS = 20 * int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
+ROUNDS = 20 * EFFORT
 SEED = os.environ.get("HEAPWRIGHT_SEED", "1")
 FLAGS = ("-std=gnu11", "-O0", "-g1", "-Wall", "-Wextra", "-Wshadow", "-Werror", UNCHECKED)
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked_commands import HEAPWRIGHT
 
 import heapwright as hw
 from heapwright.errors import HeapwrightError
@@ -28,6 +28,8 @@ from heapwright.replay.endurance import (
 )
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 
@@ -129,9 +131,7 @@ def test_points_are_four_to_a_decade() -> None:
 def test_the_command_tells_and_draws(tmp_path: Path) -> None:
     picture = tmp_path / "endurance.svg"
     command = [
-        sys.executable,
-        "-m",
-        "heapwright",
+        HEAPWRIGHT,
         "endure",
         BROKER,
         "--heap",
@@ -152,7 +152,7 @@ def test_the_command_tells_and_draws(tmp_path: Path) -> None:
 
 def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
     wrong = subprocess.run(
-        [sys.executable, "-m", "heapwright", "endure", BROKER, "--heap", "lib:glibc"],
+        [HEAPWRIGHT, "endure", BROKER, "--heap", "lib:glibc"],
         capture_output=True,
         text=True,
         check=False,

@@ -75,9 +75,9 @@ def test_a_missing_tool_costs_its_section_alone(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.needs("cbmc")
 def test_what_is_proved_stands_with_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_seconds = functools.partial(prove.prove, arena=64, largest=12)
+    in_seconds = functools.partial(prove.prove, arena=56, largest=4)
     monkeypatch.setattr(prove, "prove", lambda recipe, label, **given: in_seconds(recipe, label, calls=given["calls"]))
     page = hw.generate("first-fit-fast-free", tmp_path, evidence=SERVED, prove_calls=2)[-1].read_text(encoding="utf-8")
     told = section(page, "Proofs")
-    assert "| calls | an arena of 64 bytes; any 2 mallocs" in told
+    assert "| calls | an arena of 56 bytes; any 2 mallocs" in told
     assert told.count("| 0 |") == 5

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from exploring import explore
+from forked_commands import HEAPWRIGHT
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
@@ -21,8 +22,9 @@ from heapwright.explore.space import Space
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 

@@ -4,13 +4,13 @@ import json
 import platform
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_commands import HEAPWRIGHT
 from needed import absent, unsuited
 
 from heapwright.errors import ForeignHeapError, HeapwrightError
@@ -28,7 +28,7 @@ from heapwright.replay.replay import replay
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+pytestmark = pytest.mark.usefixtures("forks")
 
 BUMP = """
 #include <stdint.h>

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import re
 import resource
@@ -38,6 +37,7 @@ from captures import (
     udp6_packet,
     wifi_data,
 )
+from effort import EFFORT
 from heap_logs import LOGS, MORE_LOGS
 
 from heapwright.errors import HeapwrightError
@@ -47,7 +47,6 @@ from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.rows import Flows
 
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 INPUTS = 250
 HANGS_AFTER_SECONDS = 10
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT
+from forked_commands import HEAPWRIGHT
 from numpy.typing import NDArray
 from traces_random import random_trace
 
@@ -26,7 +26,8 @@ from heapwright.replay.memories import replay_memories, route
 from heapwright.replay.pictures import metadata
 from heapwright.traces.trace import Trace
 
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+pytestmark = pytest.mark.usefixtures("forks")
+
 BROKER = ROOT / "examples" / "mosquitto_broker.parquet"
 UNCHECKED = ["-DAPP_FAST_HEAP_ALIGN_UNCHECKED", "-DAPP_EXTERNAL_HEAP_ALIGN_UNCHECKED"]
 FIXED = {"kind": "fixed", "memory": "fast", "sizes": [64, 256], "counts": [100, 20]}

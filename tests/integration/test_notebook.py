@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import brief
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -17,6 +19,7 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
 
     shutil.copy(ROOT / "examples" / "mosquitto_broker.parquet", tmp_path)
     notebook = nbformat.read(ROOT / "examples" / "tailor.ipynb", as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(brief.CODE))
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("vegaEmbed" in output.get("data", {}).get("text/html", "") for output in outputs), "the chart is drawn"
@@ -28,6 +31,7 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
 def test_the_script_of_the_readme_runs(tmp_path: Path) -> None:
     (script,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(script.strip().splitlines()) <= 15
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", brief.CODE + script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "app_heap: ok" in done.stdout

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_commands import HEAPWRIGHT
 from needed import absent, is_installed, machine, needs, tool, unsuited
 
 import heapwright._native
@@ -25,7 +26,7 @@ from heapwright.traces.record import Recorded, Recording, record
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
-pytestmark = machine(sys.platform == "linux", "the recorder is for Linux")
+pytestmark = [machine(sys.platform == "linux", "the recorder is for Linux"), pytest.mark.usefixtures("forks")]
 
 RECORDER = Path(__file__).resolve().parents[2] / "recorder" / "recorder.c"
 COMMAND = [str(Path(sysconfig.get_path("scripts")) / "heapwright"), "record"]
@@ -785,7 +786,9 @@ def test_the_cost_is_measured(compiled: Compile, tmp_path: Path) -> None:
 
 
 def run_command(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=cwd, timeout=60, **options)
+    return subprocess.run(
+        [HEAPWRIGHT, "record", *arguments], capture_output=True, text=True, cwd=cwd, timeout=60, **options
+    )
 
 
 def test_input_output_and_exit_status_pass_through(tmp_path: Path) -> None:

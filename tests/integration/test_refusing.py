@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator, Sequence
 
 import pytest
+from effort import EFFORT, brief
 from recipes_random import random_general_recipe, random_recipe
 
 from heapwright.recipes.pools import Compact, Fixed, General, Partition, Pool
@@ -18,7 +18,7 @@ from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 ARENA = 1 << 16
 
-RANDOM = int(os.environ.get("HEAPWRIGHT_FUZZ", "1")) * 100
+RANDOM = EFFORT * brief(40, 100)
 """Random recipes that are tried; 1,000 of them were when the rule was made."""
 
 LISTS = [
@@ -74,11 +74,11 @@ def test_an_arena_that_was_full_of_small_objects_serves_half_of_itself() -> None
     for recipe in recipes():
         if zoo_is_larger(recipe) or refused(recipe, [(MALLOC, 1, ARENA // 2)]):
             continue  # not even where nothing was asked for before: too large a block, or powers of two
-        for size in (24, 100, 700):
+        for size in brief((40, 700), (24, 100, 700)):
             if all(merges_all(pool, size) for pool in recipe.pools):
                 assert serves_half_again(recipe, size), (recipe.summary(), size)
                 tried += 1
-    assert tried > 100
+    assert tried > brief(60, 100)
 
 
 def zoo_is_larger(recipe: Recipe) -> bool:

@@ -6,12 +6,12 @@ first call on, so that short traces exercise every way.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from effort import EFFORT, brief
 from made_traces import trace_of
 from recipes_random import random_recipes
 from traces_random import plain_trace, random_trace
@@ -27,8 +27,6 @@ from heapwright.replay.pictures import heap_map, metadata, timeline
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 
 OF_THE_INDEX = ("skipped", "walked", "margins")
 METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in OF_THE_INDEX]
@@ -69,7 +67,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.mark.slow
 def test_every_metric_of_random_recipes(both: Callable[..., None]) -> None:
-    for recipe in random_recipes(250 * EFFORT, seed=13):
+    for recipe in random_recipes(brief(120, 250) * EFFORT, seed=13):
         for trace in TRACES:
             for arena in (None, SMALL_ARENA):
                 both(counted, trace, recipe, arena)

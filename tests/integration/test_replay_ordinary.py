@@ -5,11 +5,11 @@ HEAPWRIGHT_ORDINARY, set to "never", replays them with the code that reads the p
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
 import pytest
+from effort import EFFORT, brief
 from traces_random import plain_trace, random_trace
 
 from heapwright._native import ffi, lib
@@ -23,8 +23,6 @@ from heapwright.replay.engine import run
 from heapwright.replay.pictures import timeline
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE
-
-EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
 
 TRACES = (random_trace(random.Random(1), 2500, live=600), plain_trace(3, 1500))
 
@@ -54,10 +52,10 @@ def shape(recipe: Recipe) -> tuple[str, bool] | None:
 
 
 def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = {shape(recipe) for trace in TRACES for recipe in recipes(trace, 60 * EFFORT)}
+    tried = {shape(recipe) for trace in TRACES for recipe in recipes(trace, brief(30, 60) * EFFORT)}
     assert tried >= {(merging, bins) for merging in ("immediate", "forward", "deferred", "never") for bins in (0, 1)}
     for trace in TRACES:
-        for recipe in recipes(trace, 60 * EFFORT):
+        for recipe in recipes(trace, brief(30, 60) * EFFORT):
             for arena in (None, 60_000):
                 answers = []
                 for ordinary, index in WAYS:

@@ -22,6 +22,7 @@ import pytest
 import vl_convert
 from chromium import Chromium, chromium
 from exploring import explore
+from forked_commands import HEAPWRIGHT
 from made_studies import identity
 from made_studies import metrics as plain_metrics
 from needed import absent
@@ -47,6 +48,8 @@ from heapwright.studies.records import Measured, Result
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 
 def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trace:
@@ -774,7 +777,7 @@ def test_held_out_traces_have_a_table_and_the_zoo_says_by_how_much(made: Made) -
 def test_a_trace_that_is_gone_or_changed_is_said_so(made: Made, tmp_path: Path) -> None:
     path, study = tmp_path / "gone.parquet", tmp_path / "s.duckdb"
     small_trace("gone").write(path)
-    explore([Trace.read(path)], small_space(), study_path=study, jobs=1, limit=5)
+    explore([Trace.read(path)], small_space(), study_path=study, jobs=1, limit=5, copies=0, endurance=False)
     path.unlink()
     write_report(study, tmp_path / "gone.html")
     assert "not found, so there are no plots of it" in (tmp_path / "gone.html").read_text(encoding="utf-8")
@@ -787,7 +790,7 @@ def test_three_objectives_have_a_plot_for_each_pair(made: Made, tmp_path: Path) 
     study, page = tmp_path / "s.duckdb", tmp_path / "three.html"
     trace = Trace.read(made.folder / "traffic.parquet")
     objectives = "footprint_bytes,accesses,accesses_malloc_max"
-    explore([trace], small_space(), objectives, study, jobs=2, limit=40)
+    explore([trace], small_space(), objectives, study, jobs=2, limit=40, copies=0, endurance=False)
     written = write_report(study, page, plots=tmp_path / "plots")
     assert {file.stem for file in written if file.stem.startswith("trade-off")} == {
         "trade-off",
@@ -799,7 +802,7 @@ def test_three_objectives_have_a_plot_for_each_pair(made: Made, tmp_path: Path) 
 def test_one_objective_is_plotted_against_what_it_costs(made: Made, tmp_path: Path) -> None:
     study, page = tmp_path / "s.duckdb", tmp_path / "one.html"
     trace = Trace.read(made.folder / "traffic.parquet")
-    explore([trace], small_space(), "footprint_bytes", study, jobs=2, limit=40)
+    explore([trace], small_space(), "footprint_bytes", study, jobs=2, limit=40, copies=0, endurance=False)
     write_report(study, page)
     assert "footprint against accesses" in page.read_text(encoding="utf-8")
 
@@ -817,10 +820,7 @@ def test_names_from_files_are_escaped(tmp_path: Path) -> None:
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    program = "from heapwright.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([HEAPWRIGHT, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
 def test_command_writes_plots_beside_the_page_or_none(made: Made, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from c_programs import COMPILER, CSRC, STRICT, core_sources
+from c_programs import COMPILER, CSRC, STRICT, core_sources, policy_bytes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from needed import tool
@@ -369,18 +369,40 @@ def core_calls(prefix: str, first: str) -> str:
     return f"#define HEAP {prefix}_heap\n" + "".join(defines)
 
 
+RUN_TIME = """
+#include "check.h"
+#include <stdio.h>
+#include <stdlib.h>
+static struct hw_policy policy;
+__attribute__((constructor)) static void read_policy(void)
+{
+    FILE *file = fopen(getenv("POLICY"), "rb");
+    if (file == NULL || fread(&policy, sizeof policy, 1, file) != 1 || fclose(file) != 0) {
+        abort();
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def generic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The core with a policy that it reads when it starts."""
+    text = RUN_TIME + core_calls("hw", "&policy, ") + CORE_DRIVER
+    return compiled(tmp_path_factory.mktemp("generic"), "generic", text, ["-std=c11", "-O0", f"-I{CSRC}"])
+
+
 @pytest.mark.parametrize("name", [recipe.name for recipe in zoo.staying()])
-def test_shipped_allocators_do_what_the_core_does(name: str, tmp_path: Path) -> None:
+def test_shipped_allocators_do_what_the_core_does(
+    name: str, generic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That the specialised text compiles alone, without a warning, is asked in test_generate.py."""
 
     chosen = policy_of(zoo.load(name))
     entries = [f"hw_{entry}" for entry in CORE_ENTRIES]
     special = specialise_parts(core_sources(), chosen, entries, "app", header="heapwright.h").text
-    compiled(tmp_path, "alone.o", special, [*STRICTLY, "-Os", "-c"])
-    generic = f'#include "check.h"\nstatic const struct hw_policy policy = {initialiser(chosen)};\n'
     flags = ["-std=c11", "-O0", f"-I{CSRC}"]
-    programs = [
-        compiled(tmp_path, "generic", generic + core_calls("hw", "&policy, ") + CORE_DRIVER, flags),
-        compiled(tmp_path, "special", special + core_calls("app", "") + CORE_DRIVER, flags),
-    ]
+    program = compiled(tmp_path, "special", special + core_calls("app", "") + CORE_DRIVER, flags)
+    (tmp_path / "policy").write_bytes(policy_bytes(zoo.load(name)))
+    monkeypatch.setenv("POLICY", str(tmp_path / "policy"))
     for arena in ("9000", "60000", "131072"):
-        assert printed(programs[0], arena) == printed(programs[1], arena)
+        assert printed(generic, arena) == printed(program, arena)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_commands import HEAPWRIGHT
 from needed import absent
 
 from heapwright.errors import HeapwrightError
@@ -25,6 +25,8 @@ from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.recipes.zoo.facts import facts
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
 
@@ -259,7 +261,7 @@ def test_command_prints_the_documented_json(tmp_path: Path) -> None:
 
     path = tmp_path / "small.parquet"
     Table.from_columns(op=[0, 3], id=[1, 1], size=[100, 0], ts_us=[0, 1]).write(path)
-    command = [str(Path(sys.executable).with_name("heapwright")), "measure", "tlsf", str(path), "--json"]
+    command = [HEAPWRIGHT, "measure", "tlsf", str(path), "--json"]
     (found,) = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert {"cpu", "compiler", "backend", "code_bytes", "calls"} <= set(found)
     assert {"malloc", "free", "realloc", "total", "O0", "O2", "O3"} <= set(found["code_bytes"])

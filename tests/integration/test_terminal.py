@@ -8,14 +8,16 @@ import pty
 import re
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from forked_commands import HEAPWRIGHT
 
 import heapwright.cli
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 COLUMNS = 80
 ESCAPES = r"\x1b\[[0-9;?]*[a-zA-Z]"
@@ -30,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("terminal")
     for how in (["--no-endurance", "-o", "s.duckdb"], ["-o", "endured.duckdb"]):
         words = ["explore", str(TRACE), "--limit", "30", "--copies", "2", *how]
-        subprocess.run([sys.executable, "-m", "heapwright", *words], cwd=made, check=True, capture_output=True)
+        subprocess.run([HEAPWRIGHT, *words], cwd=made, check=True, capture_output=True)
     (made / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
     return made
 
@@ -88,9 +90,7 @@ def test_no_line_is_wider_than_the_terminal(words: list[str], folder: Path) -> N
 
 @every_command
 def test_lines_of_a_file_end_with_what_they_say(words: list[str], folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "heapwright", *words], cwd=folder, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([HEAPWRIGHT, *words], cwd=folder, capture_output=True, text=True, check=True)
     assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == []
     assert "\x1b" not in done.stdout
 
@@ -107,7 +107,7 @@ def on_a_terminal(words: list[str], folder: Path, more: Mapping[str, str] | None
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
-    command = [sys.executable, "-m", "heapwright", *words]
+    command = [HEAPWRIGHT, *words]
     with subprocess.Popen(
         command,
         cwd=folder,
