@@ -38,7 +38,7 @@ static inline uint32_t lowest_bit(uint32_t x)
 static inline uint32_t highest_bit(uint32_t x)
 {
     uint32_t bit = 0;
-    while (x >>= 1) {
+    for (; x > 1u; x >>= 1) {
         bit++;
     }
     return bit;

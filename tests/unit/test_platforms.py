@@ -102,7 +102,7 @@ def test_a_recipe_below_a_platforms_alignment_is_raised_and_told(tmp_path: Path)
     command = ["generate", "all-round", "--platform", "preload", "-o", str(tmp_path / "cli"), "--json"]
     done = CliRunner().invoke(command_line, command)
     assert done.stderr == f"heapwright: {notes[0]}\n"
-    assert len(json.loads(done.stdout)["files"]) == 6
+    assert len(json.loads(done.stdout)["files"]) == 8
     for folder in ("api", "cli"):
         header = (tmp_path / folder / "app_heap.h").read_text()
         assert " * Objects are aligned to 16 bytes, raised from 8: preload needs it.\n" in header
@@ -177,6 +177,6 @@ def test_the_commands_list_and_write_what_the_library_has(tmp_path: Path) -> Non
     assert page.stdout == hw.platforms("preload").readme
     one = ["generate", "half-fit", "--platform", "preload", "--prefix", "net", "-o", str(tmp_path), "--json"]
     files = [Path(file).name for file in json.loads(CliRunner().invoke(command_line, one).stdout)["files"]]
-    assert files[:3] == ["net_heap.c", "net_heap.h", "net_heap_test.c"]
-    assert files[3:] == [file.replace("app_", "net_") for file in hw.platforms("preload").files]
+    assert files[:4] == ["net_heap.c", "net_heap.h", "net_heap_checks.h", "net_heap_test.c"]
+    assert files[4:] == [file.replace("app_", "net_") for file in hw.platforms("preload").files]
     assert sorted(files) == sorted(path.name for path in tmp_path.iterdir())

@@ -47,7 +47,8 @@ def _written(expr: c.Expr, program: Program) -> c.Expr:
             left, right = _compared(expr.left, program), _compared(expr.right, program)
             return replace(expr, left=_apart(left, expr.op), right=_apart(right, expr.op))
         case c.Conditional():
-            return replace(expr, test=_apart(_compared(expr.test, program), "?"))
+            yes, no = _numbered(expr.yes, expr.no), _numbered(expr.no, expr.yes)
+            return replace(expr, test=_apart(_compared(expr.test, program), "?"), yes=yes, no=no)
         case c.Binary():
             left, right = _numbered(expr.left, expr.right), _numbered(expr.right, expr.left)
             return replace(expr, left=_apart(left, expr.op), right=_apart(right, expr.op))

@@ -24,7 +24,7 @@
 
 #ifndef {{ unchecked }}
 {% if align > 1 %}
-_Static_assert({{ upper }}_ARENA_ALIGNMENT % {{ upper }}_ALIGNMENT == 0, "the arena is aligned to less than the objects in it");
+_Static_assert(({{ upper }}_ARENA_ALIGNMENT % {{ upper }}_ALIGNMENT) == 0u, "the arena is aligned to less than the objects in it");
 {% endif %}
 _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
                "objects of this heap are aligned to {{ align }}, max_align_t of this target needs more: take a recipe with a "
@@ -41,7 +41,9 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
 {% if not moving %}
 #if !defined({{ upper }}_ALLOCATED) && !defined({{ upper }}_RESIZED) && !defined({{ upper }}_REFUSED)
 #define {{ upper }}_TOLD(heap, memory, size) (memory)
+{% if "_TOLD_RESIZED(" in functions %}
 #define {{ upper }}_TOLD_RESIZED(heap, from, memory, size) (memory)
+{% endif %}
 {% if "_UNTOLD(" in functions %}
 #define {{ upper }}_UNTOLD(untold, told) (told)
 {% endif %}
@@ -77,7 +79,9 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
 {% if not moving %}
 #ifndef {{ upper }}_TOLD
 #define {{ upper }}_TOLD(heap, memory, size) {{ prefix }}_told(heap, NULL, memory, size)
+{% if "_TOLD_RESIZED(" in functions %}
 #define {{ upper }}_TOLD_RESIZED(heap, from, memory, size) {{ prefix }}_told(heap, from, memory, size)
+{% endif %}
 {% if "_UNTOLD(" in functions %}
 #define {{ upper }}_UNTOLD(untold, told) (untold)
 {% endif %}

@@ -1,0 +1,58 @@
+"""Generated C beside what one would have written by hand: length, helpers, assertions, and MISRA C:2012."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import heapwright as hw
+
+FEWEST_ASSERTIONS = 15
+MOST_FINDINGS, MOST_RULES = 60, 9
+MOST_LINES = 850
+"""Of half-fit's app_heap.c, its opening comment and the platform's section included."""
+MOST_HELPERS = 28
+"""Helpers that are a single statement, the seven that scan for bits among them."""
+
+
+def written(name: str, folder: Path) -> str:
+    hw.generate(name, folder)
+    return (folder / "app_heap.c").read_text()
+
+
+@pytest.mark.needs("cppcheck")
+def test_half_fit_deviates_from_few_rules(tmp_path: Path) -> None:
+    written("half-fit", tmp_path)
+    command = ["cppcheck", "-q", "--addon=misra", "--std=c11", "--template={file}:{line}:{id}", "app_heap.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    found = set(re.findall(r"^app_heap\.c:(\d+):misra-c2012-([\d.]+)$", done.stderr, re.MULTILINE))
+    assert found, done.stderr
+    rules = {rule for _, rule in found}
+    assert len(found) <= MOST_FINDINGS
+    assert len(rules) <= MOST_RULES, rules
+
+
+def test_half_fit_is_as_long_as_it_was(tmp_path: Path) -> None:
+    text = written("half-fit", tmp_path)
+    assert len(text.splitlines()) <= MOST_LINES
+    assert not re.search("ASAN|VALGRIND|sanitiz", text)
+    bodies = re.findall(r"^(?:static|APP_HOT|APP_COLD)[^;{}]*?\n\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    single = [body for body in bodies if body.count(";\n") == 1 and not re.search(r"\b(if|for|while) \(", body)]
+    assert len(single) <= MOST_HELPERS
+
+
+@pytest.mark.parametrize("name", ["half-fit", "tlsf"])
+def test_what_a_program_calls_comes_first(name: str, tmp_path: Path) -> None:
+    text = written(name, tmp_path)
+    defined = re.findall(r"^(static|APP_HOT|APP_COLD|\w[\w ]*?)[ *]+(\w+)\([^;{}]*\)\n\{", text, re.MULTILINE)
+    behind = text[text.index("app_init(void *arena, size_t bytes)\n{") :]
+    assert behind.index("void *app_malloc(") < behind.index("void app_free(") < behind.index("\nstatic ")
+    assert defined
+
+
+@pytest.mark.parametrize("name", ["half-fit", "tlsf", "victim-bins", "lea-2.7.2", "freertos-heap4"])
+def test_a_heap_asserts_what_it_believes(name: str, tmp_path: Path) -> None:
+    assert len(re.findall(r"APP_ASSERT\((?!condition)", written(name, tmp_path))) >= FEWEST_ASSERTIONS
