@@ -114,7 +114,8 @@ def test_nothing_of_the_core_is_left_unfinished(recipe: Recipe, generated: Calla
     source = without_comments(written["app_heap.c"])
     assert not re.search(r"\bp->|\bg->|\bq->|\bf->|policy|EXPLORE|note_|ASAN|VALGRIND", source)
     entropy = ["#include <sys/random.h>"] if recipe.checks in ("neighbours", "full") else []
-    included = ['#include "app_heap.h"', "#include APP_HOOKS", *entropy, '#include "app_heap_checks.h"']
+    boolean = ["#include <stdbool.h>"] if "bool " in source else []
+    included = ['#include "app_heap.h"', *boolean, "#include APP_HOOKS", *entropy, '#include "app_heap_checks.h"']
     assert re.findall(r"#include .*", source) == included
     for text in written.values():
         assert not re.search(r"\n\n\n|\n\n$", text)
@@ -325,7 +326,7 @@ def test_the_generated_test_finds_a_broken_heap(tmp_path: Path) -> None:
     defects = {
         "overlap": ("(n + APP_OVERHEAD + unit - 1u)", "(n + unit - 1u)"),
         "lost bytes": ("target[i] = source[i];", "target[i] = source[0];"),
-        "stale tag": ("app_store_tag(h, app_tag_at(b + size), app_size_word(size, 0));", ""),
+        "stale tag": ("    app_store4(h, b + size - APP_WORD_BYTES, app_size_word(size, 0));\n", ""),
     }
     for right, wrong in defects.values():
         assert text.count(right) == 1

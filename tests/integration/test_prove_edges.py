@@ -26,10 +26,14 @@ FAULTS = {
         "app_bin_of(size + ((uint32_t)1 << (app_highest_bit(size - APP_BIN_LESS) - APP_BIN_STEPS_LOG2)) - 1u)",
         "app_bin_of(size)",
     ),
-    "a bin's mark stays when it is empty": ("tlsf", "if (ahead < APP_BINS * APP_LIST_STRIDE) {", "if (0) {"),
-    "a product overflows": ("first-fit-fast-free", "if (size != 0 && count > SIZE_MAX / size) {", "if (0) {"),
+    "a bin's mark stays when it is empty": ("tlsf", "if (ahead < (APP_BINS * APP_LIST_STRIDE)) {", "if (0) {"),
+    "a product overflows": ("first-fit-fast-free", "if ((size != 0u) && (count > (SIZE_MAX / size))) {", "if (0) {"),
     "a size loses its high bits": ("first-fit-fast-free", "return bytes > most;", "return (uint32_t)bytes > most;"),
-    "objects share a block's last word": ("exact-bins", "return size - APP_OVERHEAD;", "return size;"),
+    "objects share a block's last word": (
+        "exact-bins",
+        "return app_word_size(word) - APP_OVERHEAD;",
+        "return app_word_size(word);",
+    ),
     "a pool has a block too many": ("fixed-pool", "carved == APP_FIXED_COUNTS", "carved > APP_FIXED_COUNTS"),
 }
 

@@ -47,13 +47,14 @@ def has_contracts(recipe: Recipe) -> bool:
 
 def with_contracts(source: str) -> str:
     """The text of app_heap.c with a contract before each function that init, malloc and free call, or are."""
+    first = source.index("struct app_heap *app_init(void *arena, size_t bytes)\n{")
+    source = source[:first] + _sections()[0][2] + source[first:]
     for kind, name, text in _sections():
         if kind == "contract":
             source = _before_function(source, name, f"/*@\n{_written_out(text)}*/\n")
         elif kind == "statement":
             source = source.replace(re.sub(r"^ *\/\*@.*?\*/\n", "", text, flags=re.MULTILINE | re.DOTALL), text)
-    first = source.index("/* Compares in a function of its own")
-    return source[:first] + _sections()[0][2] + source[first:]
+    return source
 
 
 def _written_out(contract: str) -> str:

@@ -57,7 +57,7 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
 {% if asserting %}
 /* What the heap believes of itself, each condition where it must hold: as it stands none is looked at. */
 #ifndef {{ upper }}_ASSERT
-#define {{ upper }}_ASSERT(condition) ((void)0)
+#define {{ upper }}_ASSERT(condition) ((void)sizeof(condition)) /* not evaluated */
 #endif
 {% endif %}
 {% if checked %}
@@ -136,4 +136,3 @@ static inline uint32_t {{ prefix }}_random(const void *heap)
 {{ functions }}
 
 #include "{{ prefix }}_heap_checks.h"
-
