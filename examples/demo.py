@@ -90,7 +90,7 @@ def main() -> None:
 
     say(f"Done in {time.monotonic() - start:.0f} seconds.")
     print(f"  report     {ROOT / REPORT}")
-    print(f"  firmware   {ROOT / FIRMWARE}/app_heap.c, app_heap.h, app_heap_test.c")
+    print(f"  firmware   {ROOT / FIRMWARE}/app_heap.c, app_heap.h, app_heap_test.c, app_heap_checks.h")
     print(f"  study      {ROOT / STUDY}")
 
 

@@ -185,9 +185,9 @@ def test_generate_says_what_the_recipe_was_tuned_for(study: hw.api.Study, tmp_pa
     files = hw.generate(study.pick(), tmp_path / "heap", prefix="net")
     assert [file.name for file in files] == [
         "net_heap.c",
-        "net_heap_checks.h",
         "net_heap.h",
         "net_heap_test.c",
+        "net_heap_checks.h",
         "net_heap.toml",
     ]
     assert "Tuned for start (400 calls)" in files[1].read_text(encoding="utf-8")

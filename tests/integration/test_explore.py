@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from exploring import explore
-from forked_commands import HEAPWRIGHT
+from forked_commands import HEAPWRIGHT, INSTALLED
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
@@ -308,7 +308,7 @@ def long_run(files: Path) -> Iterator["subprocess.Popen[str]"]:
     """An exploration of the default space on a long trace, under way for a while."""
     plain_trace(3, calls=60_000, name="long").write(files / "long.parquet")
     process = subprocess.Popen(
-        [HEAPWRIGHT, "explore", "long.parquet", "--limit", "3000", "-o", "l.duckdb"],
+        [INSTALLED, "explore", "long.parquet", "--limit", "3000", "-o", "l.duckdb"],
         cwd=files,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

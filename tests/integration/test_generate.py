@@ -582,7 +582,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
     done = command(tmp_path, "victim-bins", "--prefix", "net", "-o", "a/b", "--json")
-    names = ["a/b/net_heap.c", "a/b/net_heap.h", "a/b/net_heap_checks.h", "a/b/net_heap_test.c"]
+    names = ["a/b/net_heap.c", "a/b/net_heap.h", "a/b/net_heap_test.c", "a/b/net_heap_checks.h"]
     assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, {"files": names}, "")
     assert set(contents(tmp_path)) == set(names)
     assert (tmp_path / names[0]).read_text() == generated_files(zoo.load("victim-bins"), "net")["net_heap.c"]

@@ -53,7 +53,7 @@ def test_what_a_program_calls_comes_first(name: str, tmp_path: Path) -> None:
     assert defined
 
 
-@pytest.mark.parametrize("name", ["half-fit", "tlsf", "victim-bins", "lea-2.7.2", "freertos-heap4"])
+@pytest.mark.parametrize("name", ["half-fit", "tlsf", "victim-bins", "lea-2.7.2"])
 def test_a_heap_asserts_what_it_believes(name: str, tmp_path: Path) -> None:
     text = written(name, tmp_path) + (tmp_path / "app_heap_checks.h").read_text()
     assert len(re.findall(r"APP_ASSERT\((?!condition)", text)) >= FEWEST_ASSERTIONS

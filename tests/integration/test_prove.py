@@ -26,12 +26,12 @@ FAULTS = {
     "size rounded down": ("APP_OVERHEAD + unit - 1u)", "APP_OVERHEAD)", "calls"),
     "remainder too small": ("if (rest >= APP_SPLIT_LEAST)", "if (rest + 4u >= APP_SPLIT_LEAST)", "calls"),
     "flag of the block before not set": (
-        "app_load_word(h, next) | APP_PREV_USED",
-        "app_load_word(h, next)",
+        "app_load4(h, next) | APP_PREV_USED",
+        "app_load4(h, next)",
         "calls",
     ),
-    "capacity a word too large": ("return size - APP_OVERHEAD;", "return size;", "calls"),
-    "end of memory ignored": ("if (app_load4(h, APP_LIMIT_AT) - top < more)", "if (0)", "calls"),
+    "capacity a word too large": ("return app_word_size(word) - APP_OVERHEAD;", "return app_word_size(word);", "calls"),
+    "end of memory ignored": ("if ((app_load4(h, APP_LIMIT_AT) - top) < more)", "if (0)", "calls"),
 }
 
 AT_TWO_CALLS = ("size rounded down", "capacity a word too large")

@@ -42,7 +42,7 @@ def build(heap: str | Recipe, folder: Path, compiler: str, flags: list[str], **k
 
 def told_lines(report: str) -> list[int]:
     """Lines of the program in the first stack of a report."""
-    return [int(line) for line in re.findall(r"watched\.c:(\d+)", report)][:1]
+    return [int(line) for line in re.findall(r"\bwatched\.c:(\d+)", report)][:1]
 
 
 def test_ten_faults_and_one_more_have_a_line() -> None:

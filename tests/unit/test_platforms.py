@@ -177,6 +177,6 @@ def test_the_commands_list_and_write_what_the_library_has(tmp_path: Path) -> Non
     assert page.stdout == hw.platforms("preload").readme
     one = ["generate", "half-fit", "--platform", "preload", "--prefix", "net", "-o", str(tmp_path), "--json"]
     files = [Path(file).name for file in json.loads(CliRunner().invoke(command_line, one).stdout)["files"]]
-    assert files[:4] == ["net_heap.c", "net_heap.h", "net_heap_checks.h", "net_heap_test.c"]
+    assert files[:4] == ["net_heap.c", "net_heap.h", "net_heap_test.c", "net_heap_checks.h"]
     assert files[4:] == [file.replace("app_", "net_") for file in hw.platforms("preload").files]
     assert sorted(files) == sorted(path.name for path in tmp_path.iterdir())

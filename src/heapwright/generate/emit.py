@@ -150,9 +150,9 @@ def generated_files(
     into: Surroundings = FREESTANDING,
     watched: bool = False,
 ) -> dict[str, str]:
-    """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h, PREFIX_heap_checks.h and PREFIX_heap_test.c.
+    """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h, PREFIX_heap_test.c and PREFIX_heap_checks.h.
 
-    A recipe in several memories also has the first three of each PREFIX_MEMORY.
+    A recipe in several memories also has these but the test of each PREFIX_MEMORY.
 
     Args:
         recipe: the allocator.
@@ -218,7 +218,7 @@ def generated_files(
         "aligned": any(pool.aligns for pool in recipe.pools),
         "arena_bytes": _test_arena(values),
     }
-    suffixes = ("heap.c", "heap.h", "heap_checks.h", "heap_test.c") + (("heap_watched.c",) if watched else ())
+    suffixes = ("heap.c", "heap.h", "heap_test.c", "heap_checks.h") + (("heap_watched.c",) if watched else ())
     return {f"{prefix}_{suffix}": template(_PACKAGE, suffix).render(names) for suffix in suffixes}
 
 
