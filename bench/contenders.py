@@ -15,7 +15,7 @@ import originals
 
 import heapwright as hw
 from heapwright import Trace
-from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps import heaps
 from heapwright.heaps.foreign.heap import ForeignHeap
 from heapwright.measure.host.timing import Bench, Program

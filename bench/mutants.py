@@ -25,7 +25,7 @@ import heapwright as hw
 from heapwright import Recipe
 from heapwright.assure.proof.bins import check_bins, has_bins
 from heapwright.assure.proof.prove import check_edges
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.generate import generated_files
 
 HEAPS = (

@@ -9,7 +9,7 @@ import argparse
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 
 

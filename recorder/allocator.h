@@ -30,14 +30,12 @@ struct allocator {
 
 #ifdef HEAPWRIGHT_WRAP
 /* Linked into a program, with ld's --wrap: what is called malloc there is ours, and the linker knows the real ones. */
-#define NAME(function) __wrap_##function
 #define REAL(result, function, parameters)                                                                             \
-    result NAME(function) parameters;                                                                                  \
+    result __wrap_##function parameters;                                                                               \
     extern result __real_##function parameters
 REAL(void *, malloc, (size_t));
 REAL(void *, calloc, (size_t, size_t));
 REAL(void *, realloc, (void *, size_t));
-void *NAME(reallocarray)(void *, size_t, size_t);
 REAL(void, free, (void *));
 REAL(void *, aligned_alloc, (size_t, size_t));
 REAL(int, posix_memalign, (void **, size_t, size_t));
@@ -54,8 +52,6 @@ FAST bool resolved(void)
     return true;
 }
 #else
-#define NAME(function) function
-
 static struct allocator real;
 
 enum { UNRESOLVED, RESOLVING, RESOLVED };
@@ -123,17 +119,6 @@ static bool in_bootstrap(const void *const pointer)
 {
     const uintptr_t address = (uintptr_t)pointer;
     return address >= (uintptr_t)bootstrap && address < (uintptr_t)bootstrap + sizeof bootstrap;
-}
-
-static void *leave_bootstrap(const void *const old, const size_t size)
-{
-    size_t old_size = 0;
-    memcpy(&old_size, (const unsigned char *)old - BOOTSTRAP_ALIGN, sizeof old_size);
-    void *const fresh = NAME(malloc)(size);
-    if (fresh != NULL) {
-        memcpy(fresh, old, old_size < size ? old_size : size);
-    }
-    return fresh;
 }
 
 #endif

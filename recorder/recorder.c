@@ -13,6 +13,12 @@
 #define _GNU_SOURCE
 #include "runs.h"
 
+#ifdef HEAPWRIGHT_WRAP
+#define NAME(function) __wrap_##function
+#else
+#define NAME(function) function
+#endif
+
 /* ------------------------------------------------- the calls --------------------------------------------------- */
 
 static size_t page_size(void)
@@ -98,13 +104,24 @@ void NAME(free_aligned_sized)(void *const pointer, const size_t align, const siz
     free_at(pointer, CALLER);
 }
 
+static void *leave_bootstrap(const void *const old, const size_t size, const void *const site)
+{
+    size_t old_size = 0;
+    memcpy(&old_size, (const unsigned char *)old - BOOTSTRAP_ALIGN, sizeof old_size);
+    void *const fresh = malloc_at(size, site);
+    if (fresh != NULL) {
+        memcpy(fresh, old, old_size < size ? old_size : size);
+    }
+    return fresh;
+}
+
 FAST void *realloc_at(void *const old, const size_t size, const void *const site)
 {
     if (old == NULL) {
         return malloc_at(size, site);
     }
     if (in_bootstrap(old)) {
-        return leave_bootstrap(old, size);
+        return leave_bootstrap(old, size, site);
     }
     if (!resolved()) {
         errno = ENOMEM;
@@ -130,7 +147,9 @@ EXPORT void *NAME(realloc)(void *const old, const size_t size)
     return realloc_at(old, size, CALLER);
 }
 
-EXPORT void *NAME(reallocarray)(void *const old, const size_t count, const size_t size)
+EXPORT void *NAME(reallocarray)(void *old, size_t count, size_t size);
+
+void *NAME(reallocarray)(void *const old, const size_t count, const size_t size)
 {
     if (size != 0 && count > SIZE_MAX / size) {
         errno = ENOMEM;

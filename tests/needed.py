@@ -87,7 +87,7 @@ def compilers(names: Iterable[str] = ("gcc", "clang")) -> list[str]:
 def emulator() -> None:
     """Skip a test where no processor of the target is emulated, or no compiler makes code for it."""
     from heapwright.assure.attack.on_target import Target
-    from heapwright.errors import HeapwrightError
+    from heapwright.files.errors import HeapwrightError
 
     try:
         Target("cortex-m3")

@@ -10,7 +10,8 @@ Names are loaded when they are first used; docs/api.md is the reference.
 
 from __future__ import annotations
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
+from heapwright.files.rooms import answer_with
 from heapwright.files.version import __version__
 
 TYPE_CHECKING = False  # typing's own takes as long to import as all the rest
@@ -103,17 +104,26 @@ __all__ = [
 
 
 _ROOMS = ("explore", "generate", "measure", "platforms", "replay", "report")
-"""The functions of which a room bears the name; see `heapwright.rooms`."""
+"""The functions of which a room bears the name; see `heapwright.files.rooms`."""
+
+
+def _function(name: str) -> Any:
+    import importlib
+
+    return getattr(importlib.import_module("heapwright.api"), name)
+
+
+answer_with(_function)
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
     if name in _ROOMS:
+        import importlib
+
         return importlib.import_module(f"heapwright.{name}")
-    return getattr(importlib.import_module("heapwright.api"), name)
+    return _function(name)
 
 
 def __dir__() -> list[str]:

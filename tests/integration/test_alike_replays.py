@@ -16,10 +16,10 @@ from traces_random import plain_trace, random_trace
 
 from heapwright.api import cut, workload
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore import trial
 from heapwright.explore.equivalent import Alikes, form_of
 from heapwright.explore.space import Space
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay import engine

@@ -12,7 +12,7 @@ from needed import emulator
 import heapwright as hw
 from heapwright.assure.attack.attack import attack
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.zoo import catalogue as zoo
 
 pytestmark = pytest.mark.usefixtures("forks")

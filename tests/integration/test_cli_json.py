@@ -15,7 +15,7 @@ from forked_commands import HEAPWRIGHT
 from needed import needs
 
 from heapwright.cli import COMMANDS, heapwright
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import METRICS
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable

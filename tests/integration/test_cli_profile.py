@@ -11,7 +11,7 @@ import pytest
 from forked_commands import HEAPWRIGHT
 from made_traces import packets_of, stack, trace_of
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.validation import MALLOC
 from heapwright.traffic.profile import profile_file
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model_heap import Block, ModelHeap
 from recipes_random import random_general_recipe, random_recipe
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import MAX_REQUEST
 from heapwright.recipes.recipe import Recipe

@@ -11,8 +11,8 @@ import pytest
 from needed import machine
 
 import heapwright
-from heapwright.errors import HeapwrightError
 from heapwright.files import database, parquet
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.profile import profile_file

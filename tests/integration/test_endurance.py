@@ -10,8 +10,8 @@ import pytest
 from forked_commands import HEAPWRIGHT
 
 import heapwright as hw
-from heapwright.errors import HeapwrightError
 from heapwright.explore import endurance as exploring
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import (
     BESIDE,

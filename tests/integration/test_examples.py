@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE
 from heapwright.traffic.packets import PacketTable

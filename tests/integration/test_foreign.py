@@ -13,7 +13,7 @@ import pytest
 from forked_commands import HEAPWRIGHT
 from needed import absent, unsuited
 
-from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.generate import generate
 from heapwright.heaps import heaps
 from heapwright.heaps.foreign import adapter as adapters

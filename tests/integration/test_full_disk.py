@@ -27,7 +27,7 @@ def limited(folder: Path, *line: str, most: int) -> subprocess.CompletedProcess[
 PACKETS = "time,length\n" + "".join(f"{at / 997:.6f},{60 + at * at % 1451}\n" for at in range(5000))
 PAGE = """
 from pathlib import Path
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright_papers.page import Page
 
 page = Page("paper", "A paper", "Anon")

@@ -27,7 +27,7 @@ from traces_random import random_trace
 
 import heapwright as hw
 from heapwright._native import lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.generate import generate
 from heapwright.generate.emit import (
     ALLOCATING,

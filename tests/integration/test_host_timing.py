@@ -15,9 +15,9 @@ from traces_random import plain_trace, random_trace
 
 from heapwright.decide.picks import ALIKE
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore.runner import Progress
 from heapwright.explore.space import Space
+from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import RecipeHeap, replay_each
 from heapwright.measure.host.calls import STDIN, calls_file
 from heapwright.measure.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event

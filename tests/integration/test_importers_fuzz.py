@@ -40,7 +40,7 @@ from captures import (
 from effort import EFFORT
 from heap_logs import LOGS, MORE_LOGS
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.logs import import_log
 from heapwright.traffic import FORMATS, import_packets, links
 from heapwright.traffic.packets import PacketTable

@@ -11,7 +11,7 @@ import pytest
 from made_studies import IDS, identity, metrics, result
 
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 
 
@@ -32,7 +32,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
     script = """
 import resource, sys
 import numpy as np
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 rng = np.random.default_rng(0)
 trace = Trace.from_columns(op=np.zeros(500_000, int), id=rng.permutation(500_000), size=rng.integers(0, 2**31, 500_000))
@@ -58,7 +58,7 @@ WRITER = """
 import os, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.decide.study import Study
 study = Study.create_or_resume({path!r}, identity())
 study.add([result(0, metrics(100, 1000))])
@@ -102,7 +102,7 @@ FILLER = """
 import os, resource, signal, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.decide.study import Study
 from heapwright.studies.records import Result
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from traces_random import random_trace
 
 import heapwright as hw
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.generate import generate
 from heapwright.generate.emit import replayed_secret
 from heapwright.recipes.recipe import Recipe

@@ -21,7 +21,7 @@ from needed import absent, is_installed, machine, needs, tool, unsuited
 
 import heapwright._native
 from heapwright import import_recording
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.record import Recorded, Recording, record
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC

@@ -12,7 +12,7 @@ import pytest
 from made_studies import IDS, RECIPES, identity, write_five
 
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.studies import tables
 
 

@@ -12,7 +12,7 @@ import pytest
 from forked_commands import HEAPWRIGHT
 from needed import absent
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import resolve_on_target
 from heapwright.measure.boards import compilers, feed, qemu_backend, unicorn_backend
 from heapwright.measure.boards.compilers import find_compiler

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from recipes_random import random_recipe
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe

@@ -12,7 +12,7 @@ import pytest
 from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace, recipe
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline

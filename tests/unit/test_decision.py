@@ -9,7 +9,7 @@ from made_studies import IDS, TRACES, identity, metrics, result, trace, write_fi
 
 from heapwright.decide.decision import decide
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.studies.records import TraceInfo
 
 

@@ -12,7 +12,7 @@ import heapwright
 import heapwright_papers
 from heapwright.cli import heapwright as command_line
 from heapwright.cli import main
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 
 ROOT = Path(heapwright.__file__).parent
 

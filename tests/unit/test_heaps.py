@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps.heaps import Name, find, is_heap, parse, resolve
 
 FILES = {

@@ -29,8 +29,8 @@ from heap_logs import (
 from heap_logs import tracealyzer as stream_of
 
 import heapwright as hw
-from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces import tables
 from heapwright.traces.logs import (
     FORMATS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import MAX_REQUEST
 from heapwright.recipes.recipe import ContradictionError, Recipe, json_schema
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
 from heapwright.replay.metrics import METRICS, combine, combine_columns, metric, parse_objectives
 

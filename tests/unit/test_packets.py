@@ -16,7 +16,7 @@ from captures import CLIENT, FRAMES, SERVER, block, pcap, pcapng, tcp_frame
 from click.testing import CliRunner
 
 from heapwright.cli import heapwright
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traffic import import_packets
 from heapwright.traffic.capture import import_capture
 from heapwright.traffic.packets import COLUMNS, PacketTable

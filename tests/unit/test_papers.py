@@ -13,7 +13,7 @@ import pytest
 from networks import network
 
 import heapwright
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright_papers import PAGES, reproduce, summary
 from heapwright_papers import documents as papers_documents
 from heapwright_papers.documents import Document, Statement, documents, statements_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from networks import five_networks, network
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay

@@ -12,7 +12,7 @@ from heapwright.decide import picks
 from heapwright.decide.picks import Condition, Needs, choose, design, shortlist
 from heapwright.decide.results import Results
 from heapwright.decide.robustness import Robustness
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, as_float

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.platforms.files import platform_files
 
 OTHER_NAMES = {"Cargo.toml", "CMakeLists.txt", "Kconfig", "Makefile"}

@@ -9,7 +9,7 @@ import pytest
 from recipes_random import random_recipes
 
 from heapwright._native import ffi
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
 from heapwright.recipes.recipe import Recipe

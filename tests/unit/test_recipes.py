@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import resolve_recipe
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.policy import policy

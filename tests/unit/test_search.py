@@ -12,11 +12,11 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore import runner
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo

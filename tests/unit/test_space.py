@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from demands import demand
 
-from heapwright.errors import HeapwrightError
 from heapwright.explore.families import Demand, Levels, default_families
 from heapwright.explore.space import Space
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.recipes.zoo.special_pools import special_pools

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import Fixed
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo.catalogue import load

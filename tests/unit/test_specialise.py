@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from small_policy import POLICY, function, general, policy, quick, shipped
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.generate.emit import core_sources
 from heapwright.generate.specialise import check_grammar, specialise, specialise_parts
 from heapwright.generate.syntax import GrammarError

@@ -10,7 +10,7 @@ from made_studies import IDS, OBJECTIVES, RECIPES, TRACES, identity, metrics, re
 from heapwright.decide.results import Candidate
 from heapwright.decide.shipping import shipped
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import combine

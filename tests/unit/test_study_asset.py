@@ -18,11 +18,11 @@ from made_studies import IDS, TRACES, identity, metrics, result, trace, write_fi
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore.giving_up import Known
 from heapwright.explore.space import Space
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.explore.workers import Interrupt
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe

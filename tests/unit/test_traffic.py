@@ -27,7 +27,7 @@ from captures import (
 from click.testing import CliRunner
 
 from heapwright.cli import heapwright
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traffic import find_format, import_packets, links, statistics
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.profile import profile_packets

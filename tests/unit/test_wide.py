@@ -17,9 +17,9 @@ import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore.space import Space, WideSpace
 from heapwright.explore.wide_search import searcher
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
 from heapwright.studies.records import Grown

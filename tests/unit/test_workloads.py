@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import heapwright as hw
 from heapwright.cli import heapwright
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace

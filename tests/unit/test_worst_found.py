@@ -9,7 +9,7 @@ import pytest
 from recipes_random import random_recipes
 from traces_random import churning
 
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from heapwright.cli import main
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import resolve_recipe
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.policy import policy

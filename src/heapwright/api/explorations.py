@@ -13,11 +13,11 @@ from heapwright.decide.by_load import picks_by_load as _picks_by_load
 from heapwright.decide.picks import Pick
 from heapwright.decide.results import Candidate
 from heapwright.decide.study import Study as _Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES, Options, Strategy
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.search import explore as _explore
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.heaps.heaps import (
     parse,

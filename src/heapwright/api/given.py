@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from heapwright.decide.results import Candidate
-from heapwright.errors import HeapwrightError
 from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import (
     Heap,
     RecipeHeap,

@@ -20,8 +20,8 @@ from heapwright.api.given import (
     recipe_of,
     trace_of,
 )
-from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.heaps.heaps import (
     Arenas,
     RecipeHeap,

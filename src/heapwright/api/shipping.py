@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from heapwright.api.given import (
 from heapwright.api.heaps import fit, replay
 from heapwright.api.traces import read_trace
 from heapwright.decide.study import Study as _Study
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.heaps.heaps import (
     RecipeHeap,
     parse,
@@ -448,13 +447,13 @@ def reproduce(
     `what` is a paper's page or "all", `packets` a folder of packet tables, `output` the folder to write to. Raises
     HeapwrightError for an unknown page, a folder without packet tables, or where that distribution is not installed.
     """
-    try:
-        papers = importlib.import_module("heapwright_papers")
-    except ModuleNotFoundError as error:
-        if error.name != "heapwright_papers":
-            raise
-        raise HeapwrightError("the source papers are not installed; pip install 'heapwright[papers]'") from error
-    found: dict[str, Any] = papers.reproduce(
+    from importlib.metadata import entry_points
+
+    installed = entry_points(group="heapwright.papers", name="reproduce")
+    if not installed:
+        raise HeapwrightError("the source papers are not installed; pip install 'heapwright[papers]'")
+    (entry,) = set(installed)
+    found: dict[str, Any] = entry.load()(
         what, None if packets is None else Path(packets), Path(output), progress or (lambda line: None)
     )
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from heapwright.api.given import AnyTrace, PathLike, listed, one_line, trace_of
-from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.files.errors import HeapwrightError, did_you_mean
 from heapwright.traces.copies import Kind as CopyKind
 from heapwright.traces.copies import copies as _copies
 from heapwright.traces.cut import cut as _cut

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 from heapwright.replay.endurance import Effort
 from heapwright.replay.endurance import endure as try_one
 

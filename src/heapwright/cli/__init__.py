@@ -12,7 +12,7 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.output import note
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
 

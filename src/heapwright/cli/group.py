@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 
 
 class Group(click.Group):

@@ -12,7 +12,7 @@ from heapwright.cli.group import Group
 from heapwright.cli.options import read_traces, repair_option
 from heapwright.cli.output import json_option, note_partial, print_json, print_sentences
 from heapwright.cli.progress import showing
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 
 from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import TIME, metric

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import Value, combine

@@ -13,7 +13,7 @@ import numpy as np
 from heapwright.decide.picks import DEPENDS, Condition, Pick, choose
 from heapwright.decide.results import Bools, Candidate, Results, Standing
 from heapwright.decide.robustness import Robustness
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.metrics import TIME, parse_objectives
 from heapwright.studies.study import StudyFile

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.pools import MAX_REQUEST, Buddy, Fixed, General, Partition, Pool, Quick
 from heapwright.recipes.recipe import Recipe

@@ -28,10 +28,10 @@ from math import ceil, inf
 from typing import Any
 from uuid import uuid4
 
-from heapwright.errors import HeapwrightError
 from heapwright.explore.giving_up import Rivals
 from heapwright.explore.trial import Found, Patience, Task, Trier
 from heapwright.explore.workers import POLL_SECONDS, Outcomes
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
 
 LOCAL = "local"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from heapwright.errors import ParameterError
 from heapwright.explore.schedule import COMPLETE, Effort
 from heapwright.explore.space import WideSpace
+from heapwright.files.errors import ParameterError
 from heapwright.replay.energy import EnergyTable, default_energy_table
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import SHIPPING_METRICS, parse_objectives

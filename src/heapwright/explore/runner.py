@@ -15,10 +15,10 @@ from typing import Literal
 
 from heapwright.decide.picks import design
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore.giving_up import Known, Rivals
 from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
 from heapwright.explore.workers import POLL_SECONDS, Crew, Interrupt
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.engine import SoFar
 from heapwright.studies.records import Partial, Result
 from heapwright.studies.tables import Role

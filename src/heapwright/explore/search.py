@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from heapwright.decide.picks import RIVALS, design, shortlist
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
@@ -27,6 +26,7 @@ from heapwright.explore.space import WideSpace
 from heapwright.explore.trial import Candidate, Trier
 from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.measure.metrics import Replay, replay_for
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import TIME

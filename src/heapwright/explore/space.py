@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.explore.families import FREELISTS, ORDINARY, Demand, Levels, default_families
 from heapwright.explore.space_file import NEEDED, Axes, Choice, read_space
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe

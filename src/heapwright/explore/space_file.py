@@ -11,8 +11,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.errors import HeapwrightError, unknown_key
 from heapwright.explore.families import FREELISTS, Demand, Levels, default_families, frequent_capacities
+from heapwright.files.errors import HeapwrightError, unknown_key
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import KINDS
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe

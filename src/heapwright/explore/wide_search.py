@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
-from heapwright.errors import HeapwrightError
 from heapwright.explore.space import WideSpace
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.studies.records import Grown

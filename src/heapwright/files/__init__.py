@@ -1,1 +1,1 @@
-"""Files of every kind: written whole or not at all, temporary, Parquet, TOML of the package; tools that write them."""
+"""What all rooms stand on: files, written whole or not at all, tools that write them, errors, and rooms that answer calls."""

@@ -13,7 +13,7 @@ import duckdb
 from duckdb import DuckDBPyConnection as Connection
 from duckdb import Error
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 
 __all__ = [
     "Connection",

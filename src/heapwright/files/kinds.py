@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database
+from heapwright.files.errors import HeapwrightError
 
 Kind = Literal["trace", "packets", "study", "other"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database, writing
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.writing import replacing
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.files.errors import HeapwrightError, did_you_mean
 
 
 @cache

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ that the package depends on is there.
 
 from __future__ import annotations
 
-from heapwright.rooms import answers_calls
+from heapwright.files.rooms import answers_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

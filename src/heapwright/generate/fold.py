@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.generate import syntax as c
 from heapwright.generate.expressions import Expressions, Variable, expanded, path_text
 from heapwright.generate.left import UNDER_WAY, Left, Specialisation

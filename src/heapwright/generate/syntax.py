@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps.foreign import names as foreign_names
 from heapwright.heaps.foreign.adapter import Adapter, WordSize, is_adapter, ready_made
 from heapwright.heaps.foreign.heap import ForeignHeap

@@ -5,6 +5,6 @@ are as they would be generated for the prefix `app`, and begin with it where the
 the heap that a platform has now, in `trace/` what all of these share, in `tracers/` what records programs on Linux.
 """
 
-from heapwright.rooms import answers_calls
+from heapwright.files.rooms import answers_calls
 
 answers_calls(__name__)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.errors import HeapwrightError, did_you_mean
+from heapwright.files.errors import HeapwrightError, did_you_mean
 from heapwright.recipes.pools import ALIGNING
 
 if sys.version_info >= (3, 11):

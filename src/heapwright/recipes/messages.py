@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from heapwright.errors import unknown_key
+from heapwright.files.errors import unknown_key
 from heapwright.recipes.kinds.base import BasePool
 from heapwright.recipes.pools import KINDS, MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST, Table
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.geometry import log2
 from heapwright.recipes.kinds.base import reach_of
 from heapwright.recipes.kinds.layout import CHECKS, Field, Layout

@@ -18,7 +18,7 @@ import tomli_w
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.geometry import GUARD_BYTES, Geometry
 from heapwright.recipes.kinds.base import reach_of, whole

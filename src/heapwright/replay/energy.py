@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import exp, inf, log
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import Value
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.pools import kind_of
 from heapwright.traces.calls import Calls

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import explain, lent_memory

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import MAX_REQUEST
 from heapwright.replay.engine import arena_bytes_of, control_bytes, explain

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from heapwright.errors import ParameterError, did_you_mean
+from heapwright.files.errors import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np

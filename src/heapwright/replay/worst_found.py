@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import ParameterError, did_you_mean
+from heapwright.files.errors import ParameterError, did_you_mean
 from heapwright.replay.replay import replay
 from heapwright.replay.worst_case import block_sizes
 from heapwright.traces.trace import Trace

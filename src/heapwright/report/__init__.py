@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.kinds import kind_of
+from heapwright.files.rooms import answers_calls
 from heapwright.files.writing import check_writable, filling, write_text
-from heapwright.rooms import answers_calls
 
 if TYPE_CHECKING:
     from heapwright.report.page import Content

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.writing import write_text
 
 SUFFIXES = (".svg", ".html")

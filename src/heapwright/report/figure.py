@@ -17,7 +17,7 @@ from typing import Any
 import altair as alt
 from PIL import Image
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 
 # Okabe and Ito, "Color universal design" (2008): told apart with every common colour blindness, by lightness in print.
 BLUE, VERMILLION = "#0072B2", "#D55E00"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.writing import replacing
 from heapwright.studies.study import StudyFile
 from heapwright.studies.tables import REPLAYS

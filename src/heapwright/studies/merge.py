@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
 from heapwright.files.writing import replacing
 from heapwright.replay.metrics import METRICS

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.energy import default_energy_table
 from heapwright.studies.tables import FORMAT, SINCE_5, TABLES, check_tables, stored_format
 

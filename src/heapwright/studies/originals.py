@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.studies.records import TraceInfo
 from heapwright.studies.study import StudyFile
 from heapwright.studies.tables import Role

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar

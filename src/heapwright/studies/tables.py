@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
 

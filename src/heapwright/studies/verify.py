@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.measure.metrics import replay_for
 from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.studies.originals import copies_of, original

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 
 
 @dataclass(frozen=True)

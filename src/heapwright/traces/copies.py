@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heapwright.errors import ParameterError, did_you_mean
+from heapwright.files.errors import ParameterError, did_you_mean
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MAX_SIZE
 

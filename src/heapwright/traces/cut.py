@@ -10,7 +10,7 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError, ParameterError, did_you_mean
+from heapwright.files.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.traces.living import Living, Totals
 from heapwright.traces.streams import COLUMNS, Stream
 from heapwright.traces.validation import FREE, Columns

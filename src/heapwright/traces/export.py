@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 from heapwright.files.names import printable
 from heapwright.files.writing import replacing
 from heapwright.traces.living import Totals

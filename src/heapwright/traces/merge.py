@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.living import Living
 from heapwright.traces.streams import COLUMNS, Stream
 from heapwright.traces.together import together

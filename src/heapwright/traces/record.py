@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.recorded import Follow, Recorded, convert
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import shortened
 from heapwright.files.version import __version__
 from heapwright.traces.history import RECORD, History

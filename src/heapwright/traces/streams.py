@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.living import Living, Totals
 from heapwright.traces.tables import WINDOW, reading, writing_to
 from heapwright.traces.trace import Trace, check_version

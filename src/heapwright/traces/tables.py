@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import database, parquet
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.validation import REQUIRED, Columns
 
 WINDOW = 1 << 18

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heapwright.errors import HeapwrightError
 from heapwright.files import parquet
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.calls import Calls, number_objects
 from heapwright.traces.tables import reading
 from heapwright.traces.validation import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.calls import is_orderly
 
 MALLOC, CALLOC, REALLOC, FREE = lib.HW_OP_MALLOC, lib.HW_OP_CALLOC, lib.HW_OP_REALLOC, lib.HW_OP_FREE

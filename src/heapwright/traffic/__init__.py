@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.kinds import first_bytes
 from heapwright.traffic.capture import import_capture, is_capture
 from heapwright.traffic.packets import PacketTable

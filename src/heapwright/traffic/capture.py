@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from dpkt import pcap, pcapng
 from dpkt.dpkt import UnpackError
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traffic import links
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.rows import DamageError, Flows, Rows

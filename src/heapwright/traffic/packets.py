@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError, ParameterError
 from heapwright.files import database, parquet
+from heapwright.files.errors import HeapwrightError, ParameterError
 
 FORMAT_VERSION = "1"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.traces.profile import describe_sizes, profile
 from heapwright.traces.trace import Trace

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traffic.packets import COLUMNS, PacketTable
 
 _VALUES = [column for column in COLUMNS if column != "ts_us"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.traffic.packets import PacketTable
 
 _ETHERNET_HEADER, _ETHERNET_LEAST = 14, 60

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.assure.attack.faults import RUNS, program
 from heapwright.assure.attack.on_host import Host
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 from heapwright.files.temporary import temporary_folder
 from heapwright.recipes.recipe import CHECKS, ContradictionError, Recipe
 

@@ -6,20 +6,6 @@
 
 #include "ground.h"
 
-/* A size for which a pool has a list or a class of its own; often 0, for any other. */
-static uint32_t drawn_class(const struct hw_pool *pool)
-{
-    if (pool->kind == HW_QUICK && choose(2)) {
-        const uint32_t largest = pool->quick.largest;
-        return pool->quick.by_size ? 1u + choose(largest + 16u) : pool->quick.sizes[choose(pool->quick.count)];
-    }
-    if (pool->kind == HW_FIXED && choose(2)) {
-        const uint32_t size = pool->fixed.sizes[choose(pool->fixed.count)];
-        return size < 3000u ? size : 40u;
-    }
-    return 0;
-}
-
 /* What an attacker knows of a pool: of links all but what masks them. */
 static void unmask(struct hw_pool *pool)
 {

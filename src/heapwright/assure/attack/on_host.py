@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES, PREFIX, arena_bytes, flags
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.tools import find_compiler, run_tool
 from heapwright.generate.emit import generate
 

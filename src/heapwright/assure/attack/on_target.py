@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES, PREFIX, arena_bytes, flags, mapped_bytes
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.generate.emit import generate
 from heapwright.measure.boards.compilers import find_compiler
 from heapwright.measure.boards.cpus import cpu

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.assure.proof.harness import PACKAGE, Harness
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.templates import template
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler, run_tool

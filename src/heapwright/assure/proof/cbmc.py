@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.tools import run_tool
 
 _FLAGS = ("--unwinding-assertions", "--drop-unused-functions", "--json-ui")

@@ -15,7 +15,7 @@ from heapwright.assure.proof.edges import edge_names
 from heapwright.assure.proof.enumeration import MOST_PROGRAMS, compiler_version, run_all
 from heapwright.assure.proof.harness import PACKAGE, Harness
 from heapwright.assure.proof.unbounded import check_unbounded, versions
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.templates import template
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler

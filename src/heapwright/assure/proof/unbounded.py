@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heapwright.assure.proof.contracts import functions_with_contracts, has_contracts, with_contracts
 from heapwright.assure.proof.harness import Harness
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import run_tool
 from heapwright.generate.emit import align_unchecked, generated_files

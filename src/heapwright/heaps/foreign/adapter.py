@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from heapwright.errors import ForeignHeapError, HeapwrightError, unknown_key
+from heapwright.files.errors import ForeignHeapError, HeapwrightError, unknown_key
 from heapwright.files.shipped import toml_files, toml_text
 
 if sys.version_info >= (3, 11):

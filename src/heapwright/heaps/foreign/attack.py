@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.assure.attack.faults import RUNS, ample, program
 from heapwright.assure.attack.on_host import outcomes
-from heapwright.errors import ForeignHeapError, ParameterError
+from heapwright.files.errors import ForeignHeapError, ParameterError
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import run_tool
 

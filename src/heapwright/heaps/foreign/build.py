@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.files.temporary import folder_for
 from heapwright.files.tools import find_compiler, run_tool
 from heapwright.heaps.foreign.adapter import Adapter, WordSize

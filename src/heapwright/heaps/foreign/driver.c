@@ -134,7 +134,7 @@ static void *map_file(const char *path, int flags, size_t *bytes)
 /* ---- the arena --------------------------------------------------------------------------------------------------- */
 
 /* A page that cannot be touched follows the arena's last page, which has room for the canary. */
-static unsigned char *reserve(size_t bytes)
+static unsigned char *map_memory(size_t bytes)
 {
     const size_t pages = (bytes + CANARY + PAGE - 1u) / PAGE * PAGE;
     unsigned char *memory = mmap(NULL, pages + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -151,7 +151,7 @@ static void take_arena(struct driver *d)
     d->room = foreign_capacity > d->bytes ? foreign_capacity : d->bytes;
     d->canary = d->room - d->bytes < CANARY ? d->room - d->bytes : CANARY;
     if (d->memory == NULL) {
-        d->memory = reserve(d->bytes);
+        d->memory = map_memory(d->bytes);
         d->canary = CANARY;
     }
     if (d->memory == NULL) {
@@ -159,7 +159,7 @@ static void take_arena(struct driver *d)
     }
 }
 
-static int canary_is_intact(const struct driver *d)
+static int is_canary_intact(const struct driver *d)
 {
     for (size_t i = 0; i < d->canary; i++) {
         if (d->memory[d->bytes + i] != foreign_poison) {
@@ -227,7 +227,7 @@ static void fill(struct object *object, uint32_t tag)
     memcpy(object->payload + object->size / 4u * 4u, &tag, object->size % 4u);
 }
 
-static int is_intact(const struct object *object, const unsigned char *payload, uint32_t size)
+static int is_payload_intact(const struct object *object, const unsigned char *payload, uint32_t size)
 {
     for (uint32_t i = 0; i + 4u <= size; i += 4u) {
         if (memcmp(payload + i, &object->tag, 4u) != 0) {
@@ -291,7 +291,7 @@ static int is_sound(struct object *object)
     if (foreign_moves) {
         object->payload = payload_of(object->base, 0);
     }
-    return is_intact(object, object->payload, object->size);
+    return is_payload_intact(object, object->payload, object->size);
 }
 
 /* How much of the object the program may use. */
@@ -348,7 +348,7 @@ static unsigned char *resize(const struct object *object, uint32_t had, uint32_t
     return moved;
 }
 
-static void replay_realloc(struct driver *d, uint32_t i, struct object *object, uint32_t *requested)
+static void drive_realloc(struct driver *d, uint32_t i, struct object *object, uint32_t *requested)
 {
     const uint32_t size = d->calls[i].size;
     if (object->base == NULL) {
@@ -362,7 +362,7 @@ static void replay_realloc(struct driver *d, uint32_t i, struct object *object, 
     }
     unsigned char *payload = payload_of(moved, 0);
     check_pointer(d, payload, size);
-    if (!is_intact(object, payload, *requested < size ? *requested : size)) {
+    if (!is_payload_intact(object, payload, *requested < size ? *requested : size)) {
         fault(d, CORRUPT);
     }
     d->live -= *requested;
@@ -370,7 +370,7 @@ static void replay_realloc(struct driver *d, uint32_t i, struct object *object, 
     enter(d, i, object, moved, payload);
 }
 
-static void replay_free(struct driver *d, struct object *object, uint32_t requested)
+static void drive_free(struct driver *d, struct object *object, uint32_t requested)
 {
     if (object->base == NULL) {
         return;
@@ -393,9 +393,9 @@ static void replay_checked(struct driver *d)
         int64_t weight;
         result->call = i;
         if (op == FREE) {
-            replay_free(d, &d->objects[slot], requested[slot]);
+            drive_free(d, &d->objects[slot], requested[slot]);
         } else if (op == REALLOC) {
-            replay_realloc(d, i, &d->objects[slot], &requested[slot]);
+            drive_realloc(d, i, &d->objects[slot], &requested[slot]);
         } else {
             replay_allocation(d, i, &d->objects[slot]);
             requested[slot] = d->calls[i].size;
@@ -428,7 +428,7 @@ static void replay_once(struct driver *d, const char *result, const char *at)
     d->result->stage = REPLAYING;
     replay_checked(d);
     if (d->memory != NULL) {
-        if (!canary_is_intact(d)) {
+        if (!is_canary_intact(d)) {
             fault(d, OVERRUN);
         }
         d->result->footprint = touched(d);

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.assure.attack.on_host import DRIVER as ATTACK
-from heapwright.errors import ForeignHeapError
+from heapwright.files.errors import ForeignHeapError
 from heapwright.files.temporary import folder_for
 from heapwright.files.tools import run_tool
 from heapwright.heaps.foreign.adapter import Adapter, WordSize

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps.foreign import adapter as adapters
 from heapwright.heaps.foreign.adapter import Adapter, WordSize
 from heapwright.heaps.foreign.heap import ForeignHeap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from heapwright.errors import ParameterError, did_you_mean
+from heapwright.files.errors import ParameterError, did_you_mean
 
 MIB = 1 << 20
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.temporary import folder_for, temporary_folder
 from heapwright.measure.boards.compilers import LEVELS, Compiler
 

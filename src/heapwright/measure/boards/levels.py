@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.measure.boards import qemu_backend, unicorn_backend
 from heapwright.measure.boards.compilers import LEVELS, find_compiler
 from heapwright.measure.boards.cpus import Cpu, cpu

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import run_tool
 from heapwright.measure.boards.feed import (

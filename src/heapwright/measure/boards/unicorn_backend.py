@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.measure.boards.feed import COUNTS, FEED, STUBS, Input, Run, check_stubs, split_ticks
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import ForeignHeapError, HeapwrightError
+from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler, run_tool
 from heapwright.measure.host.calls import STDIN, calls_file

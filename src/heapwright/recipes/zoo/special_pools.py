@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.limits import MAX_REQUEST
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo.catalogue import load

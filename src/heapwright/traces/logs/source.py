@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from heapwright.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError
 
 _LONGEST_LINE = 1 << 12
 """Bytes; what is longer is no call, and patterns take time that grows with the square of it."""

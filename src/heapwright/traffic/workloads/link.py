@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-from heapwright.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MAX_SIZE
 from heapwright.traffic.payload import payload

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace

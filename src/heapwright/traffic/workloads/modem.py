@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.errors import ParameterError
+from heapwright.files.errors import ParameterError
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 

@@ -47,7 +47,7 @@ static int recorded(const struct sys_heap *heap)
     return only == NULL || only == heap;
 }
 
-static void *allocated(const struct sys_heap *heap, void *pointer, size_t size)
+static void *given_out(const struct sys_heap *heap, void *pointer, size_t size)
 {
     if (recorded(heap)) {
         app_trace_allocated(pointer, size);
@@ -66,17 +66,17 @@ static void *resized(const struct sys_heap *heap, const void *from, void *pointe
 
 void *__wrap_sys_heap_alloc(struct sys_heap *heap, size_t size)
 {
-    return allocated(heap, __real_sys_heap_alloc(heap, size), size);
+    return given_out(heap, __real_sys_heap_alloc(heap, size), size);
 }
 
 void *__wrap_sys_heap_noalign_alloc(struct sys_heap *heap, size_t alignment, size_t size)
 {
-    return allocated(heap, __real_sys_heap_noalign_alloc(heap, alignment, size), size);
+    return given_out(heap, __real_sys_heap_noalign_alloc(heap, alignment, size), size);
 }
 
 void *__wrap_sys_heap_aligned_alloc(struct sys_heap *heap, size_t alignment, size_t size)
 {
-    return allocated(heap, __real_sys_heap_aligned_alloc(heap, alignment, size), size);
+    return given_out(heap, __real_sys_heap_aligned_alloc(heap, alignment, size), size);
 }
 
 void *__wrap_sys_heap_realloc(struct sys_heap *heap, void *pointer, size_t size)

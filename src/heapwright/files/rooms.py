@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 TYPE_CHECKING = False  # as in heapwright/__init__.py: typing's own takes long to import
@@ -10,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from inspect import Signature
     from typing import Any
+
+
+_find: Callable[[str], Callable[..., Any]]
+"""Finds the function of a name; the package tells it, so that rooms know nothing of what stands above them."""
 
 
 class _Answering(type(sys)):  # type: ignore[misc]
@@ -20,8 +23,7 @@ class _Answering(type(sys)):  # type: ignore[misc]
     """
 
     def _function(self) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(importlib.import_module("heapwright.api"), self.__name__.split(".")[1])
-        return function
+        return _find(self.__name__.split(".")[1])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function()(*args, **kwargs)
@@ -38,5 +40,11 @@ class _Answering(type(sys)):  # type: ignore[misc]
 
 
 def answers_calls(room: str) -> None:
-    """Let a room, by its full name, pass calls on to the function of its name in `heapwright.api`."""
+    """Let a room, by its full name, pass calls on to the function of its name."""
     sys.modules[room].__class__ = _Answering
+
+
+def answer_with(find: Callable[[str], Callable[..., Any]]) -> None:
+    """Let `find` tell, by name, the functions to which rooms pass calls on."""
+    global _find
+    _find = find
