@@ -68,7 +68,7 @@ def main() -> None:
         except hw.HeapwrightError as error:
             print(f"| {said} | {name} | {str(error)[:80]} |")
             continue
-        largest = {metric: (0.0, "") for metric in METRICS}
+        largest = dict.fromkeys(METRICS, (0.0, ""))
         for path, trace in zip(paths, traces, strict=True):
             results = hw.replay(trace, [name, other], fit=True)
             for metric in METRICS:
