@@ -181,6 +181,14 @@ def test_the_name_of_a_heap_of_a_study_is_resolved_once(
         assert opened.count(str(study.path.absolute())) == 1
 
 
+def test_a_pick_of_a_study_is_the_name_of_a_heap(study: hw.api.Study, trace: Trace, tmp_path: Path) -> None:
+    for how in ("balanced", "smallest", "fastest"):
+        picked = hw.replay(trace, f"{study.path}:{how}")
+        assert picked.metrics["footprint_bytes"] == study.pick(how).metrics["footprint_bytes"]
+    (source, *_) = hw.generate(f"{study.path}:smallest", tmp_path / "heap")
+    assert study.pick("smallest").id in source.read_text(encoding="utf-8")
+
+
 def test_generate_says_what_the_recipe_was_tuned_for(study: hw.api.Study, tmp_path: Path) -> None:
     files = hw.generate(study.pick(), tmp_path / "heap", prefix="net")
     assert [file.name for file in files] == [

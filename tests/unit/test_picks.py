@@ -142,6 +142,13 @@ def test_needs_count_at_their_worst() -> None:
 # --- what is tried elsewhere -----------------------------------------------------------------------------------------
 
 
+def test_where_all_refuse_somewhere_needs_here_decide() -> None:
+    nowhere = np.full(3, np.inf)
+    memory, accesses = np.array([1.3, 1.0, 1.1]), np.array([1.0, 3.0, 1.2])
+    needs = {"footprint_bytes": Needs(memory, nowhere), "accesses": Needs(accesses, nowhere)}
+    assert choose("balanced", needs) == 2
+
+
 def test_the_shortlist_is_the_front_and_the_nearest_of_every_design_near_it() -> None:
     points = [(100, 100), (110, 110), (105, 100), (120, 90), (181, 100), (150, 150), (100, 101), (149, 100)]
     table = results([points])

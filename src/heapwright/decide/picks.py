@@ -183,6 +183,8 @@ def _of_alike(first: Floats, second: Floats) -> int:
 def _balanced(needs: Mapping[str, Needs]) -> int:
     memory = np.array([key in MEMORY for key in needs])
     here, at_worst = (np.stack(columns) for columns in zip(*needs.values(), strict=True))
+    refusing = np.isinf(at_worst).all(axis=1)  # all of them refused somewhere: that tells them not apart
+    at_worst[refusing] = here[refusing]
     bought = here[memory] / here[memory].min(axis=1, keepdims=True)
     rows = np.flatnonzero((bought <= AFFORDABLE).all(axis=0))
     if not len(rows):

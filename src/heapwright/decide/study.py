@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.decide.picks import DEPENDS, Condition, Pick, choose
+from heapwright.decide.picks import DEPENDS, PICKS, Condition, Pick, choose
 from heapwright.decide.results import Bools, Candidate, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
@@ -63,6 +63,10 @@ class Study(StudyFile):
         results = self.results()
         chosen = results["trace"] == trace
         return Results.of({key: column[chosen] for key, column in results.items()}, [trace], self._known())
+
+    def resolve(self, id: str) -> str:
+        """As `StudyFile.resolve`; "balanced", "smallest" and "fastest" are the study's own picks."""
+        return self.pick(id).id if id in PICKS else super().resolve(id)
 
     def candidate(self, id: str) -> Candidate:
         """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""
