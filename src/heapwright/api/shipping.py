@@ -449,11 +449,12 @@ def reproduce(
     """
     from importlib.metadata import entry_points
 
-    installed = entry_points(group="heapwright.papers", name="reproduce")
-    if not installed:
-        raise HeapwrightError("the source papers are not installed; pip install 'heapwright[papers]'")
-    (entry,) = set(installed)
-    found: dict[str, Any] = entry.load()(
+    try:
+        (entry,) = set(entry_points(group="heapwright.papers", name="reproduce"))
+        run = entry.load()
+    except (ValueError, ModuleNotFoundError):  # not installed, or its folder is gone
+        raise HeapwrightError("the source papers are not installed; pip install 'heapwright[papers]'") from None
+    found: dict[str, Any] = run(
         what, None if packets is None else Path(packets), Path(output), progress or (lambda line: None)
     )
     return found

@@ -177,9 +177,15 @@ class OnDask:
                     break
         finally:
             if under_way:
-                self._client.cancel(list(under_way))
+                self._cancel(list(under_way))
         if errors:
             raise errors[0]
+
+    def _cancel(self, futures: list[Any]) -> None:
+        from distributed.client import ClosedClientError
+
+        with suppress(ClosedClientError):  # the scheduler is gone, and all that was asked of it
+            self._client.cancel(futures)
 
     def _submit(self, run: str, batch: list[Task], trier: Trier, patience: Patience) -> Any:
         rivals = patience.rivals and Rivals(patience.rivals.tolerance, bar=patience.rivals.bar)
