@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made_studies import IDS, OBJECTIVES, RECIPES, metrics
 
 from heapwright.decide import picks
-from heapwright.decide.picks import Condition, Needs, choose, design, shortlist
+from heapwright.decide.picks import Condition, Needs, design, order, shortlist
 from heapwright.decide.results import Results
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
@@ -19,7 +22,7 @@ from heapwright.replay.metrics import METRICS, as_float
 from heapwright.replay.reach import reach
 from heapwright.studies.tables import Role
 
-Points = Sequence[tuple[int, int]]
+Points = Sequence[tuple[float, float]]
 
 
 def results(points: Sequence[Points], refused: Sequence[Sequence[int]] = (), ids: Sequence[str] = IDS) -> Results:
@@ -32,6 +35,14 @@ def results(points: Sequence[Points], refused: Sequence[Sequence[int]] = (), ids
     columns = {key: np.array([as_float(row[2][key]) for row in rows]) for key in METRICS}
     columns["recipe"], columns["trace"] = (np.array([row[at] for row in rows], object) for at in (0, 1))
     return Results.of(columns, [f"trace{at}" for at in range(len(points))], dict.fromkeys(ids, (None, True)))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Ratios of recipes here, of at least 1, and at the worst, which are no smaller."""
+    ratio = st.sampled_from([1, 1.01, 1.1, 1.14, 1.2, 1.5, 1.9, 2.1, 4])
+    both = draw(st.lists(st.tuples(ratio, ratio, ratio, ratio), min_size=1, max_size=9))
+    return [one[:2] for one in both], [(a * c, b * d) for a, b, c, d in both]
 
 
 def needs(here: Points, at_worst: Points | None = None) -> dict[str, Needs]:
@@ -100,43 +111,73 @@ def test_what_is_no_condition_is_one_line(text: str, says: str) -> None:
 
 def test_smallest_is_the_least_memory_and_of_those_alike_the_fewest_accesses_at_the_worst() -> None:
     here = [(1.0, 9), (1.02, 5), (1.02, 5), (1.021, 1)]
-    assert choose("smallest", needs(here, [(1, 9), (1, 8), (1, 7), (1, 1)])) == 2
+    assert order("smallest", needs(here, [(1, 9), (1, 8), (1, 7), (1, 1)]))[0] == 2
 
 
 def test_fastest_is_the_fewest_accesses_at_the_worst_and_of_those_alike_the_least_memory() -> None:
     here = [(5.0, 1), (4, 1.02), (1, 1.03)]
-    assert choose("fastest", needs(here)) == 1
-    assert choose("fastest", needs(here, [(5, 3), (4, 3), (1, 2.9)])) == 2, "a list that is short here grows elsewhere"
+    assert order("fastest", needs(here))[0] == 1
+    assert order("fastest", needs(here, [(5, 3), (4, 3), (1, 2.9)]))[0] == 2, (
+        "a list that is short here grows elsewhere"
+    )
 
 
 def test_fastest_goes_by_the_time_at_the_worst_where_that_was_explored_for() -> None:
-    timed = needs([(1, 1), (2, 2), (1, 1)])
-    assert choose("fastest", timed) == 0
+    timed = needs([(1, 1), (2, 1.5), (1, 1.6)])
+    assert order("fastest", timed)[0] == 0
     timed["ns_per_event"] = Needs(np.array([1.5, 1.1, 1]), np.array([1.5, 1.1, 2]))
-    assert choose("fastest", timed) == 1
+    assert order("fastest", timed)[0] == 1
 
 
 def test_balanced_pays_15_percent_of_memory_for_half_of_the_accesses() -> None:
-    assert choose("balanced", needs([(1, 2.01), (1.14, 1)])) == 1
-    assert choose("balanced", needs([(1, 1.9), (1.16, 1)])) == 0
-    assert choose("balanced", needs([(1, 8), (1.15, 4), (1.5, 1)])) == 1, "two doublings cost as much as 1.32 x memory"
+    assert order("balanced", needs([(1, 2.01), (1.14, 1)]))[0] == 1
+    assert order("balanced", needs([(1, 1.9), (1.16, 1)]))[0] == 0
+    assert order("balanced", needs([(1, 8), (1.15, 4), (1.5, 1)]))[0] == 1, (
+        "two doublings cost as much as 1.32 x memory"
+    )
 
 
 def test_balanced_leaves_out_what_doubles_the_memory() -> None:
-    assert choose("balanced", needs([(1, 1000), (2.01, 1)])) == 0
-    assert choose("balanced", needs([(1, 1000), (2.0, 1)])) == 1
+    assert order("balanced", needs([(1, 1000), (2.01, 1)]))[0] == 0
+    assert order("balanced", needs([(1, 1000), (2.0, 1)]))[0] == 1
 
 
 def test_balanced_stays_near_the_least_memory_where_twice_the_least_accesses_can_be_had_there() -> None:
     here = [(1.0, 4), (1.15, 2), (1.3, 1)]
     at_worst = [(1, 40), (1, 20), (1, 1)]
-    assert choose("balanced", needs(here, at_worst)) == 1
-    assert choose("balanced", needs([(1.0, 4), (1.15, 2.1), (1.3, 1)], at_worst)) == 2
+    assert order("balanced", needs(here, at_worst))[0] == 1
+    assert order("balanced", needs([(1.0, 4), (1.15, 2.1), (1.3, 1)], at_worst))[0] == 2
 
 
 def test_needs_count_at_their_worst() -> None:
-    assert choose("balanced", needs([(1, 1.2), (1, 1)], [(1, 1.2), (1, 3)])) == 0
-    assert choose("balanced", needs([(1.1, 1), (1, 1)], [(1.1, 1), (1.3, 1)])) == 0
+    assert order("balanced", needs([(1, 1.2), (1.01, 1)], [(1, 1.2), (1, 3)]))[0] == 0
+    assert order("balanced", needs([(1.1, 1), (1, 1.01)], [(1.1, 1), (1.3, 1)]))[0] == 0
+
+
+@given(points=tables(), how=st.sampled_from(picks.PICKS))
+def test_no_pick_is_beaten_in_what_it_was_explored_for(
+    points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: picks.Pick
+) -> None:
+    here, at_worst = points
+    left = list(range(len(here)))
+    for pick in order(how, needs(here, at_worst)):
+        left.remove(pick)
+        for other in left:
+            assert not (here[other] != here[pick] and all(a <= b for a, b in zip(here[other], here[pick], strict=True)))
+    assert left == []
+
+
+@given(points=tables(), how=st.sampled_from(picks.PICKS))
+def test_more_memory_never_gives_a_pick_with_more_accesses(
+    points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: picks.Pick
+) -> None:
+    here, at_worst = points
+    in_order = order(how, needs(here, at_worst))
+    least = math.inf
+    for bound in sorted({memory for memory, _ in here}):
+        pick = next(at for at in in_order if here[at][0] <= bound)
+        assert here[pick][1] <= least
+        least = here[pick][1]
 
 
 # --- what is tried elsewhere -----------------------------------------------------------------------------------------
@@ -146,7 +187,7 @@ def test_where_all_refuse_somewhere_needs_here_decide() -> None:
     nowhere = np.full(3, np.inf)
     memory, accesses = np.array([1.3, 1.0, 1.1]), np.array([1.0, 3.0, 1.2])
     needs = {"footprint_bytes": Needs(memory, nowhere), "accesses": Needs(accesses, nowhere)}
-    assert choose("balanced", needs) == 2
+    assert order("balanced", needs)[0] == 2
 
 
 def test_the_shortlist_is_the_front_and_the_nearest_of_every_design_near_it() -> None:

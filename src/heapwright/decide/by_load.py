@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heapwright.decide.picks import choose
+from heapwright.decide.picks import order
 from heapwright.decide.robustness import Robustness
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _balanced(study: Study, alone: Results) -> int | None:
         return None
     robustness = Robustness(alone, {}, study.recipe_texts(), keys)
     candidates = robustness.candidates(front, alone.eligible(keys))
-    return candidates[choose("balanced", {key: robustness.needs(key, candidates) for key in keys})]
+    return candidates[order("balanced", {key: robustness.needs(key, candidates) for key in keys})[0]]
 
 
 def _footprint(alone: Results, name: str) -> int | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
@@ -155,8 +156,8 @@ class Needs(NamedTuple):
     at_worst: Floats
 
 
-def choose(how: Pick, needs: Mapping[str, Needs]) -> int:
-    """Index of the pick among recipes that hold, of one or more.
+def order(how: Pick, needs: Mapping[str, Needs]) -> list[int]:
+    """Recipes that hold, one or more, in the order in which they are picked: their indices, the pick first.
 
     ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``.
 
@@ -164,35 +165,58 @@ def choose(how: Pick, needs: Mapping[str, Needs]) -> int:
     is the fewest accesses at the worst, or the least `TIME` where that is an objective; of those within `ALIKE`, the
     least memory here. ``balanced`` has the least of the largest of its prices: `LITTLE_MEMORY` times the least memory
     costs as much as `MUCH_COST` times the least of anything else. Both count at their worst. What is not `AFFORDABLE`
-    here is left out, and so is what needs more than `LITTLE_MEMORY` here where anything within it stays below
+    here comes last, and before it what needs more than `LITTLE_MEMORY` here where anything within it stays below
     `MUCH_COST` here. Ties go to the first.
+
+    No recipe stands before one that needs less of something here and no more of anything: none is picked that another
+    one beats in what it was explored for. So the first of the order that meets a condition is the pick under it: a
+    condition that the pick meets does not change it, and more memory never gives more of the other of two objectives.
+    O(n^2).
     """
-    if how == "balanced":
-        return _balanced(needs)
+    by = _by_price(needs) if how == "balanced" else _by_one(how, needs)
+    here = np.stack([one.here for one in needs.values()])
+    beats = (here[:, :, np.newaxis] <= here[:, np.newaxis, :]).all(axis=0)
+    beats &= ~beats.T  # equals do not beat each other
+    beaten_by, left, found = beats.sum(axis=0), np.ones(len(beats), np.bool_), []
+    while left.any():
+        taken = by(np.flatnonzero(left & (beaten_by == 0)))
+        found.append(taken)
+        left[taken] = False
+        beaten_by -= beats[taken]
+    return found
+
+
+def _by_one(how: Pick, needs: Mapping[str, Needs]) -> Callable[[NDArray[np.intp]], int]:
     memory, accesses = (needs[key] for key in DEPENDS)
-    if how == "smallest":
-        return _of_alike(memory.here, accesses.at_worst)
-    return _of_alike(needs.get(TIME, accesses).at_worst, memory.here)
+    first, second = memory.here, accesses.at_worst
+    if how == "fastest":
+        first, second = needs.get(TIME, accesses).at_worst, memory.here
+
+    def least(rows: NDArray[np.intp]) -> int:
+        alike = rows[first[rows] <= ALIKE * first[rows].min()]
+        return int(alike[np.lexsort((first[alike], second[alike]))[0]])
+
+    return least
 
 
-def _of_alike(first: Floats, second: Floats) -> int:
-    alike = np.flatnonzero(first <= ALIKE * first.min())
-    return int(alike[np.lexsort((first[alike], second[alike]))[0]])
-
-
-def _balanced(needs: Mapping[str, Needs]) -> int:
+def _by_price(needs: Mapping[str, Needs]) -> Callable[[NDArray[np.intp]], int]:
     memory = np.array([key in MEMORY for key in needs])
     here, at_worst = (np.stack(columns) for columns in zip(*needs.values(), strict=True))
     refusing = np.isinf(at_worst).all(axis=1)  # all of them refused somewhere: that tells them not apart
     at_worst[refusing] = here[refusing]
     bought = here[memory] / here[memory].min(axis=1, keepdims=True)
-    rows = np.flatnonzero((bought <= AFFORDABLE).all(axis=0))
-    if not len(rows):
-        rows = np.arange(here.shape[1])
-    bought, paid, at_worst = bought[:, rows], here[~memory][:, rows], at_worst[:, rows]
-    little: Bools = np.all(bought <= LITTLE_MEMORY, axis=0)
-    if not (little & (paid <= MUCH_COST * paid.min(axis=1, keepdims=True)).all(axis=0)).any():
+    affordable: Bools = (bought <= AFFORDABLE).all(axis=0)
+    if not affordable.any():  # two kinds of memory, and no recipe that has little of both
+        affordable[:] = True
+    paid = here[~memory] / here[~memory][:, affordable].min(axis=1, keepdims=True)
+    little: Bools = (bought <= LITTLE_MEMORY).all(axis=0)
+    if not (affordable & little & (paid <= MUCH_COST).all(axis=0)).any():
         little[:] = True
     worth = np.where(memory, LITTLE_MEMORY, MUCH_COST)[:, np.newaxis]
-    prices = (np.log(at_worst / at_worst.min(axis=1, keepdims=True)) / np.log(worth)).max(axis=0)
-    return int(rows[np.where(little, prices, np.inf).argmin()])
+    least = at_worst[:, affordable].min(axis=1, keepdims=True)
+    prices = (np.log(at_worst / least) / np.log(worth)).max(axis=0)
+
+    def best(rows: NDArray[np.intp]) -> int:
+        return int(rows[np.lexsort((prices[rows], ~little[rows], ~affordable[rows]))[0]])
+
+    return best

@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from heapwright.decide.picks import DEPENDS, PICKS, Condition, Pick, choose
+from heapwright.decide.picks import DEPENDS, PICKS, Condition, Pick, order
 from heapwright.decide.results import Bools, Candidate, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
@@ -109,21 +110,29 @@ class Study(StudyFile):
     def pick(
         self, how: Pick, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
     ) -> Candidate:
-        """One recipe to ship: the best compromise, the least memory or the fastest; see `picks.choose`.
+        """One recipe to ship: the best compromise, the least memory or the fastest; see `picks.order`.
 
         Of the front, and of the recipes near it that were tried elsewhere, one that holds there
-        (`Robustness.why_not`); of the front where none does. ``objectives`` and ``where`` as for `front`. Raises
-        `HeapwrightError` where the front is empty.
+        (`Robustness.why_not`); of the front where none does. It is the same under every condition that it meets.
+        ``objectives`` and ``where`` as for `front`. Raises `HeapwrightError` where the front is empty.
         """
         keys, within = self._objectives(objectives), self.within(where)
         rows = self.combined.front_rows(keys, within)
         if not len(rows):
             raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
+        if (how, keys) not in self._orders:
+            free = self.combined.front_rows(keys)
+            self._orders[how, keys] = self._order(how, keys, free, self.combined.eligible(keys))
+        in_order = [row for row in self._orders[how, keys] if within[row]]
+        in_order = in_order or self._order(how, keys, rows, self.combined.eligible(keys) & within)
+        return self.combined.candidate(in_order[0])
+
+    def _order(self, how: Pick, keys: tuple[str, ...], front: NDArray[np.intp], eligible: Bools) -> list[int]:
+        """Rows to pick from, the pick first."""
         robustness = self.robustness(keys)
-        candidates = robustness.candidates(rows, self.combined.eligible(keys) & within)
+        rows = robustness.candidates(front, eligible)
         compared = dict.fromkeys(keys if how == "balanced" else [*DEPENDS, *(key for key in keys if key == TIME)])
-        needs = {key: robustness.needs(key, candidates) for key in compared}
-        return self.combined.candidate(candidates[choose(how, needs)])
+        return [rows[at] for at in order(how, {key: robustness.needs(key, rows) for key in compared})]
 
     def within(self, where: str | Sequence[str]) -> Bools:
         """Mask of the recipes that meet all conditions."""
@@ -166,6 +175,11 @@ class Study(StudyFile):
         return self._robustness[keys]
 
     @cached_property
+    def _orders(self) -> dict[tuple[Pick, tuple[str, ...]], list[int]]:
+        """By the kind of pick and objectives: a page asks for each under a hundred conditions."""
+        return {}
+
+    @cached_property
     def _robustness(self) -> dict[tuple[str, ...], Robustness]:
         """By objectives: every pick and every row of a table asks anew."""
         return {}
@@ -182,7 +196,7 @@ class Study(StudyFile):
 
     def _forget(self) -> None:
         super()._forget()
-        for outdated in ("combined", "elsewhere", "_robustness"):
+        for outdated in ("combined", "elsewhere", "_robustness", "_orders"):
             self.__dict__.pop(outdated, None)
 
 
