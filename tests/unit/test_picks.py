@@ -13,11 +13,13 @@ from made_studies import IDS, OBJECTIVES, RECIPES, metrics
 
 from heapwright.decide import picks
 from heapwright.decide.picks import Condition, Needs, design, order, shortlist
+from heapwright.decide.prior import doubt
 from heapwright.decide.results import Results
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.pools import Buddy, Fixed, General, Pool, Quick
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
 from heapwright.replay.metrics import METRICS, as_float
 from heapwright.replay.reach import reach
 from heapwright.studies.tables import Role
@@ -243,7 +245,7 @@ def test_no_refusal_elsewhere_is_forgiven(role: Role, words: str, refused: int) 
     refusing = robustness([(100, 1), (100, 1)], [(100, 1), (100, 1)], (0, refused), role)
     assert refusing.why_not(IDS[0]) is None
     assert refusing.why_not(IDS[1]) == f"refused {refused} requests on {words}, as on trace0"
-    assert refusing.candidates(np.array([1]), np.ones(2, dtype=bool)) == [0]
+    assert refusing.candidates("balanced", np.array([1]), np.ones(2, dtype=bool)) == [0]
 
 
 def test_refusals_elsewhere_count_nothing_where_requests_may_be_refused() -> None:
@@ -255,8 +257,10 @@ def test_what_was_not_tried_or_nothing_holds() -> None:
     found = robustness([(100, 1), (100, 1), (50, 9)], [(100, 1), (90, 1)])
     assert found.why_not(IDS[2]) == "not tried on copies"
     every = np.ones(3, dtype=bool)
-    assert found.candidates(np.array([2]), every) == [0, 1]
-    assert robustness([(50, 1), (50, 1)], [(1, 1), (100, 1)], (1, 1)).candidates(np.array([1]), every[:2]) == [1]
+    assert found.candidates("balanced", np.array([2]), every) == [0, 1]
+    assert robustness([(50, 1), (50, 1)], [(1, 1), (100, 1)], (1, 1)).candidates(
+        "balanced", np.array([1]), every[:2]
+    ) == [1]
 
 
 def test_a_heap_that_cannot_grow_to_twice_its_memory_does_not_hold() -> None:
@@ -272,8 +276,93 @@ def test_a_heap_that_cannot_grow_to_twice_its_memory_does_not_hold() -> None:
     assert robustness([(10, 1)], [(needed, 1)], **text).why_not(IDS[0]) == told
 
 
-def test_needs_are_the_ratio_here_and_the_worst_anywhere() -> None:
-    found = robustness([(100, 10), (150, 10)], [(300, 40), (200, 10)])
-    assert found.needs("footprint_bytes", [0, 1]).here.tolist() == [1, 1.5]
-    assert found.needs("footprint_bytes", [0, 1]).at_worst.tolist() == [1.5, 1.5]
-    assert found.needs("accesses", [0, 1]).at_worst.tolist() == [4, 1]
+def test_needs_are_the_ratio_here_and_the_worst_where_it_counts() -> None:
+    here, there = [(100, 10), (150, 10)], [(300, 40), (200, 10)]
+    found = robustness(here, there)
+    assert found.needs("fastest", "footprint_bytes", [0, 1]).here.tolist() == [1, 1.5]
+    assert found.needs("fastest", "footprint_bytes", [0, 1]).at_worst.tolist() == [1.5, 1.5]
+    assert found.needs("fastest", "accesses", [0, 1]).at_worst.tolist() == [4, 1]
+    assert found.needs("balanced", "accesses", [0, 1]).at_worst.tolist() == [1, 1], "copies do not foretell this"
+    held_out = robustness(here, there, role="held out")
+    assert held_out.needs("balanced", "accesses", [0, 1]).at_worst.tolist() == [4, 1]
+
+
+# --- the prior -------------------------------------------------------------------------------------------------------
+
+HELD = General(bins="exact", fit="best")
+EMPTIED = Quick(up_to=516, flush="before-growing", flush_share=1 / 32)
+
+
+@pytest.mark.parametrize(
+    "pools",
+    [
+        (HELD,),
+        (General(bins="lea", fit="best"),),
+        (General(free_list="tree", fit="best"),),
+        (Quick(up_to=64), HELD),
+        (Quick(sizes=(12, 64)), HELD),
+        (EMPTIED, HELD),
+    ],
+)
+def test_a_design_that_held_elsewhere_is_not_doubted(pools: tuple[Pool, ...]) -> None:
+    assert doubt(Recipe.unchecked(pools)) is None
+
+
+@pytest.mark.parametrize(
+    ("pools", "why"),
+    [
+        ((Fixed(sizes=(64,)), HELD), "its pools take memory that no other pool gets back"),
+        ((Buddy(),), "its pools take memory that no other pool gets back"),
+        ((General(bins="exact", fit="best", coalesce="deferred"),), "it does not merge every block as it is freed"),
+        ((General(bins="exact", fit="best", coalesce_from=64),), "it does not merge every block as it is freed"),
+        ((General(bins="two-level"),), "it finds no best fit through exact bins or a tree"),
+        ((General(bins="exact", fit="exact"),), "it finds no best fit through exact bins or a tree"),
+        ((General(fit="best"),), "it finds no best fit through exact bins or a tree"),
+        ((Quick(up_to=65), HELD), "blocks of up to 65 bytes wait in its lists while the heap grows"),
+        ((Quick(sizes=(8, 1028)), HELD), "blocks of up to 1,028 bytes wait in its lists while the heap grows"),
+        (
+            (Quick(up_to=516, flush="before-growing", flush_share=1 / 16), HELD),
+            "blocks of up to 516 bytes wait in its lists while the heap grows",
+        ),
+    ],
+)
+def test_a_design_that_fell_off_elsewhere_is_doubted_in_words(pools: tuple[Pool, ...], why: str) -> None:
+    recipe = Recipe.unchecked(pools)
+    assert doubt(recipe) == why
+    assert doubt(recipe, lists=False) == (None if "lists" in why else why)
+
+
+@pytest.mark.parametrize("name", ["all-round", "victim-bins", "exact-bins", "lea-2.7.2"])
+def test_heaps_taken_blind_are_not_doubted(name: str) -> None:
+    assert doubt(catalogue.load(name)) is None
+
+
+def test_a_doubted_recipe_is_no_pick_where_another_is_not() -> None:
+    sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
+    points = [(100, 1), (130, 9)]
+    assert robustness(points, points, **sure).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [1]
+    assert robustness(points, points).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [0, 1]
+
+
+def test_fastest_may_have_lists_that_wait() -> None:
+    waiting = {IDS[0]: Recipe.unchecked((Quick(up_to=516), HELD)).to_toml()}
+    sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
+    found = robustness([(100, 1)] * 2, [(100, 1)] * 2, **waiting, **sure)
+    every = np.ones(2, dtype=bool)
+    assert found.candidates("balanced", np.array([0]), every) == [1]
+    assert found.candidates("fastest", np.array([0]), every) == [0, 1]
+
+
+def test_the_shortlist_holds_the_fronts_of_trusted_designs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picks, "SHORTLIST", 2)
+    table = results([[(100, 100), (90, 110), (300, 90), (400, 300), (290, 310), (401, 301)]])
+    alike = dict.fromkeys(IDS, 0)
+    assert shortlist(table, OBJECTIVES, alike) == [1, 0, 2]
+    assert shortlist(table, OBJECTIVES, alike, [IDS[3:6], IDS[5:6]]) == [1, 0, 2, 4, 3, 5]
+
+
+def test_smallest_is_the_least_taken_blind_unless_others_need_2_percent_less() -> None:
+    blind = np.array([True, True, False])
+    assert order("smallest", needs([(1.02, 9), (1.03, 5), (1.001, 10)]), blind)[0] == 0
+    assert order("smallest", needs([(1.03, 9), (1.03, 5), (1.0, 10)]), blind)[0] == 2
+    assert order("smallest", needs([(1.02, 9), (1.03, 5), (1.0, 8)]), blind)[0] == 2, "no pick is beaten"

@@ -187,7 +187,9 @@ def print_front(
 
     def member(one: Candidate) -> list[str]:
         summary = study.recipe(one.id).summary(study.align)
-        return row(one, _remark(picks.get(one.id, []), summary, robustness.why_not(one.id)))
+        why_not, doubt = robustness.why_not(one.id), robustness.doubt(one.id)
+        told = f"does not hold: {why_not}" if why_not else f"doubted: {doubt}" if doubt else None
+        return row(one, _remark(picks.get(one.id, []), summary, told))
 
     def of_zoo(one: Standing) -> list[str]:
         why_not = robustness.why_not_lasting(one.candidate.id)
@@ -253,7 +255,7 @@ def _ratio(value: float | None) -> str:
 def _remark(picks: Sequence[str], summary: str, why_not: str | None) -> str:
     """The picks a member is, its recipe, and why it is none though it may look like one."""
     told = f"{', '.join(picks).upper()}: {summary}" if picks else summary
-    return f"{told}; does not hold: {why_not}" if why_not else told
+    return f"{told}; {why_not}" if why_not else told
 
 
 def _picks(study: Study, objectives: Sequence[str], where: Sequence[str]) -> dict[str, list[str]]:

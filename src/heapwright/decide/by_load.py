@@ -70,8 +70,8 @@ def _balanced(study: Study, alone: Results) -> int | None:
     if not len(front):
         return None
     robustness = Robustness(alone, {}, study.recipe_texts(), keys)
-    candidates = robustness.candidates(front, alone.eligible(keys))
-    return candidates[order("balanced", {key: robustness.needs(key, candidates) for key in keys})[0]]
+    candidates = robustness.candidates("balanced", front, alone.eligible(keys))
+    return candidates[order("balanced", {key: robustness.needs("balanced", key, candidates) for key in keys})[0]]
 
 
 def _footprint(alone: Results, name: str) -> int | None:

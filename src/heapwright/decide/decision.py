@@ -36,6 +36,7 @@ class Other:
         better: the objective that a step is better in; else "".
         reserve_bytes: as `Decision.reserve_bytes`; None where it was not tried on all of the same traces, too.
         why_not: why it does not last; None where it does, or that was not tried.
+        doubt: why its design is doubted (`Robustness.doubt`); None where it is not.
     """
 
     heap: Candidate
@@ -43,6 +44,7 @@ class Other:
     better: str
     reserve_bytes: int | None
     why_not: str | None = None
+    doubt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ class Decision:
         )
         if other.why == "step":
             what = "memory" if other.better in MEMORY else other.better.replace("_", " ")
-            return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}."
+            doubted = f"; such heaps were seen to need more elsewhere: {other.doubt}" if other.doubt else ""
+            return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}{doubted}."
         told = f"{other.heap.label}{', what you have now,' if other.why == 'yours' else ''} takes {changes}"
         if other.heap.metrics["failed"]:
             return f"{told}, and refuses {other.heap.metrics['failed']:,} requests."
@@ -268,7 +271,8 @@ class Deciding:
             better = [one for one in self._front if (_number(one, key) * STEP - value) * best < 0 and one.id != pick.id]
             if better:
                 step = max(better, key=lambda one: (best * _number(one, key), one.id))
-                steps.setdefault(step.id, Other(step, "step", key, None))
+                doubt = self._robustness.doubt(step.id)
+                steps.setdefault(step.id, Other(step, "step", key, None, doubt=doubt))
         return list(steps.values())
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -107,12 +107,18 @@ class Condition:
 # ---- what is tried elsewhere ---------------------------------------------------------------------------------------
 
 
-def shortlist(results: Results, objectives: Sequence[str], designs: Mapping[str, Hashable]) -> list[int]:
-    """Rows of the front, and of the nearest recipe of every design near it until there are `SHORTLIST`.
+def shortlist(
+    results: Results,
+    objectives: Sequence[str],
+    designs: Mapping[str, Hashable],
+    trusted: Sequence[Collection[str]] = (),
+) -> list[int]:
+    """Rows of the front, of the fronts of ``trusted`` alone, and of the nearest of every design until `SHORTLIST`.
 
     A recipe is as far as the least, over the front's members, of its largest ratio to the member in any objective;
     farther than `NEAR` is not near. The nearest alone would be the front's own recipes over again with one more
-    threshold that changes nothing here, and fall off together. ``designs`` has the `design` of each recipe by its id.
+    threshold that changes nothing here, and fall off together. ``designs`` has the `design` of each recipe by its id;
+    ``trusted``: ids of recipes of designs that are not doubted (see `prior.doubt`), one collection or several.
     """
     rows = np.flatnonzero(results.eligible(objectives))
     front = [int(row) for row in results.front_rows(objectives)]
@@ -124,6 +130,10 @@ def shortlist(results: Results, objectives: Sequence[str], designs: Mapping[str,
     for at in np.argsort(distance, kind="stable"):
         if distance[at] <= np.log(NEAR):
             nearest.setdefault(designs[results.ids[rows[at]]], int(rows[at]))
+    ids = np.array(results.ids, object)
+    for known in trusted:
+        front += map(int, results.front_rows(objectives, np.isin(ids, list(known))))
+    front = list(dict.fromkeys(front))
     return list(dict.fromkeys([*front, *nearest.values()]))[: max(SHORTLIST, len(front))]
 
 
@@ -156,12 +166,14 @@ class Needs(NamedTuple):
     at_worst: Floats
 
 
-def order(how: Pick, needs: Mapping[str, Needs]) -> list[int]:
+def order(how: Pick, needs: Mapping[str, Needs], blind: Bools | None = None) -> list[int]:
     """Recipes that hold, one or more, in the order in which they are picked: their indices, the pick first.
 
-    ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``.
+    ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``. ``blind``: which of them are
+    heaps that one would take without looking at a trace; none by default.
 
-    ``smallest`` is the least memory here; of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
+    ``smallest`` is the least memory of those taken blind; where others need less by `ALIKE`, the least memory here, and
+    of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
     is the fewest accesses at the worst, or the least `TIME` where that is an objective; of those within `ALIKE`, the
     least memory here. ``balanced`` has the least of the largest of its prices: `LITTLE_MEMORY` times the least memory
     costs as much as `MUCH_COST` times the least of anything else. Both count at their worst. What is not `AFFORDABLE`
@@ -173,7 +185,12 @@ def order(how: Pick, needs: Mapping[str, Needs]) -> list[int]:
     condition that the pick meets does not change it, and more memory never gives more of the other of two objectives.
     O(n^2).
     """
-    by = _by_price(needs) if how == "balanced" else _by_one(how, needs)
+    if how == "balanced":
+        by = _by_price(needs)
+    elif how == "fastest":
+        by = _by_one(needs.get(TIME, needs["accesses"]).at_worst, needs["footprint_bytes"].here)
+    else:
+        by = _by_memory(needs, np.zeros(len(needs["accesses"].here), np.bool_) if blind is None else blind)
     here = np.stack([one.here for one in needs.values()])
     beats = (here[:, :, np.newaxis] <= here[:, np.newaxis, :]).all(axis=0)
     beats &= ~beats.T  # equals do not beat each other
@@ -186,17 +203,27 @@ def order(how: Pick, needs: Mapping[str, Needs]) -> list[int]:
     return found
 
 
-def _by_one(how: Pick, needs: Mapping[str, Needs]) -> Callable[[NDArray[np.intp]], int]:
-    memory, accesses = (needs[key] for key in DEPENDS)
-    first, second = memory.here, accesses.at_worst
-    if how == "fastest":
-        first, second = needs.get(TIME, accesses).at_worst, memory.here
+def _by_one(first: Floats, second: Floats) -> Callable[[NDArray[np.intp]], int]:
+    """The least of the second of those alike in the first."""
 
     def least(rows: NDArray[np.intp]) -> int:
         alike = rows[first[rows] <= ALIKE * first[rows].min()]
         return int(alike[np.lexsort((first[alike], second[alike]))[0]])
 
     return least
+
+
+def _by_memory(needs: Mapping[str, Needs], blind: Bools) -> Callable[[NDArray[np.intp]], int]:
+    memory, accesses = (needs[key] for key in DEPENDS)
+    least = _by_one(memory.here, accesses.at_worst)
+
+    def smallest(rows: NDArray[np.intp]) -> int:
+        known = rows[blind[rows]]
+        if not len(known) or ALIKE * memory.here[rows].min() < memory.here[known].min():
+            return least(rows[~blind[rows]] if len(known) < len(rows) else rows)
+        return int(known[np.lexsort((accesses.at_worst[known], memory.here[known]))[0]])
+
+    return smallest
 
 
 def _by_price(needs: Mapping[str, Needs]) -> Callable[[NDArray[np.intp]], int]:

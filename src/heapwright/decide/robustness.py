@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.decide.picks import DEPENDS, FALLS_OFF, HEADROOM, Needs
+from heapwright.decide.picks import DEPENDS, FALLS_OFF, HEADROOM, Needs, Pick
+from heapwright.decide.prior import doubt
 from heapwright.decide.results import Bools, Floats, Results
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import REFUSES, SHORT, grows
@@ -56,6 +57,7 @@ class Robustness:
         self._here = self._ratios(combined, keys)
         self._there = {role: self._ratios(results, keys) for role, results in elsewhere.items()}
         self._verdicts: dict[str, str | None] = {}
+        self._doubts: dict[tuple[str, bool], str | None] = {}
 
     def _ratios(self, results: Results, keys: Iterable[str]) -> dict[str, Floats]:
         return {key: results.ratios(key, self._refusing) for key in keys}
@@ -129,37 +131,53 @@ class Robustness:
             return None
         return f"reaches {min(bounds):,} bytes, less than {HEADROOM:g} x the {most:,.0f} that it needed"
 
-    def candidates(self, front: NDArray[np.intp], eligible: Bools) -> list[int]:
-        """Rows to pick from, of the front and of all that was tried: what holds.
+    def candidates(self, how: Pick, front: NDArray[np.intp], eligible: Bools) -> list[int]:
+        """Rows to pick from, of the front and of all that was tried: what holds and is not doubted.
 
-        Where nothing does, what lasts, among it the heaps that everybody knows; then what of the front was not tried
-        for that; and the one that grows least, where there is nothing else.
+        Where every tailored recipe is doubted, as in a space of other designs, what holds; where nothing does, what
+        lasts, among it the heaps that everybody knows; then what of the front was not tried for that; and the one that
+        grows least, where there is nothing else.
         """
         ids = self._combined.ids
         tried = {id for results in self._elsewhere.values() for id in results.ids}
         near = [int(row) for row in np.flatnonzero(eligible) if ids[row] in tried or self.lasts(ids[row]) is not None]
         rows = list(dict.fromkeys([*map(int, front), *near]))
+        learnt = any(self._combined.zoo_names[row] is None and self.doubt(ids[row], how) is None for row in rows)
         for found in (
             [row for row in rows if self.why_not(ids[row]) is None],
             [row for row in rows if self.lasts(ids[row])],
             [row for row in map(int, front) if self.lasts(ids[row]) is None],
         ):
             if found:
-                return found
+                trusted = [row for row in found if self.doubt(ids[row], how) is None] if learnt else []
+                return trusted or found
         return [min(rows, key=lambda row: (float(self._combined.columns["growth_ratio"][row]), row))]
 
-    def needs(self, key: str, rows: Sequence[int]) -> Needs:
-        """The ratios of some recipes in one metric: on the traces explored on, and the worst on any."""
+    def doubt(self, id: str, how: Pick = "balanced") -> str | None:
+        """Why the design of a recipe is doubted (`prior.doubt`), in words; ``fastest`` may have lists that wait."""
+        lists = how != "fastest"
+        if (id, lists) not in self._doubts:
+            self._doubts[id, lists] = doubt(Recipe.parse(self._texts[id], id), lists=lists)
+        return self._doubts[id, lists]
+
+    def needs(self, how: Pick, key: str, rows: Sequence[int]) -> Needs:
+        """The ratios of some recipes in one metric: on the traces explored on, and the worst on any that counts.
+
+        Traces held out count. Copies do for ``fastest``: a list that is short here grows there. Other picks they only
+        refuse (`why_not`): which of two recipes that hold needs more elsewhere, they did not foretell.
+        """
         here = self._here[key][rows].max(axis=1)
         at_worst = here.copy()
         for at, row in enumerate(rows):
-            for found in self.worst(self._combined.ids[row]).values():
-                at_worst[at] = max(at_worst[at], found.ratios.get(key, 0.0))
+            for role, found in self.worst(self._combined.ids[row]).items():
+                if role != "copy" or how == "fastest":
+                    at_worst[at] = max(at_worst[at], found.ratios.get(key, 0.0))
         return Needs(here, at_worst)
 
     def describe(self, id: str) -> dict[str, Any]:
-        """Plain values: ``copies`` and ``held_out`` with refusals and worst ratios, ``lasts`` and ``why_not``."""
-        told: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.lasts(id), "why_not": self.why_not(id)}
+        """Plain values: ``copies``, ``held_out`` (refusals, worst ratios), ``lasts``, ``why_not`` and ``doubt``."""
+        told: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.lasts(id)}
+        told |= {"why_not": self.why_not(id), "doubt": self.doubt(id)}
         for role, found in self.worst(id).items():
             ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in found.ratios.items()}
             told["copies" if role == "copy" else "held_out"] = {"refused": found.refused, "worst_ratio": ratios}

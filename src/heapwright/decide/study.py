@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.decide.picks import DEPENDS, PICKS, Condition, Pick, order
+from heapwright.decide.picks import BLIND, DEPENDS, PICKS, Condition, Pick, order
 from heapwright.decide.results import Bools, Candidate, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
@@ -130,9 +130,11 @@ class Study(StudyFile):
     def _order(self, how: Pick, keys: tuple[str, ...], front: NDArray[np.intp], eligible: Bools) -> list[int]:
         """Rows to pick from, the pick first."""
         robustness = self.robustness(keys)
-        rows = robustness.candidates(front, eligible)
+        rows = robustness.candidates(how, front, eligible)
         compared = dict.fromkeys(keys if how == "balanced" else [*DEPENDS, *(key for key in keys if key == TIME)])
-        return [rows[at] for at in order(how, {key: robustness.needs(key, rows) for key in compared})]
+        needs = {key: robustness.needs(how, key, rows) for key in compared}
+        blind = np.array([self.combined.zoo_names[row] in BLIND for row in rows])
+        return [rows[at] for at in order(how, needs, blind)]
 
     def within(self, where: str | Sequence[str]) -> Bools:
         """Mask of the recipes that meet all conditions."""

@@ -96,8 +96,8 @@ def try_what_may_ship(
     """Try whether what is near the front and rivals last, in short, and for longer all that is recommended or in doubt.
 
     In doubt is what grew by more than `LASTS`, which the short form lets pass; recommended are picks and the steps that
-    are told beside one. Where one of them fails, something else is picked, and tried in turn. Where none lasts, the
-    heaps that one would take blind are tried. ``tried``: the ids of the zoo's heaps by their names.
+    are told beside one. Where one of them fails, something else is picked, and tried in turn. Heaps that one would
+    take blind are always tried. ``tried``: the ids of the zoo's heaps by their names.
     """
     study = runner.study
     blind = [tried[name] for name in BLIND if name in tried]
@@ -108,16 +108,12 @@ def try_what_may_ship(
     def run(ids: Iterable[str], effort: Effort = SHORT) -> None:
         try_endurance(runner, [candidates[id] for id in dict.fromkeys(ids)], traces, effort)
 
-    run([*near, *(tried[name] for name in RIVALS if name in tried)])
+    run([*near, *(tried[name] for name in RIVALS if name in tried), *blind])
     run((id for id in lasting(near) if float(study.candidate(id).metrics["growth_ratio"] or 0) > LASTS), LONG)
     for _ in range(MOST_PICKED if near else 0):
         known = study.endured(LONG.calls)
         recommended = _recommended(study)
         run(recommended)
-        if blind and not lasting(recommended):
-            run(blind)
-            blind = []
-            continue
         run(lasting(recommended), LONG)
         if study.endured(LONG.calls) == known:
             return

@@ -16,7 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.decide.picks import RIVALS, design, shortlist
+from heapwright.decide.picks import BLIND, RIVALS, design, shortlist
+from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
@@ -108,9 +109,13 @@ def explore(
             seek(study, space, sought, strategy=strategy, limit=most, seed=options.seed, earlier=earlier)
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
         designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
-        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs)]
+        trusted = [
+            {id for id, candidate in candidates.items() if doubt(candidate.recipe, lists=lists) is None}
+            for lists in (True, False)
+        ]
+        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs, trusted)]
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
-        rivals = [tried[name] for name in RIVALS if name in tried]
+        rivals = [tried[name] for name in (*RIVALS, *BLIND) if name in tried]
         elsewhere = _Elsewhere(runner, replay_for((), table))
         on_copies = [candidates[id] for id in dict.fromkeys(near + rivals)]
         elsewhere.on_copies(on_copies, traces, options.copies, options.seed)
