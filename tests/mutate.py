@@ -20,9 +20,9 @@ from pathlib import Path
 import coverage
 import pytest
 from changed import PACKAGE, ROOT, SCRATCH, forked, noticed, run, warm
-from mutants import Mutant, mutants
 from mutants_c import CORE, CMutant, noticed_in_c
 from mutants_c import mutants as c_mutants
+from mutants_python import Mutant, mutants
 
 MOST_SECONDS = 30
 """Recorded time of the tests that meet one mutant; one that makes them take twice as long counts as noticed."""

@@ -93,7 +93,9 @@ def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(
     space = Space([[Recipe.unchecked(tuple(pools[at:]), 8) for at in (0, 1)]], include_zoo=False)
     told: list[Progress] = []
     keys = ("ns_per_event", "footprint_bytes")
-    explore([plain_trace(1)], space, keys, tmp_path / "s.duckdb", 1, copies=2, endurance=False, progress=told.append)
+    explore(
+        [plain_trace(1)], space, keys, tmp_path / "s.duckdb", jobs=1, copies=2, endurance=False, progress=told.append
+    )
     timing = [one for one in told if one.what == "timing"]
     assert timing[-1].finished == timing[-1].total == len(timing) - 3 + 3 * (len(timing) - 3)
     with Study.open(tmp_path / "s.duckdb") as study:
