@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tree_sitter_c
@@ -301,8 +302,10 @@ def test_every_module_imports_by_its_name_as_a_module() -> None:
 def test_a_room_that_bears_the_name_of_a_function_is_called_as_the_function(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room, function = getattr(heapwright, name), getattr(api, name)
-    assert room is sys.modules[f"heapwright.{name}"]
+    room: Any = getattr(heapwright, name)
+    function = getattr(api, name)
+    module: Any = sys.modules[f"heapwright.{name}"]
+    assert room is module
     assert inspect.signature(room) == inspect.signature(function)
     assert room.__doc__ == function.__doc__
     monkeypatch.setattr(api, name, lambda *args, **keywords: (args, keywords))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from heapwright.replay.metrics import METRICS, as_float
 from heapwright.replay.reach import reach
 from heapwright.studies.tables import Role
 
-Points = Sequence[tuple[int, int]]
+Points = Sequence[tuple[float, float]]
 
 
 def results(points: Sequence[Points], refused: Sequence[Sequence[int]] = (), ids: Sequence[str] = IDS) -> Results:
@@ -182,9 +182,9 @@ def robustness(
     refused: Sequence[int] = (0,) * 8,
     role: Role = "copy",
     objectives: Sequence[str] = OBJECTIVES,
-    **texts: str,
+    texts: Mapping[str, str] | None = None,
 ) -> Robustness:
-    toml = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)} | texts
+    toml = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)} | dict(texts or {})
     return Robustness(results([here]), {role: results([there], [refused])}, toml, objectives)
 
 
@@ -223,12 +223,12 @@ def test_a_heap_that_cannot_grow_to_twice_its_memory_does_not_hold() -> None:
     text = {IDS[0]: narrow.to_toml()}
     most = reach(narrow).request_bytes
     assert most is not None
-    assert robustness([(most // 2, 1)], [(10, 1)], **text).why_not(IDS[0]) is None
-    assert robustness([(10, 1)], [(most // 2, 1)], **text).why_not(IDS[0]) is None
+    assert robustness([(most // 2, 1)], [(10, 1)], texts=text).why_not(IDS[0]) is None
+    assert robustness([(10, 1)], [(most // 2, 1)], texts=text).why_not(IDS[0]) is None
     needed = most // 2 + 1
     told = f"reaches {most:,} bytes, less than 2 x the {needed:,} that it needed"
-    assert robustness([(needed, 1)], [(10, 1)], **text).why_not(IDS[0]) == told
-    assert robustness([(10, 1)], [(needed, 1)], **text).why_not(IDS[0]) == told
+    assert robustness([(needed, 1)], [(10, 1)], texts=text).why_not(IDS[0]) == told
+    assert robustness([(10, 1)], [(needed, 1)], texts=text).why_not(IDS[0]) == told
 
 
 def test_needs_are_the_ratio_here_and_the_worst_anywhere() -> None:
