@@ -66,7 +66,7 @@ def hypervolume(points: np.ndarray) -> float:
         if x < corner and y < below:
             area += (corner - x) * (below - y)
             below = y
-    return area / corner**2
+    return float(area / corner**2)
 
 
 def share_of_calls(study: Study, recipes: int) -> float:

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,11 @@ def started() -> Iterator[tuple[str, psutil.Process]]:
             scheduler.wait()
 
 
+def spread(size: int, _: Task) -> float:
+    """Seconds of a recipe of which so many make a batch."""
+    return BATCH_SECONDS / size
+
+
 def of_batches(recipes: Sequence[Any], trace: Trace) -> tuple[list[list[int]], list[list[float]]]:
     """Of some runs: how many batches and recipes; CPU seconds of the driver, of the scheduler, and seconds in all."""
     trier = Trier([trace], replay_for(OBJECTIVES, default_energy_table()))
@@ -106,13 +112,18 @@ def of_batches(recipes: Sequence[Any], trace: Trace) -> tuple[list[list[int]], l
     with started() as (address, scheduler), cluster(address, 1) as crew:
         batches: list[int] = []
         submit = crew._submit
-        crew._submit = lambda run, batch, *rest: batches.append(len(batch)) or submit(run, batch, *rest)
+
+        def counted(run: str, batch: list[Task], trier: Trier, patience: Patience) -> Any:
+            batches.append(len(batch))
+            return submit(run, batch, trier, patience)
+
+        vars(crew)["_submit"] = counted
         list(crew.tried(tasks_of(recipes[:20]), trier, Patience(Seen()), lambda _: BATCH_SECONDS))
         for size in SIZES:
             tasks = tasks_of([recipes[at % len(recipes)] for at in range(max(300, 20 * size))])
             batches.clear()
             clocks = [(time.process_time(), sum(scheduler.cpu_times()[:2]), time.perf_counter())]
-            list(crew.tried(tasks, trier, Patience(Seen()), lambda _, size=size: BATCH_SECONDS / size))
+            list(crew.tried(tasks, trier, Patience(Seen()), partial(spread, size)))
             clocks.append((time.process_time(), sum(scheduler.cpu_times()[:2]), time.perf_counter()))
             counts.append([len(batches), sum(batches)])
             spent.append([after - before for before, after in zip(*clocks, strict=True)])

@@ -77,8 +77,8 @@ def changes(code: str) -> Iterator[str]:
         for match in re.finditer(re.escape(operator), code):
             yield from (code[: match.start()] + other + code[match.end() :] for other in others)
     yield from constants(code)
-    if match := re.match(r"(\s*(?:if|while) \()(.*)(\) \{)$", code):
-        yield f"{match[1]}!({match[2]}){match[3]}"
+    if condition := re.match(r"(\s*(?:if|while) \()(.*)(\) \{)$", code):
+        yield f"{condition[1]}!({condition[2]}){condition[3]}"
     if re.fullmatch(r"\s+[\w>.\-\[\]]+( [-+|&]?= .*|\(.*\)|\+\+|--);", code):
         yield re.match(r"\s*", code)[0] + ";"  # type: ignore[index]
     for match in re.finditer(r"(\w+\((?:h, )?)([\w.\->]+), ([\w.\->]+)(\))", code):

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import tomllib
 from traces import DEFAULT_TRACES, cut, trace_files
 
 import heapwright as hw
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 METRICS = ("footprint_bytes", "smallest_arena_bytes", "accesses")
 TOLD = ("name", "year", "source", "about", "kind", "sizes", "size", "count", "counts")
@@ -70,9 +75,9 @@ def main() -> None:
             continue
         largest = dict.fromkeys(METRICS, (0.0, ""))
         for path, trace in zip(paths, traces, strict=True):
-            results = hw.replay(trace, [name, other], fit=True)
+            used, unused = (hw.replay(trace, heap, fit=True).metrics for heap in (name, other))
             for metric in METRICS:
-                with_, left_out = (result.metrics[metric] for result in results)
+                with_, left_out = used[metric], unused[metric]
                 if with_ and left_out:
                     largest[metric] = max(largest[metric], (abs(left_out / with_ - 1), path.stem))
         cells = " | ".join(f"{share:.1%} {where}" for share, where in largest.values())

@@ -30,6 +30,8 @@ from heapwright.traces.copies import STANDARD, Blocks, Kind, Lifetimes, Load, Si
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
+LIGHTTPD = ROOT / "examples" / "lighttpd_server.parquet"
+BUT = ("but_wifi_probe_2023", "but_wifi_probe_2024")
 PACKETS = 20_000
 
 Floats = npt.NDArray[np.float64]
@@ -65,7 +67,8 @@ def carried(workload: str, packets: str) -> Trace:
     """What the workload makes of the first packets; blocks of drr are IP packets less 40 bytes."""
     size: Any = {"size": "ip"} if workload == "drr" else {}
     trace = hw.workload(workload, DATA / "packets" / f"{packets}.parquet", count=PACKETS, **size)
-    return replace(trace, name=f"{workload}-{packets}")
+    named: Trace = replace(trace, name=f"{workload}-{packets}")
+    return named
 
 
 PAIRS = (
@@ -89,8 +92,6 @@ PAIRS = (
     Pair("drr, westermo halves", True, lambda: in_halves(carried("drr", "westermo_ind_2023"))),
     Pair("drr, auckland halves", False, lambda: in_halves(carried("drr", "auckland_atm_2000"))),
 )
-LIGHTTPD = ROOT / "examples" / "lighttpd_server.parquet"
-BUT = ("but_wifi_probe_2023", "but_wifi_probe_2024")
 
 
 # ---- what is tried -------------------------------------------------------------------------------------------------
@@ -134,20 +135,17 @@ def members(trace: Trace, most: int, jobs: int) -> list[hw.api.Recipe]:
     recipes = list(Space.default([trace], 4, move_zoo=False).recipes())
     recipes = [one for one in recipes if one.name] + random.Random(0).sample(recipes, min(LIMIT, len(recipes)))
     trace.calls  # noqa: B018 - made once, not by every thread
-    bounds: list[tuple[int, int]] = []
     needs: dict[str, tuple[int, int]] = {}
 
     def one(recipe: hw.api.Recipe) -> None:
-        beyond = [(int(footprint * NEAR), int(accesses * NEAR)) for footprint, accesses in bounds]
-        metrics = replay(trace, recipe, better=beyond)
+        metrics = replay(trace, recipe)
         if metrics["failed"] == 0:
             needs[recipe.hash] = int(metrics["footprint_bytes"] or 0), int(metrics["accesses"] or 0)
-            bounds[:] = front([*bounds, needs[recipe.hash]])
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(one, recipes))
     points = np.array([needs.get(recipe.hash, (np.inf, np.inf)) for recipe in recipes])
-    distance = (points[:, None, :] / np.array(bounds, float)).max(axis=2).min(axis=1)
+    distance = (points[:, None, :] / np.array(front(list(needs.values())), float)).max(axis=2).min(axis=1)
     nearest = {recipes[row].hash: recipes[row] for row in np.argsort(distance, kind="stable") if distance[row] <= NEAR}
     return list(nearest.values())[:most]
 
@@ -199,11 +197,11 @@ def measured(pair: Pair, cache: Path, jobs: int) -> dict[str, Any]:
         made = copies(tuned, COPIES, kinds=[kind])
         return [kept(f"{title(kind)}-{number}", one) for number, one in enumerate(made, 1)]
 
-    found = {"tuned": kept("tuned", tuned), "test": kept(f"test-{test.name}", test), "copies": {}}
+    tried: dict[str, list[Floats]] = {}
     for kind in (*TOGETHER, *KINDS):
-        found["copies"][title(kind)] = on_copies(kind)
+        tried[title(kind)] = on_copies(kind)
         click.echo(f"{pair.name}: {title(kind)}", err=True)
-    return found
+    return {"tuned": kept("tuned", tuned), "test": kept(f"test-{test.name}", test), "copies": tried}
 
 
 # ---- what it says --------------------------------------------------------------------------------------------------
@@ -272,8 +270,8 @@ def ratios(needs: Floats, column: int) -> Floats:
 
 def spearman(one: Floats, other: Floats) -> float | None:
     """Rank correlation, equal values sharing their mean rank; None where all of one are equal."""
-    ranks = [mean_ranks(one), mean_ranks(other)]
-    return None if min(float(rank.std()) for rank in ranks) == 0 else float(np.corrcoef(ranks)[0, 1])
+    ranks = np.stack([mean_ranks(one), mean_ranks(other)])
+    return None if ranks.std(axis=1).min() == 0 else float(np.asarray(np.corrcoef(ranks))[0, 1])
 
 
 def mean_ranks(values: Floats) -> Floats:
@@ -377,7 +375,9 @@ def main(folder: Path, only: str, jobs: int, plots: Path | None) -> None:
         rows = pooled([one for one in found if one.pair == pair], next(p.choosing for p in PAIRS if p.name == pair))
         click.echo(f"### {pair}\n\n{table(rows, 'kind')}\n")
     if plots:
-        picture([row for row in halves if row["choosing"]]).save(plots)
+        plots.mkdir(parents=True, exist_ok=True)
+        for name, content in picture([row for row in halves if row["choosing"]]).files().items():
+            (plots / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ nice .venv/bin/python bench/search.py examples/lighttpd_server.parquet bench/wid
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 import click
 import numpy as np
+import numpy.typing as npt
 from tables import print_json
 
 import heapwright as hw
@@ -20,6 +22,8 @@ from heapwright.decide import pareto
 from heapwright.decide.study import Study
 from heapwright.explore.space import Space, WideSpace
 
+Points = npt.NDArray[np.float64]
+Strategy = Literal["search", "latin-hypercube", "random"]
 OBJECTIVES = ("footprint_bytes", "accesses")
 
 
@@ -30,9 +34,11 @@ OBJECTIVES = ("footprint_bytes", "accesses")
 @click.option("--limit", default=5000, show_default=True, help="Recipes that a search tries.")
 @click.option("--seeds", default=5, show_default=True, help="Searches of each kind.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Points are kept in this folder, and not made again.")
-@click.option("--strategy", "strategies", multiple=True, default=("search", "latin-hypercube", "random"))
+@click.option(
+    "--strategy", "strategies", type=click.Choice(get_args(Strategy)), multiple=True, default=get_args(Strategy)
+)
 def command(
-    trace: Path, space: Path, sample: int, limit: int, seeds: int, keep: Path | None, strategies: tuple[str, ...]
+    trace: Path, space: Path, sample: int, limit: int, seeds: int, keep: Path | None, strategies: tuple[Strategy, ...]
 ) -> None:
     """Print, as JSON, hypervolumes as shares of that of the sample's front, the zoo belonging to it."""
     read = Trace.read(trace)
@@ -48,13 +54,20 @@ def command(
         ]
         for strategy in strategies
     }
-    told = {"trace": read.name, "calls": len(read), "combinations": len(wide), "drawn": len(drawn), "limit": limit}
-    for name, scale in {"logarithms": np.log, "plain": lambda values: values}.items():
+    told: dict[str, Any] = {
+        "trace": read.name,
+        "calls": len(read),
+        "combinations": len(wide),
+        "drawn": len(drawn),
+        "limit": limit,
+    }
+    scales: dict[str, Callable[[Points], Points]] = {"logarithms": np.log, "plain": lambda values: values}
+    for name, scale in scales.items():
         scaled = scale(everything)
         front = scaled[pareto.front(scaled, ["min", "min"])]
         reference = scale(zoo).max(axis=0) if name == "logarithms" else front.max(axis=0) * 1.1
         whole = pareto.hypervolume(scaled, reference)
-        shares = {
+        shares: dict[str, list[float]] = {
             strategy: [round(pareto.hypervolume(scale(one), reference) / whole, 4) for one in each]
             for strategy, each in found.items()
         }
@@ -63,20 +76,21 @@ def command(
     print_json(told)
 
 
-def kept(folder: Path | None, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+def kept(folder: Path | None, name: str, make: Callable[[], Points]) -> Points:
     """What `make` returns, from the folder where it is there."""
     path = folder / f"{name}.npy" if folder else None
     if path and path.exists():
-        return np.load(path)
+        return np.asarray(np.load(path))
     made = make()
     if path:
         np.save(path, made)
     return made
 
 
-def draw(space: WideSpace, count: int) -> list:
+def draw(space: WideSpace, count: int) -> list[hw.Recipe]:
     """So many different recipes, drawn by their axes."""
-    random, found, tries = np.random.default_rng(12345), {}, 0
+    random, tries = np.random.default_rng(12345), 0
+    found: dict[str, hw.Recipe] = {}
     while len(found) < count:
         recipe = space.recipe(random.integers(0, space.sizes))
         tries += 1
@@ -86,13 +100,13 @@ def draw(space: WideSpace, count: int) -> list:
     return list(found.values())
 
 
-def points(trace: Trace, recipes) -> np.ndarray:
+def points(trace: Trace, recipes: Iterable[hw.Recipe]) -> Points:
     """The objectives of the recipes that served everything, float64[n, 2]."""
     replayed = (hw.replay(trace, recipe).metrics for recipe in recipes)
     return np.array([[one[key] for key in OBJECTIVES] for one in replayed if not one["failed"]], float)
 
 
-def searched(trace: Trace, space: Path, strategy, limit: int, seed: int) -> np.ndarray:
+def searched(trace: Trace, space: Path, strategy: Strategy, limit: int, seed: int) -> Points:
     """The same of what a search tried."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "study.duckdb")

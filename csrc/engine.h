@@ -60,11 +60,13 @@ static inline int skip_to_best_node(const struct hw_general *g, struct hw_heap *
 /* The same for the best block. */
 static inline int skip_to_best_block(const struct hw_general *g, struct hw_heap *h, uint32_t size,
                                      struct hw_found *found);
-/* Past nodes, as far as `end`, that a search which merges what it passes would neither merge nor take, and that are not
- * better than `best`. */
+/* Past nodes, as far as `end`, that a search which merges what it passes would neither merge nor take. */
 static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
-                                    uint32_t end, uint32_t size, uint32_t best, uint32_t *budget);
-/* The same for blocks. */
+                                    uint32_t end, uint32_t size);
+/* The same for a search of a whole list, which takes what is better than `best`. */
+static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
+                                    uint32_t size, uint32_t best, uint32_t *budget);
+/* The same for blocks as far as `end`. */
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best);
 
@@ -214,9 +216,15 @@ static inline int skip_to_best_block(const struct hw_general *g, struct hw_heap 
 }
 
 static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
-                                    uint32_t end, uint32_t size, uint32_t best, uint32_t *budget)
+                                    uint32_t end, uint32_t size)
 {
-    (void)g, (void)h, (void)before, (void)node, (void)end, (void)size, (void)best, (void)budget;
+    (void)g, (void)h, (void)before, (void)node, (void)end, (void)size;
+}
+
+static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
+                                    uint32_t size, uint32_t best, uint32_t *budget)
+{
+    (void)g, (void)h, (void)before, (void)node, (void)size, (void)best, (void)budget;
 }
 
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,

@@ -94,6 +94,20 @@ static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *he
     return hw_malloc(p, heap, size);
 }
 
+/* Bytes of a block that counters tell of; 0 where there are none. */
+static inline uint32_t counted_bytes(const struct hw_policy *p, struct hw_heap *heap, uint32_t at)
+{
+    return p->counters_at ? heap_block_bytes(p, heap, at) : 0;
+}
+
+/* Counts what a block that had so many bytes has more, or fewer, once it is resized. */
+static inline void count_resized(const struct hw_policy *p, struct hw_heap *heap, uint32_t at, uint32_t had)
+{
+    if (p->counters_at) {
+        count_used(p, heap, heap_block_bytes(p, heap, at) - had);
+    }
+}
+
 static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
     if (pointer == NULL) {
@@ -110,7 +124,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (!is_usable(p, heap, at)) {
         return NULL;
     }
-    const uint32_t bytes = p->counters_at ? heap_block_bytes(p, heap, at) : 0;
+    const uint32_t bytes = counted_bytes(p, heap, at);
     void *moved = NULL;
     uint32_t refused = 0;
     do {
@@ -120,9 +134,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
                 store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
             }
             mark_end(p, heap, resized, size);
-            if (p->counters_at) {
-                count_used(p, heap, heap_block_bytes(p, heap, resized) - bytes);
-            }
+            count_resized(p, heap, resized, bytes);
             if (tells(p)) {
                 return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
             }

@@ -43,6 +43,15 @@ static HW_NOINLINE int begin_to_tally(struct replay *r, struct accounts *a, uint
     return 1;
 }
 
+static void tell_accounts(const struct accounts *a, struct hw_metrics *metrics)
+{
+    metrics->malloc_max = a->allocating.max;
+    metrics->malloc_p999 = costs_p999(&a->allocating);
+    metrics->free_max = a->freeing.max;
+    metrics->free_p999 = costs_p999(&a->freeing);
+    metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
+}
+
 /* Memory that a replay needs besides the heap's; 0 where there is none. */
 static int accounts_open(struct accounts *a, const struct hw_calls *calls)
 {

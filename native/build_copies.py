@@ -121,10 +121,9 @@ SOURCE = """/* Made by native/build_copies.py. */
 hw_replaying hw_replay_{name};
 
 int hw_replay_{name}(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                     int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
-                     struct hw_metrics *metrics)
+                     const struct hw_options *options, struct hw_metrics *metrics)
 {{
-    return replay_all(policy, calls, memory, bytes, check, watch, timeline, metrics);
+    return replay_all(policy, calls, memory, bytes, options, metrics);
 }}
 """
 
@@ -188,14 +187,13 @@ int hw_leaves_switches(const struct hw_policy *policy)
 }}
 
 int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                       int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
-                       struct hw_metrics *metrics)
+                       const struct hw_options *options, struct hw_metrics *metrics)
 {{
     struct hw_policy two;
     (void)is_of_two(policy, &two);
     hw_replaying *own = hw_replay_any;
 {choices}
-    return own(&two, calls, memory, bytes, check, watch, timeline, metrics);
+    return own(&two, calls, memory, bytes, options, metrics);
 }}
 """
 

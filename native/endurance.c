@@ -31,10 +31,8 @@ struct loop {
     uint32_t objects; /* live */
     uint32_t *unused; /* slots of none, a stack */
     uint32_t phase;   /* what a loop makes of it */
-    const uint64_t *points;
+    struct hw_points points;
     uint32_t point; /* the next */
-    uint32_t count; /* of points */
-    struct hw_covered *covered;
 };
 
 /* Marsaglia's xorshift, 64 bits. */
@@ -83,8 +81,8 @@ static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint3
     if (r->capacity + r->headers > l->blocks) {
         l->blocks = r->capacity + r->headers;
     }
-    while (l->point < l->count && l->made >= l->points[l->point]) {
-        l->covered[l->point++] = (struct hw_covered){r->policy->fixed_end + shared_bytes(r), l->blocks};
+    while (l->point < l->points.count && l->made >= l->points.calls[l->point]) {
+        l->points.covered[l->point++] = (struct hw_covered){r->policy->fixed_end + shared_bytes(r), l->blocks};
     }
 }
 
@@ -265,14 +263,13 @@ static int is_flat(const struct loop *l)
     const uint32_t last = l->point;
     const uint32_t decade = l->told->decade;
     return last > decade && l->made >= l->told->enough &&
-           l->covered[last - 1u].footprint == l->covered[last - 1u - decade].footprint;
+           l->points.covered[last - 1u].footprint == l->points.covered[last - 1u - decade].footprint;
 }
 
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *memory, size_t bytes,
-              const uint64_t *points, uint32_t count, struct hw_covered *covered, struct hw_endured *endured)
+              const struct hw_points *points, struct hw_endured *endured)
 {
-    struct loop l = {
-        .told = told, .random = told->seed * 2u - 1u, .points = points, .count = count, .covered = covered};
+    struct loop l = {.told = told, .random = told->seed * 2u - 1u, .points = *points};
     l.calls.count = 1;
     l.calls.slots = told->objects;
     l.calls.op = &l.op;
@@ -291,7 +288,7 @@ int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *
         for (uint32_t slot = 0; slot < told->objects; slot++) {
             l.unused[slot] = slot;
         }
-        while (l.point < count && !(told->at_refusal && l.metrics.failed) && !is_flat(&l)) {
+        while (l.point < points->count && !(told->at_refusal && l.metrics.failed) && !is_flat(&l)) {
             turns[told->kind](&l);
         }
         endured->calls = l.made;

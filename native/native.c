@@ -88,13 +88,13 @@ int hw_is_ordinary(const struct hw_policy *policy)
     return hw_leaves_switches(policy);
 }
 
-int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              const struct hw_watch *watch, const struct hw_timeline *timeline, struct hw_metrics *metrics)
+int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+              const struct hw_options *options, struct hw_metrics *metrics)
 {
     if (has_own_code(policy)) {
-        return hw_replay_ordinary(policy, calls, memory, bytes, check, watch, timeline, metrics);
+        return hw_replay_ordinary(policy, calls, memory, bytes, options, metrics);
     }
-    return replay_all(policy, calls, memory, bytes, check, watch, timeline, metrics);
+    return replay_all(policy, calls, memory, bytes, options, metrics);
 }
 
 int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)

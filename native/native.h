@@ -18,12 +18,11 @@ void hw_unreserve(void *memory, size_t front, size_t bytes);
 void hw_forget(void *memory, size_t bytes);
 
 /* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
- * requests are counted, and later calls of the refused object are skipped. `check` is HW_CHECK_... `timeline` may be
- * NULL, or has stretches that hold all calls. `watch` may be NULL, or is asked after every `every` calls, with
- * `watcher`; where it says no the replay is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or
- * HW_NO_ROOM. O(count) calls of the heap. */
-int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int check,
-              const struct hw_watch *watch, const struct hw_timeline *timeline, struct hw_metrics *metrics);
+ * requests are counted, and later calls of the refused object are skipped. Where the options' watch says no the replay
+ * is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of the heap.
+ */
+int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+              const struct hw_options *options, struct hw_metrics *metrics);
 
 /* Plays the calls on `count` heaps, which are asked in this order. Objects stay where they are: no heap moves them, or
  * has caches of threads. `where` and `at` have room for a number for each call: after it, which heap has the object,
@@ -70,9 +69,9 @@ int hw_film_close(struct hw_film *film, struct hw_metrics *metrics);
 int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                     unsigned char *marks);
 
-/* Runs a loop on a fresh heap of `bytes` bytes at `memory`, up to the last of `count` ascending numbers of calls, and
- * tells in `covered` what was used by then. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. */
+/* Runs a loop on a fresh heap of `bytes` bytes at `memory`, up to the last of the points. Returns 0, HW_NO_MEMORY or
+ * HW_NO_ROOM. */
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *loop, void *memory, size_t bytes,
-              const uint64_t *points, uint32_t count, struct hw_covered *covered, struct hw_endured *endured);
+              const struct hw_points *points, struct hw_endured *endured);
 
 #endif

@@ -7,8 +7,7 @@
 
 /* What replays as hw_replay() does. */
 typedef int hw_replaying(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                         int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
-                         struct hw_metrics *metrics);
+                         const struct hw_options *options, struct hw_metrics *metrics);
 
 /* Whether a policy is ordinary: 1 or 0. */
 int hw_leaves_switches(const struct hw_policy *policy);

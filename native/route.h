@@ -163,11 +163,7 @@ static int route_all(struct route *r, uint32_t *where, uint32_t *at)
     for (r->now = 0; r->now < r->calls->count; r->now++) {
         note_call(r, r->now, route_call(r, r->now), where, at);
     }
-    m->malloc_max = r->accounts.allocating.max;
-    m->malloc_p999 = costs_p999(&r->accounts.allocating);
-    m->free_max = r->accounts.freeing.max;
-    m->free_p999 = costs_p999(&r->accounts.freeing);
-    m->mean_requested = r->accounts.weight > 0.0 ? r->accounts.weighted / r->accounts.weight : 0.0;
+    tell_accounts(&r->accounts, m);
     int lost = 0;
     for (uint32_t k = 0; k < r->count; k++) {
         lost |= replay_end(&r->heaps[k].replay) != 0;

@@ -327,14 +327,21 @@ static uint32_t toll_of(const struct hw_general *g, struct hw_heap *h, struct se
     return toll;
 }
 
+/* What a search looks for: a block of `size` bytes, better than `best`, among `budget` entries. */
+struct hunt {
+    uint32_t size;
+    uint32_t best;   /* 0: any that will do */
+    uint32_t budget; /* UINT32_MAX: any number */
+};
+
 /* The first place from p on, `limit` at most, whose chunk has to be walked: the last one, or one with something to
- * merge or to take. The tolls of those passed are paid, and their entries looked at, of which there may be `budget`. */
+ * merge or to take. The tolls of those passed are paid, and their entries taken off the budget. */
 static uint32_t pass_quiet_chunks(const struct hw_general *g, struct hw_heap *h, struct sequence *q, uint32_t p,
-                                  uint32_t limit, uint32_t size, uint32_t best, uint32_t link, uint32_t *budget)
+                                  uint32_t limit, uint32_t link, struct hunt *hunt)
 {
     const uint32_t last = least_of(limit, q->places - 1u);
     while (p < last) {
-        const uint32_t better = next_better_place(g, q, p, size, best);
+        const uint32_t better = next_better_place(g, q, p, hunt->size, hunt->best);
         uint32_t end = least_of(least_of(last, better), next_place_between(q, q->toll, p, 0, 0));
         if (end == p && better == p) {
             if (!q->loose[p]) {
@@ -346,11 +353,11 @@ static uint32_t pass_quiet_chunks(const struct hw_general *g, struct hw_heap *h,
                 break;
             }
         } else {
-            if (*budget != UINT32_MAX) {
-                if (best && *budget <= q->count[p]) {
+            if (hunt->budget != UINT32_MAX) {
+                if (hunt->best && hunt->budget <= q->count[p]) {
                     break;
                 }
-                *budget -= least_of(*budget, q->count[p]);
+                hunt->budget -= least_of(hunt->budget, q->count[p]);
                 end = p + 1u;
             }
             count_skipped(h, sum_of(q->toll, p, end));
@@ -361,7 +368,7 @@ static uint32_t pass_quiet_chunks(const struct hw_general *g, struct hw_heap *h,
 }
 
 static HW_NOINLINE uint32_t quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t end,
-                                        uint32_t size, uint32_t best, uint32_t *budget)
+                                        struct hunt *hunt)
 {
     struct shadow_pool *s = shadow_of(g, h);
     struct spot stop = {UINT32_MAX, 0};
@@ -373,25 +380,43 @@ static HW_NOINLINE uint32_t quiet_nodes(const struct hw_general *g, struct hw_he
     if (end == 0 || sequence_with(&s->nodes, end, &stop) == NULL) {
         stop.p = UINT32_MAX;
     }
-    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.p, size, best, loads_of(&g->links.field), budget);
+    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.p, loads_of(&g->links.field), hunt);
     return address_at(q, spot);
 }
 
-static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
-                                    uint32_t end, uint32_t size, uint32_t best, uint32_t *budget)
+static inline int has_quiet_nodes(const struct hw_general *g, const struct hw_heap *h)
 {
-    if (h->engine.shadow && g->coalesce == HW_LAZY && g->search_most == 0) {
-        uint32_t left = g->search_percent < 100u && budget ? *budget : UINT32_MAX;
-        const uint32_t from = *node;
-        *node = quiet_nodes(g, h, from, g->fit == HW_NEXT ? end : 0, size, best, &left);
-        if (*node != from) {
-            struct spot spot;
-            const struct sequence *q = sequence_with(&shadow_of(g, h)->nodes, *node, &spot);
-            *before = address_before(q, spot, *before);
-            if (g->search_percent < 100u && budget) {
-                *budget = left;
-            }
-        }
+    return h->engine.shadow && g->coalesce == HW_LAZY && g->search_most == 0;
+}
+
+static inline void pass_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
+                                    uint32_t end, struct hunt *hunt)
+{
+    const uint32_t from = *node;
+    *node = quiet_nodes(g, h, from, end, hunt);
+    if (*node != from) {
+        struct spot spot;
+        const struct sequence *q = sequence_with(&shadow_of(g, h)->nodes, *node, &spot);
+        *before = address_before(q, spot, *before);
+    }
+}
+
+static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
+                                    uint32_t end, uint32_t size)
+{
+    if (has_quiet_nodes(g, h)) {
+        struct hunt hunt = {size, 0, UINT32_MAX};
+        pass_quiet_nodes(g, h, before, node, g->fit == HW_NEXT ? end : 0, &hunt);
+    }
+}
+
+static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
+                                    uint32_t size, uint32_t best, uint32_t *budget)
+{
+    if (has_quiet_nodes(g, h)) {
+        struct hunt hunt = {size, best, *budget};
+        pass_quiet_nodes(g, h, before, node, 0, &hunt);
+        *budget = hunt.budget;
     }
 }
 
@@ -400,14 +425,14 @@ static HW_NOINLINE uint32_t quiet_blocks(const struct hw_general *g, struct hw_h
 {
     struct shadow_pool *s = shadow_of(g, h);
     struct sequence *q = &s->blocks;
-    uint32_t budget = UINT32_MAX;
+    struct hunt hunt = {size, best, UINT32_MAX};
     struct spot spot = {0, 0};
     if (q->chunks == NULL || sequence_with_chunk_at(&s->all, b, &spot.p) == NULL) {
         return b;
     }
     /* the walk goes on at a block that begins before `end` */
     const struct spot stop = spot_above(q, end - 1u);
-    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.i ? stop.p : stop.p - 1u, size, best, 0, &budget);
+    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.i ? stop.p : stop.p - 1u, 0, &hunt);
     return address_at(q, spot);
 }
 

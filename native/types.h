@@ -116,6 +116,13 @@ struct hw_timeline {
     struct hw_moment *moments;
 };
 
+/* What is asked of a replay beside its metrics. */
+struct hw_options {
+    int check;                          /* HW_CHECK_... */
+    const struct hw_watch *watch;       /* NULL: it is never given up */
+    const struct hw_timeline *timeline; /* NULL, or stretches that hold all calls */
+};
+
 /* What bytes of the arena are. */
 enum {
     HW_RUN_HEADER = 0,
@@ -207,6 +214,13 @@ struct hw_endured {
 struct hw_covered {
     uint64_t footprint; /* bytes of the arena used so far */
     uint64_t blocks;    /* most bytes that live blocks took so far, with their headers */
+};
+
+/* Where a loop tells how far it came: after the kth number of calls, which ascend, in covered[k]. */
+struct hw_points {
+    const uint64_t *calls;
+    uint32_t count;
+    struct hw_covered *covered;
 };
 
 #endif

@@ -82,11 +82,12 @@ static HW_ALWAYS_INLINE void look_ahead(const struct replay *r, uint64_t i)
 
 /* See hw_replay(). */
 static int replay_all(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
-                      int check, const struct hw_watch *watch, const struct hw_timeline *timeline,
-                      struct hw_metrics *metrics)
+                      const struct hw_options *options, struct hw_metrics *metrics)
 {
+    const struct hw_watch *watch = options->watch;
+    const struct hw_timeline *timeline = options->timeline;
     struct replay r;
-    const int failed = replay_start(&r, policy, calls, memory, bytes, check, metrics);
+    const int failed = replay_start(&r, policy, calls, memory, bytes, options->check, metrics);
     if (failed) {
         return failed;
     }
@@ -130,11 +131,7 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         take_totals(&r, a, &calls->totals);
     }
     lost |= replay_end(&r) != 0;
-    metrics->malloc_max = a->allocating.max;
-    metrics->malloc_p999 = costs_p999(&a->allocating);
-    metrics->free_max = a->freeing.max;
-    metrics->free_p999 = costs_p999(&a->freeing);
-    metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
+    tell_accounts(a, metrics);
     accounts_close(a);
     return lost ? HW_NO_MEMORY : 0;
 }

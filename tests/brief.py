@@ -6,8 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from heapwright.explore import endurance
-from heapwright.replay.endurance import Effort
+from heapwright.replay.endurance import LONG, Effort
 
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
@@ -29,4 +28,4 @@ def command(script: Path) -> list[str]:
 
 
 def brief() -> Effort:
-    return replace(endurance.LONG, **CALLS)  # type: ignore[arg-type]
+    return replace(LONG, **CALLS)  # type: ignore[arg-type]

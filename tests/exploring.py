@@ -20,7 +20,6 @@ def explore(
     space: AnySpace,
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
     study_path: Path | str = "study.duckdb",
-    jobs: int | None = None,
     *,
     held_out: Sequence[Trace] = (),
     earlier: Sequence[Recipe] = (),
@@ -28,5 +27,5 @@ def explore(
     **options: Any,
 ) -> Exploration:
     """Explore as `heapwright.explore.search.explore` does."""
-    how = Options(objectives, jobs=jobs, **options)
+    how = Options(objectives, **options)
     return search.explore(traces, space, study_path, how, held_out=held_out, earlier=earlier, progress=progress)

@@ -72,7 +72,7 @@ def _answer(asking: socket.socket) -> None:
     for file in files:
         os.close(file)
     ended = os.pidfd_open(child)
-    ready, _, _ = select.select([ended, asking], [], [])
+    ready, _, _ = select.select([ended, asking.fileno()], [], [])
     if ended not in ready:  # who asked has been killed
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
@@ -99,7 +99,7 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["heapwright", *words]
     if ASKED in environment:
-        endurance.LONG = brief()
+        vars(endurance)["LONG"] = brief()
     status: Any = 1
     try:
         status = import_module("heapwright.cli").main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 TEXT = """booting
 [  0.1] hw+ 0x20000100 24 1000 main
@@ -215,7 +216,7 @@ SYSVIEW_OF_ESP = (
 
 
 def tracealyzer(
-    events: list[tuple[int, int, tuple[int, ...]]],
+    events: Sequence[tuple[int, int, tuple[int, ...]]],
     *,
     version: int = 10,
     kernel: int = 0x1AA1,

@@ -44,7 +44,7 @@ def compact(align: int = 4, link_bytes: int = 4, **keys: Any) -> Recipe:
     return recipe({"kind": "compact", **keys}, align=align, link_bytes=link_bytes)
 
 
-MMEM = {"align": 1, "when": "eager", "header": 0}
+MMEM: dict[str, Any] = {"align": 1, "when": "eager", "header": 0}
 """Contiki's managed memory: bytes back to back, 12-byte handles with the caller, holes closed at once."""
 
 

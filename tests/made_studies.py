@@ -34,7 +34,7 @@ RECIPES = sorted((recipe(number) for number in range(1, 9)), key=lambda one: one
 IDS = [one.hash for one in RECIPES]
 
 
-def metrics(footprint: int, accesses: int, **others: float | None) -> dict[str, Value]:
+def metrics(footprint: float, accesses: float, **others: float | None) -> dict[str, Value]:
     values: dict[str, Value] = {key: 0 if metric.integer else 0.5 for key, metric in METRICS.items()}
     values |= dict.fromkeys(SHIPPING_METRICS)
     return {**values, "footprint_bytes": footprint, "accesses": accesses, "ns_per_event": None, **others}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from heapwright.traces.trace import Trace
@@ -9,7 +11,7 @@ from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.packets import PacketTable
 
 
-def trace_of(*calls: tuple[int, int, int], **columns: list[int]) -> Trace:
+def trace_of(*calls: tuple[int, int, int], **columns: Any) -> Trace:
     """A trace of (op, id, size)."""
     op, ids, size = zip(*calls, strict=True)
     return Trace.from_columns(op=op, id=ids, size=size, name="t", **columns)

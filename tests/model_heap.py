@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from heapwright.recipes.policy import policy
+from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 
 
@@ -21,7 +22,9 @@ class ModelHeap:
     """One general pool without victim, in an arena without end; sizes include headers."""
 
     def __init__(self, recipe: Recipe) -> None:
-        self.pool = recipe.canonical().pools[0]
+        pool = recipe.canonical().pools[0]
+        assert isinstance(pool, General)
+        self.pool = pool
         self.numbers = policy(recipe)["pools"][0]["general"]
         self.blocks: list[Block] = []  # in order of address
         self.lists: dict[int, list[Block]] = {}  # free blocks, by the smallest size that their bin holds

@@ -64,8 +64,8 @@ def changes(code: str) -> Iterator[str]:
     for operator, other in OPERATORS.items():
         for match in re.finditer(re.escape(operator), code):
             yield code[: match.start()] + other + code[match.end() :]
-    if match := re.match(r"(\s*(?:if|while) \()(.*)(\) \{)$", code):
-        yield f"{match[1]}!({match[2]}){match[3]}"
+    if condition := re.match(r"(\s*(?:if|while) \()(.*)(\) \{)$", code):
+        yield f"{condition[1]}!({condition[2]}){condition[3]}"
     if re.match(r"\s+[\w.>\[\]-]+\(.*\);$", code) or re.match(r"\s+[\w.>\[\]-]+ [-+|&]?= .*;$", code):
         yield re.match(r"\s*", code)[0] + ";"  # type: ignore[index]
 

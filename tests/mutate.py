@@ -13,16 +13,16 @@ import os
 import random
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import accumulate
 from pathlib import Path
 
 import coverage
 import pytest
 from changed import PACKAGE, ROOT, SCRATCH, forked, noticed, run, warm
-from mutants import Mutant, mutants
 from mutants_c import CORE, CMutant, noticed_in_c
 from mutants_c import mutants as c_mutants
+from mutants_python import Mutant, mutants
 
 MOST_SECONDS = 30
 """Recorded time of the tests that meet one mutant; one that makes them take twice as long counts as noticed."""
@@ -32,7 +32,7 @@ class Recorder:
     """A pytest plugin that tells coverage which test runs, and keeps how long each takes."""
 
     def __init__(self, lines: coverage.Coverage) -> None:
-        self.lines, self.seconds = lines, Counter[str]()
+        self.lines, self.seconds = lines, defaultdict[str, float](float)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         ours = [module for name, module in sys.modules.items() if name.startswith("heapwright.")]
@@ -103,7 +103,7 @@ def main() -> None:
     given = parser.parse_args()
     os.chdir(ROOT)
     chosen = given.rooms or rooms()
-    every = {room: of_room(room) for room in chosen}
+    every: dict[str, list[Mutant | CMutant]] = {room: list(of_room(room)) for room in chosen}
     if given.again:
         survivors = set(given.again.read_text(encoding="utf-8").splitlines())
         every = {room: [one for one in found if f"survived {one}" in survivors] for room, found in every.items()}

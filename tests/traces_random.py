@@ -87,7 +87,8 @@ def plain_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
 
 def churning(draw: random.Random, calls: int, sizes: Sequence[int], share: float, name: str) -> Trace:
     """Mallocs of the sizes and, at this share of the calls, frees of any object that lives."""
-    op, id, size, live = [], [], [], []
+    op, id, size = list[int](), list[int](), list[int]()
+    live: list[int] = []
     for _ in range(calls):
         if live and draw.random() < share:
             op.append(FREE)

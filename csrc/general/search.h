@@ -34,7 +34,7 @@ static inline struct hw_found list_first(const struct hw_general *g, struct hw_h
     skip_nodes(g, h, &before, end, size, &left);
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        skip_quiet_nodes(g, h, &before, &node, end, size, 0, NULL);
+        skip_quiet_nodes(g, h, &before, &node, end, size);
         if (g->fit == HW_NEXT && node == end) {
             return found;
         }
@@ -83,7 +83,7 @@ static inline struct hw_found list_best(const struct hw_general *g, struct hw_he
     }
     uint32_t node = load_link(&g->links, h, before);
     while (node) {
-        skip_quiet_nodes(g, h, &before, &node, 0, size, best, &budget);
+        skip_worse_nodes(g, h, &before, &node, size, best, &budget);
         if ((g->search_most && left-- == 0) || !may_step(g, h, &most)) {
             return found;
         }

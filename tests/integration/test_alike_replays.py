@@ -17,14 +17,14 @@ from traces_random import plain_trace, random_trace
 from heapwright.api import cut, workload
 from heapwright.decide.study import Study
 from heapwright.explore import trial
-from heapwright.explore.equivalent import Alikes, form_of
+from heapwright.explore.equivalent import KEPT, Alikes, form_of
 from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay import engine
 from heapwright.replay.engine import Watch
-from heapwright.replay.metrics import METRICS
+from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.replay import Replayed, replay, replay_with_margins
 from heapwright.traces.trace import Trace
 
@@ -68,7 +68,7 @@ class Counted:
     def __init__(self, trace: Trace) -> None:
         self.trace, self.alikes, self.replays = trace, Alikes(trace, 1 << 16), 0
 
-    def metrics(self, recipe: Recipe, watch: Watch | None = None) -> dict[str, object]:
+    def metrics(self, recipe: Recipe, watch: Watch | None = None) -> dict[str, Value]:
         def replayed() -> Replayed:
             self.replays += 1
             return replay_with_margins(self.trace, recipe, watch=watch)
@@ -158,7 +158,7 @@ def test_a_study_has_what_replays_of_all_would_tell(
             groups[form.rest].append(recipe)
     drawn = random.Random(8).sample([group for group in groups.values() if len(group) > 10], 5)
     told, fronts = [], []
-    for kept in (trial.KEPT, 0):
+    for kept in (KEPT, 0):
         monkeypatch.setattr(trial, "KEPT", kept)
         space, path = Space(drawn, include_zoo=False), tmp_path / str(kept)
         asked = {"complete": True} if tolerance is None else {"tolerance": tolerance}

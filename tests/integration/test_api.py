@@ -6,17 +6,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import altair
 import duckdb
 import pytest
+from known import known
 
 import heapwright as hw
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
+Found = TypeVar("Found", hw.api.Replay, hw.api.Fit)
 PACKETS = BROKER.with_name("tcp_transfers.parquet")
 
 
@@ -29,6 +31,12 @@ def trace() -> Trace:
 @pytest.fixture(scope="module")
 def study(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[hw.api.Study]:
     yield hw.explore(trace, tmp_path_factory.mktemp("api") / "s.duckdb", strategy="random", limit=40, seed=1)
+
+
+def several(found: Found | list[Found]) -> list[Found]:
+    """A list, as is returned where a list is given."""
+    assert isinstance(found, list)
+    return found
 
 
 def in_a_new_process(code: str) -> str:
@@ -67,7 +75,13 @@ def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
 ) -> None:
     recipe = hw.zoo("tlsf")
     (tmp_path / "own.toml").write_text(recipe.to_toml(), encoding="utf-8")
-    given = {"tlsf": "tlsf", "path": tmp_path / "own.toml", "recipe": recipe, "member": study["tlsf@4"]}[heap]
+    heaps: dict[str, hw.api.AnyHeap] = {
+        "tlsf": "tlsf",
+        "path": tmp_path / "own.toml",
+        "recipe": recipe,
+        "member": study["tlsf@4"],
+    }
+    given = heaps[heap]
     found = hw.replay(trace, given)
     assert found.metrics == hw.replay(trace, "tlsf").metrics
     assert found.metrics["footprint_bytes"] == study["tlsf@4"].metrics["footprint_bytes"]
@@ -77,17 +91,22 @@ def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
 
 def test_every_heap_of_a_list_is_answered(trace: Trace) -> None:
     tlsf, best = hw.zoo("tlsf"), hw.zoo("kingsley")
-    assert [one.heap for one in hw.replay(trace, ["tlsf", "kingsley", "tlsf"])] == ["tlsf", "kingsley", "tlsf"]
-    first, second, third = hw.replay(trace, [tlsf, best.model_copy(update={"name": "tlsf"}), tlsf])
+    assert [one.heap for one in several(hw.replay(trace, ["tlsf", "kingsley", "tlsf"]))] == ["tlsf", "kingsley", "tlsf"]
+    alike = [tlsf, best.model_copy(update={"name": "tlsf"}), tlsf]
+    first, second, third = several(hw.replay(trace, alike))
     assert {one.heap for one in (first, second, third)} == {"tlsf"}
     assert first.metrics == third.metrics == hw.replay(trace, "tlsf").metrics
     assert second.metrics == hw.replay(trace, "kingsley").metrics != first.metrics
-    assert [one.heap for one in hw.fit(trace, ["tlsf", "kingsley", "tlsf"], copies=0)] == ["tlsf", "kingsley", "tlsf"]
+    assert [one.heap for one in several(hw.fit(trace, ["tlsf", "kingsley", "tlsf"], copies=0))] == [
+        "tlsf",
+        "kingsley",
+        "tlsf",
+    ]
     assert len(hw.endure(trace, ["tlsf", tlsf], calls=10_000)) == 2
 
 
 def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
-    found = hw.replay([trace, BROKER], ["tlsf", "kingsley"])
+    found = several(hw.replay([trace, BROKER], ["tlsf", "kingsley"]))
     assert [(one.trace, one.heap) for one in found] == [
         ("start", "tlsf"),
         ("start", "kingsley"),
@@ -95,7 +114,7 @@ def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
         ("mosquitto_broker", "kingsley"),
     ]
     assert found[2].metrics["footprint_bytes"] == 136_380
-    assert [one.smallest_arena_bytes for one in hw.fit([BROKER], "victim-bins")] == [141_488]
+    assert [one.smallest_arena_bytes for one in several(hw.fit([BROKER], "victim-bins"))] == [141_488]
 
 
 def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(study: hw.api.Study, trace: Trace) -> None:
@@ -104,8 +123,8 @@ def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(stud
         member.id for member in hw.explore(trace, study.path, strategy="random", limit=40, seed=1).front()
     ]
     smallest = study.pick("smallest")
-    least = min(member.metrics["footprint_bytes"] for member in front)
-    assert least <= smallest.metrics["footprint_bytes"] <= 1.02 * least
+    least = min(known(member.metrics["footprint_bytes"]) for member in front)
+    assert least <= known(smallest.metrics["footprint_bytes"]) <= 1.02 * least
     assert study[smallest.id[:8]] == smallest
     assert isinstance(smallest.recipe, Recipe)
     assert smallest.recipe.hash == smallest.id

@@ -98,8 +98,8 @@ def test_prints_one_table_for_each_question(
     told: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(BENCH)
-    from printing import print_results  # type: ignore[import-not-found]
-    from results import Aim, Measured  # type: ignore[import-not-found]
+    from printing import print_results
+    from results import Aim, Measured
 
     measured = [Measured(**one) for one in told["traces"]]
     print_results({**told, "missing": ["mimalloc is not installed"]}, measured, [Aim(**aim) for aim in told["aims"]])
@@ -112,7 +112,7 @@ def test_prints_one_table_for_each_question(
 
 def test_a_page_is_made_of_the_numbers(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(BENCH)
-    from page import page  # type: ignore[import-not-found]
+    from page import page
 
     text = page(told)
     assert told["date"] in text

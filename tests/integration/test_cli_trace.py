@@ -5,6 +5,7 @@ import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Run the installed command in a folder with one trace."""
-    calls = {"op": [0, 0, 3, 2, 0], "id": [1, 2, 1, 2, 3], "size": [40, 100, 0, 120, 40]}
+    calls: dict[str, Any] = {"op": [0, 0, 3, 2, 0], "id": [1, 2, 1, 2, 3], "size": [40, 100, 0, 120, 40]}
     Trace.from_columns(**calls, ts_us=[0, 1, 2, 3, 2_000_000]).write(tmp_path / "app.parquet")
 
     def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":

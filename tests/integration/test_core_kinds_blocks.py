@@ -258,7 +258,7 @@ def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str,
     (tmp_path / "calls").write_bytes(np.array([len(trace), slots], np.uint32).tobytes() + calls.tobytes())
     for name, text in generated_files(heap).items():
         (tmp_path / name).write_text(text)
-    words = heap.pools[0].reference_words  # type: ignore[union-attr]
+    words = heap.pools[0].reference_words
     flags = ["-std=gnu11", f"-DHANDLE_WORDS={words}", f"-I{tmp_path}", UNCHECKED, *SANITIZED]
     program = compile_c(tmp_path / "driver", "generated_driver.c", tmp_path / "app_heap.c", flags=flags)
     done = subprocess.run([program, tmp_path / "calls", str(arena), str(arena)], capture_output=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import ROOT, STRICT, UNCHECKED
+from known import known
 from traces_random import random_trace
 
 from heapwright.generate.emit import generated_files
@@ -66,6 +67,6 @@ def test_counters_cost_what_the_replay_says() -> None:
     plain = zoo.load("tlsf")
     counting = Recipe.from_dict(plain.to_dict() | {"counters": True})
     without, counted = replay(trace, plain), replay(trace, counting)
-    assert 0 < counted["footprint_bytes"] - without["footprint_bytes"] <= 16
-    assert counted["accesses"] > without["accesses"]
+    assert 0 < known(counted["footprint_bytes"]) - known(without["footprint_bytes"]) <= 16
+    assert known(counted["accesses"]) > known(without["accesses"])
     assert counting.hash != plain.hash

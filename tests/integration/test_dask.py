@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -40,9 +41,9 @@ def rows(path: Path) -> list[tuple[object, ...]]:
         return study.sql(f"SELECT recipe, name, ranked, trace, role, {', '.join(METRICS)} FROM replays ORDER BY ALL")[1]
 
 
-def explored(path: Path, **how: object) -> hw.Study:
+def explored(path: Path, **how: Any) -> hw.Study:
     how = {"limit": RECIPES, "copies": 1, "complete": True, "endurance": False, **how}
-    return hw.explore([TRACE], path, **how)  # type: ignore[arg-type]
+    return hw.explore([TRACE], path, **how)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,7 +58,7 @@ def short_trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return explored(tmp_path_factory.mktemp("threads") / "study.duckdb", jobs=2).path
+    return Path(explored(tmp_path_factory.mktemp("threads") / "study.duckdb", jobs=2).path)
 
 
 def free_port() -> int:
@@ -74,7 +75,9 @@ class Cluster:
         self.folder = folder
         self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
         self.workers = [self.start_worker() for _ in range(2)]
-        with Client(self.address, timeout=60, set_as_default=False) as client:
+        with Client(  # type: ignore[no-untyped-call]
+            self.address, timeout=60, set_as_default=False
+        ) as client:
             client.wait_for_workers(2, timeout=60)
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:

@@ -6,8 +6,8 @@ import sqlite3
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
+from made_traces import packets_of
 from needed import machine
 
 import heapwright
@@ -119,7 +119,7 @@ def test_a_name_that_is_not_utf_8_is_one_line(name: bytes, tmp_path: Path) -> No
     path = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"PAR1")
-    packets = PacketTable(*(np.zeros(1, dtype) for dtype in ("i8", "u4", "u4", "u1", "u4", "u1")))
+    packets = packets_of([60], [74], [1])
     for use in (Trace.read, PacketTable.read, profile_file, few_calls().write, packets.write, parquet.check_writable):
         with pytest.raises(HeapwrightError, match="the name is not UTF-8; rename the file or its folder"):
             use(path)

@@ -7,10 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from brief import brief
 from forked_commands import HEAPWRIGHT
+from known import known
 
 import heapwright as hw
-from heapwright.explore import endurance as exploring
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import (
@@ -100,7 +101,7 @@ def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, l
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
-    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < exploring.LONG.calls
+    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < brief().calls
 
 
 def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path: Path) -> None:
@@ -113,15 +114,15 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path:
     for how in ("balanced", "smallest", "fastest"):
         pick = study.pick(how)
         assert pick.metrics["lasts"] == 1
-        assert pick.metrics["endured_calls"] >= exploring.LONG.calls > SHORT.calls
+        assert known(pick.metrics["endured_calls"]) >= brief().calls > SHORT.calls
     growing = next(one["id"] for one in told if not one["lasts"])
     with pytest.raises(HeapwrightError, match="not shipped, because it"):
         hw.generate(study[growing], tmp_path / "c")
     rows = study.sql(f"SELECT endured_calls FROM results WHERE lasts = 1 AND growth_ratio > {LASTS}")[1]
-    assert all(calls >= exploring.LONG.calls for (calls,) in rows)  # what the short form lets pass was tried long
-    known = study.endured()
+    assert all(calls >= brief().calls for (calls,) in rows)  # what the short form lets pass was tried long
+    endured = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
-    assert again.endured() == known
+    assert again.endured() == endured
 
 
 def test_points_are_four_to_a_decade() -> None:
@@ -133,7 +134,7 @@ def test_the_command_tells_and_draws(tmp_path: Path) -> None:
     command = [
         HEAPWRIGHT,
         "endure",
-        BROKER,
+        str(BROKER),
         "--heap",
         "tlsf",
         "--heap",
@@ -141,7 +142,7 @@ def test_the_command_tells_and_draws(tmp_path: Path) -> None:
         "--calls",
         "20000",
     ]
-    done = subprocess.run([*command, "--json", "-o", picture], capture_output=True, text=True, check=True)
+    done = subprocess.run([*command, "--json", "-o", str(picture)], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert [one["heap"] for one in found] == ["tlsf", "kingsley"]
     assert set(found[0]) >= {"trace", "growth_ratio", "lasts", "refused", "footprint_bytes"}

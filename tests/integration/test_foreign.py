@@ -87,7 +87,7 @@ def make(tmp_path: Path) -> Make:
 
 def replayed(calls: Trace, heap: ForeignHeap, *, time: bool = False, **options: Any) -> dict[str, Any]:
     """The heap's metrics; with `time` the host's, too."""
-    metrics = heap.replay(calls, **options)
+    metrics: dict[str, Any] = heap.replay(calls, **options)
     if time:
         metrics["ns_per_event"] = time_heaps(calls, {"heap": heap}, options.get("arena"))["heap"]
     return metrics
@@ -834,5 +834,6 @@ def test_contikis_heap_builds_with_and_without_realloc(
     (folder / "list.c").touch()
     (folder / "mmem.c").write_text(MANAGED + (MANAGED_REALLOC if has_realloc else ""))
     heap = heaps.resolve(f"contiki-mmem={tmp_path}", word_size)
+    assert isinstance(heap, ForeignHeap)
     calls = trace((0, 1, 10), (0, 2, 20), (2, 2, 30), (3, 1, 0), (3, 2, 0))
     assert replayed(calls, heap, fit=True)["smallest_arena_bytes"] == smallest

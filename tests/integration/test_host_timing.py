@@ -22,7 +22,7 @@ from heapwright.heaps.heaps import RecipeHeap, replay_each
 from heapwright.measure.host.calls import STDIN, calls_file
 from heapwright.measure.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event
 from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.pools import General, Pool, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
@@ -89,11 +89,13 @@ def test_a_replay_gives_its_time_on_request_only(broker: Trace) -> None:
 
 
 def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(tmp_path: Path) -> None:
-    pools = [Quick(up_to=512), General(free_list="single", fit="best", coalesce="never")]
+    pools: list[Pool] = [Quick(up_to=512), General(free_list="single", fit="best", coalesce="never")]
     space = Space([[Recipe.unchecked(tuple(pools[at:]), 8) for at in (0, 1)]], include_zoo=False)
     told: list[Progress] = []
     keys = ("ns_per_event", "footprint_bytes")
-    explore([plain_trace(1)], space, keys, tmp_path / "s.duckdb", 1, copies=2, endurance=False, progress=told.append)
+    explore(
+        [plain_trace(1)], space, keys, tmp_path / "s.duckdb", jobs=1, copies=2, endurance=False, progress=told.append
+    )
     timing = [one for one in told if one.what == "timing"]
     assert timing[-1].finished == timing[-1].total == len(timing) - 3 + 3 * (len(timing) - 3)
     with Study.open(tmp_path / "s.duckdb") as study:

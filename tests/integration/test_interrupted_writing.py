@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -93,7 +93,11 @@ def test_a_killed_writer_loses_only_its_unfinished_transaction(writer: subproces
 
 @pytest.mark.usefixtures("writer")
 def test_a_study_being_written_is_one_line(path: Path) -> None:
-    for attempt in (lambda: Study.open(path), lambda: Study.create_or_resume(path, identity())):
+    attempts: tuple[Callable[[], Study], ...] = (
+        lambda: Study.open(path),
+        lambda: Study.create_or_resume(path, identity()),
+    )
+    for attempt in attempts:
         with pytest.raises(HeapwrightError, match="another process is writing this study"):
             attempt()
 

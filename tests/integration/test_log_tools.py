@@ -244,8 +244,8 @@ def traced(tool: str, folder: Path, library: Path, program: str) -> Trace:
     """What the script of `heapwright hooks` records of a program."""
     hw.hooks(tool, folder / tool)
     log = folder / f"{program}.{tool}"
-    started = ["env", f"LD_LIBRARY_PATH={folder}", folder / program]
-    command = ["sh", folder / tool / f"app_trace_{tool}.sh", log, *started]
+    started: list[str | Path] = ["env", f"LD_LIBRARY_PATH={folder}", folder / program]
+    command: list[str | Path] = ["sh", folder / tool / f"app_trace_{tool}.sh", log, *started]
     more = {"LIBC": str(library)}
     done = subprocess.run(command, env=os.environ | more, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

@@ -18,8 +18,9 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     from nbclient import NotebookClient
 
     shutil.copy(ROOT / "examples" / "mosquitto_broker.parquet", tmp_path)
-    notebook = nbformat.read(ROOT / "examples" / "tailor.ipynb", as_version=4)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(brief.CODE))
+    notebook = nbformat.read(ROOT / "examples" / "tailor.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    cell = nbformat.v4.new_code_cell(brief.CODE)  # type: ignore[no-untyped-call]
+    notebook.cells.insert(0, cell)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("vegaEmbed" in output.get("data", {}).get("text/html", "") for output in outputs), "the chart is drawn"

@@ -15,6 +15,7 @@ import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
+from heapwright.traffic.workloads.drr import drr as drr_workload
 from heapwright.traffic.workloads.easyport import easyport as queue_workload
 from heapwright.traffic.workloads.modem import modem as workload
 from heapwright_papers import (
@@ -150,7 +151,7 @@ def test_instructions_told_from_a_part_are_near_those_of_all_calls(monkeypatch: 
 
 
 def test_the_page_of_the_techniques(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("PACKETS", 60), ("NETWORKS", 1), ("FORMS", 1), ("WORKLOADS", {"drr": techniques.drr})):
+    for name, value in (("PACKETS", 60), ("NETWORKS", 1), ("FORMS", 1), ("WORKLOADS", {"drr": drr_workload})):
         monkeypatch.setattr(techniques, name, value)
     page = techniques.page(folder, silent)
     text = page.write(tmp_path)[0].read_text()
@@ -226,7 +227,7 @@ def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: P
 
 def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "session", lambda: None)
-    given = {"xml": sensor.traces()["xml"], "random": [sensor_runs.synthetic(1, 128, calls=500)]}
+    given = {"xml": sensor_runs.traces()["xml"], "random": [sensor_runs.synthetic(1, 128, calls=500)]}
     monkeypatch.setattr(sensor, "traces", lambda calls: given)
     page = sensor.page(None, lambda line: None)
     text = page.write(tmp_path)[0].read_text()

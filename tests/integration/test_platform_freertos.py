@@ -50,7 +50,7 @@ def written(folder: Path, align: int, name: str = "tlsf", **keys: object) -> Pat
 def on_posix(kernel: Path, folder: Path) -> str:
     """What the test prints on this machine."""
     wait = kernel / POSIX / "utils"
-    extra = [f"-isystem{wait}", wait / "wait_for_event.c", "-pthread", "-o", "test"]
+    extra: list[str | Path] = [f"-isystem{wait}", wait / "wait_for_event.c", "-pthread", "-o", "test"]
     run([tool("gcc"), *FLAGS, *sources(kernel, POSIX), *extra], folder)
     return run(["./test"], folder)
 

@@ -76,7 +76,7 @@ def tried(folder: Path, platform: str) -> tuple[int, str]:
     board = BOARDS / platform
     sources = [path.name for path in sorted(folder.glob("*.c")) if path.name != "app_heap_test.c"]
     flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I.", f"-I{board}"]
-    command = ["cc", *flags, *STAND_INS[platform].flags, *sources, *board.glob("*.c"), "-o", "test"]
+    command: list[str | Path] = ["cc", *flags, *STAND_INS[platform].flags, *sources, *board.glob("*.c"), "-o", "test"]
     run(command, folder)
     try:
         done = subprocess.run(["./test"], cwd=folder, capture_output=True, text=True, timeout=20)

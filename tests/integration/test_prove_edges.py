@@ -14,7 +14,7 @@ from heapwright.assure.proof import unbounded
 from heapwright.assure.proof.bins import check_bins, has_bins
 from heapwright.assure.proof.edges import edge_sizes
 from heapwright.assure.proof.harness import Harness
-from heapwright.assure.proof.prove import check_edges, prove
+from heapwright.assure.proof.prove import check_edges, prove_unbounded
 from heapwright.cli import heapwright
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.policy import policy
@@ -93,7 +93,7 @@ def test_edges_are_those_of_every_class() -> None:
 
 def test_a_failure_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Harness("edges", "", 1, {"overlap: no two objects share a byte": ["malloc 1 -> #1"]}, {}, 1, 0.0)
-    monkeypatch.setattr(sys.modules[prove.__module__], "check_edges", lambda *_: broken)
+    monkeypatch.setattr(sys.modules[prove_unbounded.__module__], "check_edges", lambda *_: broken)
     done = CliRunner().invoke(heapwright, ["prove", "fixed-pool", "--calls", "2", "--method", "enumeration"])
     assert done.exit_code == 1
     assert "FAILED overlap: no two objects share a byte: malloc 1 -> #1" in done.stdout
@@ -104,7 +104,7 @@ def test_a_fixed_pool_is_proved_without_bounds(monkeypatch: pytest.MonkeyPatch) 
     needs("frama-c", "z3", "cvc5")
     if not LONG:
         monkeypatch.setattr(unbounded, "functions_with_contracts", lambda source: ["app_malloc", "app_free"])
-    told = prove(hw.zoo("fixed-pool"), "fixed-pool", unbounded=True)
+    told = prove_unbounded(hw.zoo("fixed-pool"), "fixed-pool")
     assert told.failed == 0, told
     assert told.properties > (300 if LONG else 25)
 

@@ -13,6 +13,7 @@ import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from needed import absent, is_installed, machine, needs, tool, unsuited
 import heapwright._native
 from heapwright import import_recording
 from heapwright.files.errors import HeapwrightError
-from heapwright.traces.record import Recorded, Recording, record
+from heapwright.traces.record import Recording, record
+from heapwright.traces.recorded import Recorded
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -766,7 +768,7 @@ def test_a_path_with_blanks_and_colons(compiled: Compile, tmp_path: Path) -> Non
     folder = tmp_path / "a b:c"
     folder.mkdir()
     program = shutil.copy(compiled("malloc(424242); malloc(1);"), folder / "my program")
-    recording = record([program], folder / "my app.parquet")
+    recording = record([str(program)], folder / "my app.parquet")
     assert calls_after(only(recording)[1], 424242) == [(MALLOC, 1, 1, 0)]
 
 
@@ -785,10 +787,9 @@ def test_the_cost_is_measured(compiled: Compile, tmp_path: Path) -> None:
 # The command
 
 
-def run_command(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [HEAPWRIGHT, "record", *arguments], capture_output=True, text=True, cwd=cwd, timeout=60, **options
-    )
+def run_command(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [HEAPWRIGHT, "record", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=60, **options)
 
 
 def test_input_output_and_exit_status_pass_through(tmp_path: Path) -> None:
@@ -859,7 +860,7 @@ def test_a_signal_ends_the_program_and_keeps_the_trace(
     number: signal.Signals, compiled: Compile, tmp_path: Path
 ) -> None:
     command = [*COMMAND, "-o", "app.parquet", "--", compiled(SERVE)]
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, text=True, **streams) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -889,7 +890,7 @@ def test_ctrl_c_at_a_terminal_reaches_the_program_once(compiled: Compile, tmp_pa
     take_terminal += "; os.execv(sys.argv[1], sys.argv[1:])"
     command = [sys.executable, "-c", take_terminal, *COMMAND, "-o", "app.parquet", "--", program]
     ours, theirs = os.openpty()
-    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
     with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **streams) as process:
         os.close(theirs)
         shown = b""
@@ -941,8 +942,8 @@ def test_damaged_recordings_are_imported_as_far_as_they_are_sound_or_refused(
             damaged[at : at + 8] = draw.choice([bytes(8), b"\xff" * 8, draw.randbytes(8)])
         path.write_bytes(damaged[: draw.choice([len(damaged), draw.randrange(len(damaged))])])
         try:
-            (file,) = import_recording(path.parent, tmp_path / "app.parquet", follow=draw.choice(["each", "one"]))
-            kept.append(len(Trace.read(file.path)))
+            (found,) = import_recording(path.parent, tmp_path / "app.parquet", follow=draw.choice(["each", "one"]))
+            kept.append(len(Trace.read(found.path)))
         except HeapwrightError:
             kept.append(0)
     assert sum(calls > len(whole) // 2 for calls in kept) > 10

@@ -101,7 +101,7 @@ void free(void *p) { REAL(void, "free", (void *)) freed += p != NULL; real(p); }
 @pytest.fixture(scope="session")
 def counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("counter") / "counter.so"
-    command = [tool("cc"), "-O2", "-fno-builtin", "-w", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
+    command = [tool("cc"), "-O2", "-fno-builtin", "-w", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
     subprocess.run(command, input=COUNTER, text=True, check=True)
     return library
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from effort import EFFORT, brief
+from known import known
 from recipes_random import random_general_recipe, random_recipe
 
 from heapwright.recipes.pools import Compact, Fixed, General, Partition, Pool
@@ -31,7 +32,7 @@ LISTS = [
 def refused(recipe: Recipe, calls: Sequence[tuple[int, int, int]]) -> int:
     """Requests that an arena refuses, of calls (op, object, bytes)."""
     op, id, size = zip(*calls, strict=True)
-    return int(replay(Trace.from_columns(op=op, id=id, size=size), recipe, arena=ARENA)["failed"])
+    return int(known(replay(Trace.from_columns(op=op, id=id, size=size), recipe, arena=ARENA)["failed"]))
 
 
 def filled_and_freed(size: int) -> list[tuple[int, int, int]]:

@@ -115,8 +115,13 @@ def test_timelines_maps_metadata_and_arenas(both: Callable[..., None]) -> None:
 def _watched(trace: Trace, recipe: Recipe) -> list[engine.SoFar]:
     """What the first seven looks at a replay show, which is given up then."""
     told: list[engine.SoFar] = []
+
+    def look(so_far: engine.SoFar) -> bool:
+        told.append(so_far)
+        return len(told) < 7
+
     with pytest.raises(engine.GivenUpError):
-        run(trace, recipe, policy_struct(recipe), None, watch=lambda so_far: told.append(so_far) or len(told) < 7)
+        run(trace, recipe, policy_struct(recipe), None, watch=look)
     return told
 
 

@@ -82,6 +82,17 @@ def test_what_calls_add_up_to_is_the_same_told_at_once_and_call_by_call() -> Non
     assert refused > 20
 
 
+class FewLooks:
+    """Gives a replay up after seven looks, and keeps what they showed."""
+
+    def __init__(self) -> None:
+        self.told: list[engine.SoFar] = []
+
+    def __call__(self, so_far: engine.SoFar) -> bool:
+        self.told.append(so_far)
+        return len(self.told) < 7
+
+
 def test_what_is_watched_and_invariants(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = TRACES[1]
     monkeypatch.setattr(engine, "WATCHED_CALLS", 100)
@@ -90,11 +101,11 @@ def test_what_is_watched_and_invariants(monkeypatch: pytest.MonkeyPatch) -> None
         for ordinary in ("never", ""):
             monkeypatch.setenv("HEAPWRIGHT_ORDINARY", ordinary)
             struct = policy_struct(recipe)
-            told: list[engine.SoFar] = []
+            looks = FewLooks()
             with pytest.raises(engine.GivenUpError):
-                run(trace, recipe, struct, None, watch=lambda so_far: told.append(so_far) or len(told) < 7)  # noqa: B023
+                run(trace, recipe, struct, None, watch=looks)
             checked, _ = run(trace, recipe, struct, None, lib.HW_CHECK_INVARIANTS)
-            answers.append((told, [getattr(checked, name) for name in METRICS]))
+            answers.append((looks.told, [getattr(checked, name) for name in METRICS]))
         assert answers[0] == answers[1], recipe.to_toml()
 
 

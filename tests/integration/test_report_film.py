@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium import Chromium, chromium
+from known import known
 from PIL import Image, ImageColor
 
 from heapwright.heaps.heaps import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import frames, holes, regions
 from heapwright.replay.replay import replay
+from heapwright.replay.what_if import Elsewhere
 from heapwright.report import film as content
 from heapwright.report import write_report
 from heapwright.report.page import TEMPLATE
@@ -256,9 +258,9 @@ def test_without_scripts_a_still_shows_the_fullest_moment(browser: Chromium, mad
     peak = made.film["frames"]["call"][made.film["peak"]]
     assert f"after call {peak:,}: {made.film['arena']:,} bytes, " in words
     assert high > 200
-    drawn = Image.open(io.BytesIO(base64.b64decode(picture.partition(",")[2]))).convert("RGB").getcolors()
-    drawn = {colour for _, colour in drawn or []}
-    assert {ImageColor.getrgb(content.STILL[kind]) for kind in (content.SHORT, content.FREE)} <= drawn
+    drawn = Image.open(io.BytesIO(base64.b64decode(picture.partition(",")[2]))).convert("RGB")
+    colours = {colour for _, colour in drawn.getcolors() or []}
+    assert {ImageColor.getrgb(content.STILL[kind]) for kind in (content.SHORT, content.FREE)} <= colours
 
 
 def test_the_page_fits_a_phone(browser: Chromium, made: Made) -> None:
@@ -300,10 +302,10 @@ def test_the_numbers_of_the_sentence_are_those_of_replays(heap: str) -> None:
 
 
 def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
-    found = content.Elsewhere(birth=0, death=None, bytes=8, requested=8, arena=9900, footprint=10_000)
+    found = Elsewhere(birth=0, death=None, bytes=8, requested=8, arena=9900, footprint=10_000)
     trace = busy_trace()
     recipe = resolve_recipe("victim-bins")
-    (frame,) = frames(trace, recipe, replay(trace, recipe)["footprint_bytes"] or 0, [5])
+    (frame,) = frames(trace, recipe, int(known(replay(trace, recipe)["footprint_bytes"])), [5])
     told = holes(frame, regions(recipe, 10_000))
 
     def sentence(**changes: int) -> str:
@@ -321,7 +323,7 @@ def blocks_of(film: dict[str, Any], frame: int) -> set[tuple[int, ...]]:
     """(offset, size, requested, birth, death) of the objects of a frame, unpacked as film.js does."""
     packed, calls = film["blocks"], film["frames"]["call"]
     first, offset = np.cumsum(packed["first"]), np.cumsum(packed["offset"])
-    found = set()
+    found: set[tuple[int, ...]] = set()
     for at in np.flatnonzero((first <= frame) & (frame < first + packed["frames"])).tolist():
         if packed["birth"][at] >= 0:
             birth = calls[first[at]] - packed["birth"][at]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from known import known
 
 import heapwright as hw
 from heapwright.api import cut
@@ -93,4 +94,4 @@ def test_fragmentation_is_not_negative_where_headers_went(name: str) -> None:
     )
     metrics = replay(trace, hw.zoo(name))
     assert metrics["fragmentation"] is not None and metrics["fragmentation"] >= 0
-    assert metrics["allocated_peak_bytes"] >= metrics["requested_peak_bytes"] == 11_000
+    assert known(metrics["allocated_peak_bytes"]) >= known(metrics["requested_peak_bytes"]) == 11_000

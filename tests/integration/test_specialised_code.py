@@ -21,7 +21,7 @@ from needed import tool
 from small_policy import POLICY, general, policy, quick
 
 from heapwright.generate.emit import core_sources
-from heapwright.generate.specialise import specialise, specialise_parts
+from heapwright.generate.specialise import Parting, specialise, specialise_parts
 from heapwright.recipes.policy import policy as policy_of
 from heapwright.recipes.zoo import catalogue as zoo
 
@@ -398,7 +398,7 @@ def test_shipped_allocators_do_what_the_core_does(
 
     chosen = policy_of(zoo.load(name))
     entries = [f"hw_{entry}" for entry in CORE_ENTRIES]
-    special = specialise_parts(core_sources(), chosen, entries, "app", header="heapwright.h").text
+    special = specialise_parts(core_sources(), chosen, entries, "app", parting=Parting("heapwright.h")).text
     flags = ["-std=c11", "-O0", f"-I{CSRC}"]
     program = compiled(tmp_path, "special", special + core_calls("app", "") + CORE_DRIVER, flags)
     (tmp_path / "policy").write_bytes(policy_bytes(zoo.load(name)))

@@ -106,10 +106,15 @@ def test_what_was_given_up_is_shown_for_those_alike(monkeypatch: pytest.MonkeyPa
     """They are given up as well, or replayed where somebody wants to see more of them."""
     monkeypatch.setattr(engine, "WATCHED_CALLS", 3)
     counted, shown = Counted(LEAVES_56), list[SoFar]()
+
+    def look(so_far: SoFar) -> bool:
+        shown.append(so_far)
+        return False
+
     with pytest.raises(GivenUpError) as first:
         counted.metrics(general(split=32), lambda _: False)
     with pytest.raises(GivenUpError) as second:
-        counted.metrics(general(split="never"), lambda so_far: bool(shown.append(so_far)))
+        counted.metrics(general(split="never"), look)
     assert second.value.so_far == first.value.so_far == shown[0]
     assert shown[0].calls == 3 and len(counted.replayed) == 1
     assert counted.metrics(general(split=40), lambda _: True) == replay(LEAVES_56, general(split=40))

@@ -19,7 +19,7 @@ RUN_TIME = {"exact-bins": 20.0, "tlsf": 40.0, "exact-bins + 3 lists": 24.0, "tls
 def results() -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(BENCH)
-        import results  # type: ignore[import-not-found]
+        import results
 
         yield results
 

@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -63,7 +63,7 @@ def values(annotation: Any) -> Iterator[str]:
 
 def test_every_word_of_a_summary_is_in_the_glossary() -> None:
     shared = (General._found, BasePool.range_summary, sizes_summary, Recipe.summary)
-    told = [*(kind.summary for kind in KINDS.values()), *shared]
+    told: list[Callable[..., Any]] = [*(kind.summary for kind in KINDS.values()), *shared]
     trees = [ast.parse(textwrap.dedent(inspect.getsource(one))) for one in told]
     code = words(" ".join(text for tree in trees for text in texts(tree)))
     fields = [field for model in KINDS.values() for field in model.model_fields.values()]

@@ -26,6 +26,7 @@ from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
 from heapwright.explore.trial import Candidate, Patience, Trier
 from heapwright.explore.workers import Interrupt, Threads
+from heapwright.measure.metrics import replay_for
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
 from heapwright.studies.records import Identity
@@ -221,7 +222,7 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
     table = default_energy_table()
     identity = Identity.of([trace], DEFAULT_OBJECTIVES, drawn.digest, len(drawn), table, drawn.align)
     with Interrupt() as interrupt, Study.create_or_resume(tmp_path / "pieces", identity) as study:
-        trier = Trier([trace], search.replay_for(DEFAULT_OBJECTIVES, table), DEFAULT_OBJECTIVES)
+        trier = Trier([trace], replay_for(DEFAULT_OBJECTIVES, table), DEFAULT_OBJECTIVES)
         trials, one_thread = Trials(study, trier, "explored"), Threads(1)
         meter = Meter(None, "explored", len(drawn), 1, one_thread)
         candidates = [Candidate(one.hash, one, None) for one in drawn.recipes()]

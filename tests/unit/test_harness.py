@@ -17,7 +17,7 @@ def step(name: str, value: int) -> dict[str, object]:
 
 
 def told(*numbers: int) -> list[dict[str, object]]:
-    call = {"stepType": "function-call", "function": {"displayName": "told"}}
+    call: dict[str, object] = {"stepType": "function-call", "function": {"displayName": "told"}}
     return [
         call,
         *(step(name, value) for name, value in zip(("call", "object", "size", "alignment"), numbers, strict=True)),
@@ -25,7 +25,10 @@ def told(*numbers: int) -> list[dict[str, object]]:
 
 
 def test_a_counterexample_reads_as_calls() -> None:
-    other = [{"stepType": "function-call", "function": {"displayName": "app_malloc"}}, {"lhs": "x", "value": {}}]
+    other: list[dict[str, object]] = [
+        {"stepType": "function-call", "function": {"displayName": "app_malloc"}},
+        {"lhs": "x", "value": {}},
+    ]
     trace = [*other, *told(1, 0, 24, 0), *other, *told(2, 0, 0, 0), *told(4, 1, 8, 0), *told(5, 2, 3, 16)]
     words = [_in_words(call) for call in told_calls(trace)]
     assert words == ["malloc 24 -> #1", "free #1", "realloc #2 8", "aligned_alloc 3 at a multiple of 16 -> #3"]

@@ -10,8 +10,11 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tree_sitter_c
+from tree_sitter import Language, Node, Parser
 
 import heapwright
 import heapwright_papers
@@ -145,6 +148,67 @@ def test_no_file_is_longer_than_600_lines() -> None:
     assert longer == set()
 
 
+DECISIONS = {
+    "if_statement",
+    "for_statement",
+    "while_statement",
+    "do_statement",
+    "case_statement",
+    "conditional_expression",
+}
+"""What ruff counts in Python; `default` is the way on."""
+
+
+def nodes(root: Node) -> Iterator[Node]:
+    yield root
+    for child in root.children:
+        yield from nodes(child)
+
+
+def decisions(function: Node) -> int:
+    """Ways through a function, as McCabe counts them."""
+    found = (node for node in nodes(function) if node.type in DECISIONS)
+    return 1 + sum(node.children[0].type != "default" for node in found)
+
+
+def declarator(node: Node) -> Node | None:
+    """The part with name and parameters of what declares a function or a type of functions; None for other things."""
+    while (inner := node.child_by_field_name("declarator")) and inner.type != "function_declarator":
+        node = inner
+    return inner
+
+
+def too_much(text: bytes) -> Iterator[str]:
+    """Functions of C text with more than 7 parameters, or more than 15 ways through."""
+    for node in nodes(Parser(Language(tree_sitter_c.language())).parse(text).root_node):
+        if node.type in {"function_definition", "declaration", "type_definition"} and (head := declarator(node)):
+            name, told = head.child_by_field_name("declarator"), head.child_by_field_name("parameters")
+            assert name and name.text and told
+            parameters = sum(one.type == "parameter_declaration" for one in told.children)
+            if parameters > 7 or decisions(node) > 15:
+                yield f"{name.text.decode()}: {parameters} parameters, {decisions(node)} ways"
+
+
+def test_what_is_too_much_is_seen() -> None:
+    longer = ", ".join(f"int {name}" for name in "abcdefgh")
+    assert list(too_much(f"typedef int one({longer});".encode())) == ["one: 8 parameters, 1 ways"]
+    assert list(too_much(f"static HW_HOT int one({longer});".encode())) == ["one: 8 parameters, 1 ways"]
+    cases = "".join(f"case {n}: break; " for n in range(13))
+    text = "static int *one(int n)\n{ do { switch (n) { %sdefault: n = n ? 1 : 2; } } while (n && n); }"
+    assert list(too_much((text % cases).encode())) == ["one: 1 parameters, 16 ways"]
+    assert list(too_much((text % cases.replace("case 0: break; ", "")).encode())) == []
+
+
+def test_no_c_function_takes_or_decides_too_much() -> None:
+    found = [
+        f"{path.relative_to(CHECKOUT)}: {function}"
+        for root in ("csrc", "native", "recorder")
+        for path in CHECKOUT.joinpath(root).rglob("*.[ch]")
+        for function in too_much(path.read_bytes())
+    ]
+    assert found == []
+
+
 STILL_INSIDE = {
     "bench/arenas.py": {"heapwright.recipes.policy", "heapwright.replay.safe", "heapwright.replay.smallest"},
     "bench/exploits.py": {"heapwright.assure.attack.exploits"},
@@ -238,8 +302,10 @@ def test_every_module_imports_by_its_name_as_a_module() -> None:
 def test_a_room_that_bears_the_name_of_a_function_is_called_as_the_function(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room, function = getattr(heapwright, name), getattr(api, name)
-    assert room is sys.modules[f"heapwright.{name}"]
+    room: Any = getattr(heapwright, name)
+    function = getattr(api, name)
+    module: Any = sys.modules[f"heapwright.{name}"]
+    assert room is module
     assert inspect.signature(room) == inspect.signature(function)
     assert room.__doc__ == function.__doc__
     monkeypatch.setattr(api, name, lambda *args, **keywords: (args, keywords))

@@ -16,6 +16,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import WATCHED_CALLS, GivenUpError, SoFar, control_bytes
 from heapwright.replay.least import LeastFootprints
+from heapwright.replay.metrics import Value
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, REALLOC
@@ -69,11 +70,21 @@ def test_the_least_footprint_of_blocks_worked_out_by_hand() -> None:
         assert least.of(recipe) == control_bytes(policy_struct(recipe)) + blocks
 
 
+def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[SoFar], dict[str, Value]]:
+    """What a watched replay shows on its way, and at its end."""
+    told: list[SoFar] = []
+
+    def look(so_far: SoFar) -> bool:
+        told.append(so_far)
+        return True
+
+    return told, replay(trace, recipe, watch=look)
+
+
 def test_what_a_replay_has_come_to_never_falls() -> None:
     trace = plain_trace(4, calls=2 * WATCHED_CALLS)
     for recipe in RECIPES[::8]:
-        told: list[SoFar] = []
-        metrics = replay(trace, recipe, watch=lambda so_far: not told.append(so_far))  # noqa: B023
+        told, metrics = looked_at(trace, recipe)
         assert [so_far.calls for so_far in told] == list(range(WATCHED_CALLS, len(trace), WATCHED_CALLS))
         rows = [list(dataclasses.asdict(so_far).values())[1:] for so_far in told]
         ends = [metrics[key.name] for key in dataclasses.fields(SoFar)[1:]]

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import dpkt
@@ -21,9 +22,11 @@ from heapwright.traffic import import_packets
 from heapwright.traffic.capture import import_capture
 from heapwright.traffic.packets import COLUMNS, PacketTable
 
+Load = Callable[[bytes], PacketTable]
+
 
 @pytest.fixture
-def load(tmp_path: Path):
+def load(tmp_path: Path) -> Load:
     def load(data: bytes) -> PacketTable:
         file = tmp_path / "capture"
         file.write_bytes(data)
@@ -48,7 +51,7 @@ def assert_is_frames(table: PacketTable) -> None:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize(("magic", "unit"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1_000_000)])
-def test_pcap_of_both_byte_orders_and_resolutions(load, order: str, magic: int, unit: int) -> None:
+def test_pcap_of_both_byte_orders_and_resolutions(load: Load, order: str, magic: int, unit: int) -> None:
     table = load(pcap(FRAMES, order, magic, unit=unit))
     assert_is_frames(table)
     assert table.metadata == {"source": "capture", "capture": "pcap", "link": "Ethernet"}
@@ -56,18 +59,18 @@ def test_pcap_of_both_byte_orders_and_resolutions(load, order: str, magic: int, 
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("resolution", [6, 9])
-def test_pcapng_of_both_byte_orders_and_resolutions(load, order: str, resolution: int) -> None:
+def test_pcapng_of_both_byte_orders_and_resolutions(load: Load, order: str, resolution: int) -> None:
     table = load(pcapng(FRAMES, order, resolution))
     assert_is_frames(table)
     assert table.metadata["capture"] == "pcapng"
 
 
-def test_pcapng_resolution_as_a_power_of_two(load) -> None:
+def test_pcapng_resolution_as_a_power_of_two(load: Load) -> None:
     times = load(pcapng(FRAMES, resolution=0x80 | 20)).ts_us
     np.testing.assert_allclose(times, [0, 1500, 3000, 4500], atol=2)
 
 
-def test_pcapng_as_dpkt_writes_it(load) -> None:
+def test_pcapng_as_dpkt_writes_it(load: Load) -> None:
     stream = io.BytesIO()
     writer = dpkt.pcapng.Writer(stream)
     for number, frame in enumerate(FRAMES):
@@ -75,7 +78,7 @@ def test_pcapng_as_dpkt_writes_it(load) -> None:
     assert_is_frames(load(stream.getvalue()))
 
 
-def test_pcapng_of_several_interfaces_and_sections(load) -> None:
+def test_pcapng_of_several_interfaces_and_sections(load: Load) -> None:
     two_sections = pcapng(FRAMES[:2], "<", 6, (1, 1)) + pcapng(FRAMES[:2], ">", 9, (1,))
     table = load(two_sections)
     assert table.frame_len.tolist() == [54, 54, 54, 54]
@@ -83,13 +86,13 @@ def test_pcapng_of_several_interfaces_and_sections(load) -> None:
     assert table.metadata["warning"] == "1 packet was stored after a later one; put in order of time"
 
 
-def test_snap_length_keeps_the_length_on_the_wire(load) -> None:
+def test_snap_length_keeps_the_length_on_the_wire(load: Load) -> None:
     table = load(pcap(FRAMES, snap=54))
     assert_is_frames(table)
 
 
 @pytest.mark.parametrize(("write", "between"), [(pcap, 3), (pcapng, 7)])
-def test_every_cut_keeps_what_was_read(load, write, between: int) -> None:
+def test_every_cut_keeps_what_was_read(load: Load, write: Callable[..., bytes], between: int) -> None:
     whole = write(FRAMES)
     kept, told = [], 0
     for length in range(len(whole)):
@@ -106,7 +109,7 @@ def test_every_cut_keeps_what_was_read(load, write, between: int) -> None:
     assert sum(count > 0 for count in kept) - told == between
 
 
-def test_a_cut_inside_a_packet_says_so(load) -> None:
+def test_a_cut_inside_a_packet_says_so(load: Load) -> None:
     table = load(pcap(FRAMES)[:-1])
     assert len(table) == 3
     assert table.metadata["warning"] == (
@@ -114,7 +117,7 @@ def test_a_cut_inside_a_packet_says_so(load) -> None:
     )
 
 
-def test_a_length_no_capture_has_is_damage(load) -> None:
+def test_a_length_no_capture_has_is_damage(load: Load) -> None:
     damaged = pcap(FRAMES[:1]) + struct.pack("<IIII", 1_700_000_000, 0, 0xFFFFFFF0, 60)
     table = load(damaged)
     assert len(table) == 1
@@ -144,14 +147,14 @@ def test_a_length_no_capture_has_is_damage(load) -> None:
         (b"\x0a\x0d\x0d\x0a" + b"\x1c\0\0\0" * 6, "(a section header has no byte-order mark)"),
     ],
 )
-def test_what_cannot_be_imported_is_one_clear_line(load, data: bytes, says: str) -> None:
+def test_what_cannot_be_imported_is_one_clear_line(load: Load, data: bytes, says: str) -> None:
     with pytest.raises(HeapwrightError) as raised:
         load(data)
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_frames_without_ip_count_by_their_mac_addresses(load) -> None:
+def test_frames_without_ip_count_by_their_mac_addresses(load: Load) -> None:
     arp = bytes(dpkt.ethernet.Ethernet(src=CLIENT, dst=b"\xff" * 6, type=dpkt.ethernet.ETH_TYPE_ARP, data=b"\0" * 46))
     spanning_tree = SERVER + CLIENT + struct.pack(">H", 38) + b"\x42\x42\x03" + b"\0" * 43
     answer = CLIENT + SERVER + struct.pack(">H", 0x88B5) + b"\0" * 46
@@ -164,7 +167,7 @@ def test_frames_without_ip_count_by_their_mac_addresses(load) -> None:
     assert table.dir.tolist() == [0, 0, 1, 0]
 
 
-def test_ipv6_vlan_fragments_and_offloaded_segments(load) -> None:
+def test_ipv6_vlan_fragments_and_offloaded_segments(load: Load) -> None:
     datagram = dpkt.udp.UDP(sport=5683, dport=5683, data=b"y" * 12)
     datagram.ulen = len(datagram)
     six = dpkt.ip6.IP6(src=b"\x20" + b"\0" * 15, dst=b"\x20" + b"\1" * 15, nxt=17, hlim=1, data=datagram, plen=20)
@@ -180,7 +183,7 @@ def test_ipv6_vlan_fragments_and_offloaded_segments(load) -> None:
     assert len(set(table.flow.tolist())) == 3
 
 
-def test_late_packets_are_put_in_order_of_time(load) -> None:
+def test_late_packets_are_put_in_order_of_time(load: Load) -> None:
     ordered = pcap(FRAMES)
     head, first = ordered[:24], ordered[24 : 24 + 16 + 54]
     table = load(head + ordered[24 + 16 + 54 :] + first)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from heapwright.explore.families import FITS, Techniques, technique_grid
+from heapwright.recipes.pools import General, Quick
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright_papers import techniques_answers
@@ -29,10 +30,12 @@ def test_the_grid_knows_the_levels_of_its_recipes() -> None:
     assert len(grid) == 10 * 10 * 10 * 4
     proposed = grid[Techniques(freelists=2, fit=FITS.index({"fit": "first"}), split=0, coalesce=0)]
     lists, general = proposed.pools
+    assert isinstance(lists, Quick) and isinstance(general, General)
     assert lists.sizes == (24, 32)
     assert (general.fit, general.split, general.coalesce) == ("first", "always", "immediate")
-    none = grid[Techniques(freelists=0, fit=0, split=9, coalesce=9)].pools
-    assert len(none) == 1 and (none[0].split, none[0].coalesce) == ("never", "never")
+    (none,) = grid[Techniques(freelists=0, fit=0, split=9, coalesce=9)].pools
+    assert isinstance(none, General)
+    assert (none.split, none.coalesce) == ("never", "never")
 
 
 def test_a_thinned_grid_keeps_none_and_full_of_every_technique() -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -73,7 +75,7 @@ def test_a_front_of_all_points_takes_no_quadratic_work(
 @pytest.mark.parametrize(
     ("points", "directions"), [(np.array([[np.nan, 1.0]]), ["min", "min"]), (np.array([[1.0, 1.0]]), ["min"])]
 )
-def test_unusable_points_are_an_error(points: np.ndarray, directions: list) -> None:
+def test_unusable_points_are_an_error(points: np.ndarray, directions: list[Any]) -> None:
     with pytest.raises(ValueError, match="points"):
         front(points, directions)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -225,9 +225,9 @@ def robustness(
     refused: Sequence[int] = (0,) * 8,
     role: Role = "copy",
     objectives: Sequence[str] = OBJECTIVES,
-    **texts: str,
+    texts: Mapping[str, str] | None = None,
 ) -> Robustness:
-    toml = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)} | texts
+    toml = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)} | dict(texts or {})
     return Robustness(results([here]), {role: results([there], [refused])}, toml, objectives)
 
 
@@ -268,12 +268,12 @@ def test_a_heap_that_cannot_grow_to_twice_its_memory_does_not_hold() -> None:
     text = {IDS[0]: narrow.to_toml()}
     most = reach(narrow).request_bytes
     assert most is not None
-    assert robustness([(most // 2, 1)], [(10, 1)], **text).why_not(IDS[0]) is None
-    assert robustness([(10, 1)], [(most // 2, 1)], **text).why_not(IDS[0]) is None
+    assert robustness([(most // 2, 1)], [(10, 1)], texts=text).why_not(IDS[0]) is None
+    assert robustness([(10, 1)], [(most // 2, 1)], texts=text).why_not(IDS[0]) is None
     needed = most // 2 + 1
     told = f"reaches {most:,} bytes, less than 2 x the {needed:,} that it needed"
-    assert robustness([(needed, 1)], [(10, 1)], **text).why_not(IDS[0]) == told
-    assert robustness([(10, 1)], [(needed, 1)], **text).why_not(IDS[0]) == told
+    assert robustness([(needed, 1)], [(10, 1)], texts=text).why_not(IDS[0]) == told
+    assert robustness([(10, 1)], [(needed, 1)], texts=text).why_not(IDS[0]) == told
 
 
 def test_needs_are_the_ratio_here_and_the_worst_where_it_counts() -> None:
@@ -340,14 +340,14 @@ def test_heaps_taken_blind_are_not_doubted(name: str) -> None:
 def test_a_doubted_recipe_is_no_pick_where_another_is_not() -> None:
     sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
     points = [(100, 1), (130, 9)]
-    assert robustness(points, points, **sure).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [1]
+    assert robustness(points, points, texts=sure).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [1]
     assert robustness(points, points).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [0, 1]
 
 
 def test_fastest_may_have_lists_that_wait() -> None:
     waiting = {IDS[0]: Recipe.unchecked((Quick(up_to=516), HELD)).to_toml()}
     sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
-    found = robustness([(100, 1)] * 2, [(100, 1)] * 2, **waiting, **sure)
+    found = robustness([(100, 1)] * 2, [(100, 1)] * 2, texts=waiting | sure)
     every = np.ones(2, dtype=bool)
     assert found.candidates("balanced", np.array([0]), every) == [1]
     assert found.candidates("fastest", np.array([0]), every) == [0, 1]

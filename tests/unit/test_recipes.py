@@ -378,7 +378,7 @@ def test_contradictions_in_python_are_pydantic_errors() -> None:
     with pytest.raises(ValidationError):
         General(header=0)
     with pytest.raises(ValidationError):
-        general().pools[0].min_size = 3  # type: ignore[misc]
+        general().pools[0].min_size = 3
 
 
 def test_a_file_is_named_in_its_errors(tmp_path: Path) -> None:
@@ -514,7 +514,7 @@ def test_quick_sizes_are_those_of_the_blocks_below() -> None:
     assert same(quick(1), quick(12))  # the smallest block
     assert same(quick(16, 100, min_size=1, max_size=50), quick(16))
     assert not same(quick(16), quick(20))
-    classes = {"kind": "fixed", "sizes": [6], "counts": [9]}
+    classes: dict[str, Any] = {"kind": "fixed", "sizes": [6], "counts": [9]}
     assert same(recipe({"kind": "quick", "sizes": [6]}, classes), recipe({"kind": "quick", "sizes": [8]}, classes))
     both = [{**classes, "max_size": 6}, GENERAL]
     assert same(recipe({"kind": "quick", "sizes": [5]}, *both), recipe({"kind": "quick", "sizes": [6]}, *both))

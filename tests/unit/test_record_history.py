@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,10 +41,10 @@ def calls(rows: list[Row]) -> tuple[list[tuple[int, int, int]], list[str]]:
     return result, notes
 
 
-def in_windows(records: np.ndarray, window: int) -> tuple[dict[str, np.ndarray], list[str]]:
+def in_windows(records: np.ndarray, window: int) -> tuple[dict[str, Any], list[str]]:
     history = raw_history.History()
     parts = [history.feed(records[at : at + window]) for at in range(0, len(records), window)]
-    columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    columns: dict[str, Any] = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     trace = Trace.from_columns(**columns)
     assert history.calls == len(trace)
     assert (history.peak_bytes, history.peak_objects) == (trace.peak_live_bytes, trace.peak_live_objects)
@@ -166,7 +168,8 @@ def histories(draw: st.DrawFn) -> tuple[list[Row], list[tuple[int, int, int]]]:
     """
     rows: list[Row] = []
     expected: list[tuple[int, int, int]] = []
-    unused, held = set(range(1, 9)), {}  # held: address -> object
+    unused = set(range(1, 9))
+    held: dict[int, int] = {}  # address -> object
     moving: dict[int, tuple[int, int]] = {}  # thread -> object, new size
     born = 0
     for _ in range(draw(st.integers(1, 60))):
@@ -182,7 +185,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Row], list[tuple[int, int, int]]]:
             held[address] = object_
             rows.append((raw_history._END, address, size, thread))
             expected.append((REALLOC, object_, size))
-        elif held and draw(st.booleans()):
+        elif len(held) and draw(st.booleans()):
             address = draw(st.sampled_from(sorted(held)))
             object_ = held.pop(address)
             unused.add(address)

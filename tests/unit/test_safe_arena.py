@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,8 @@ def refusing(trace: Trace, recipe: Recipe, start: int, count: int) -> list[int]:
 def churn(sizes: list[int], share: float) -> Trace:
     """1,200 calls that draw their sizes from a list; `share` of them free an object drawn from the live ones."""
     draw = random.Random(5)
-    op, id, size, live = [], [], [], []
+    op, id, size = list[int](), list[int](), list[int]()
+    live: list[int] = []
     for _ in range(1200):
         if live and draw.random() < share:
             op.append(3)
@@ -159,18 +161,28 @@ def test_search_goes_above_the_last_failure_it_meets() -> None:
     assert max(seen) <= 2 * 1_600
 
 
+def not_in(failing: range, size: int) -> bool:
+    return size not in failing
+
+
 @pytest.mark.parametrize("tries", [LEAST_TRIES, 400])
 def test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies(tries: int) -> None:
     """Of the tries a quarter, 64 at most, are the next arenas; each of the others lies in an equal part up to twice."""
     smallest, part = 100_000, 100_000 // (tries - min(64, tries // 4))
     for at in range(smallest, 2 * smallest - 2 * part, 7 * part):
-        found = search(lambda size, at=at: not at <= size < at + 2 * part, smallest, 8, 1 << 30, tries)
+        failing = range(at, at + 2 * part)
+        found = search(partial(not_in, failing), smallest, 8, 1 << 30, tries)
         assert at < found.bytes <= at + 2 * part + 8
 
 
 def test_search_stays_within_reach() -> None:
-    seen = []
-    assert search(lambda size: seen.append(size) is None, 1_000, 8, 1_400, tries=LEAST_TRIES).bytes == 1_000
+    seen: list[int] = []
+
+    def serves(size: int) -> bool:
+        seen.append(size)
+        return True
+
+    assert search(serves, 1_000, 8, 1_400, tries=LEAST_TRIES).bytes == 1_000
     assert max(seen) < 1_400
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import replay as replaying
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.replay import replay, replay_with_margins
+from heapwright.studies.records import Result
+from heapwright.studies.tables import Role
 from heapwright.traces.copies import copies
 from heapwright.traces.trace import Trace
 
@@ -52,7 +55,7 @@ def path(tmp_path: Path) -> Path:
 def few_recipes(include_zoo: bool = True) -> Space:
     """A space small enough for a test."""
     recipes = [
-        Recipe.unchecked((Quick(up_to=up_to), General(fit=fit)))  # type: ignore[arg-type]
+        Recipe.unchecked((Quick(up_to=up_to), General(fit=fit)))
         for up_to in (16, 32, 64, 128)
         for fit in ("first", "best", "worst")
     ]
@@ -106,9 +109,12 @@ def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: py
     stored: list[int] = []
     add = Study.add
     monkeypatch.setattr(runner, "_BATCH_RESULTS", 5)
-    monkeypatch.setattr(
-        Study, "add", lambda self, batch, held_out: stored.append(len(batch)) or add(self, batch, held_out)
-    )
+
+    def counted(study: Study, batch: Sequence[Result], role: Role) -> None:
+        stored.append(len(batch))
+        add(study, batch, role)
+
+    monkeypatch.setattr(Study, "add", counted)
     explore([trace], few_recipes(include_zoo=False), study_path=path, complete=True)
     assert stored == [5, 5, 2]
 

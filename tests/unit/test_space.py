@@ -12,7 +12,7 @@ import pytest
 from demands import demand
 
 from heapwright.explore.families import Demand, Levels, default_families
-from heapwright.explore.space import Space
+from heapwright.explore.space import Space, WideSpace
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.recipes.zoo import catalogue as zoo
@@ -171,8 +171,8 @@ def test_demand_counts_requests_of_all_traces() -> None:
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Callable[..., Space]:
-    def write(text: str, *traces: Trace, align: int | None = None) -> Space:
+def load(tmp_path: Path) -> Callable[..., Space | WideSpace]:
+    def write(text: str, *traces: Trace, align: int | None = None) -> Space | WideSpace:
         path = tmp_path / "space.toml"
         path.write_text(text, encoding="utf-8")
         return Space.load(path, traces, align)

@@ -10,7 +10,7 @@ from small_policy import POLICY, function, general, policy, quick, shipped
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate.emit import core_sources
-from heapwright.generate.specialise import check_grammar, specialise, specialise_parts
+from heapwright.generate.specialise import Parting, check_grammar, specialise, specialise_parts
 from heapwright.generate.syntax import GrammarError
 
 
@@ -712,7 +712,7 @@ def test_the_interface_is_apart() -> None:
     }
     """
     files = [("policy.h", POLICY), ("public.h", dedent(header)), ("core.h", dedent(core))]
-    parts = specialise_parts(files, policy(general()), ["hw_f"], "app", header="public.h")
+    parts = specialise_parts(files, policy(general()), ["hw_f"], "app", parting=Parting("public.h"))
     assert parts.interface == lines("""
     #define APP_BROKEN 1 /* something */
 

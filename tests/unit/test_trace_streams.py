@@ -25,7 +25,7 @@ from heapwright.traces.merge import merge as merged_streams
 from heapwright.traces.profile import profile
 from heapwright.traces.streams import COLUMNS, Stream
 from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC, Columns
 
 MANY = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FEW = settings(MANY, max_examples=8)
@@ -44,10 +44,15 @@ pytestmark = pytest.mark.usefixtures("short_windows")
 
 def same(one: Trace, other: Trace, leaving: Sequence[str] = ()) -> bool:
     columns = [key for key in COLUMNS if key not in ("phase", "site", *leaving)]
-    labels = [(one.phases, one.phase, other.phases, other.phase), (one.sites, one.site, other.sites, other.site)]
     return all(np.array_equal(getattr(one, key), getattr(other, key)) for key in columns) and all(
-        [a[at] for at in b.tolist()] == [c[at] for at in d.tolist()] for a, b, c, d in labels
+        named(one, key) == named(other, key) for key in ("phase", "site")
     )
+
+
+def named(trace: Trace, key: str) -> list[str]:
+    """The phase or the site of every call, by its name."""
+    names: tuple[str, ...] = getattr(trace, f"{key}s")
+    return [names[at] for at in getattr(trace, key).tolist()]
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------
@@ -302,7 +307,7 @@ def test_merged_calls_are_in_the_order_of_time_and_each_trace_is_in_there(length
 def test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_window(ends: tuple[int, ...]) -> None:
     """Calls without times on both sides of where a window ends, or alone in theirs; the other trace's lie around."""
     times = [5, 9, -1, -1, 20]
-    calls = {
+    calls: Columns = {
         "op": np.zeros(5, np.uint8),
         "id": np.arange(5, dtype=np.uint32),
         "size": np.arange(1, 6, dtype=np.uint32),

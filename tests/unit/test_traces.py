@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,7 +18,7 @@ from heapwright.traces.validation import CALLOC, FREE, MALLOC
 HINT = "; repairing drops such calls"
 
 
-def trace_of(*rows: tuple[int, int, int], repair: bool = False, **columns: list[int]) -> Trace:
+def trace_of(*rows: tuple[int, int, int], repair: bool = False, **columns: Any) -> Trace:
     op, ids, size = zip(*rows, strict=True)
     return Trace.from_columns(op=op, id=ids, size=size, name="t", repair=repair, **columns)
 
@@ -33,7 +34,7 @@ GOOD = "0::BIGINT AS ts_us, 0::USMALLINT AS tid, 0::UTINYINT AS op, 7::UINTEGER 
 
 
 # What is wrong -> rows (op, id, size), further columns, the line after "t: ".
-INVALID_ROWS = {
+INVALID_ROWS: dict[str, tuple[list[tuple[int, int, int]], dict[str, Any], str]] = {
     "double free": (
         [(0, 7, 8), (3, 7, 0), (3, 7, 0)],
         {},
@@ -173,7 +174,7 @@ def test_names_that_are_patterns_elsewhere(name: str, tmp_path: Path) -> None:
 
 
 def test_the_largest_values_are_valid() -> None:
-    columns = {"ts_us": [2**62], "tid": [65535], "align": [2**31]}
+    columns: dict[str, Any] = {"ts_us": [2**62], "tid": [65535], "align": [2**31]}
     trace = trace_of((MALLOC, 2**32 - 1, 2**31), **columns)
     assert (trace.id[0], trace.size[0]) == (2**32 - 1, 2**31)
     assert {key: getattr(trace, key).tolist() for key in columns} == columns
@@ -182,7 +183,7 @@ def test_the_largest_values_are_valid() -> None:
 def test_a_bound_is_told_by_the_first_value_beyond_it() -> None:
     for column, beyond, bound in (("tid", 65536, "to 65535"), ("tid", -1, "to 65535"), ("align", 3, "power of two")):
         with pytest.raises(HeapwrightError, match=rf"row 0: {column} {beyond}; must be .*{bound}"):
-            trace_of((MALLOC, 1, 8), **{column: [beyond]})
+            trace_of((MALLOC, 1, 8), **{column: [beyond]})  # type: ignore[arg-type]
 
 
 def test_a_free_may_have_any_size() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from kinds import random_trace, recipe
+from known import known
 
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
@@ -75,7 +76,7 @@ def test_accesses_are_those_of_a_walk_down_the_tree() -> None:
         calls(*sizes, freed=(0, 2)),
         calls(*sizes, freed=(0, 2), then=(20,)),
     ]
-    counted = [int(replay(trace, tree("first"))["accesses"]) for trace in steps]
+    counted = [int(known(replay(trace, tree("first"))["accesses"])) for trace in steps]
     block = 1 + 1 + 1 + 1 + 2  # its word; the top; the next word, read and written; word and tag of the free block
     assert counted[1] - counted[0] == block + 1 + 1 + 2, "an empty root; the link to the node, and its own two"
     assert counted[2] - counted[1] == block + 3 + 1 + 2, "root, word and link of the block above; then the same"
@@ -95,9 +96,9 @@ def test_steps_grow_with_the_logarithm_of_the_number_of_blocks(fit: str, size: i
         trace = calls(*[size, 12] * count, freed=tuple(range(0, 2 * count, 2)), then=(size,) * count)
         found = replay(trace, tree(fit))
         walked = replay(trace, by_address(fit, coalesce="never"))
-        assert found["footprint_bytes"] <= walked["footprint_bytes"]
+        assert known(found["footprint_bytes"]) <= known(walked["footprint_bytes"])
         deepest = 3 * math.log2(count) + 4
-        assert max(found["accesses_malloc_max"], found["accesses_free_max"]) < 12 + 3 * deepest
+        assert max(known(found["accesses_malloc_max"]), known(found["accesses_free_max"])) < 12 + 3 * deepest
 
 
 def test_a_tree_has_two_links_and_is_not_bounded() -> None:

@@ -50,7 +50,8 @@ header = [4, 8]
 @pytest.fixture(scope="module")
 def trace() -> Trace:
     random = np.random.default_rng(3)
-    op, id, size, live = [], [], [], []
+    op, id, size = list[int](), list[int](), list[int]()
+    live: list[int] = []
     for number in range(600):
         if live and random.random() < 0.45:
             op.append(3)
@@ -148,7 +149,7 @@ def test_a_search_comes_nearer_than_the_baselines(trace: Trace, space: WideSpace
     found = {}
     for strategy in ("search", "latin-hypercube", "random"):
         path = tmp_path / f"{strategy}.duckdb"
-        explore([trace], space, study_path=path, limit=300, copies=0, strategy=strategy)  # type: ignore[arg-type]
+        explore([trace], space, study_path=path, limit=300, copies=0, strategy=strategy)
         with Study.open(path) as study:
             assert study.ranked == 300 + len(space.zoo)
             found[strategy] = study.growth()[-1].hypervolume
@@ -222,7 +223,8 @@ def test_hypervolumes_are_those_of_counted_cells() -> None:
     for dimensions in (1, 2, 3, 4):
         points = random.integers(0, 5, (12, dimensions)).astype(float)
         cells = np.stack(np.meshgrid(*[np.arange(5)] * dimensions), axis=-1).reshape(-1, dimensions)
-        covered = (points[np.newaxis] <= cells[:, np.newaxis]).all(axis=2).any(axis=1).sum()
+        below = np.asarray((points[np.newaxis] <= cells[:, np.newaxis]).all(axis=2))
+        covered = below.any(axis=1).sum()
         assert pareto.hypervolume(points, np.full(dimensions, 5.0)) == covered
 
 

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from known import known
 from recipes_random import random_recipes
 from traces_random import churning
 
@@ -72,7 +73,7 @@ def test_it_stays_within_the_trace(trace: Trace, name: str, objective: str) -> N
     assert len(found.trace) <= len(trace)
     told = replay(found.trace, recipe)
     calls = max(told["accesses_malloc_max"] or 0, told["accesses_free_max"] or 0)
-    assert found.value == (calls if objective == "accesses" else told[objective]) >= found.original
+    assert found.value == (calls if objective == "accesses" else known(told[objective])) >= found.original
     if objective in ("footprint_bytes", "accesses_malloc_max"):
         assert found.value > 1.1 * found.original
 

@@ -221,17 +221,13 @@ def prove(
     to get it, and for a heap that is no recipe or moves its objects.
     """
     from heapwright.assure.proof.prove import prove as run
+    from heapwright.assure.proof.prove import prove_unbounded
 
-    return run(
-        recipe_of(heap),
-        label_of(heap),
-        calls=calls,
-        arena=arena,
-        largest=largest,
-        method=method,
-        unbounded=unbounded,
-        progress=progress,
-    )
+    recipe, label = recipe_of(heap), label_of(heap)
+    if unbounded:
+        progress("unbounded")
+        return prove_unbounded(recipe, label)
+    return run(recipe, label, calls=calls, arena=arena, largest=largest, method=method, progress=progress)
 
 
 @one_line

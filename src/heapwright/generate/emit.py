@@ -164,7 +164,7 @@ def generated_files(
     Raises ParameterError for a prefix that is no C identifier, and for a heap to watch that moves its objects.
     """
     from heapwright._native import lib
-    from heapwright.generate.specialise import specialise_parts
+    from heapwright.generate.specialise import Parting, specialise_parts
     from heapwright.recipes.policy import policy
 
     check_prefix(prefix)
@@ -186,7 +186,8 @@ def generated_files(
     if recipe.threads == "cached":
         defines.add("HW_SHARED")
     apart = [inner for inner, name in public.items() if name in APART]
-    parts = specialise_parts(core_sources(), values, list(public), prefix, defines, "heapwright.h", public, apart, True)
+    parting = Parting("heapwright.h", public, apart, finish=True)
+    parts = specialise_parts(core_sources(), values, list(public), prefix, defines, parting)
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
     names = _common(recipe, prefix, about) | {
         "unchecked": align_unchecked(prefix),

@@ -8,7 +8,7 @@ writes what is left: C that holds only what one recipe uses. docs/core-grammar.m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from heapwright.generate import syntax as c
@@ -27,9 +27,26 @@ from heapwright.generate.syntax import GrammarError, replace
 from heapwright.generate.together import reachable, settle, unused_in_entry
 from heapwright.generate.whole import fold_all
 
-__all__ = ["GrammarError", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
+__all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
 
 Sources = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """How specialised code becomes a header and a source file.
+
+    What the file `header` of the sources declares becomes the interface: prototypes of entries, with their comments,
+    and the types and macros that are used. `public` gives entries the names of other functions of the core, which lose
+    theirs: so what goes around a function can stand in for it. The entries in `apart` go with what they alone call.
+    With `finish` the text is as one writes it for one recipe: entries first, short helpers put in place, conditions
+    compared; else it stays as the source has it.
+    """
+
+    header: str = ""
+    public: Mapping[str, str] = field(default_factory=dict)
+    apart: Sequence[str] = ()
+    finish: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,29 +93,19 @@ def specialise_parts(
     entries: Sequence[str],
     prefix: str,
     defines: Iterable[str] = frozenset(),
-    header: str = "",
-    public: Mapping[str, str] | None = None,
-    apart: Sequence[str] = (),
-    finish: bool = False,
+    parting: Parting = Parting(),
 ) -> Specialised:
-    """Like `specialise`, in the parts that a header and a source file are made of.
-
-    What the file `header` of the sources declares becomes the interface: prototypes of entries, with their comments,
-    and the types and macros that are used. `public` gives entries the names of other functions of the core, which lose
-    theirs: so what goes around a function can stand in for it. The entries in `apart` go with what they alone call.
-    With `finish` the text is as one writes it for one recipe: entries first, short helpers put in place, conditions
-    compared; else it stays as the source has it.
-    """
+    """Like `specialise`, in the parts that a header and a source file are made of."""
     program, memo = _program(tuple(sources), frozenset(defines))
     with memo.alone():
         folder, wanted = fold_all(program, memo, values, entries)
         names = Names(program, folder, prefix)
         names.merge_equal(wanted)
-        live = inline(wanted, program) if finish else settle(wanted, program)
-        if finish:
+        live = inline(wanted, program) if parting.finish else settle(wanted, program)
+        if parting.finish:
             write_out(live, program)
-        names.assign(live, public or {})
-        return _Writer(program, names, live, wanted, finish).parts(header, apart)
+        names.assign(live, parting.public)
+        return _Writer(program, names, live, wanted, parting.finish).parts(parting.header, parting.apart)
 
 
 def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> list[GrammarError]:

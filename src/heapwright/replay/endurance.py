@@ -289,7 +289,9 @@ class _Loop:
         loop = ffi.new("struct hw_loop *", (*self._told, 4, enough, int(at_refusal)))
         covered, endured = ffi.new("struct hw_covered[]", len(at)), ffi.new("struct hw_endured *")
         memory = _memory(struct, self._calls, arena)
-        code = lib.hw_endure(struct, loop, memory, arena, ffi.new("uint64_t[]", at), len(at), covered, endured)
+        calls = ffi.new("uint64_t[]", at)
+        where = ffi.new("struct hw_points *", (calls, len(at), covered))
+        code = lib.hw_endure(struct, loop, memory, arena, where, endured)
         explain(code, recipe, struct, arena)
         told = zip(at, covered[0 : endured.points], strict=False)
         return {calls: (int(one.footprint), int(one.blocks)) for calls, one in told}, endured

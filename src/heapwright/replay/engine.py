@@ -214,7 +214,8 @@ def run(
     handle = ffi.new_handle(watcher)
     every = max(WATCHED_CALLS, len(trace) // _WATCHED_TIMES)
     asked = ffi.new("struct hw_watch *", (every, lib.hw_go_on, handle)) if watcher else ffi.NULL
-    code = lib.hw_replay(struct, calls.struct, memory, size, check, asked, ffi.NULL, found)
+    options = ffi.new("struct hw_options *", (check, asked, ffi.NULL))
+    code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
     if watcher and watcher.error:
         raise watcher.error
     explain(code, recipe, struct, size)

@@ -53,7 +53,8 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     asked.ends, asked.moments = pointer("uint64_t", ends), pointer("struct hw_moment", moments)
     found = ffi.new("struct hw_metrics *")
     memory = memory_of(struct, calls, size)
-    code = lib.hw_replay(struct, calls.struct, memory, size, lib.HW_CHECK_NOTHING, ffi.NULL, asked, found)
+    options = ffi.new("struct hw_options *", (lib.HW_CHECK_NOTHING, ffi.NULL, asked))
+    code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
     explain(code, recipe, struct, size)
     picked = np.unique(moments)
     return {

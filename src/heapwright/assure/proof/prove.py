@@ -90,7 +90,6 @@ def prove(
     arena: int | None = None,
     largest: int = LARGEST,
     method: str | None = None,
-    unbounded: bool = False,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
     """Check the heap that is generated for a recipe.
@@ -102,16 +101,11 @@ def prove(
         arena: its bytes; None for the control data and 96 more.
         largest: the largest request in bytes.
         method: of METHODS; None for the one that `method_for` names.
-        unbounded: prove contracts instead, for any number of calls: then nothing else is looked at.
         progress: told the name of each harness before it runs.
 
     Raises HeapwrightError without the tool of the method, for an arena that is too small, for bounds that allow more
     programs than can be run, and for heaps that move their objects.
     """
-    if unbounded:
-        progress("unbounded")
-        tool, proved = versions(), check_unbounded(recipe, label)
-        return Proof(label, 0, int(policy(recipe)["fixed_end"]), MAX_REQUEST, "wp", tool, [proved])
     method = method or method_for(recipe)
     tool = _tool(method)
     if any(pool.moves_objects for pool in recipe.pools):
@@ -140,6 +134,15 @@ def prove(
         progress("bins")
         harnesses.append(check_bins(recipe, generated_files(recipe)))
     return Proof(label, calls, size, largest, method, tool, harnesses)
+
+
+def prove_unbounded(recipe: Recipe, label: str) -> Proof:
+    """Prove contracts of the heap that is generated, which hold for any number of calls.
+
+    Raises HeapwrightError without the tool, and for a heap that is not one fixed pool.
+    """
+    tool, proved = versions(), check_unbounded(recipe, label)
+    return Proof(label, 0, int(policy(recipe)["fixed_end"]), MAX_REQUEST, "wp", tool, [proved])
 
 
 def method_for(recipe: Recipe) -> str:

@@ -28,6 +28,27 @@ UNTOUCHED = {"annotation", "returns", "decorator_list", "format_spec"}
 
 def variants(node: ast.AST, message: bool) -> Iterator[ast.AST]:
     """What may stand where `node` does; wording of messages stays."""
+    if isinstance(node, ast.Constant):
+        yield from other_constants(node, message)
+    elif isinstance(node, ast.stmt):
+        yield from other_statements(node)
+    else:
+        yield from other_expressions(node)
+
+
+def other_constants(node: ast.Constant, message: bool) -> Iterator[ast.AST]:
+    match node.value:
+        case bool(value):
+            yield ast.Constant(not value)
+        case int(value):
+            yield from (ast.Constant(other) for other in ((value + 1, value - 1) if value > 1 else (value + 1,)))
+        case float(value):
+            yield ast.Constant(1.5 * value + 1)
+        case str(value) if value and not message:
+            yield ast.Constant("XX" + value)
+
+
+def other_expressions(node: ast.AST) -> Iterator[ast.AST]:
     match node:
         case ast.Compare(left, ops, comparators):
             for k, op in enumerate(ops):
@@ -42,14 +63,6 @@ def variants(node: ast.AST, message: bool) -> Iterator[ast.AST]:
             yield operand
         case ast.IfExp(test, body, orelse):
             yield ast.IfExp(test, orelse, body)
-        case ast.Constant(bool(value)):
-            yield ast.Constant(not value)
-        case ast.Constant(int(value)):
-            yield from (ast.Constant(other) for other in ((value + 1, value - 1) if value > 1 else (value + 1,)))
-        case ast.Constant(float(value)):
-            yield ast.Constant(1.5 * value + 1)
-        case ast.Constant(str(value)) if value and not message:
-            yield ast.Constant("XX" + value)
         case ast.Slice(lower, upper, step):
             yield from (ast.Slice(*(None if k == cut else part for k, part in enumerate((lower, upper, step))))
                         for cut, old in enumerate((lower, upper, step)) if old)  # fmt: skip
@@ -59,6 +72,10 @@ def variants(node: ast.AST, message: bool) -> Iterator[ast.AST]:
             yield ast.comprehension(target, all_but_last(over), tests, is_async)
             for k, test in enumerate(tests):
                 yield ast.comprehension(target, over, [*tests[:k], negated(test), *tests[k + 1 :]], is_async)
+
+
+def other_statements(node: ast.stmt) -> Iterator[ast.AST]:
+    match node:
         case ast.For(target, over, body, orelse):
             yield ast.For(target, all_but_last(over), body, orelse)
         case ast.If(test, body, orelse) | ast.While(test, body, orelse):
