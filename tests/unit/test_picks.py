@@ -361,8 +361,8 @@ def test_the_shortlist_holds_the_fronts_of_trusted_designs(monkeypatch: pytest.M
     assert shortlist(table, OBJECTIVES, alike, [IDS[3:6], IDS[5:6]]) == [1, 0, 2, 4, 3, 5]
 
 
-def test_smallest_is_the_least_taken_blind_unless_others_need_2_percent_less() -> None:
+def test_smallest_is_the_least_taken_blind_unless_others_need_5_percent_less() -> None:
     blind = np.array([True, True, False])
-    assert order("smallest", needs([(1.02, 9), (1.03, 5), (1.001, 10)]), blind)[0] == 0
-    assert order("smallest", needs([(1.03, 9), (1.03, 5), (1.0, 10)]), blind)[0] == 2
+    assert order("smallest", needs([(1.05, 9), (1.06, 5), (1.0, 10)]), blind)[0] == 0
+    assert order("smallest", needs([(1.06, 9), (1.06, 5), (1.0, 10)]), blind)[0] == 2
     assert order("smallest", needs([(1.02, 9), (1.03, 5), (1.0, 8)]), blind)[0] == 2, "no pick is beaten"

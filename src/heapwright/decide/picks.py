@@ -47,6 +47,11 @@ ALIKE = 1.02
 MEMORY = ("footprint_bytes", "smallest_arena_bytes", "allocated_peak_bytes")
 """The metrics that are memory to be bought."""
 
+CLEARLY = 1.05
+"""What was tailored needs less memory than what one takes blind where that needs so many times as much: by less than
+that the order turns on another recording.
+"""
+
 NEAR = 1.5
 """A recipe is near the front that needs at most so many times what some member needs, in every objective."""
 
@@ -172,7 +177,7 @@ def order(how: Pick, needs: Mapping[str, Needs], blind: Bools | None = None) -> 
     ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``. ``blind``: which of them are
     heaps that one would take without looking at a trace; none by default.
 
-    ``smallest`` is the least memory of those taken blind; where others need less by `ALIKE`, the least memory here, and
+    ``smallest`` is the least memory of those taken blind; where others need `CLEARLY` less, the least memory here, and
     of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
     is the fewest accesses at the worst, or the least `TIME` where that is an objective; of those within `ALIKE`, the
     least memory here. ``balanced`` has the least of the largest of its prices: `LITTLE_MEMORY` times the least memory
@@ -190,7 +195,7 @@ def order(how: Pick, needs: Mapping[str, Needs], blind: Bools | None = None) -> 
     elif how == "fastest":
         by = _by_one(needs.get(TIME, needs["accesses"]).at_worst, needs["footprint_bytes"].here)
     else:
-        by = _by_memory(needs, np.zeros(len(needs["accesses"].here), np.bool_) if blind is None else blind)
+        by = _by_memory(needs, blind)
     here = np.stack([one.here for one in needs.values()])
     beats = (here[:, :, np.newaxis] <= here[:, np.newaxis, :]).all(axis=0)
     beats &= ~beats.T  # equals do not beat each other
@@ -213,15 +218,20 @@ def _by_one(first: Floats, second: Floats) -> Callable[[NDArray[np.intp]], int]:
     return least
 
 
-def _by_memory(needs: Mapping[str, Needs], blind: Bools) -> Callable[[NDArray[np.intp]], int]:
+def _by_memory(needs: Mapping[str, Needs], blind: Bools | None) -> Callable[[NDArray[np.intp]], int]:
     memory, accesses = (needs[key] for key in DEPENDS)
     least = _by_one(memory.here, accesses.at_worst)
 
+    if blind is None or not blind.any():
+        return least
+    known = np.flatnonzero(blind)
+    best = int(known[np.lexsort((accesses.at_worst[known], memory.here[known]))[0]])
+
     def smallest(rows: NDArray[np.intp]) -> int:
-        known = rows[blind[rows]]
-        if not len(known) or ALIKE * memory.here[rows].min() < memory.here[known].min():
-            return least(rows[~blind[rows]] if len(known) < len(rows) else rows)
-        return int(known[np.lexsort((accesses.at_worst[known], memory.here[known]))[0]])
+        if best in rows and CLEARLY * memory.here[rows].min() >= memory.here[best]:
+            return best
+        less = rows[memory.here[rows] <= memory.here[best]]  # one that needs less of all than the best taken blind
+        return least(less if len(less) else rows)
 
     return smallest
 
