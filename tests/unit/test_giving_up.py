@@ -16,6 +16,7 @@ from heapwright.api import cut
 from heapwright.decide import pareto
 from heapwright.decide.pareto import ratios
 from heapwright.decide.picks import NEAR
+from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
 from heapwright.explore import options, runner, schedule, search, trial
 from heapwright.explore.giving_up import Bar
@@ -88,6 +89,26 @@ def test_an_exact_front_is_that_of_all_recipes(
     assert (done.complete, done.tolerance) == (False, 0)
     assert done.recipes + done.given_up == len(space)
     assert done.given_up > RECIPES / 4
+
+
+@pytest.mark.parametrize("traces", [TRACES[2:], TRACES], ids=["one", "several"])
+@pytest.mark.parametrize("lists", [True, False])
+def test_the_front_of_designs_that_are_not_doubted_is_found_too(
+    traces: list[Trace], lists: bool, space: Space, whole: Path, tmp_path: Path
+) -> None:
+    """Picks are taken from them: none may be given up because another design beats it."""
+    trusted = [one.hash for one in space.recipes() if doubt(one, lists=lists) is None]
+    assert len(trusted) > 5
+
+    def front(study: Study) -> list[tuple[float, ...]]:
+        results = study.combined if len(traces) > 1 else study.alone(traces[0].name)
+        rows = results.front_rows(DEFAULT_OBJECTIVES, np.isin(np.array(results.ids, object), trusted))
+        return sorted(tuple(results.columns[key][row] for key in DEFAULT_OBJECTIVES) for row in rows)
+
+    done = explore(traces, space, study_path=tmp_path / "study", copies=0, tolerance=0)
+    assert done.given_up > RECIPES / 5
+    with Study.open(whole) as every, Study.open(tmp_path / "study") as found:
+        assert front(found) == front(every)
 
 
 @pytest.mark.parametrize("tolerance", [0.01, 0.1])

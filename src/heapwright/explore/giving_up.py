@@ -86,8 +86,10 @@ class Bar:
     tolerance: float
 
     @classmethod
-    def of(cls, values: Floats, served: Bools, tolerance: float) -> Bar | None:
+    def of(cls, values: Floats, served: Bools, tolerance: float, known: Floats | None = None) -> Bar | None:
         """That of finished recipes, float64[n, k, traces] and bool[n, traces]; None where none has served all.
+
+        ``known``: float64[k, traces], the best values that others found, which ratios count from, too.
 
         A better best on a trace only makes ratios larger. Those of a member of the front stay no larger than its worst
         one while the best is at least the member's value over that; so the members stay where they are, and the others
@@ -97,6 +99,7 @@ class Bar:
         if not len(whole):
             return None
         best = np.where(served[:, np.newaxis], values, np.inf).min(axis=0)
+        best = best if known is None else np.minimum(best, known)
         points = pareto.ratios(whole, best).max(axis=2)
         members = pareto.front(points, ["min"] * points.shape[1])
         front = points[members]
@@ -144,6 +147,8 @@ class Rivals:
     _served: list[Bools] = field(default_factory=list)
     bar: Bar | None = None
     """None as long as no recipe has served all."""
+    best: Floats | None = None
+    """The best values that others found, where these compete among themselves."""
 
     def add(self, known: Known) -> None:
         """Take in a ranked recipe that has ended on every trace."""
@@ -157,4 +162,4 @@ class Rivals:
         self._raise_bar()
 
     def _raise_bar(self) -> None:
-        self.bar = Bar.of(np.stack(self._values), np.stack(self._served), self.tolerance)
+        self.bar = Bar.of(np.stack(self._values), np.stack(self._served), self.tolerance, self.best)

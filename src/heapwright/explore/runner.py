@@ -158,8 +158,12 @@ class Trials:
         return self._known[id]
 
     def compete(self, tolerance: float, ranked: Iterable[str]) -> Rivals:
-        """Begin to compare: those of the ranked recipes that have ended everywhere are the first rivals."""
-        self.rivals = Rivals(tolerance)
+        """Begin to compare: those of the ranked recipes that have ended everywhere are the first rivals.
+
+        They are measured by the best that rivals before them found, too.
+        """
+        before = self.rivals.bar if self.rivals else None
+        self.rivals = Rivals(tolerance, best=before.best if before else None)
         for id in ranked:
             if self.known(id).ended.all():
                 self.rivals.add(self.known(id))

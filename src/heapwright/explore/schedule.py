@@ -9,7 +9,7 @@ says.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -60,10 +60,13 @@ class Exploring:
     runner: Runner
     trials: Trials
 
-    def run(self, chosen: Sequence[Candidate], effort: Effort, *, ranked: bool) -> None:
+    def run(
+        self, chosen: Sequence[Candidate], effort: Effort, groups: Sequence[Collection[str]] = (), *, ranked: bool
+    ) -> None:
         """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
 
-        ``ranked`` says whether these are all of the space.
+        ``groups``: ids of recipes whose own fronts are found as well, while there is time. ``ranked`` says whether the
+        chosen are all of the space.
         """
         study = self.runner.study
         before = study.meta.get("tolerance")
@@ -86,6 +89,12 @@ class Exploring:
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
         settled = self._compete(chosen, rest, meter)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
+        for group in groups:
+            own = [one for one in chosen if one.id in group]
+            left = [one for one in own if self._is_left(one)]
+            if left and time.perf_counter() < meter.until:
+                meter.finished -= sum(map(self._replays_left, left))
+                self._compete(own, left, meter)
 
     def _finish(self, some: Sequence[Candidate], left: Sequence[Candidate], meter: Meter) -> list[Candidate]:
         """Finish some of what is left while there is time; what is left then."""

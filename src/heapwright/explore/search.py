@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -101,7 +101,7 @@ def explore(
         measure = replay_for(keys, table)
         trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
         exploring = Exploring(runner, Trials(study, trier, "explored"))
-        exploring.run(chosen, effort, ranked=len(chosen) == len(candidates))
+        exploring.run(chosen, effort, _trusted(chosen), ranked=len(chosen) == len(candidates))
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
@@ -109,11 +109,9 @@ def explore(
             seek(study, space, sought, strategy=strategy, limit=most, seed=options.seed, earlier=earlier)
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
         designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
-        trusted = [
-            {id for id, candidate in candidates.items() if doubt(candidate.recipe, lists=lists) is None}
-            for lists in (True, False)
+        near = [
+            study.combined.ids[row] for row in shortlist(study.combined, keys, designs, _trusted(candidates.values()))
         ]
-        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs, trusted)]
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         rivals = [tried[name] for name in (*RIVALS, *BLIND) if name in tried]
         elsewhere = _Elsewhere(runner, replay_for((), table))
@@ -212,6 +210,11 @@ def _try(runner: Runner, trials: Trials, meter: Meter, recipes: Sequence[Recipe]
     for one in candidates:
         meter.pass_over(one, int(trials.known(one.id).ended.sum()))
     runner.run(candidates, trials, meter)
+
+
+def _trusted(candidates: Collection[Candidate]) -> list[set[str]]:
+    """The ids of those whose design is not doubted: for `balanced` and `smallest`, and for `fastest`."""
+    return [{one.id for one in candidates if doubt(one.recipe, lists=lists) is None} for lists in (True, False)]
 
 
 def _copies_of(traces: Sequence[Trace], count: int, seed: int) -> Iterator[Trace]:
