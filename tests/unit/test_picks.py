@@ -290,7 +290,8 @@ def test_needs_are_the_ratio_here_and_the_worst_where_it_counts() -> None:
 # --- the prior -------------------------------------------------------------------------------------------------------
 
 HELD = General(bins="exact", fit="best")
-EMPTIED = Quick(up_to=516, flush="before-growing", flush_share=1 / 32)
+WAIT = "freed blocks wait in its lists while the heap grows"
+EMPTIED = Quick(up_to=516, flush="before-growing", flush_share=1 / 128)
 
 
 @pytest.mark.parametrize(
@@ -299,8 +300,8 @@ EMPTIED = Quick(up_to=516, flush="before-growing", flush_share=1 / 32)
         (HELD,),
         (General(bins="lea", fit="best"),),
         (General(free_list="tree", fit="best"),),
-        (Quick(up_to=64), HELD),
-        (Quick(sizes=(12, 64)), HELD),
+        (Quick(up_to=64, limit_blocks=4), HELD),
+        (Quick(sizes=(12, 64), flush="over-limit", limit_blocks=2), HELD),
         (EMPTIED, HELD),
     ],
 )
@@ -318,12 +319,9 @@ def test_a_design_that_held_elsewhere_is_not_doubted(pools: tuple[Pool, ...]) ->
         ((General(bins="two-level"),), "it finds no best fit through exact bins or a tree"),
         ((General(bins="exact", fit="exact"),), "it finds no best fit through exact bins or a tree"),
         ((General(fit="best"),), "it finds no best fit through exact bins or a tree"),
-        ((Quick(up_to=65), HELD), "blocks of up to 65 bytes wait in its lists while the heap grows"),
-        ((Quick(sizes=(8, 1028)), HELD), "blocks of up to 1,028 bytes wait in its lists while the heap grows"),
-        (
-            (Quick(up_to=516, flush="before-growing", flush_share=1 / 16), HELD),
-            "blocks of up to 516 bytes wait in its lists while the heap grows",
-        ),
+        ((Quick(up_to=8), HELD), WAIT),
+        ((Quick(sizes=(8, 1028), limit_blocks=5), HELD), WAIT),
+        ((Quick(up_to=516, flush="before-growing", flush_share=1 / 64), HELD), WAIT),
     ],
 )
 def test_a_design_that_fell_off_elsewhere_is_doubted_in_words(pools: tuple[Pool, ...], why: str) -> None:

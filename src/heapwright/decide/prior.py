@@ -11,11 +11,11 @@ from fractions import Fraction
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 
-WAITS = 64
-"""Freed blocks of up to so many bytes may wait in lists, however these are emptied."""
+WAITING_SHARE = Fraction(1, 128)
+"""At most so much of the heap may wait in lists that are emptied before the heap grows."""
 
-WAITING_SHARE = Fraction(1, 32)
-"""Of larger ones at most so much of the heap may wait, in lists that are emptied before the heap grows."""
+WAITING_BLOCKS = 4
+"""At most so many blocks may wait in each list that is not."""
 
 _FINE_BINS = ("exact", "lea")
 
@@ -24,9 +24,9 @@ def doubt(recipe: Recipe, *, lists: bool = True) -> str | None:
     """Why a design is doubted, in words; None for one that held.
 
     What held on other recordings is one general pool that merges every block as it is freed and finds the best fit
-    through exact or sorted bins or a tree, behind quick lists or none. Lists of larger blocks (`WAITS`) that are not
-    emptied before the heap grows (`WAITING_SHARE`) save accesses and cost memory elsewhere: without ``lists`` nothing
-    is said of them.
+    through exact or sorted bins or a tree, behind quick lists or none. Lists that are not emptied before the heap grows
+    (`WAITING_SHARE`), or hold more than some blocks (`WAITING_BLOCKS`), save accesses, and cost memory elsewhere and
+    over years: without ``lists`` nothing is said of them.
     """
     *front, last = recipe.pools
     quick = [pool for pool in front if isinstance(pool, Quick)]
@@ -40,7 +40,8 @@ def doubt(recipe: Recipe, *, lists: bool = True) -> str | None:
 
 
 def _waiting(pool: Quick) -> str | None:
-    largest = max(pool.sizes) if pool.sizes else pool.up_to or 0
-    if largest <= WAITS or (pool.flush == "before-growing" and Fraction(pool.flush_share) <= WAITING_SHARE):
+    if pool.flush == "before-growing" and Fraction(pool.flush_share) <= WAITING_SHARE:
         return None
-    return f"blocks of up to {largest:,} bytes wait in its lists while the heap grows"
+    if pool.limit_blocks is not None and pool.limit_blocks <= WAITING_BLOCKS:
+        return None
+    return "freed blocks wait in its lists while the heap grows"

@@ -118,6 +118,7 @@ def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
         _bin_family,
         _tree_family,
         _quick_family,
+        _emptied_family,
         _fixed_family,
         _block_family,
         _buddy_family,
@@ -262,6 +263,22 @@ def _quick_family(levels: Levels) -> Family:
         if count <= len(levels.frequent):
             fronts += [Quick(sizes=tuple(levels.frequent[:count]), **limit) for limit in [*limits, *flushes[2:]]]
     return product(fronts, _bases(levels))
+
+
+def _emptied_family(levels: Levels) -> Family:
+    """Lists that are emptied before the heap grows, before designs that held on other recordings (`decide.prior`)."""
+    victims = dict.fromkeys((levels.victims[len(levels.victims) // 2], levels.victims[-1]))
+    generals = [General(**EXACT_BEST), General(bins="lea", fit="best"), General(free_list="tree", fit="best")]
+    generals += [
+        General(**EXACT_BEST, victim_up_to=victim, close_bins=close) for victim, close in product(victims, (0, 1, 8))
+    ]
+    for share in (0.0, 1 / 128):
+        fronts = [
+            Quick(sizes=tuple(levels.frequent[:count]), flush="before-growing", flush_share=share)
+            for count in range(1, len(levels.frequent) + 1)
+        ]
+        fronts += [Quick(up_to=size, flush="before-growing", flush_share=share) for size in levels.up_to]
+        yield from product(fronts, generals)
 
 
 def _fixed_family(levels: Levels) -> Family:
