@@ -34,7 +34,7 @@ def generals(space: Space) -> list[General]:
 
 
 def test_an_ordinary_trace_gets_ten_thousand_recipes_and_not_many_more(space: Space) -> None:
-    assert 10_000 <= len(space) <= 12_500
+    assert 10_000 <= len(space) <= 13_000
     assert space.notes == ()
     recipes = list(space.recipes())
     assert len(recipes) == len(space) == len({recipe.hash for recipe in recipes})
@@ -100,6 +100,7 @@ def test_what_every_family_tries_stays_as_it_is() -> None:
         (672, "368456dbe483"),  # bins
         (34, "1acfbf3a2468"),  # search trees
         (405, "3225d06edfe3"),  # quick lists
+        (288, "8697237ba27f"),  # quick lists that are emptied
         (60, "d67ba9bb2d7a"),  # fixed classes
         (40, "1849e48abe09"),  # least blocks
         (18, "8c67cf1cbc53"),  # buddies

@@ -213,8 +213,14 @@ def _try(runner: Runner, trials: Trials, meter: Meter, recipes: Sequence[Recipe]
 
 
 def _trusted(candidates: Collection[Candidate]) -> list[set[str]]:
-    """The ids of those whose design is not doubted: for `balanced` and `smallest`, and for `fastest`."""
-    return [{one.id for one in candidates if doubt(one.recipe, lists=lists) is None} for lists in (True, False)]
+    """Ids of those whose design is not doubted: with lists as picks may have them, as `fastest` may, and without.
+
+    Those without have a front of their own because lists are what grows in years.
+    """
+    picked, fastest = (
+        {one.id for one in candidates if doubt(one.recipe, lists=lists) is None} for lists in (True, False)
+    )
+    return [picked, fastest, {one.id for one in candidates if one.id in picked and len(one.recipe.pools) == 1}]
 
 
 def _copies_of(traces: Sequence[Trace], count: int, seed: int) -> Iterator[Trace]:
