@@ -58,10 +58,10 @@ nightly: export HEAPWRIGHT_CORPUS ?= $(CURDIR)/build/corpus
 nightly: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(CAMPAIGNS)
 
-# Which small changes no test notices: the score of a sample of each room.
+# Which small changes no test notices: the score of a sample of each room, another one each day.
 mutants: setup
 	$(INSTALL) coverage
-	$(BIN)/python tests/mutate.py --sample 40
+	$(BIN)/python tests/mutate.py --sample 40 --minutes 9 --seed $${HEAPWRIGHT_SEED:-$$(date +%j)}
 
 bench: setup
 	$(BIN)/python bench/run.py

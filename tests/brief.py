@@ -1,4 +1,7 @@
-"""Whether heaps last is tried for fewer calls than users have it tried, so that explorations of tests take seconds."""
+"""Whether heaps last is tried for fewer calls than users have it tried, so that explorations of tests take seconds.
+
+Both forms keep their bounds; what the real ones find is tested by `test_endurance.py`, which asks for them by name.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from heapwright.replay.endurance import LONG, Effort
+from heapwright.replay.endurance import LONG, SHORT, Effort
 
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
 
-CALLS = {"calls": 80_000, "base": 10_000, "enough": 80_000, "cramped": 20_000, "objects": 500}
+CALLS: dict[str, dict[str, int]] = {
+    "SHORT": {"calls": 15_000, "base": 4_000, "enough": 15_000, "cramped": 5_000, "objects": 300},
+    "LONG": {"calls": 60_000, "base": 10_000, "enough": 60_000, "cramped": 20_000, "objects": 500},
+}
 
 CODE = f"""
 import dataclasses
 from heapwright.explore import endurance
-endurance.LONG = dataclasses.replace(endurance.LONG, **{CALLS})
+for form, calls in {CALLS}.items():
+    setattr(endurance, form, dataclasses.replace(getattr(endurance, form), **calls))
 """
 """The same for another process."""
 
@@ -27,5 +34,9 @@ def command(script: Path) -> list[str]:
     return [sys.executable, "-c", f"{code}runpy.run_path({str(script)!r}, run_name='__main__')"]
 
 
-def brief() -> Effort:
-    return replace(LONG, **CALLS)  # type: ignore[arg-type]
+def forms() -> dict[str, Effort]:
+    """What stands in `heapwright.explore.endurance` under these names while tests run."""
+    return {
+        form: replace(effort, **CALLS[form])  # type: ignore[arg-type]
+        for form, effort in {"SHORT": SHORT, "LONG": LONG}.items()
+    }

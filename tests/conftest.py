@@ -42,9 +42,10 @@ def nothing_is_left_running() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def brief_endurance() -> Iterator[None]:
-    """What explorations of this process pick is tried for fewer calls."""
+    """What explorations of this process may pick is tried for fewer calls."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(endurance, "LONG", brief.brief())
+        for form, effort in brief.forms().items():
+            patched.setattr(endurance, form, effort)
         yield
 
 

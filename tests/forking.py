@@ -16,7 +16,7 @@ import traceback
 from importlib import import_module
 from typing import Any, NoReturn
 
-from brief import ASKED, brief
+from brief import ASKED, forms
 
 from heapwright.explore import endurance
 
@@ -99,7 +99,7 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["heapwright", *words]
     if ASKED in environment:
-        vars(endurance)["LONG"] = brief()
+        vars(endurance).update(forms())
     status: Any = 1
     try:
         status = import_module("heapwright.cli").main()

@@ -1,20 +1,28 @@
-"""Mutants of the C core: a header with one small change meets tests of blocks call by call, and random programs."""
+"""Mutants in C: a source of the core, or of the replay engine, with one small change, and the tests that meet it.
+
+Those of the core meet tests of blocks call by call, random programs, and generated code. Those of the engine are built
+into a library of their own, which takes the place of the installed one (`changed_c.py`).
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-CORE = "csrc"
+import changed_c
 
-TESTS = (
+ROOT = Path(__file__).resolve().parents[1]
+CORE, NATIVE = "csrc", "native"
+
+CORE_TESTS = (
     "tests/integration/test_core_layout.py",
     "tests/integration/test_core_kinds_blocks.py",
     "tests/integration/test_zoo_behaviour.py",
@@ -23,6 +31,30 @@ TESTS = (
     "tests/integration/test_core_fuzz.py::test_the_checker_finds_damage_and_survives_it",
 )
 """Of those that compile the core anew, from quick to long: until one fails."""
+
+THREADS_TESTS = ("tests/integration/test_generated_threads.py",)
+"""What several threads do is in generated code alone."""
+
+NATIVE_TESTS = (
+    "tests/unit/test_native.py",
+    "tests/unit/test_replay.py",
+    "tests/unit/test_film.py",
+    "tests/unit/test_copies.py",
+    "tests/unit/test_workloads.py",
+    "tests/unit/test_core_kinds.py",
+    "tests/unit/test_safe_arena.py",
+    "tests/unit/test_alike.py",
+    "tests/unit/test_together.py",
+    "tests/integration/test_core_replay.py",
+    "tests/integration/test_replay_index.py",
+    "tests/integration/test_replay_ordinary.py",
+    "tests/integration/test_alike_replays.py",
+    "tests/integration/test_endurance.py",
+)
+"""Of those that replay in their own process, from quick to long."""
+
+COUNTER_TESTS = ("tests/integration/test_target.py",)
+"""What counts instructions runs beside an emulator."""
 
 PATIENCE = 600
 """Seconds; a mutant that makes the tests take longer counts as noticed."""
@@ -35,19 +67,35 @@ OPERATORS = {
 
 
 class CMutant(NamedTuple):
-    """One change of a line of a header, by number from 1."""
+    """One change of a line of a source, by number from 1."""
 
     path: Path
     line: int
     before: str
     after: str
 
+    @property
+    def change(self) -> str:
+        """What is changed, wherever it stands in its file."""
+        return f"{self.path.relative_to(ROOT)}: {self.before.strip()} => {self.after.strip()}"
+
     def __str__(self) -> str:
         return f"{self.path.relative_to(ROOT)}:{self.line}: {self.before.strip()} => {self.after.strip()}"
 
 
+def rooms() -> list[str]:
+    """The folders of the core, and the engine's."""
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in (ROOT / CORE).rglob("*.h")}
+    return [*sorted(folders), NATIVE]
+
+
+def of_room(room: str) -> list[CMutant]:
+    """Mutants of the sources in that folder, not of those in its folders: these are rooms of their own."""
+    return [one for path in sorted((ROOT / room).glob("*.[ch]")) for one in mutants(path)]
+
+
 def mutants(path: Path) -> list[CMutant]:
-    """All changes to the bodies of a header's functions."""
+    """All changes to the bodies of a source's functions."""
     found, comment, inside = [], False, False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         comment = comment or line.lstrip().startswith("/*")
@@ -71,18 +119,57 @@ def changes(code: str) -> Iterator[str]:
 
 
 def noticed_in_c(mutant: CMutant, scratch: Path) -> bool:
-    """Whether a test fails, or the core does not compile, where its headers are those of a changed copy."""
-    folder = scratch / CORE
+    """Whether a test fails, or nothing can be built, where the sources are those of a changed copy."""
+    where = mutant.path.relative_to(ROOT)
+    folder = scratch / "changed"
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT / CORE, folder)
-    changed = folder / mutant.path.name
-    lines = changed.read_text(encoding="utf-8").split("\n")
+    for source in (CORE, NATIVE, "recorder"):
+        shutil.copytree(ROOT / source, folder / source)
+    (folder / "src").symlink_to(ROOT / "src")
+    lines = mutant.path.read_text(encoding="utf-8").split("\n")
     lines[mutant.line - 1] = mutant.after
-    changed.write_text("\n".join(lines), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-qx", "-pno:cacheprovider", *TESTS]
-    environment = {**os.environ, "HEAPWRIGHT_TESTS_CSRC": str(folder)}
+    (folder / where).write_text("\n".join(lines), encoding="utf-8")
+    tests: tuple[str, ...]
+    if where.parts[0] == CORE:
+        tests = (*CORE_TESTS, *THREADS_TESTS) if "threads" in str(where) else CORE_TESTS
+        changed = {changed_c.CSRC: str(folder / CORE)}
+    else:
+        tests = (*NATIVE_TESTS, *COUNTER_TESTS) if where.stem == "counter" else NATIVE_TESTS
+        library = built(folder, scratch / "objects")
+        if library is None:
+            return True
+        changed = {changed_c.NATIVE: str(library)}
+    command = [sys.executable, "-m", "pytest", "-qx", "-pno:cacheprovider", "-pchanged_c", *tests]
+    environment = {**os.environ, **changed, "PYTHONPATH": str(ROOT / "tests")}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0
+
+
+def built(folder: Path, objects: Path) -> Path | None:
+    """The library made of a checkout's sources, as CMakeLists.txt says, or nothing where they do not compile.
+
+    `objects` keeps what was compiled, by its text without comments: most mutants change one or two of them.
+    """
+    objects.mkdir(parents=True, exist_ok=True)
+    binding, copies, library = folder / "_native.c", folder / "copies", folder / "_native.abi3.so"
+    python = sysconfig.get_paths()["include"]
+    include = [f"-I{one}" for one in (folder / CORE, folder / NATIVE, folder / "recorder", python)]
+    flags = ["-O1", "-fPIC", "-fvisibility=hidden", "-DHW_EXPLORE", "-DPy_LIMITED_API=0x030a0000"]
+    made = []
+    try:
+        for script, output in (("build_binding.py", binding), ("build_copies.py", copies)):
+            subprocess.run([sys.executable, folder / NATIVE / script, output], check=True, capture_output=True)
+        sources = [binding, *sorted((folder / NATIVE).glob("*.c")), *sorted(copies.rglob("*.c"))]
+        for source in sources:
+            command: list[str | Path] = ["cc", *flags, f"-I{source.parent}", *include, source]
+            text = subprocess.run([*command, "-E", "-P"], check=True, capture_output=True).stdout
+            made.append(objects / f"{hashlib.sha256(text).hexdigest()}.o")
+            if not made[-1].exists():
+                subprocess.run([*command, "-w", "-c", "-o", made[-1]], check=True, capture_output=True)
+        subprocess.run(["cc", "-shared", "-o", library, *made, "-lm"], check=True, capture_output=True)
+    except subprocess.CalledProcessError:
+        return None
+    return library

@@ -110,6 +110,11 @@ class Mutant(NamedTuple):
     before: str
     after: str
 
+    @property
+    def change(self) -> str:
+        """What is changed, wherever it stands in its file."""
+        return f"{self.path.relative_to(PACKAGE)}: {self.before} => {self.after}"
+
     def __str__(self) -> str:
         where = f"{self.path.relative_to(PACKAGE)}:{self.lines.start}"
         return f"{where} (change {self.number}): {self.before} => {self.after}"

@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
 import sys
+import time
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
 
 import coverage
 import pytest
 from changed import PACKAGE, ROOT, SCRATCH, forked, noticed, run, warm
-from mutants_c import CORE, CMutant, noticed_in_c
-from mutants_c import mutants as c_mutants
+from mutants_c import CMutant, noticed_in_c
+from mutants_c import of_room as of_room_in_c
+from mutants_c import rooms as rooms_in_c
 from mutants_python import Mutant, mutants
+
+SAME = Path(__file__).with_name("mutants_the_same.txt")
+"""Mutants that no test can notice, each with why: they are not counted."""
 
 MOST_SECONDS = 30
 """Recorded time of the tests that meet one mutant; one that makes them take twice as long counts as noticed."""
@@ -71,13 +78,13 @@ def files_to_run(mutant: Mutant, lines: coverage.CoverageData, seconds: dict[str
 
 
 def rooms() -> list[str]:
-    """The folders of the package that have modules, and the C core."""
-    return [*sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob("*/*.py")}), CORE]
+    """The folders of the package that have modules, and those of the sources in C."""
+    return [*sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob("*/*.py")}), *rooms_in_c()]
 
 
 def of_room(room: str) -> list[Mutant] | list[CMutant]:
-    if room == CORE:
-        return [one for path in sorted((ROOT / room).glob("*.h")) for one in c_mutants(path)]
+    if room in rooms_in_c():
+        return of_room_in_c(room)
     return [one for path in sorted((PACKAGE / room).rglob("*.py")) for one in mutants(path)]
 
 
@@ -92,12 +99,26 @@ def importing(tests: list[str], chosen: list[str]) -> list[str]:
     return [str(path) for path in paths if wanted.search(path.read_text(encoding="utf-8"))]
 
 
+def tried(
+    mutants: Sequence[Mutant | CMutant], survives: Callable[[Mutant | CMutant], bool], minutes: float | None
+) -> list[bool]:
+    """Whether each survives, of those that so many minutes are enough for."""
+    told, until = [], time.monotonic() + 60 * (minutes or math.inf)
+    for mutant in mutants:
+        if time.monotonic() > until:
+            break
+        told.append(survives(mutant))
+        print("survived" if told[-1] else "noticed", mutant, flush=True)
+    return told
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rooms", nargs="*", help=f"folders of src/heapwright, and {CORE} (default: all of them)")
+    parser.add_argument("rooms", nargs="*", help="folders of src/heapwright, and of C (default: all of them)")
     parser.add_argument("--tests", nargs="+", default=["tests/unit"], help="folders and files of tests")
     parser.add_argument("--sample", type=int, help="so many mutants of each room (default: every one)")
     parser.add_argument("--seed", type=int, default=1, help="which (default: 1)")
+    parser.add_argument("--minutes", type=float, help="so long in each room at most; what is left is not counted")
     parser.add_argument("--again", type=Path, help="only mutants that survived in what an earlier run printed")
     parser.add_argument("--least", type=float, default=0, help="exit code 1 where a room's score is lower, as 0.9")
     given = parser.parse_args()
@@ -107,30 +128,28 @@ def main() -> None:
     if given.again:
         survivors = set(given.again.read_text(encoding="utf-8").splitlines())
         every = {room: [one for one in found if f"survived {one}" in survivors] for room, found in every.items()}
+    in_python = [room for room in chosen if room not in rooms_in_c()]
     warm()
-    in_python = [room for room in chosen if room != CORE]
     if in_python and forked("record.log", 7200, record, importing(given.tests, in_python)):
         sys.exit(f"the tests fail as they are; see {SCRATCH / 'record.log'}")
     lines, seconds = coverage.CoverageData(str(SCRATCH / "lines")), dict[str, float]()
     if in_python:
         seconds = json.loads((SCRATCH / "seconds.json").read_text())
         lines.read()
+
+    def survives(mutant: Mutant | CMutant) -> bool:
+        if isinstance(mutant, CMutant):
+            return not noticed_in_c(mutant, SCRATCH)
+        return not forked("last.log", 2 * MOST_SECONDS, noticed, mutant, files_to_run(mutant, lines, seconds))
+
+    the_same = {line.partition("  # ")[0] for line in SAME.read_text(encoding="utf-8").splitlines()}
     scores = {}
     for room, found in every.items():
         random.Random(f"{given.seed} {room}").shuffle(found)
-        tried = found[: given.sample]
-        kept = 0
-        for mutant in tried:
-            if isinstance(mutant, CMutant):
-                survived = not noticed_in_c(mutant, SCRATCH)
-            else:
-                files = files_to_run(mutant, lines, seconds)
-                survived = not forked("last.log", 2 * MOST_SECONDS, noticed, mutant, files)
-            kept += survived
-            print("survived" if survived else "noticed", mutant, flush=True)
-        if tried:
-            scores[room] = 1 - kept / len(tried)
-            print(f"{room}: {len(tried) - kept} of {len(tried)} noticed ({scores[room]:.0%})", flush=True)
+        told = tried([one for one in found if one.change not in the_same][: given.sample], survives, given.minutes)
+        if told:
+            scores[room] = 1 - sum(told) / len(told)
+            print(f"{room}: {told.count(False)} of {len(told)} noticed ({scores[room]:.0%})", flush=True)
     for room, score in sorted(scores.items(), key=lambda one: one[1]):
         print(f"{score:6.0%}  {room}")
     if low := [room for room, score in scores.items() if score < given.least]:

@@ -56,6 +56,7 @@ static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes
     uint32_t size = bytes >> g->unit_shift << g->unit_shift;
     if (g->powers && size != 0) {
         size = (uint32_t)1 << highest_bit(size);
+        size = size < g->overhead ? 0 : size;
     }
     return size < g->min_block ? 0 : size - g->overhead;
 }

@@ -220,6 +220,10 @@ static void check_statistics(struct checked *c)
            (long)told.used);
     c->peak = told.peak;
     check_walk(c, &told);
+    const size_t all = hw_largest_free(c->policy, &c->heap, UINT32_MAX);
+    const size_t few = hw_largest_free(c->policy, &c->heap, 4);
+    expect(c, all == told.largest_free, "the largest block that is found is not that of the walk", (long)all);
+    expect(c, few <= all, "among the first few is a larger block than among all", (long)few);
     check_largest_free(c, &told);
     check_room(c, &told);
 }

@@ -27,12 +27,22 @@ from heapwright.replay.metrics import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRACE = EXAMPLES / "lighttpd_server.parquet"
+SPACES = Path()
 BIN = Path(sys.executable).parent
 
 KILLS = int(os.environ.get("HEAPWRIGHT_KILLS", "2"))
 """So often drivers and workers are killed; before a release ten times."""
 
 RECIPES = 60
+SPACE = """
+[[pool]]
+kind = "general"
+fit = ["first", "best"]
+bins = ["none", "exact"]
+split = ["always", 64]
+coalesce = ["immediate", "deferred"]
+"""
+"""With the zoo, which has every kind of pool, somewhat more than are tried."""
 
 
 def rows(path: Path) -> list[tuple[object, ...]]:
@@ -42,17 +52,20 @@ def rows(path: Path) -> list[tuple[object, ...]]:
 
 
 def explored(path: Path, **how: Any) -> hw.Study:
-    how = {"limit": RECIPES, "copies": 1, "complete": True, "endurance": False, **how}
+    how = {"space": SPACES, "limit": RECIPES, "copies": 1, "complete": True, "endurance": False, **how}
     return hw.explore([TRACE], path, **how)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def short_trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What dies, dies in the same places of a third of the trace."""
-    path = tmp_path_factory.mktemp("trace") / TRACE.name
+    """What dies, dies in the same places of a third of the trace, and in the same recipes of a small space."""
+    folder = tmp_path_factory.mktemp("given")
+    path, space = folder / TRACE.name, folder / "space.toml"
     hw.cut(hw.read_trace(TRACE), first=4000).write(path)
+    space.write_text(SPACE)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys.modules[__name__], "TRACE", path)
+        patched.setattr(sys.modules[__name__], "SPACES", space)
         yield
 
 
@@ -71,14 +84,29 @@ class Cluster:
     """A scheduler and two workers as docs/many-machines.md starts them, each with the processes that it starts."""
 
     def __init__(self, folder: Path) -> None:
-        self.address = f"tcp://127.0.0.1:{(port := free_port())}"
         self.folder = folder
+        self.start_all()
+
+    def start_all(self) -> None:
+        self.address = f"tcp://127.0.0.1:{(port := free_port())}"
         self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
         self.workers = [self.start_worker() for _ in range(2)]
+        self.wait_for_both()
+
+    def wait_for_both(self) -> None:
         with Client(  # type: ignore[no-untyped-call]
             self.address, timeout=60, set_as_default=False
         ) as client:
             client.wait_for_workers(2, timeout=60)
+
+    def revive(self) -> None:
+        """Start what an earlier test has killed."""
+        if self.scheduler.poll() is not None:
+            self.close()
+            self.start_all()
+            return
+        self.workers = [one if one.poll() is None else self.start_worker() for one in self.workers]
+        self.wait_for_both()
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -113,29 +141,77 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    started = Cluster(tmp_path)
-    try:
-        yield started
-    finally:
-        started.close()
-
-
 @pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster for tests that kill nobody."""
-    started = Cluster(tmp_path_factory.mktemp("cluster"))
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
-        yield started
+        yield cluster
     finally:
-        started.close()
+        cluster.close()
+
+
+@pytest.fixture
+def cluster(started: Cluster) -> Cluster:
+    """One for all, as starting its processes takes longer than most of what they are asked here."""
+    started.revive()
+    return started
 
 
 def test_processes_of_this_machine_make_the_study_that_threads_make(tmp_path: Path) -> None:
-    few = {"limit": 5, "jobs": 2, "endurance": True}
+    few = {"limit": 3, "jobs": 2, "endurance": True}
     found = explored(tmp_path / "study.duckdb", dask="local", **few)
     assert rows(found.path) == rows(explored(tmp_path / "threads.duckdb", **few).path)
+
+
+def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Cluster, tmp_path: Path) -> None:
+    whole = explored(tmp_path / "whole.duckdb", jobs=2, copies=0)
+    exact = explored(tmp_path / "exact.duckdb", complete=False, tolerance=0, copies=0, dask=cluster.address)
+    assert exact.given_up > 0
+    assert [one.id for one in exact.front()] == [one.id for one in whole.front()]
+    near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=cluster.address)
+    assert near.given_up > 0
+    best, close = ([[one.metrics[key] for key in whole.objectives] for one in told.front()] for told in (whole, near))
+    for one in best:
+        assert any(all(b <= 1.2 * a for a, b in zip(one, other, strict=True)) for other in close)
+
+
+def test_what_is_wrong_with_a_cluster_is_one_line(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(**how: object) -> str:
+        with pytest.raises(hw.HeapwrightError) as caught:
+            explored(tmp_path / "never.duckdb", **how)
+        assert not (tmp_path / "never.duckdb").exists()
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    assert fails(dask="nonsense://nowhere").startswith("nonsense://nowhere: no Dask scheduler answers")
+    assert fails(dask=cluster.address, jobs=2).startswith(f"jobs: {cluster.address} has as many as its workers")
+    with monkeypatch.context() as patched:
+        patched.setattr(on_dask, "_CONNECT_SECONDS", 0.5)
+        nobody = f"tcp://127.0.0.1:{free_port()}"
+        assert fails(dask=nobody).startswith(f"{nobody}: no Dask scheduler answers")
+    with monkeypatch.context() as patched:
+        patched.setattr(on_dask, "__version__", "99.0")
+        assert "the Dask worker has heapwright" in fails(dask=cluster.address)
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "distributed", None)
+        assert fails(dask=cluster.address).endswith("install heapwright[dask]")
+
+
+def test_what_a_budget_leaves_is_exact(
+    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
+    study = tmp_path / "study.duckdb"
+    for seconds in (0.2, 3.0, 15.0, 60.0):
+        found = explored(study, dask=cluster.address, complete=False, budget=seconds, copies=0)
+        assert set(rows(study)) <= set(rows(undisturbed))
+        if found.front():  # the busier the machine, the longer it takes
+            break
+    assert found.front()
+    explored(study, dask=cluster.address)
+    assert rows(study) == rows(undisturbed)
 
 
 def test_workers_that_die_cost_their_batches_only(
@@ -161,18 +237,19 @@ import heapwright as hw
 from heapwright.explore import on_dask, runner
 
 runner._BATCH_SECONDS = on_dask.BATCH_SECONDS = 0.05
-trace, study, recipes, address = sys.argv[1:]
+trace, study, space, recipes, address = sys.argv[1:]
 
 def tell(progress):
     print(progress.finished, flush=True)
 
-hw.explore(trace, study, limit=int(recipes), copies=1, endurance=False, complete=True, dask=address, progress=tell)
+few = {"space": space, "limit": int(recipes), "copies": 1, "endurance": False}
+hw.explore(trace, study, complete=True, dask=address, progress=tell, **few)
 """
 
 
 def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, cluster: Cluster, tmp_path: Path) -> None:
     study = tmp_path / "study.duckdb"
-    command = [sys.executable, "-c", DRIVER, str(TRACE), str(study), str(RECIPES), cluster.address]
+    command = [sys.executable, "-c", DRIVER, str(TRACE), str(study), str(SPACES), str(RECIPES), cluster.address]
     stored = [0]
     for turn in range(KILLS):
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as one:
@@ -185,46 +262,6 @@ def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, clust
     assert stored[-1] > 0 and stored == sorted(stored)
     assert explored(study, dask=cluster.address).path == study
     assert rows(study) == rows(undisturbed)
-
-
-def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(lasting: Cluster, tmp_path: Path) -> None:
-    whole = explored(tmp_path / "whole.duckdb", jobs=2, copies=0)
-    exact = explored(tmp_path / "exact.duckdb", complete=False, tolerance=0, copies=0, dask=lasting.address)
-    assert exact.given_up > 0
-    assert [one.id for one in exact.front()] == [one.id for one in whole.front()]
-    near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=lasting.address)
-    assert near.given_up > 0
-    keys = whole.objectives
-    for one in whole.front():
-        assert any(all(other.metrics[key] <= 1.2 * one.metrics[key] for key in keys) for other in near.front())
-
-
-def test_what_is_wrong_with_a_cluster_is_one_line(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(**how: object) -> str:
-        with pytest.raises(hw.HeapwrightError) as caught:
-            explored(tmp_path / "never.duckdb", **how)
-        assert not (tmp_path / "never.duckdb").exists()
-        assert "\n" not in str(caught.value)
-        return str(caught.value)
-
-    assert fails(dask="nonsense://nowhere").startswith("nonsense://nowhere: no Dask scheduler answers")
-    assert fails(dask=cluster.address, jobs=2).startswith(f"jobs: {cluster.address} has as many as its workers")
-    with monkeypatch.context() as patched:
-        patched.setattr(on_dask, "_CONNECT_SECONDS", 0.5)
-        nobody = f"tcp://127.0.0.1:{free_port()}"
-        assert fails(dask=nobody).startswith(f"{nobody}: no Dask scheduler answers")
-    with monkeypatch.context() as patched:
-        patched.setattr(on_dask, "__version__", "99.0")
-        assert "the Dask worker has heapwright" in fails(dask=cluster.address)
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "distributed", None)
-        assert fails(dask=cluster.address).endswith("install heapwright[dask]")
-    for worker in cluster.workers:
-        kill(worker)
-    monkeypatch.setattr(on_dask, "_WORKERS_SECONDS", 0.5)
-    assert "has no workers; start some with: dask worker tcp://" in fails(dask=cluster.address)
 
 
 def test_a_scheduler_that_dies_ends_the_exploration_in_one_line(
@@ -261,22 +298,11 @@ def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
         explored(study, dask=cluster.address, progress=kill_all)
     with Study.open(study) as stored:
         assert stored.finished()
+    monkeypatch.setattr(on_dask, "_WORKERS_SECONDS", 0.5)
+    with pytest.raises(hw.HeapwrightError, match=r"has no workers; start some with: dask worker tcp://[^\n]*$"):
+        explored(tmp_path / "never.duckdb", dask=cluster.address)
+    assert not (tmp_path / "never.duckdb").exists()
     assert rows(explored(study).path) == rows(undisturbed)
-
-
-def test_what_a_budget_leaves_is_exact(
-    undisturbed: Path, lasting: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
-    study = tmp_path / "study.duckdb"
-    for seconds in (0.2, 3.0, 15.0, 60.0):
-        found = explored(study, dask=lasting.address, complete=False, budget=seconds, copies=0)
-        assert set(rows(study)) <= set(rows(undisturbed))
-        if found.front():  # the busier the machine, the longer it takes
-            break
-    assert found.front()
-    explored(study, dask=lasting.address)
-    assert rows(study) == rows(undisturbed)
 
 
 DEADLY = """

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from brief import brief
+from brief import forms
 from forked_commands import HEAPWRIGHT
 from known import known
 
@@ -101,7 +101,7 @@ def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, l
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
-    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < brief().calls
+    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < forms()["LONG"].calls
 
 
 def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path: Path) -> None:
@@ -114,12 +114,12 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(trace: Trace, tmp_path:
     for how in ("balanced", "smallest", "fastest"):
         pick = study.pick(how)
         assert pick.metrics["lasts"] == 1
-        assert known(pick.metrics["endured_calls"]) >= brief().calls > SHORT.calls
+        assert known(pick.metrics["endured_calls"]) >= forms()["LONG"].calls > SHORT.calls
     growing = next(one["id"] for one in told if not one["lasts"])
     with pytest.raises(HeapwrightError, match="not shipped, because it"):
         hw.generate(study[growing], tmp_path / "c")
     rows = study.sql(f"SELECT endured_calls FROM results WHERE lasts = 1 AND growth_ratio > {LASTS}")[1]
-    assert all(calls >= brief().calls for (calls,) in rows)  # what the short form lets pass was tried long
+    assert all(calls >= forms()["LONG"].calls for (calls,) in rows)  # what the short form lets pass was tried long
     endured = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     assert again.endured() == endured

@@ -90,6 +90,9 @@ def failure(done: "subprocess.CompletedProcess[str]") -> str:
 EXPLORE = ("explore", "first.parquet", "--no-endurance", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb")
 
 
+EXPLORE_HUGE = ("explore", "huge.parquet", "--no-endurance")
+
+
 def test_explore_then_pareto_then_replay(run: Run) -> None:
     explored = json.loads(run(*EXPLORE, "--json").stdout)
     assert list(explored) == [
@@ -223,7 +226,11 @@ def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
     answer = json.loads(explored.stdout)
     assert answer["complete"] is False
     heap = f"s.duckdb:{answer['front'][0]}"
-    for words in (["pareto", "s.duckdb"], ["report", "s.duckdb", "-o", "r.html"], ["generate", heap, "-o", "out"]):
+    for words in (
+        ["pareto", "s.duckdb"],
+        ["report", "s.duckdb", "-o", "r.html", "--no-plots"],
+        ["generate", heap, "-o", "out"],
+    ):
         done = run(*words)
         assert (done.returncode, done.stderr) == (0, line), words
     assert f"{told} of alignment 8 on first" in run("pareto", "s.duckdb").stdout
@@ -231,12 +238,13 @@ def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
     assert f"The exploration is not finished: {told} of its space were tried." in page
     assert told.replace("recipes", "allocators of alignment 8 tried on first") in page
     assert f"{told} tried" in (files / "out/app_heap.h").read_text()
-    assert run("measure", "s.duckdb", "--front", "none.parquet").stderr.startswith(line)
+    measure = run("measure", "s.duckdb", "--front", "--arena", "8")  # too small for the first of a front of 41
+    assert measure.stderr.startswith(line) and "the arena has 8" in measure.stderr
 
     whole = run(*EXPLORE, "--json")
     assert json.loads(whole.stdout)["complete"] is True
     assert "partial" not in whole.stderr + run("pareto", "s.duckdb").stderr
-    run("report", "s.duckdb", "-o", "r.html")
+    run("report", "s.duckdb", "-o", "r.html", "--no-plots")
     assert "not finished" not in (files / "r.html").read_text()
 
 
@@ -248,7 +256,7 @@ def test_a_space_without_the_zoo_is_explored_and_shown_without_it(run: Run, file
     assert shown.returncode == 0
     assert "zoo" not in shown.stdout
     assert not set(shown.stdout.split()) & (NAMES | BESIDE)
-    assert run("report", "alone.duckdb", "-o", "alone.html").returncode == 0
+    assert run("report", "alone.duckdb", "-o", "alone.html", "--no-plots").returncode == 0
     page = (files / "alone.html").read_text()
     assert '<section id="zoo">' not in page
     assert "allocators of the zoo" not in page
@@ -278,15 +286,16 @@ def test_wrong_flags_exit_2(run: Run) -> None:
 def test_requests_that_no_heap_serves_are_refused_and_counted(run: Run, files: Path) -> None:
     sizes = [40, 2**31 - 1, 100, 0, 2**31, 0]
     Trace.from_columns(op=[0, 0, 0, 3, 2, 3], id=[1, 2, 3, 1, 3, 2], size=sizes).write(files / "huge.parquet")
-    explored = ("explore", "huge.parquet", "--limit", "50", "--objectives", "footprint_bytes,admitted_fraction")
+    explored = (*EXPLORE_HUGE, "--limit", "50", "--objectives", "footprint_bytes,admitted_fraction")
     assert run(*explored, "-o", "huge.duckdb").returncode == 0
     picked = json.loads(run("pareto", "huge.duckdb", "--pick", "smallest", "--json").stdout)
     assert picked[0]["metrics"]["failed"] == 2
-    for command in (("profile", "huge.parquet"), ("fit", "huge.parquet", "--heap", "tlsf")):
+    endure = ("endure", "huge.parquet", "--heap", "tlsf", "--calls", "20000")  # of one heap: these arenas take seconds
+    for command in (("profile", "huge.parquet"), ("fit", "huge.parquet", "--heap", "tlsf"), endure):
         assert run(*command, "--json").returncode == 0
     for source in ("huge.parquet", "huge.duckdb"):
         assert run("report", source, "-o", "huge.html", "--no-plots").returncode == 0
-    assert run("explore", "huge.parquet", "--space", "space.toml", "-o", "empty.duckdb").returncode == 0
+    assert run(*EXPLORE_HUGE, "--space", "space.toml", "-o", "empty.duckdb").returncode == 0
     assert "no recipe tried serves every request" in failure(run("report", "empty.duckdb", "-o", "empty.html"))
 
 
@@ -308,7 +317,7 @@ def long_run(files: Path) -> Iterator["subprocess.Popen[str]"]:
     """An exploration of the default space on a long trace, under way for a while."""
     plain_trace(3, calls=60_000, name="long").write(files / "long.parquet")
     process = subprocess.Popen(
-        [INSTALLED, "explore", "long.parquet", "--limit", "3000", "-o", "l.duckdb"],
+        [INSTALLED, "explore", "long.parquet", "--no-endurance", "--limit", "3000", "-o", "l.duckdb"],
         cwd=files,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -390,7 +399,8 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
         finished = study.finished()
     stored = len(finished)
     assert stored > 0
-    resumed = run("explore", "long.parquet", "--limit", "1", "--copies", "0", "-o", "l.duckdb", "--json")
+    fewest = ("--no-endurance", "--limit", "1", "--copies", "0")
+    resumed = run("explore", "long.parquet", *fewest, "-o", "l.duckdb", "--json")
     again = json.loads(resumed.stdout)
     assert again["evaluations"] <= 1 + len(NAMES) + len(BESIDE)  # the zoo comes on top of the limit
     with Study.open(files / "l.duckdb") as study:
@@ -400,7 +410,9 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
 
 def test_giving_up_keeps_the_front(tmp_path: Path) -> None:
     trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
-    drawn = partial(explore, [trace], Space.default([trace]), strategy="random", limit=600, seed=1, copies=0)
+    drawn = partial(
+        explore, [trace], Space.default([trace]), strategy="random", limit=600, seed=1, copies=0, endurance=False
+    )
     whole = drawn(study_path=tmp_path / "whole", complete=True)
     exact = drawn(study_path=tmp_path / "exact", tolerance=0)
     assert exact.front == whole.front

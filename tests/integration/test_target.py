@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import brief
 from forked_commands import HEAPWRIGHT
 from known import known
 from needed import absent
@@ -44,12 +45,13 @@ def tools(cpu: str, compiler: str | None = None, *backends: str) -> None:
 
 @pytest.fixture(scope="session")
 def random_trace() -> Trace:
-    """100,000 calls: objects of 8 to 600 bytes, some resized, that live for 1 to 400 calls."""
+    """Objects of 8 to 600 bytes, some resized, that live for 1 to 400 calls: fifty generations of them, or more."""
+    length = brief(20_000, 100_000)
     random = np.random.default_rng(4)
     calls: list[tuple[int, int, int]] = []
     ends: list[tuple[int, int]] = []
     number = 0
-    while len(calls) < 100_000:
+    while len(calls) < length:
         if ends and ends[0][0] <= len(calls):
             calls.append((FREE, ends.pop(0)[1], 0))
             continue
@@ -59,7 +61,7 @@ def random_trace() -> Trace:
         if number % 50 == 0:
             calls.append((REALLOC, number, int(random.integers(8, 900))))
         number += 1
-    op, id, size = zip(*calls[:100_000], strict=True)
+    op, id, size = zip(*calls[:length], strict=True)
     return Trace.from_columns(op=op, id=id, size=size, name="random")
 
 
@@ -68,6 +70,12 @@ def both(heap: str, cpu: str, compiler: str, trace: Trace) -> tuple[feed.Run, fe
         image = workshop.image()
         given = feed.Input.of(trace, CPUS[cpu], 1 << 20, 4096)
         return unicorn_backend.run(image, given), qemu_backend.run(image, given)
+
+
+def measured(heap: str | Recipe, trace: Trace, cpu: str = "cortex-m3", arena: int | None = None) -> dict[str, Any]:
+    """What `measure` tells, with code bytes at the level that runs alone."""
+    given = resolve_on_target(heap) if isinstance(heap, str) else heap
+    return Session(cpu, "unicorn", arena=arena).measure(given, [trace], ["Os"])[0]
 
 
 @pytest.mark.parametrize(("cpu", "compiler"), CORES)
@@ -83,9 +91,7 @@ def test_emulators_agree_on_every_call(cpu: str, compiler: str, random_trace: Tr
 
 def test_three_runs_are_identical(random_trace: Trace) -> None:
     tools("cortex-m3", None, "unicorn")
-    first, *others = (
-        Session(backend="unicorn").measure(resolve_on_target("victim-bins"), [random_trace], ["Os"]) for _ in range(3)
-    )
+    first, *others = (measured("victim-bins", random_trace) for _ in range(3))
     assert all(other == first for other in others)
 
 
@@ -93,7 +99,7 @@ def test_three_runs_are_identical(random_trace: Trace) -> None:
 @pytest.mark.parametrize("name", ["tlsf", "victim-bins", "kingsley", "drr-proposed", "newlib-nano"])
 def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: Trace) -> None:
     tools(cpu, None, "unicorn")
-    found = measure(resolve_on_target(name), random_trace, cpu_name=cpu, backend="unicorn")
+    found = measured(name, random_trace, cpu)
     told = found["prediction"]
     assert told["metadata_equal"] and told["metadata_bytes"] > 100
     assert 0.5 < told["ratio"] < 2.5
@@ -104,7 +110,7 @@ def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_tr
     """Firmware makes its secret of the heap's address: that costs instructions, and stands in every link."""
     tools("cortex-m3", None, "unicorn")
     levels = {
-        level: measure(zoo.load("tlsf").model_copy(update={"checks": level}), random_trace, backend="unicorn")
+        level: measured(zoo.load("tlsf").model_copy(update={"checks": level}), random_trace)
         for level in ("neighbours", "full")
     }
     assert all(found["prediction"]["metadata_equal"] for found in levels.values())
@@ -117,7 +123,7 @@ def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None
 
     tools("cortex-m3", None, "unicorn")
     arena = 40_000
-    found = measure(resolve_on_target("tlsf"), random_trace, arena=arena)
+    found = measured("tlsf", random_trace, arena=arena)
     assert found["failed"] == known(replay(random_trace, zoo.load("tlsf"), arena=arena)["failed"]) > 0
     assert found["prediction"]["metadata_equal"]
 
@@ -241,7 +247,7 @@ def test_missing_tools_are_named_with_what_to_install(monkeypatch: pytest.Monkey
 def test_phases_are_told_apart() -> None:
     tools("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 8, 0], phase=[0, 1, 1], phases=("boot", "steady"))
-    found = measure(resolve_on_target("tlsf"), trace)
+    found = measured("tlsf", trace)
     assert found["phases"]["boot"]["malloc"]["count"] == found["phases"]["steady"]["free"]["count"] == 1
     assert found["phases"]["boot"]["free"]["instructions_mean"] is None
 
@@ -366,7 +372,7 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
 def test_other_kinds_of_pools_leave_the_hosts_metadata_too(name: str, random_trace: Trace) -> None:
     tools("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(**{key: getattr(random_trace, key)[:1500] for key in ("op", "id", "size")})
-    found = Session(backend="unicorn").measure(resolve_on_target(name), [trace], ["Os"])[0]
+    found = measured(name, trace)
     assert found["prediction"]["metadata_equal"] and not found["failed"]
     assert {"malloc", "realloc", "free"} == set(found["calls"])
     assert found["code_bytes"]["malloc"] < found["code_bytes"]["total"]
@@ -377,7 +383,7 @@ def test_kinds_of_calls_are_told_apart() -> None:
     tools("cortex-m3", None, "unicorn")
     op, size, align = [0, 1, 0, 2, 3], [400, 400, 400, 500, 0], [0, 0, 64, 0, 0]
     trace = Trace.from_columns(op=op, id=[1, 2, 3, 1, 2], size=size, align=align)
-    found = Session(backend="unicorn").measure(resolve_on_target("tlsf"), [trace], ["Os"])[0]
+    found = measured("tlsf", trace)
     calls = found["calls"]
     assert {kind: one["count"] for kind, one in calls.items()} == {
         "malloc": 2, "calloc": 1, "aligned": 1, "realloc": 1, "free": 1
