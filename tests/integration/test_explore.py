@@ -119,6 +119,7 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
         "held_out",
         "lasts",
         "why_not",
+        "doubt",
         "again",
     ]
     assert front[0]["copies"] is front[0]["held_out"] is front[0]["lasts"] is front[0]["why_not"] is None
