@@ -342,6 +342,13 @@ def test_a_doubted_recipe_is_no_pick_where_another_is_not() -> None:
     assert robustness(points, points).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [0, 1]
 
 
+@pytest.mark.parametrize(("role", "holds"), [("copy", True), ("held out", False)])
+def test_a_design_that_is_not_doubted_falls_off_only_on_what_was_recorded(role: Role, holds: bool) -> None:
+    sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
+    found = robustness([(100, 1), (100, 1)], [(100, 1), (150, 1)], role=role, texts=sure)
+    assert (found.why_not(IDS[1]) is None) == holds
+
+
 def test_fastest_may_have_lists_that_wait() -> None:
     waiting = {IDS[0]: Recipe.unchecked((Quick(up_to=516), HELD)).to_toml()}
     sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}

@@ -100,7 +100,7 @@ class Robustness:
         """Why a recipe does not hold, in words; None for one that does, and where nothing was tried.
 
         It does not where it does not last, refused a request elsewhere, fell off in memory (`FALLS_OFF`), or reaches
-        too little (`HEADROOM`).
+        too little (`HEADROOM`). That a design which is not doubted falls off on a copy tells nothing.
         """
         if id not in self._verdicts:
             self._verdicts[id] = self._verdict(id)
@@ -119,7 +119,7 @@ class Robustness:
             if found.refused and not self._refusing:
                 return f"refused {found.refused:,} requests on {AMONG[role]}, as on {where}"
             there = found.ratios["footprint_bytes"]
-            if there > FALLS_OFF * here:
+            if there > FALLS_OFF * here and (role != "copy" or self.doubt(id)):
                 return f"{there:.2f} x the least memory on {where}, {here:.2f} x here"
         return self._short_of_reach(id, float(self._combined.columns["footprint_bytes"][row]), apart.values())
 
