@@ -17,25 +17,26 @@ from heapwright.traffic.workloads import link
 from heapwright.traffic.workloads.drr import EXTRA, drr
 from heapwright_papers import drr_claims, drr_figures, mixes
 from heapwright_papers.answers import percent
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
     PROPOSED,
     REAL,
-    SYSTEMS,
     Case,
     Trial,
+    counted,
+    read_as,
     stand_ins,
     try_all,
-    with_general,
 )
 from heapwright_papers.case_study import accesses as accesses_of
-from heapwright_papers.case_tables import METRIC, add_published, add_reasons, add_tables
+from heapwright_papers.case_tables import BAND, METRIC, add_published, add_reasons, add_tables
 from heapwright_papers.drr_claims import BEST_FIT, LISTS
 from heapwright_papers.grid import check_grid
 from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright_papers.page import Page
+from heapwright_papers.readings import Joint, leading, with_general
+from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import LAID, has_ip, marked, packet_tables
 
 if TYPE_CHECKING:
@@ -88,8 +89,10 @@ _REASONS = (
 )
 
 
-def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
+def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
     """Table 3, Figures 3 and 4, the claims of sections 5 and 6, and the best of the full space on networks held out.
+
+    `joint` is how the paper is read, by default as `readings.leading` has it.
 
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table holds enough IP packets.
     """
@@ -100,12 +103,14 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
         made.traffic(name, table)
     made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
+    made.text(BAND)
     add_published(made, CASE)
     progress("drr: real networks")
-    real = _real(made, chosen)
+    read = joint or leading()
+    real = _real(made, chosen, read)
     wireless = _wireless(made, tables)
     progress("drr: the paper's own mix")
-    mix = _mix(made)
+    mix = _mix(made, read)
     progress("drr: the four techniques")
     check_grid(made, CASE.proposed, _short_mix(GRID_PACKETS))
     _contest(made, tables, progress)
@@ -117,20 +122,23 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     }
     crossed = {on: drr_claims.crossed(on, of, zoo(CASE.proposed)) for on, of in short.items()}
     seen = {"crossed": crossed, "crossed_names": list(crossed[REAL].runs[0].metrics)}
-    made.judge(names(CASE, real, mix) | drr_claims.names(real, mix, sizes, wireless, flows) | seen)
+    seen |= drr_claims.names(real, mix, sizes, wireless, flows)
+    progress("drr: readings")
+    add_readings(made, CASE, (real, mix), seen, read)
     return made
 
 
-def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
+def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:
     traces = {name: drr(table, count=PACKETS) for name, table in chosen.items()}
-    heaps = _heaps() | CASE.more_heaps()
-    trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, (*SYSTEMS, PROPOSED))
+    heaps = _heaps(joint)
+    trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, counted(heaps))
+    trial = trial.under(read_as(joint))
     made.text("## Real networks")
     sizes = {name: _sizes(table) for name, table in chosen.items()}
-    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    add_tables(made, trial, list(heaps))
     returned = ", ".join(percent(float(np.isin(found, LISTS).mean())) for found in sizes.values())
     slowest = marked(max(trial.names, key=lambda name: trial.column(PROPOSED, accesses_of, name)))
-    add_reasons(made, CASE, trial, [reason.format(lists=returned, slowest=slowest) for reason in _REASONS])
+    add_reasons(made, [reason.format(lists=returned, slowest=slowest) for reason in _REASONS])
     made.text("### Memory over time (the paper's Figure 3)")
     note = "Bytes that the scheduler has asked for and not freed. " + _LAID * any(name in LAID for name in chosen)
     made.figure(drr_figures.memory("drr-memory", "Real networks: thin and fat spikes, no plateau", note, traces))
@@ -144,13 +152,13 @@ def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
 _LAID = "† Captures laid end to end, gaps above 1 s closed."
 
 
-def _mix(made: Page) -> Trial:
+def _mix(made: Page, joint: Joint) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
     traces = {key: drr(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
-    heaps = _heaps()
-    trial = try_all(MIX, traces, heaps, (*SYSTEMS, PROPOSED))
+    heaps = _heaps(joint)
+    trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text(mixes.introduction(forms, "blocks of 16 and 1476 bytes"))
-    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    add_tables(made, trial, list(heaps))
     first = {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]}
     note = f"As drawn with seed {mixes.SEEDS[0]}, over a link of {mixes.RATE / 1e6:g} Mbit/s."
     made.figure(drr_figures.memory("drr-memory-mix", "The paper's mix: the five forms of its Figure 3", note, first))
@@ -163,9 +171,8 @@ def _short_mix(count: int) -> dict[str, Trace]:
     return {mix.name: drr(mix.packets(count, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
 
 
-def _heaps() -> dict[str, Recipe]:
-    heaps = CASE.heaps()
-    return heaps | {BEST_FIT: with_general(heaps[PROPOSED], fit="best")}
+def _heaps(joint: Joint) -> dict[str, Recipe]:
+    return CASE.heaps() | {BEST_FIT: with_general(CASE.read(joint)[PROPOSED], fit="best")}
 
 
 def _sizes(table: PacketTable) -> link.Int64s:

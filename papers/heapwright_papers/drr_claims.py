@@ -14,11 +14,8 @@ from heapwright.recipes.pools import Quick
 from heapwright.traces.profile import births_and_deaths, locality_of_frees, size_table
 from heapwright.traces.validation import FREE
 from heapwright_papers.answers import percent
-from heapwright_papers.case_study import (
-    Trial,
-    try_all,
-    with_general,
-)
+from heapwright_papers.case_study import Trial, try_all
+from heapwright_papers.readings import with_general
 
 if TYPE_CHECKING:
     from heapwright import Recipe, Trace

@@ -12,6 +12,7 @@ from heapwright import HeapwrightError
 from heapwright.files.writing import filling
 from heapwright_papers.documents import Statement, documents
 from heapwright_papers.page import html_of, table_of
+from heapwright_papers.readings import sentences
 from heapwright_papers.verdicts import Cause, Kind
 
 _TITLE = "The source papers, beside Heapwright"
@@ -41,6 +42,7 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
     causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
     parts = [f"# {_TITLE}", _INTRODUCTION, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
+    parts += _readings(found)
     parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
     parts += ["## Every statement", _ORDER]
     for document in documents():
@@ -52,6 +54,39 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     markdown = "\n\n".join(parts) + "\n"
     with filling(folder) as put:
         return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown))]
+
+
+_READINGS = """\
+## How the 2006 paper is read
+
+Five of its sentences allow several meanings. The pages follow those under which most contests between allocators hold
+jointly on [drr](drr.md), on which they were chosen; the others had no part in that, and judge them. Contests that
+hold, and those in the paper's order with a difference that is larger than stated:"""
+_MUTANTS = """\
+With another allocator in the proposed one's place, so many of the contests about it that hold do not hold any more:"""
+
+
+def _readings(found: Mapping[str, Any]) -> list[str]:
+    """Each reading on each page that has readings, and the mutation test."""
+    pages = {name: page for name, page in found.items() if page.get("readings")}
+    if not pages:
+        return []
+    rows = []
+    for sentence in sentences():
+        for one in sorted(sentence.readings, key=lambda one: one.name != sentence.leads):
+            row = [f"`{one.name}`" + " (leads)" * (one.name == sentence.leads)]
+            for page in pages.values():
+                count = Counter(row["verdict"] for row in page["readings"] if row["reading"] == one.name)
+                hold = count[Kind.HOLDS.value] + count[Kind.NOISE.value]
+                row.append(f"{hold} + {count[Kind.LARGER.value]} of {count.total()}")
+            rows.append(row)
+    mutants = [
+        (name, page["mutants"]["holds"], *page["mutants"]["flipped"].values())
+        for name, page in pages.items()
+        if page["mutants"]["holds"]
+    ]
+    told = ["", "hold", *next(iter(pages.values()))["mutants"]["flipped"]]
+    return [_READINGS, table_of(("reading", *pages), rows), _MUTANTS, table_of(told, mutants)]
 
 
 _COUNTED = tuple(kind.value for kind in Kind)
