@@ -67,7 +67,6 @@ def names(
         "returned": {name: float(1 - np.isin(found, LISTS).mean()) for name, found in sizes.items()},
         "uneven": [_uneven(found) for found in sizes.values()],
         "flows": [_of_flows(wired[name], flow) for name, flow in flows.items()],
-        "worst": lambda trial, heap, value: max(trial.names, key=lambda name: trial.column(heap, value, name)),
     }
 
 

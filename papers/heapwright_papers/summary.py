@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +42,13 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     links.append(("all", "", *_counted([one for findings in by_id.values() for one in findings])))
     causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
     causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
-    parts = [f"# {_TITLE}", _INTRODUCTION, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
+    parts = [
+        f"# {_TITLE}",
+        _INTRODUCTION,
+        _INDEX,
+        table_of(("document", "its tables and figures here"), _index(found), 2),
+    ]
+    parts += [_PAGES, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
     parts += _readings(found)
     parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
     parts += ["## Every statement", _ORDER]
@@ -54,6 +61,25 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     markdown = "\n\n".join(parts) + "\n"
     with filling(folder) as put:
         return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown))]
+
+
+_INDEX = "## Tables and figures"
+_PAGES = "## Pages\n\nHow many statements of each stand how:"
+
+
+def _index(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Each document with links to the pages that have its tables and figures, in their order."""
+    rows = []
+    for document in documents():
+        numbers: dict[str, str] = {}
+        for one in document.statements:
+            for name in re.findall(r"(?:Table|Figure) (?:\d+|[IVX]+)\b", one.where):
+                if not one.same_as and one.page in found:
+                    numbers.setdefault(name, one.page)
+        order = sorted(numbers, key=lambda name: (name.startswith("F"), len(name), name))
+        if order:
+            rows.append((document.citation, ", ".join(f"[{name}]({numbers[name]}.md)" for name in order)))
+    return rows
 
 
 _READINGS = """\

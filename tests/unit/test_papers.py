@@ -166,6 +166,13 @@ def test_the_pages_in_docs_answer_every_statement_and_their_first_page_is_theirs
         assert written.read_text() == (WRITTEN / written.name).read_text()
 
 
+def test_the_first_page_leads_to_every_table_in_one_click() -> None:
+    index = (WRITTEN / "README.md").read_text().split("## Pages")[0]
+    for table, page in (("Table 1", "techniques"), ("Table 3", "drr"), ("Table 5", "url"), ("Figure 9", "pools")):
+        assert f"[{table}]({page}.md)" in index
+    assert index.count("| [Table") + index.count("| [Figure") == len(documents())
+
+
 def test_the_leading_readings_are_those_under_which_most_holds_and_their_holds_can_fail() -> None:
     """No other combination holds more where they were chosen, and another allocator does not do as well."""
     found = {name: json.loads((WRITTEN / f"{name}.json").read_text()) for name in READ}
