@@ -15,6 +15,7 @@ import numpy as np
 
 from heapwright import HeapwrightError, Recipe, zoo
 from heapwright_papers import measuring
+from heapwright_papers.documents import tables
 from heapwright_papers.measuring import Instructions, replayed
 from heapwright_papers.readings import Joint, Reading, leading, rows_of, sentences
 
@@ -79,6 +80,11 @@ def counted(heaps: Iterable[str]) -> list[str]:
     """Of those of `Case.heaps`, the ones whose instructions the statements and their readings need."""
     read = {read_name(row, one) for sentence in sentences() for one in sentence.readings for row in one.heaps}
     return [heap for heap in heaps if heap in read or heap in MUTANTS]
+
+
+def case(name: str) -> Case:
+    """The case study of a page, as `cases.toml` has it."""
+    return Case(name=name, **tables("cases")[name])
 
 
 def read_as(joint: Joint) -> dict[str, str]:

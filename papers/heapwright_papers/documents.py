@@ -62,10 +62,16 @@ _NAMES = ("network-applications", "modem", "special-pools", "variable-pools", "s
 
 
 @cache
+def tables(name: str) -> dict[str, Any]:
+    """What is in NAME.toml of this package."""
+    text = (resources.files("heapwright_papers") / f"{name}.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text))
+
+
+@cache
 def documents() -> tuple[Document, ...]:
     """All documents, in the order in which the pages name them."""
-    folder = resources.files("heapwright_papers") / "statements"
-    contents = {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _NAMES}
+    contents = {name: tables(f"statements/{name}") for name in _NAMES}
     return tuple(
         Document(name, content["citation"], tuple(map(_statement, _resolved(content["statement"]))))
         for name, content in contents.items()

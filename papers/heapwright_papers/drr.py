@@ -22,8 +22,8 @@ from heapwright_papers.case_study import (
     PAPER,
     PROPOSED,
     REAL,
-    Case,
     Trial,
+    case,
     counted,
     read_as,
     stand_ins,
@@ -51,22 +51,7 @@ GRID_PACKETS = 2_000
 DOMINANT = (40, 1500)
 """Bytes of the IP packets that become blocks of 16 and 1476 bytes."""
 
-CASE = Case(
-    "drr",
-    3,
-    ("Ber.", "Br.", "Col.", "Sud.", "Whit."),
-    {
-        "Windows CE": ((83, 70, 13, 59, 251, 20), (1.78, 0.36, 0.78, 0.34, 5.17, 2.27)),
-        "Windows XP": ((142, 169, 21, 183, 256, 80), (1.69, 0.28, 0.58, 0.31, 5.25, 2.03)),
-        "Linux": ((66, 35, 8, 59, 206, 23), (2.19, 0.33, 0.79, 0.50, 6.58, 2.74)),
-        "Enea OSE": ((93, 62, 8, 100, 212, 86), (7.91, 8.40, 10.88, 8.55, 8.04, 3.67)),
-        "uClinux": ((152, 93, 49, 153, 350, 117), (2.40, 0.13, 0.51, 0.33, 6.68, 4.34)),
-        "Avg. Alloc.": ((107, 86, 20, 111, 255, 65), (3.19, 1.90, 2.71, 2.01, 6.34, 3.01)),
-        PROPOSED: ((55, 20, 1, 35, 183, 35), (1.62, 0.17, 0.46, 0.24, 5.13, 2.09)),
-    },
-    less_fragmentation=(97.82, 48.39),
-    less_time=(97.20, 49.22),
-)
+CASE = case("drr")
 
 _INTRODUCTION = """\
 {paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets each.

@@ -29,8 +29,8 @@ from heapwright_papers.case_study import (
     PROPOSED,
     REAL,
     SYSTEMS,
-    Case,
     Trial,
+    case,
     counted,
     fragmentation,
     read_as,
@@ -57,22 +57,7 @@ MODES = (66, 1514)
 DOMINANT = (52, 1500)
 """Bytes of the IP packets in them."""
 
-CASE = Case(
-    "easyport",
-    4,
-    ("Trace 1", "Trace 2", "Trace 3"),
-    {
-        "Windows CE": ((46, 30, 75, 34), (0.51, 0.62, 0.33, 0.60)),
-        "Windows XP": ((49, 33, 78, 37), (0.49, 0.59, 0.31, 0.59)),
-        "Linux": ((40, 29, 62, 28), (0.59, 0.69, 0.37, 0.71)),
-        "Enea OSE": ((46, 30, 70, 36), (1.20, 1.42, 0.81, 1.39)),
-        "uClinux": ((60, 40, 97, 42), (0.87, 1.02, 0.62, 0.97)),
-        "Avg. Alloc.": ((48, 32, 77, 35), (0.73, 0.86, 0.48, 0.85)),
-        PROPOSED: ((37, 20, 61, 30), (0.47, 0.52, 0.32, 0.59)),
-    },
-    less_fragmentation=(50.16, 23.0),
-    less_time=(63.39, 35.62),
-)
+CASE = case("easyport")
 
 _INTRODUCTION = """\
 {paper} run the packet buffers of Infineon's Easyport on three traces of Infineon, mainly FTP sessions, {packets:,}

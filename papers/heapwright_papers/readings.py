@@ -9,21 +9,15 @@ paper's tables, and is no evidence for that.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import product
 from typing import Any
 
 from heapwright import HeapwrightError, Recipe, zoo
 from heapwright.recipes.pools import General
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from heapwright_papers.documents import tables
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class Sentence:
     """Words of the paper that can be read in several ways."""
 
     where: str
-    words: tuple[str, ...]
+    words: Sequence[str]
     open: str
     readings: tuple[Reading, ...]
     leads: str
@@ -79,12 +73,8 @@ _FILES = ("windows-ce", "windows-xp", "linux", "best-fit", "main-pool")
 @cache
 def sentences() -> tuple[Sentence, ...]:
     """All of them."""
-    folder = resources.files("heapwright_papers") / "readings"
-    found = [tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _FILES]
-    return tuple(
-        Sentence(words=tuple(one.pop("words")), readings=tuple(Reading(**r) for r in one.pop("reading")), **one)
-        for one in found
-    )
+    found = [dict(tables(f"readings/{name}")) for name in _FILES]
+    return tuple(Sentence(readings=tuple(Reading(**r) for r in one.pop("reading")), **one) for one in found)
 
 
 def leading() -> Joint:

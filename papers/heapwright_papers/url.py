@@ -16,10 +16,9 @@ from heapwright_papers import mixes
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
-    PROPOSED,
     REAL,
-    Case,
     Trial,
+    case,
     counted,
     read_as,
     stand_ins,
@@ -43,22 +42,7 @@ DOMINANT = (40, 1500)
 """Bytes of the two most frequent IP packets of the paper's mix, which here shape the queue alone."""
 TWO_LISTS = "Proposed, without the list of 11"
 
-CASE = Case(
-    "url",
-    5,
-    ("BWY", "COS", "UFL1", "UFL2"),
-    {
-        "Windows CE": ((5, 8, 2, 8, 2), (3.23, 3.27, 3.21, 3.20, 3.27)),
-        "Windows XP": ((14, 16, 16, 16, 10), (3.37, 3.39, 3.36, 3.37, 3.39)),
-        "Linux": ((25, 24, 25, 25, 26), (3.03, 3.05, 3.01, 3.01, 3.05)),
-        "Enea OSE": ((75, 86, 78, 65, 73), (3.11, 3.14, 3.10, 3.09, 3.14)),
-        "uClinux": ((99, 96, 107, 96, 97), (3.00, 3.04, 2.97, 2.96, 3.04)),
-        "Avg. Alloc.": ((44, 46, 46, 42, 42), (3.15, 3.17, 3.13, 3.12, 3.17)),
-        PROPOSED: ((5, 8, 2, 8, 2), (3.13, 3.15, 3.12, 3.12, 3.15)),
-    },
-    less_fragmentation=(98.13, 88.64),
-    less_time=(7.42, 1.64),
-)
+CASE = case("url")
 
 _INTRODUCTION = """\
 {paper} run NetBench's URL-based switching on traces of wired networks by NLANR (BWY, COS, UFL), {packets:,} packets
