@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -220,9 +221,15 @@ def html_of(title: str, markdown: str) -> str:
     return environment.get_template("page.html.jinja").render(title=title, body=body)
 
 
+def _anchor(heading: str) -> str:
+    """What a link to a heading names, as in Markdown."""
+    return re.sub(r"[^\w -]", "", html.unescape(re.sub("<.*?>", "", heading)).lower()).replace(" ", "-")
+
+
 def _reachable(body: str) -> str:
-    """The page's tables and listings in boxes that keys can scroll, each with a name."""
+    """The page's tables and listings in boxes that keys can scroll, each with a name, and its parts with anchors."""
     body = body.replace("<pre>", '<pre tabindex="0">')
+    body = re.sub("<h2>(.*?)</h2>", lambda found: f'<h2 id="{_anchor(found[1])}">{found[1]}</h2>', body)
     numbers = count(1)
     opened = re.sub(
         "<table>",

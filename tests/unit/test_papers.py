@@ -190,7 +190,9 @@ def test_links_and_figures_of_the_pages_in_docs_are_there_and_no_file_is_left_ov
         links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", markdown)
         assert all((WRITTEN / link).is_file() for link in links), page
         html = (WRITTEN / f"{page}.html").read_text()
-        shown = {link.partition("#")[0] for link in re.findall(r'(?:src|href)="([^"]+)"', html)}
+        leads = re.findall(r'(?:src|href)="([^"]+)"', html)
+        shown = {link.partition("#")[0] for link in leads} - {""}
+        assert all(f'id="{link[1:]}"' in html for link in leads if link.startswith("#")), page
         assert shown == {re.sub(r"^(\w+)\.md$", r"\1.html", link) for link in links}, page
         linked |= set(links) | {f"{page}.md", f"{page}.html", f"{page}.json"}
     figures = {name for name in linked if name.endswith(".png")}
