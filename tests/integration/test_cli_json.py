@@ -185,8 +185,7 @@ def test_reproduce_hands_readings_on_and_tells_what_holds_under_each(monkeypatch
     monkeypatch.setattr("heapwright.api.reproduce", reproduce)
     told = CliRunner().invoke(heapwright, ["reproduce", "drr", "--readings", "all"])
     assert told.stdout == (
-        "LARGER THAN STATED: less (paper: 2 %; here: 90 %)\n"
-        "drr, read as pool-fifo: drr-time-by, real networks: holds\n"
+        "LARGER THAN STATED: less (paper: 2 %; here: 90 %)\ndrr, read as pool-fifo: drr-time-by, real networks: holds\n"
     )
     CliRunner().invoke(heapwright, ["reproduce", "drr", "--reading", "pool-fifo"])
     assert [(one["reading"], one["readings"]) for one in handed] == [(None, True), ("pool-fifo", False)]
