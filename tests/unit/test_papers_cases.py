@@ -26,6 +26,7 @@ from heapwright_papers.documents import statements_of
 from heapwright_papers.fronts import Cloud
 from heapwright_papers.measuring import Instructions
 from heapwright_papers.page import Page
+from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import packet_tables
 from heapwright_papers.verdicts import HOLDS, Kind, Verdict
 
@@ -218,6 +219,44 @@ def test_a_trial_is_seen_with_other_heaps_in_the_papers_rows() -> None:
     assert seen.average(PROPOSED, case_study.fragmentation) == trial.average("uClinux", case_study.fragmentation)
     assert seen.average(PROPOSED, case_study.millions) == trial.average("uClinux", case_study.millions)
     assert seen.average("Linux", case_study.millions) == trial.average("Linux", case_study.millions)
+
+
+def as_read(case: Case, mutant: str) -> list[Trial]:
+    """The paper's own numbers for every reading, and those of one row for what takes the proposed one's place."""
+    trials = []
+    for on in (case_study.REAL, case_study.MIX):
+        runs = []
+        for run in published(case).runs:
+            rows = {heap: heap.partition(",")[0] for heap in case.heaps()}
+            rows |= {heap: row if row in (*SYSTEMS, PROPOSED) else mutant for heap, row in rows.items()}
+            parts = {"external_bytes": 0, "internal_bytes": 0, "accesses": 0}
+            metrics = {heap: {**run.metrics[row], **parts} for heap, row in rows.items()}
+            runs.append(Run(run.name, run.trace, metrics, {heap: run.instructions[row] for heap, row in rows.items()}))
+        trials.append(Trial(on, runs))
+    return trials
+
+
+def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_its_place() -> None:
+    flips = {}
+    for mutant in (PROPOSED, "uClinux"):
+        page = Page("url", "t", "someone")
+        add_readings(page, url.CASE, as_read(url.CASE, mutant), {"TWO_LISTS": PROPOSED}, readings.leading())
+        contests = [one.verdict.kind for one in page.findings if one.statement.contest]
+        assert contests.count(Kind.FAILS) == 2, "the slip of the paper, on both kinds of traffic"
+        assert contests.count(Kind.HOLDS) + contests.count(Kind.FITTED) == 8
+        assert {one["reading"] for one in page.readings} == set(readings.alternatives())
+        assert set(page.mutants["flipped"]) == set(case_study.MUTANTS)
+        flips[mutant] = set(page.mutants["flipped"].values())
+        assert page.mutants["holds"] == contests.count(Kind.HOLDS)
+    assert flips == {PROPOSED: {0}, "uClinux": {2}}, "uClinux is the fastest here, but no others are faster than it"
+
+
+def test_a_page_that_is_read_in_another_way_tells_how_and_judges_no_others() -> None:
+    page = Page("url", "t", "someone")
+    joint = readings.read_as("xp-bins")
+    add_readings(page, url.CASE, as_read(url.CASE, PROPOSED), {"TWO_LISTS": PROPOSED}, joint)
+    assert page.findings and not page.readings and not page.mutants
+    assert any("`xp-bins`" in part and "not what leads" in part for part in page._parts)
 
 
 # ---- the paper's own mix ---------------------------------------------------------------------------------------------
