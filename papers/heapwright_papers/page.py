@@ -216,7 +216,7 @@ def html_of(title: str, markdown: str) -> str:
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    markdown = re.sub(r"\]\((\w+)\.md(?:#[\w-]+)?\)", r"](\1.html)", markdown)
+    markdown = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1.html\2)", markdown)
     body = _reachable(MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown))
     return environment.get_template("page.html.jinja").render(title=title, body=body)
 
