@@ -9,14 +9,22 @@ from typing import Any
 
 from heapwright import HeapwrightError
 from heapwright.files.writing import making
+from heapwright_papers.readings import read_as
 from heapwright_papers.summary import write_summary
 
 PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 """What can be reproduced; each is a module of this package with a function `page`."""
+READ = ("drr", "easyport", "url")
+"""Those that can be read in several ways: `readings/*.toml`."""
 
 
 def reproduce(
-    what: str, packets: Path | None, output: Path, progress: Callable[[str], None] = lambda line: None
+    what: str,
+    packets: Path | None,
+    output: Path,
+    progress: Callable[[str], None] = lambda line: None,
+    reading: str | None = None,
+    readings: bool = False,
 ) -> dict[str, Any]:
     """Run the experiments of one paper, or of "all", and write a page and figures for each.
 
@@ -25,25 +33,35 @@ def reproduce(
         packets: folder of packet tables, needed by all but "modem", "pools" and "sensor"; "pools" says more with them.
         output: folder to write to, made where there is none.
         progress: is told in a few words what is being done.
+        reading: the name of one that takes the place of the leading one of its sentence, on the pages of READ.
+        readings: tell, too, which contests hold under each reading.
 
     The first page of the folder, README.md, is written from all pages that are there.
 
     Returns `{"pages": [path, ...], "claims": [{"paper", "claim", "paper_value", "our_value", "holds", ...}, ...]}`; a
-    claim has its "verdict" in words, and its "cause" where it does not hold.
+    claim has its "verdict" in words, and its "cause" where it does not hold. With `readings` there is "readings", too:
+    `[{"page", "reading", "id", "on", "verdict"}, ...]`.
 
     Raises:
-        HeapwrightError: `what` is not known, or the folder lacks packet tables that an experiment can use.
+        HeapwrightError: `what` or `reading` is not known, `what` has no readings, or the folder lacks packet tables
+            that an experiment can use.
     """
     if what != "all" and what not in PAGES:
         raise HeapwrightError(f"{what}: cannot be reproduced; valid: {', '.join(PAGES)}, all")
+    if (reading or readings) and what not in (*READ, "all"):
+        raise HeapwrightError(f"{what}: is read in one way; valid: {', '.join(READ)}, all", parameter="reading")
+    joint = read_as(reading) if reading else None
+    read: list[dict[str, str]] = []
     pages: list[str] = []
     claims: list[dict[str, Any]] = []
     with making(output):
         names = PAGES if what == "all" else (what,)
         for number, name in enumerate(names, 1):
             progress(f"page {number} of {len(names)}, {name}")
-            page = importlib.import_module(f"heapwright_papers.{name}").page(packets, progress)
+            run = importlib.import_module(f"heapwright_papers.{name}").page
+            page = run(packets, progress, joint) if name in READ else run(packets, progress)
+            read += [{"page": name, **one} for one in page.readings]
             pages += [str(path) for path in page.write(output)]
             claims += [{"paper": page.paper, **one.as_claim()} for one in page.answers() if one.decided]
         pages += [str(path) for path in write_summary(output, PAGES)]
-    return {"pages": pages, "claims": claims}
+    return {"pages": pages, "claims": claims} | ({"readings": read} if readings else {})

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from statistics import mean
+from statistics import mean, median
 from types import CodeType
 from typing import Any
 
-from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict, fails, not_tested, within_noise
+from heapwright_papers.verdicts import HOLDS, LARGER, Cause, Kind, Verdict, fails, not_tested, within_noise
 
 _ALLOWED = (
     *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.keyword, ast.Starred),
@@ -22,7 +22,8 @@ _ALLOWED = (
     *(ast.JoinedStr, ast.FormattedValue, ast.GeneratorExp, ast.ListComp, ast.DictComp, ast.SetComp, ast.comprehension),
     *(ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.expr_context),
 )
-_KEYS = {"kind", "on", "each", "let", "unless", "lacks", "here", "holds", "noise", "spread", "cause", "why"}
+_KEYS = {"kind", "on", "each", "let", "unless", "lacks", "here"}
+_KEYS |= {"holds", "larger", "fitted", "noise", "spread", "cause", "why"}
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -33,6 +34,16 @@ def percent(share: float, digits: int = 0) -> str:
 def near(ours: float, theirs: float, tolerance: float = 0.1) -> bool:
     """Whether our number is the paper's, up to a tenth of it."""
     return abs(ours / theirs - 1) <= tolerance
+
+
+FACTOR = 2
+"""By how much what a reduction saves, and what it leaves, may differ from the paper's to hold."""
+
+
+def band(found: float, stated: float) -> int:
+    """Where a reduction in per cent stands to the paper's: 0 if both parts are within FACTOR of it, else -1 or 1."""
+    parts = ((100 - found) / (100 - stated), found / stated)
+    return 0 if all(1 / FACTOR <= part <= FACTOR for part in parts) else 1 if found > stated else -1
 
 
 def listed(values: Iterable[int]) -> str:
@@ -51,7 +62,7 @@ def between(values: Iterable[float]) -> str:
 
 
 _PYTHONS = (abs, all, any, bool, dict, enumerate, float, int, len, list, max, min, next, range, round, set, sorted, str)
-_MORE = (sum, tuple, zip, mean, pairwise, between, listed, near, percent, span)
+_MORE = (sum, tuple, zip, mean, median, pairwise, band, between, listed, near, percent, span)
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {one.__name__: one for one in (*_PYTHONS, *_MORE)}
 """What an expression may call, beside what the page hands over."""
 
@@ -86,7 +97,7 @@ def check(answer: Mapping[str, Any]) -> None:
     for key, value in answer.items():
         if key in ("let", "each"):
             list(map(_compiled, value.values()))
-        elif key in ("unless", "lacks", "holds", "noise"):
+        elif key in ("unless", "lacks", "holds", "larger", "noise"):
             _compiled(value)
         else:
             _compiled(_literal(value))
@@ -99,9 +110,11 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
         answer: its keys, all but `here` optional: `unless`, an expression that is "" or tells why nothing was tested;
             `each`, a name and the values it takes in turn; `lacks`, as `unless`, but for each of these; `let`, names
             and their expressions, each of which sees those before; `on` and `here`, sentences; `holds`, an expression,
-            without which the verdict is `kind`, by default shown; `noise`, an expression that tells whether it else
-            holds within noise, and `spread`, a sentence that tells of it; `cause`, a `Cause`, by default not
-            explained; `why`, a sentence with what shows the cause.
+            without which the verdict is `kind`, by default shown, and with which `kind` stands for holding, as where
+            arithmetic or layout only has to be right; `fitted`, what was chosen to match its number, so
+            that holding is no evidence; `noise`, an expression that tells whether it else holds within noise, and
+            `spread`, a sentence that tells of it; `larger`, an expression that tells whether it else goes beyond what
+            is stated; `cause`, a `Cause`, by default not explained; `why`, a sentence with what shows the cause.
         names: the page's results.
 
     Raises ValueError for another key.
@@ -127,8 +140,12 @@ def _verdict(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Verdict:
     if "holds" not in answer:
         return Verdict(Kind(answer.get("kind", Kind.SHOWN)), why=sentence(answer.get("why", ""), names))
     if evaluate(answer["holds"], names):
-        return HOLDS
+        if "fitted" in answer:
+            return Verdict(Kind.FITTED, why=answer["fitted"])
+        return Verdict(Kind(answer["kind"])) if "kind" in answer else HOLDS
     if evaluate(answer.get("noise", "False"), names):
         return within_noise(sentence(answer["spread"], names))
+    if evaluate(answer.get("larger", "False"), names):
+        return LARGER
     why = sentence(answer.get("why", "the numbers beside it say otherwise"), names)
     return fails(Cause(sentence(answer.get("cause", Cause.UNEXPLAINED.value), names)), why)

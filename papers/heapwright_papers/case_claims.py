@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import mean
-from typing import Any
+from statistics import mean, median
+from typing import Any, NamedTuple
 
 from heapwright_papers.case_study import (
     MIX,
     PROPOSED,
     REAL,
     SYSTEMS,
-    UNSPLIT,
     Case,
     Run,
     Trial,
@@ -23,6 +22,7 @@ from heapwright_papers.case_study import (
 from heapwright_papers.measuring import NO_TOOLS
 from heapwright_papers.traffic import marked
 
+AVERAGE = "Avg. Alloc."
 Value = Callable[[Run, str], float]
 
 
@@ -34,7 +34,6 @@ def names(case: Case, *trials: Trial) -> dict[str, Any]:
         "PROPOSED": PROPOSED,
         "REAL": REAL,
         "SYSTEMS": SYSTEMS,
-        "UNSPLIT": UNSPLIT,
         "accesses": accesses,
         "fragmentation": fragmentation,
         "millions": millions,
@@ -43,8 +42,10 @@ def names(case: Case, *trials: Trial) -> dict[str, Any]:
         "known": known,
         "reductions": reductions,
         "of_seed": of_seed,
-        "unsplit": unsplit,
-        "dearest": dearest,
+        "stands": stands,
+        "published": [
+            Standing({heap: row[of][0] for heap, row in case.rows.items() if heap != AVERAGE}) for of in (0, 1)
+        ],
         "marked": marked,
         "case": case,
         "trials": {trial.on: trial for trial in trials},
@@ -80,12 +81,37 @@ def of_seed(trial: Trial, seed: int, heaps: Iterable[str], value: Value) -> dict
     return {heap: [value(run, heap) for run in runs] for heap in heaps}
 
 
-def unsplit(trial: Trial) -> tuple[float, str, int, float]:
-    """The reductions of fragmentation where Windows CE and XP neither split nor merge."""
-    columns = {heap: trial.columns(heap, fragmentation) for heap in (*SYSTEMS, PROPOSED) if trial.served(heap)}
-    return reductions(columns | {of: trial.columns(name, fragmentation) for name, of in UNSPLIT.items()})
+class Standing(NamedTuple):
+    """How the proposed allocator stands to the five systems, by average."""
+
+    averages: Mapping[str, float]
+
+    @property
+    def own(self) -> float:
+        """The proposed one's."""
+        return self.averages[PROPOSED]
+
+    @property
+    def others(self) -> list[float]:
+        """The systems', the least first."""
+        return sorted(value for heap, value in self.averages.items() if heap != PROPOSED)
+
+    @property
+    def below(self) -> tuple[bool, bool]:
+        """Whether it is below the systems' mean, and below their median."""
+        return self.own < mean(self.others), self.own < median(self.others)
+
+    @property
+    def ratio(self) -> float:
+        """To the mean of the systems."""
+        return self.own / mean(self.others)
+
+    @property
+    def lead(self) -> float:
+        """To the least of the systems."""
+        return self.own / self.others[0]
 
 
-def dearest(columns: Mapping[str, Sequence[float]]) -> str:
-    """The system with the largest average."""
-    return max((heap for heap in columns if heap != PROPOSED), key=lambda heap: mean(columns[heap]))
+def stands(trial: Trial, value: Value) -> Standing:
+    """That of our numbers, over the systems that have them."""
+    return Standing({heap: trial.average(heap, value) for heap in (*known(trial, value), PROPOSED)})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from random import Random
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ import numpy as np
 
 from heapwright import HeapwrightError, Recipe, zoo
 from heapwright_papers import measuring
+from heapwright_papers.documents import tables
 from heapwright_papers.measuring import Instructions, replayed
+from heapwright_papers.readings import Joint, Reading, leading, rows_of, sentences
 
 if TYPE_CHECKING:
     from heapwright import PacketTable, Trace
@@ -29,11 +32,7 @@ SYSTEMS = {
     "uClinux": "uclinux",
 }
 """The allocators of operating systems in the paper's tables, and those of the zoo that stand for them: `system`."""
-UNSPLIT = {f"{name}, no split, no merge": name for name in ("Windows CE", "Windows XP")}
-"""The same as section 5 of the paper speaks of them; its Table 1 says the opposite."""
-DOCUMENTED = {"Windows CE, units of 8": "windows-ce", "Windows XP, as documented": "windows-xp"}
-"""As the systems' documentation has them, where the paper's tables say something else."""
-OTHERS = ("symbian-rheap", "kingsley", "binary-buddy", "tlsf", "victim-bins")
+OTHERS = ("windows-ce", "symbian-rheap", "kingsley", "binary-buddy", "tlsf", "victim-bins")
 """Of the zoo, beside the paper's: those that its section 2 names, and two of today."""
 
 REAL, MIX = "real networks", "the paper's mix"
@@ -41,23 +40,8 @@ LEAST_PACKETS = 10_000
 
 
 def system(name: str) -> Recipe:
-    """The allocator of an operating system as the paper's tables have it.
-
-    Table 1: Windows XP keeps blocks above 1024 bytes in one FIFO list, uClinux neither splits nor merges. Table 5:
-    Windows CE wastes 2 to 8 % on blocks of 8, 11 and 20 bytes, so its unit is 4.
-    """
-    recipe = zoo(SYSTEMS[name])
-    if name == "Windows CE":
-        return recipe.model_copy(update={"align": 4})
-    if name == "Windows XP":
-        return with_general(recipe, large_order="fifo")
-    return with_general(recipe, split="never", coalesce="never") if name == "uClinux" else recipe
-
-
-def with_general(recipe: Recipe, **changes: Any) -> Recipe:
-    """A recipe with these keys of its last pool, a general one, set anew."""
-    *front, general = recipe.pools
-    return recipe.model_copy(update={"pools": (*front, general.model_copy(update=changes))})
+    """The allocator of an operating system as the leading readings have it."""
+    return rows_of(leading())[name].recipe(name, "")
 
 
 @dataclass(frozen=True)
@@ -70,24 +54,65 @@ class Case:
     rows: Mapping[str, tuple[tuple[int, ...], tuple[float, ...]]]
     less_fragmentation: tuple[float, float]
     less_time: tuple[float, float]
-    unsplit: bool = True
-    """Whether sizes differ so much that it matters whether Windows splits and merges."""
 
     @property
     def proposed(self) -> str:
         """The zoo's name of the allocator that the paper proposes."""
         return f"{self.name}-proposed"
 
-    def heaps(self) -> dict[str, Recipe]:
-        """The allocators of the paper's table by their names there, in its order, and those of its section 5."""
-        heaps = {name: system(name) for name in SYSTEMS} | {PROPOSED: zoo(self.proposed)}
-        if self.unsplit:
-            heaps |= {name: with_general(heaps[of], split="never", coalesce="never") for name, of in UNSPLIT.items()}
-        return heaps
+    def read(self, joint: Joint) -> dict[str, Recipe]:
+        """The allocators of the paper's table by their names there, in its order."""
+        rows = rows_of(joint)
+        return {row: rows[row].recipe(row, self.proposed) for row in (*SYSTEMS, PROPOSED)}
 
-    def more_heaps(self) -> dict[str, Recipe]:
-        """Allocators that are not in the paper's table, by their names in ours."""
-        return {name: zoo(stem) for name, stem in DOCUMENTED.items()} | {name: zoo(name) for name in OTHERS}
+    def heaps(self) -> dict[str, Recipe]:
+        """Those of all readings, by the names of `read_name`, and allocators that are not in the paper's table."""
+        found = {
+            read_name(row, one): one.recipe(row, self.proposed)
+            for sentence in sentences()
+            for one in sentence.readings
+            for row in one.heaps
+        }
+        return found | {name: zoo(name) for name in OTHERS} | {RANDOM: random_recipe(self.proposed)}
+
+
+def counted(heaps: Iterable[str]) -> list[str]:
+    """Of those of `Case.heaps`, the ones whose instructions the statements and their readings need."""
+    read = {read_name(row, one) for sentence in sentences() for one in sentence.readings for row in one.heaps}
+    return [heap for heap in heaps if heap in read or heap in MUTANTS]
+
+
+def case(name: str) -> Case:
+    """The case study of a page, as `cases.toml` has it."""
+    return Case(name=name, **tables("cases")[name])
+
+
+def read_as(joint: Joint) -> dict[str, str]:
+    """The paper's rows by the names that our tables give them under these readings: see `Trial.under`."""
+    return {row: read_name(row, reading) for row, reading in rows_of(joint).items()}
+
+
+def read_name(row: str, reading: Reading) -> str:
+    """How our tables name a row of the paper's as a reading has it."""
+    return f"{row}, {reading.name}"
+
+
+RANDOM = "random"
+MUTANTS = ("windows-ce", "kingsley", "tlsf", RANDOM)
+"""Of the zoo, and one drawn at random: what takes the proposed allocator's place to see which verdicts then change."""
+
+
+def random_recipe(seed: str) -> Recipe:
+    """A recipe of two freelists and one list, drawn at random from the uses of the paper's four techniques."""
+    draw = Random(seed)
+    general = {
+        "order": draw.choice(("lifo", "fifo", "address")),
+        "fit": draw.choice(("first", "best", "worst")),
+        "split": draw.choice(("always", "never", 64, 512)),
+        "coalesce": draw.choice(("immediate", "never", "deferred")),
+    }
+    lists = {"kind": "quick", "sizes": sorted(draw.sample(range(8, 1500, 4), 2))}
+    return Recipe.from_dict({"align": 4, "pool": [lists, {"kind": "general", **general}]})
 
 
 @dataclass(frozen=True)
@@ -110,6 +135,16 @@ class Trial:
 
     on: str
     runs: Sequence[Run]
+
+    def under(self, heaps: Mapping[str, str]) -> Trial:
+        """The same with other heaps under the names of the paper's rows: both by name."""
+        runs = []
+        for run in self.runs:
+            metrics = {**run.metrics, **{row: run.metrics[heap] for row, heap in heaps.items()}}
+            told = {row: run.instructions[heap] for row, heap in heaps.items() if heap in run.instructions}
+            kept = {heap: one for heap, one in run.instructions.items() if heap not in heaps}
+            runs.append(replace(run, metrics=metrics, instructions=kept | told))
+        return Trial(self.on, runs)
 
     @cached_property
     def names(self) -> list[str]:
@@ -198,22 +233,30 @@ def stand_ins(tables: Mapping[str, PacketTable], packets: int, count: int) -> di
 def try_all(
     on: str, traces: Mapping[tuple[str, int], Trace], heaps: Mapping[str, Recipe], counted: Sequence[str] = ()
 ) -> Trial:
-    """Replay every heap on traces by name and seed; on the first seed count the instructions of those in `counted`."""
+    """Replay every heap on traces by name and seed; on the first seed count the instructions of those in `counted`.
+
+    What two names stand for is run once.
+    """
+    ids = {name: recipe.canonical().hash for name, recipe in heaps.items()}
+    recipes = {ids[name]: recipe for name, recipe in heaps.items()}
     keys = list(traces)
     first = [at for at, (_, seed) in enumerate(keys) if seed == keys[0][1]]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         found = [
-            dict(zip(heaps, threads.map(partial(replayed, traces[key]), heaps.values()), strict=True)) for key in keys
+            dict(zip(recipes, threads.map(partial(replayed, traces[key]), recipes.values()), strict=True))
+            for key in keys
         ]
 
-        def count(heap: str) -> list[Instructions | None] | None:
-            known = [float(found[at][heap]["accesses"] or 0) for at in first]
-            return measuring.instructions(heaps[heap], [traces[keys[at]] for at in first], known)
+        def count(id: str) -> list[Instructions | None] | None:
+            known = [float(found[at][id]["accesses"] or 0) for at in first]
+            return measuring.instructions(recipes[id], [traces[keys[at]] for at in first], known)
 
-        counts = dict(zip(counted, threads.map(count, counted), strict=True))
+        wanted = dict.fromkeys(ids[name] for name in counted)
+        counts = dict(zip(wanted, threads.map(count, wanted), strict=True))
     runs = []
     for at, (name, seed) in enumerate(keys):
-        told = {heap: known[first.index(at)] for heap, known in counts.items() if known and at in first}
-        instructions = {heap: one for heap, one in told.items() if one is not None}
-        runs.append(Run(name, traces[name, seed], found[at], instructions, seed))
+        told = {id: known[first.index(at)] for id, known in counts.items() if known and at in first}
+        instructions = {heap: one for heap in counted if (one := told.get(ids[heap])) is not None}
+        metrics = {heap: found[at][id] for heap, id in ids.items()}
+        runs.append(Run(name, traces[name, seed], metrics, instructions, seed))
     return Trial(on, runs)

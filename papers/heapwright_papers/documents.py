@@ -29,6 +29,8 @@ class Statement:
         same_as: the id of the statement that it repeats, "" where it is the first.
         standing: the verdict of a statement that no run decides, with what stands in for it here; else None.
         answers: how the page's results answer it, on one traffic each; see `heapwright_papers.answers.judged`.
+        contest: "proposed" or "systems" where it sets the proposed allocator, or systems', against others, so that it
+            hangs on what the paper is read to say of them.
     """
 
     id: str
@@ -38,6 +40,7 @@ class Statement:
     same_as: str = ""
     standing: Verdict | None = None
     answers: tuple[Mapping[str, Any], ...] = ()
+    contest: str = ""
 
     @property
     def page(self) -> str:
@@ -59,10 +62,16 @@ _NAMES = ("network-applications", "modem", "special-pools", "variable-pools", "s
 
 
 @cache
+def tables(name: str) -> dict[str, Any]:
+    """What is in NAME.toml of this package."""
+    text = (resources.files("heapwright_papers") / f"{name}.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text))
+
+
+@cache
 def documents() -> tuple[Document, ...]:
     """All documents, in the order in which the pages name them."""
-    folder = resources.files("heapwright_papers") / "statements"
-    contents = {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _NAMES}
+    contents = {name: tables(f"statements/{name}") for name in _NAMES}
     return tuple(
         Document(name, content["citation"], tuple(map(_statement, _resolved(content["statement"]))))
         for name, content in contents.items()
@@ -93,6 +102,7 @@ def _resolved(entries: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _statement(entry: dict[str, Any]) -> Statement:
     told = {key: value for key, value in entry.items() if key in _TOLD}
     rest = {key: value for key, value in entry.items() if key not in _TOLD}
+    told["contest"] = rest.pop("contest", "")
     if status := rest.pop("status", None):
         return Statement(**told, standing=Verdict(Kind(status), why=rest.pop("here", "")))
     return Statement(**told, answers=tuple(rest.get("answer", [rest] if rest else [])))

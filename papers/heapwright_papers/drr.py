@@ -17,25 +17,26 @@ from heapwright.traffic.workloads import link
 from heapwright.traffic.workloads.drr import EXTRA, drr
 from heapwright_papers import drr_claims, drr_figures, mixes
 from heapwright_papers.answers import percent
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
     PROPOSED,
     REAL,
-    SYSTEMS,
-    Case,
     Trial,
+    case,
+    counted,
+    read_as,
     stand_ins,
     try_all,
-    with_general,
 )
 from heapwright_papers.case_study import accesses as accesses_of
-from heapwright_papers.case_tables import METRIC, add_published, add_reasons, add_tables
+from heapwright_papers.case_tables import BAND, METRIC, add_published, add_reasons, add_tables
 from heapwright_papers.drr_claims import BEST_FIT, LISTS
 from heapwright_papers.grid import check_grid
 from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright_papers.page import Page
+from heapwright_papers.readings import Joint, leading, with_general
+from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import LAID, has_ip, marked, packet_tables
 
 if TYPE_CHECKING:
@@ -50,22 +51,7 @@ GRID_PACKETS = 2_000
 DOMINANT = (40, 1500)
 """Bytes of the IP packets that become blocks of 16 and 1476 bytes."""
 
-CASE = Case(
-    "drr",
-    3,
-    ("Ber.", "Br.", "Col.", "Sud.", "Whit."),
-    {
-        "Windows CE": ((83, 70, 13, 59, 251, 20), (1.78, 0.36, 0.78, 0.34, 5.17, 2.27)),
-        "Windows XP": ((142, 169, 21, 183, 256, 80), (1.69, 0.28, 0.58, 0.31, 5.25, 2.03)),
-        "Linux": ((66, 35, 8, 59, 206, 23), (2.19, 0.33, 0.79, 0.50, 6.58, 2.74)),
-        "Enea OSE": ((93, 62, 8, 100, 212, 86), (7.91, 8.40, 10.88, 8.55, 8.04, 3.67)),
-        "uClinux": ((152, 93, 49, 153, 350, 117), (2.40, 0.13, 0.51, 0.33, 6.68, 4.34)),
-        "Avg. Alloc.": ((107, 86, 20, 111, 255, 65), (3.19, 1.90, 2.71, 2.01, 6.34, 3.01)),
-        PROPOSED: ((55, 20, 1, 35, 183, 35), (1.62, 0.17, 0.46, 0.24, 5.13, 2.09)),
-    },
-    less_fragmentation=(97.82, 48.39),
-    less_time=(97.20, 49.22),
-)
+CASE = case("drr")
 
 _INTRODUCTION = """\
 {paper} run deficit round robin on wireless traces of five buildings of the Dartmouth campus, {packets:,} packets each.
@@ -88,8 +74,10 @@ _REASONS = (
 )
 
 
-def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
+def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
     """Table 3, Figures 3 and 4, the claims of sections 5 and 6, and the best of the full space on networks held out.
+
+    `joint` is how the paper is read, by default as `readings.leading` has it.
 
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table holds enough IP packets.
     """
@@ -100,12 +88,14 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
         made.traffic(name, table)
     made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
+    made.text(BAND)
     add_published(made, CASE)
     progress("drr: real networks")
-    real = _real(made, chosen)
+    read = joint or leading()
+    real = _real(made, chosen, read)
     wireless = _wireless(made, tables)
     progress("drr: the paper's own mix")
-    mix = _mix(made)
+    mix = _mix(made, read)
     progress("drr: the four techniques")
     check_grid(made, CASE.proposed, _short_mix(GRID_PACKETS))
     _contest(made, tables, progress)
@@ -117,20 +107,23 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     }
     crossed = {on: drr_claims.crossed(on, of, zoo(CASE.proposed)) for on, of in short.items()}
     seen = {"crossed": crossed, "crossed_names": list(crossed[REAL].runs[0].metrics)}
-    made.judge(names(CASE, real, mix) | drr_claims.names(real, mix, sizes, wireless, flows) | seen)
+    seen |= drr_claims.names(real, mix, sizes, wireless, flows)
+    progress("drr: readings")
+    add_readings(made, CASE, (real, mix), seen, read)
     return made
 
 
-def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
+def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:
     traces = {name: drr(table, count=PACKETS) for name, table in chosen.items()}
-    heaps = _heaps() | CASE.more_heaps()
-    trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, (*SYSTEMS, PROPOSED))
+    heaps = _heaps(joint)
+    trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, counted(heaps))
+    trial = trial.under(read_as(joint))
     made.text("## Real networks")
     sizes = {name: _sizes(table) for name, table in chosen.items()}
-    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    add_tables(made, trial, list(heaps))
     returned = ", ".join(percent(float(np.isin(found, LISTS).mean())) for found in sizes.values())
     slowest = marked(max(trial.names, key=lambda name: trial.column(PROPOSED, accesses_of, name)))
-    add_reasons(made, CASE, trial, [reason.format(lists=returned, slowest=slowest) for reason in _REASONS])
+    add_reasons(made, [reason.format(lists=returned, slowest=slowest) for reason in _REASONS])
     made.text("### Memory over time (the paper's Figure 3)")
     note = "Bytes that the scheduler has asked for and not freed. " + _LAID * any(name in LAID for name in chosen)
     made.figure(drr_figures.memory("drr-memory", "Real networks: thin and fat spikes, no plateau", note, traces))
@@ -144,13 +137,13 @@ def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
 _LAID = "† Captures laid end to end, gaps above 1 s closed."
 
 
-def _mix(made: Page) -> Trial:
+def _mix(made: Page, joint: Joint) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
     traces = {key: drr(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
-    heaps = _heaps()
-    trial = try_all(MIX, traces, heaps, (*SYSTEMS, PROPOSED))
+    heaps = _heaps(joint)
+    trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text(mixes.introduction(forms, "blocks of 16 and 1476 bytes"))
-    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
+    add_tables(made, trial, list(heaps))
     first = {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]}
     note = f"As drawn with seed {mixes.SEEDS[0]}, over a link of {mixes.RATE / 1e6:g} Mbit/s."
     made.figure(drr_figures.memory("drr-memory-mix", "The paper's mix: the five forms of its Figure 3", note, first))
@@ -163,9 +156,8 @@ def _short_mix(count: int) -> dict[str, Trace]:
     return {mix.name: drr(mix.packets(count, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
 
 
-def _heaps() -> dict[str, Recipe]:
-    heaps = CASE.heaps()
-    return heaps | {BEST_FIT: with_general(heaps[PROPOSED], fit="best")}
+def _heaps(joint: Joint) -> dict[str, Recipe]:
+    return CASE.heaps() | {BEST_FIT: with_general(CASE.read(joint)[PROPOSED], fit="best")}
 
 
 def _sizes(table: PacketTable) -> link.Int64s:

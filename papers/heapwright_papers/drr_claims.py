@@ -14,11 +14,8 @@ from heapwright.recipes.pools import Quick
 from heapwright.traces.profile import births_and_deaths, locality_of_frees, size_table
 from heapwright.traces.validation import FREE
 from heapwright_papers.answers import percent
-from heapwright_papers.case_study import (
-    Trial,
-    try_all,
-    with_general,
-)
+from heapwright_papers.case_study import Trial, try_all
+from heapwright_papers.readings import with_general
 
 if TYPE_CHECKING:
     from heapwright import Recipe, Trace
@@ -70,7 +67,6 @@ def names(
         "returned": {name: float(1 - np.isin(found, LISTS).mean()) for name, found in sizes.items()},
         "uneven": [_uneven(found) for found in sizes.values()],
         "flows": [_of_flows(wired[name], flow) for name, flow in flows.items()],
-        "worst": lambda trial, heap, value: max(trial.names, key=lambda name: trial.column(heap, value, name)),
     }
 
 

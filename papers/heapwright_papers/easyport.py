@@ -23,25 +23,27 @@ from heapwright.recipes.pools import General, Quick
 from heapwright.traffic.workloads.easyport import easyport
 from heapwright_papers import mixes
 from heapwright_papers.answers import percent
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
     PROPOSED,
     REAL,
     SYSTEMS,
-    UNSPLIT,
-    Case,
     Trial,
+    case,
+    counted,
     fragmentation,
+    read_as,
     try_all,
 )
-from heapwright_papers.case_tables import METRIC, add_published, add_reasons, add_tables
+from heapwright_papers.case_tables import BAND, METRIC, add_published, add_reasons, add_tables
 from heapwright_papers.cloud import cloud
 from heapwright_papers.fronts import add_fronts
 from heapwright_papers.grid import check_grid
 from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright_papers.page import ALIGN, Page
+from heapwright_papers.readings import Joint, leading
+from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import has_ip, marked, packet_tables
 
 if TYPE_CHECKING:
@@ -55,22 +57,7 @@ MODES = (66, 1514)
 DOMINANT = (52, 1500)
 """Bytes of the IP packets in them."""
 
-CASE = Case(
-    "easyport",
-    4,
-    ("Trace 1", "Trace 2", "Trace 3"),
-    {
-        "Windows CE": ((46, 30, 75, 34), (0.51, 0.62, 0.33, 0.60)),
-        "Windows XP": ((49, 33, 78, 37), (0.49, 0.59, 0.31, 0.59)),
-        "Linux": ((40, 29, 62, 28), (0.59, 0.69, 0.37, 0.71)),
-        "Enea OSE": ((46, 30, 70, 36), (1.20, 1.42, 0.81, 1.39)),
-        "uClinux": ((60, 40, 97, 42), (0.87, 1.02, 0.62, 0.97)),
-        "Avg. Alloc.": ((48, 32, 77, 35), (0.73, 0.86, 0.48, 0.85)),
-        PROPOSED: ((37, 20, 61, 30), (0.47, 0.52, 0.32, 0.59)),
-    },
-    less_fragmentation=(50.16, 23.0),
-    less_time=(63.39, 35.62),
-)
+CASE = case("easyport")
 
 _INTRODUCTION = """\
 {paper} run the packet buffers of Infineon's Easyport on three traces of Infineon, mainly FTP sessions, {packets:,}
@@ -88,6 +75,7 @@ _REASONS = (
   buffers that are not a plain queue; it does not tell more of Easyport than "in a FIFO way".""",
 )
 
+_WASTEFUL = "Windows CE, ce-neither"
 _FIGURE = """\
 ## The cloud and its front (the paper's Figure 2)
 
@@ -98,8 +86,10 @@ memory footprint, without numbers. Ours are accesses, which no machine changes, 
 control data, as what it is beyond the memory requested."""
 
 
-def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
+def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
     """Table 4, Figure 2, their claims, and the best of the full space on networks held out.
+
+    `joint` is how the paper is read, by default as `readings.leading` has it.
 
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table has both of the paper's
     frames.
@@ -111,15 +101,16 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
         made.traffic(name, table)
     made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
+    made.text(BAND)
     add_published(made, CASE)
     progress("easyport: real networks")
-    real = _real(made, chosen)
+    read = joint or leading()
+    real = _real(made, chosen, read)
     progress("easyport: the paper's own mix")
-    mix = _mix(made)
-    unsplit = next(reversed(UNSPLIT))
-    wasteful = max(real.names, key=lambda name: real.column(unsplit, fragmentation, name))
+    mix = _mix(made, read)
+    wasteful = max(real.names, key=lambda name: real.column(_WASTEFUL, fragmentation, name))
     seen = _explore(made, replace(real.of(wasteful)[0].trace, name=wasteful), progress)
-    made.judge(names(CASE, real, mix) | seen)
+    add_readings(made, CASE, (real, mix), seen, read)
     split = Split.of_packets(easyport, tables, PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
@@ -129,22 +120,23 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     return made
 
 
-def _real(made: Page, chosen: Mapping[str, PacketTable]) -> Trial:
+def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:
     traces = {(name, 0): easyport(table, count=PACKETS) for name, table in chosen.items()}
-    heaps = CASE.heaps() | CASE.more_heaps()
-    trial = try_all(REAL, traces, heaps, (*SYSTEMS, PROPOSED))
+    heaps = CASE.heaps()
+    trial = try_all(REAL, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text("## Real networks")
-    add_tables(made, trial, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
-    add_reasons(made, CASE, trial, _reasons(chosen))
+    add_tables(made, trial, list(heaps))
+    add_reasons(made, _reasons(chosen))
     return trial
 
 
-def _mix(made: Page) -> Trial:
+def _mix(made: Page, joint: Joint) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
     traces = {key: easyport(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
-    trial = try_all(MIX, traces, CASE.heaps(), (*SYSTEMS, PROPOSED))
+    heaps = CASE.heaps()
+    trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text(mixes.introduction(forms, "frames of 66 and 1514 bytes"))
-    add_tables(made, trial, list(UNSPLIT))
+    add_tables(made, trial, list(heaps))
     check_grid(made, CASE.proposed, {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]})
     return trial
 

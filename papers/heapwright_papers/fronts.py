@@ -141,15 +141,15 @@ def _row(what: str, row: int, recipe: Recipe, found: Cloud, instructions: float 
 
 def _directions(found: Cloud, instructions: Mapping[int, float | None]) -> dict[str, Any]:
     """Rank correlations: of fragmentation and footprint over all, of instructions and accesses over those measured."""
-    correlations = [_rank_correlation(found.columns["fragmentation"], found.columns["footprint_bytes"])]
+    correlations = [rank_correlation(found.columns["fragmentation"], found.columns["footprint_bytes"])]
     known = {row: count for row, count in instructions.items() if count is not None}
     if len(known) > 2:
         accesses = found.columns["accesses"][list(known)]
-        correlations.append(_rank_correlation(np.array([*known.values()], float), accesses))
+        correlations.append(rank_correlation(np.array([*known.values()], float), accesses))
     return {"correlations": correlations, "measured": len(known), "allocators": len(found.ids)}
 
 
-def _rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Spearman's."""
     return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
 

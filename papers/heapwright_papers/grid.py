@@ -46,7 +46,7 @@ def check_grid(page: Page, proposed: str, traces: Mapping[str, Trace]) -> None:
         f"of {len(means):,} uses of its four techniques, drawn at random from {len(space):,}, {memory:,} take less "
         f"memory, {accesses:,} fewer accesses, {len(both):,} both"
     )
-    why = fails(Cause.UNEXPLAINED, f"the best of those is {best}")
+    why = fails(Cause.CHOICE, f"the paper does not tell its ten levels of each; of ours the best is {best}")
     page.verdict(f"{page.name}-balanced", here, judge(not both, why), MIX)
 
 

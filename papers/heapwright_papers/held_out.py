@@ -228,7 +228,7 @@ def _judge(page: Page, ratios: Mapping[str, Sequence[Costs]], networks: int) -> 
         if max(means) < 1 and len(pairs) == networks:
             better.append(f"the {why} one, {percent(means[0])} of the memory and {percent(means[1])} of the accesses")
     why_not = fails(
-        Cause.UNEXPLAINED,
+        Cause.CHOICE,
         f"better in both is {'; '.join(better)}: a larger space than the four techniques of the paper has such",
     )
     here = "; ".join(told) or "both picks of the space are this one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ _HEAD = f"""\
 Recipes have alignment {ALIGN} on this page, a word of the paper's 32-bit systems; allocators whose source says another
 keep theirs."""
 
-_TRAFFIC = "What it is made of, with the first digits of the SHA-256 of its columns:"
+_TRAFFIC = "## What it is made of\n\nWith the first digits of the SHA-256 of its columns:"
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,20 @@ class Page:
         name: stem of its files.
         title: first line.
         paper: the source in short, for the claims.
+        readings: which contests hold under each reading of the paper, where the page has readings.
+        mutants: how many of those that hold flip with another allocator in the proposed one's place.
+        most: how many hold under the leading readings, and at most under any, where they were chosen.
     """
 
     name: str
     title: str
     paper: str
     findings: list[Finding] = field(default_factory=list)
+    readings: list[dict[str, Any]] = field(default_factory=list)
+    mutants: dict[str, Any] = field(default_factory=dict)
+    most: dict[str, int] = field(default_factory=dict)
     _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
+    _lead: list[str] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
     _figures: list[Figure] = field(default_factory=list)
 
@@ -90,6 +98,10 @@ class Page:
     def text(self, markdown: str) -> None:
         """Add paragraphs or headings."""
         self._parts.append(markdown)
+
+    def lead(self, markdown: str) -> None:
+        """Add a paragraph or a table that stands at the top, above all others."""
+        self._lead.append(markdown)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], words: int = 1) -> None:
         """Add a table; the first columns, as many as `words`, hold words, the others numbers."""
@@ -126,9 +138,12 @@ class Page:
             LookupError: a statement that this page is to answer has no verdict.
         """
         answers = self.answers()
-        parts = [f"# {self.title}", self._head(), *self._parts, *self._verdicts(answers)]
+        command, *head = self._head()
+        parts = [f"# {self.title}", *self._lead, command, *self._parts, *self._verdicts(answers), *head]
         markdown = "\n\n".join(parts) + "\n"
-        found = {"page": self.name, "title": self.title, "findings": [one.as_claim() for one in answers]}
+        told = {"page": self.name, "title": self.title, "findings": [one.as_claim() for one in answers]}
+        more: dict[str, Any] = {"readings": self.readings, "mutants": self.mutants, "most": self.most}
+        found: dict[str, Any] = told | {key: of for key, of in more.items() if of}
         with filling(folder) as put:
             for figure in self._figures:
                 for name, content in figure.files().items():
@@ -148,16 +163,18 @@ class Page:
             answers += found
         return answers
 
-    def _head(self) -> str:
+    def _head(self) -> list[str]:
+        """How it was made, and then of what."""
         command = f"heapwright reproduce {self.name}"
         packets = any(isinstance(one, PacketTable) for _, one in self._traffic)
-        parts = [f"`{command}{' --packets DIR' if packets else ''}`, {measuring.versions()}.", _HEAD]
+        made = f"`{command}{' --packets DIR' if packets else ''}`, {measuring.versions()}."
+        parts = [f"{made} {_HEAD}"]
         if self._traffic:
             rows = [(marked(name), *_told(one), f"`{digest(one)}`") for name, one in self._traffic]
             parts += [_TRAFFIC, table_of(("traffic", "rows", "seconds", "digest"), rows, words=1)]
         if any(name in LAID for name, _ in self._traffic):
             parts.append(FOOTNOTE)
-        return "\n\n".join(parts)
+        return parts
 
     def _verdicts(self, answers: Sequence[Finding]) -> list[str]:
         if not answers:
@@ -199,14 +216,20 @@ def html_of(title: str, markdown: str) -> str:
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    markdown = re.sub(r"\]\((\w+)\.md(?:#[\w-]+)?\)", r"](\1.html)", markdown)
+    markdown = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1.html\2)", markdown)
     body = _reachable(MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown))
     return environment.get_template("page.html.jinja").render(title=title, body=body)
 
 
+def _anchor(heading: str) -> str:
+    """What a link to a heading names, as in Markdown."""
+    return re.sub(r"[^\w -]", "", html.unescape(re.sub("<.*?>", "", heading)).lower()).replace(" ", "-")
+
+
 def _reachable(body: str) -> str:
-    """The page's tables and listings in boxes that keys can scroll, each with a name."""
+    """The page's tables and listings in boxes that keys can scroll, each with a name, and its parts with anchors."""
     body = body.replace("<pre>", '<pre tabindex="0">')
+    body = re.sub("<h2>(.*?)</h2>", lambda found: f'<h2 id="{_anchor(found[1])}">{found[1]}</h2>', body)
     numbers = count(1)
     opened = re.sub(
         "<table>",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from heapwright import HeapwrightError
 from heapwright.files.writing import filling
 from heapwright_papers.documents import Statement, documents
 from heapwright_papers.page import html_of, table_of
+from heapwright_papers.readings import sentences
 from heapwright_papers.verdicts import Cause, Kind
 
 _TITLE = "The source papers, beside Heapwright"
@@ -40,7 +42,14 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     links.append(("all", "", *_counted([one for findings in by_id.values() for one in findings])))
     causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
     causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
-    parts = [f"# {_TITLE}", _INTRODUCTION, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
+    parts = [
+        f"# {_TITLE}",
+        _INTRODUCTION,
+        _INDEX,
+        table_of(("document", "its tables and figures here"), _index(found), 2),
+    ]
+    parts += [_PAGES, table_of(("page", "what it reproduces", *_COUNTED), links, words=2)]
+    parts += _readings(found)
     parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
     parts += ["## Every statement", _ORDER]
     for document in documents():
@@ -52,6 +61,58 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     markdown = "\n\n".join(parts) + "\n"
     with filling(folder) as put:
         return [put("README.md", markdown), put("README.html", html_of(_TITLE, markdown))]
+
+
+_INDEX = "## Tables and figures"
+_PAGES = "## Pages\n\nHow many statements of each stand how:"
+
+
+def _index(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Each document with links to the pages that have its tables and figures, in their order."""
+    rows = []
+    for document in documents():
+        numbers: dict[str, str] = {}
+        for one in document.statements:
+            for name in re.findall(r"(?:Table|Figure) (?:\d+|[IVX]+)\b", one.where):
+                if not one.same_as and one.page in found:
+                    numbers.setdefault(name, one.page)
+        order = sorted(numbers, key=lambda name: (name.startswith("F"), len(name), name))
+        if order:
+            rows.append((document.citation, ", ".join(f"[{name}]({numbers[name]}.md)" for name in order)))
+    return rows
+
+
+_READINGS = """\
+## How the 2006 paper is read
+
+Five of its sentences allow several meanings. The pages follow those under which most contests between allocators hold
+jointly on [drr](drr.md), on which they were chosen; the others had no part in that, and judge them. Contests that
+hold, and those in the paper's order with a difference that is larger than stated:"""
+_MUTANTS = """\
+With another allocator in the proposed one's place, so many of the contests about it that hold do not hold any more:"""
+
+
+def _readings(found: Mapping[str, Any]) -> list[str]:
+    """Each reading on each page that has readings, and the mutation test."""
+    pages = {name: page for name, page in found.items() if page.get("readings")}
+    if not pages:
+        return []
+    rows = []
+    for sentence in sentences():
+        for one in sorted(sentence.readings, key=lambda one: one.name != sentence.leads):
+            row = [f"`{one.name}`" + " (leads)" * (one.name == sentence.leads)]
+            for page in pages.values():
+                count = Counter(row["verdict"] for row in page["readings"] if row["reading"] == one.name)
+                hold = count[Kind.HOLDS.value] + count[Kind.NOISE.value]
+                row.append(f"{hold} + {count[Kind.LARGER.value]} of {count.total()}")
+            rows.append(row)
+    mutants = [
+        (name, page["mutants"]["holds"], *page["mutants"]["flipped"].values())
+        for name, page in pages.items()
+        if page["mutants"]["holds"]
+    ]
+    told = ["", "hold", *next(iter(pages.values()))["mutants"]["flipped"]]
+    return [_READINGS, table_of(("reading", *pages), rows), _MUTANTS, table_of(told, mutants)]
 
 
 _COUNTED = tuple(kind.value for kind in Kind)

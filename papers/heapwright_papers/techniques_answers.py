@@ -57,8 +57,9 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]]) -> 
     """What the statements' expressions see; `traces` are those of real networks."""
     grid = next(iter(next(iter(found.values())).values()))[0]
 
-    def over(where: str, technique: str, effect: str, beside: Beside = ANY) -> float:
-        return _all(found[where], technique, effect, beside) or 0.0
+    def over(where: str, technique: str, effect: str, beside: Beside = ANY, of: Sequence[str] = ()) -> float:
+        grids = {name: some for name, some in found[where].items() if not of or name in of}
+        return _all(grids, technique, effect, beside) or 0.0
 
     def by_draw(where: str, technique: str, effect: str) -> list[float]:
         grids = found[where]
@@ -84,6 +85,7 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]]) -> 
     return {
         **{name: value for name, value in vars(techniques_grid).items() if name.isupper()},
         "TABLE_2": TABLE_2,
+        "TWO": ("drr", "easyport"),
         "NONE_WITHIN": NONE_WITHIN,
         "SINGLE_WITHIN": SINGLE_WITHIN,
         "LARGE": LARGE,

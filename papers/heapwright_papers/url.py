@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING
 from heapwright import zoo
 from heapwright.traffic.workloads.url import url
 from heapwright_papers import mixes
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
-    PROPOSED,
     REAL,
-    SYSTEMS,
-    Case,
     Trial,
+    case,
+    counted,
+    read_as,
     stand_ins,
     try_all,
 )
-from heapwright_papers.case_tables import METRIC, add_published, add_reasons, add_tables
+from heapwright_papers.case_tables import BAND, METRIC, add_published, add_reasons, add_tables
 from heapwright_papers.grid import check_grid
 from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
 from heapwright_papers.page import Page
+from heapwright_papers.readings import Joint, leading
+from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import packet_tables
 
 if TYPE_CHECKING:
@@ -41,23 +42,7 @@ DOMINANT = (40, 1500)
 """Bytes of the two most frequent IP packets of the paper's mix, which here shape the queue alone."""
 TWO_LISTS = "Proposed, without the list of 11"
 
-CASE = Case(
-    "url",
-    5,
-    ("BWY", "COS", "UFL1", "UFL2"),
-    {
-        "Windows CE": ((5, 8, 2, 8, 2), (3.23, 3.27, 3.21, 3.20, 3.27)),
-        "Windows XP": ((14, 16, 16, 16, 10), (3.37, 3.39, 3.36, 3.37, 3.39)),
-        "Linux": ((25, 24, 25, 25, 26), (3.03, 3.05, 3.01, 3.01, 3.05)),
-        "Enea OSE": ((75, 86, 78, 65, 73), (3.11, 3.14, 3.10, 3.09, 3.14)),
-        "uClinux": ((99, 96, 107, 96, 97), (3.00, 3.04, 2.97, 2.96, 3.04)),
-        "Avg. Alloc.": ((44, 46, 46, 42, 42), (3.15, 3.17, 3.13, 3.12, 3.17)),
-        PROPOSED: ((5, 8, 2, 8, 2), (3.13, 3.15, 3.12, 3.12, 3.15)),
-    },
-    less_fragmentation=(98.13, 88.64),
-    less_time=(7.42, 1.64),
-    unsplit=False,
-)
+CASE = case("url")
 
 _INTRODUCTION = """\
 {paper} run NetBench's URL-based switching on traces of wired networks by NLANR (BWY, COS, UFL), {packets:,} packets
@@ -82,8 +67,10 @@ _REASONS = (
 )
 
 
-def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
+def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
     """Table 5, its claims, and the best of the full space on networks held out.
+
+    `joint` is how the paper is read, by default as `readings.leading` has it.
 
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table holds enough IP packets.
     """
@@ -94,36 +81,38 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
         made.traffic(name, table)
     made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
     made.text(METRIC)
+    made.text(BAND)
     add_published(made, CASE)
     progress("url: real networks")
     traces = {(name, 0): url(table, count=PACKETS) for name, table in chosen.items()}
-    heaps = _heaps() | CASE.more_heaps()
-    real = try_all(REAL, traces, heaps, (*SYSTEMS, PROPOSED))
+    heaps, read = _heaps(), joint or leading()
+    real = try_all(REAL, traces, heaps, counted(heaps)).under(read_as(read))
     made.text("## Real networks")
-    add_tables(made, real, [heap for heap in heaps if heap not in (*SYSTEMS, PROPOSED)])
-    add_reasons(made, CASE, real, _REASONS)
+    add_tables(made, real, list(heaps))
+    add_reasons(made, _REASONS)
     progress("url: the paper's own mix")
-    made.judge(names(CASE, real, _mix(made)) | {"TWO_LISTS": TWO_LISTS})
+    add_readings(made, CASE, (real, _mix(made, read)), {"TWO_LISTS": TWO_LISTS}, read)
     _contest(made, tables, progress)
     return made
 
 
-def _mix(made: Page) -> Trial:
+def _mix(made: Page, joint: Joint) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
     traces = {key: url(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
-    trial = try_all(MIX, traces, _heaps(), (*SYSTEMS, PROPOSED))
+    heaps = _heaps()
+    trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text(mixes.introduction(forms, "packets of 40 and 1500 bytes"))
-    add_tables(made, trial, (TWO_LISTS,))
+    add_tables(made, trial, list(heaps))
     short = {mix.name: url(mix.packets(GRID_PACKETS, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
     check_grid(made, CASE.proposed, short)
     return trial
 
 
 def _heaps() -> dict[str, Recipe]:
-    heaps = CASE.heaps()
-    lists, general = heaps[PROPOSED].pools
+    proposed = zoo(CASE.proposed)
+    lists, general = proposed.pools
     two = lists.model_copy(update={"sizes": (8, 20)})
-    return heaps | {TWO_LISTS: heaps[PROPOSED].model_copy(update={"pools": (two, general)})}
+    return CASE.heaps() | {TWO_LISTS: proposed.model_copy(update={"pools": (two, general)})}
 
 
 def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:

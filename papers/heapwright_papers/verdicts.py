@@ -11,20 +11,23 @@ class Kind(Enum):
 
     HOLDS = "holds"
     NOISE = "holds within noise"
+    LARGER = "larger than stated"
     FAILS = "does not hold"
     SHOWN = "shown"
+    FITTED = "fitted"
     SET_UP = "set-up"
     NOT_TESTED = "not tested"
 
 
-DECIDED = (Kind.HOLDS, Kind.NOISE, Kind.FAILS)
-"""The kinds that answer a claim; the others say where a table is shown, what stands in for a machine, and the like."""
+DECIDED = (Kind.HOLDS, Kind.NOISE, Kind.LARGER, Kind.FAILS)
+"""The kinds that answer a claim; the others say where a table is shown, what was chosen to match it, and the like."""
 
 
 class Cause(Enum):
     """Why a statement does not hold here."""
 
     TRAFFIC = "our traffic differs"
+    READING = "the paper can be read in another way"
     CHOICE = "our choice where the paper is silent"
     CONTRADICTION = "the paper contradicts itself"
     UNEXPLAINED = "not explained"
@@ -40,6 +43,8 @@ class Verdict:
 
 
 HOLDS = Verdict(Kind.HOLDS)
+LARGER = Verdict(Kind.LARGER)
+"""The order is the paper's, and the difference is beyond the band that the page tells."""
 SHOWN = Verdict(Kind.SHOWN)
 """A table or figure of the paper that stands on the page, ours beside it."""
 

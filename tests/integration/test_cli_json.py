@@ -173,6 +173,26 @@ def test_reproduce_tells_its_result_on_stdout(monkeypatch: pytest.MonkeyPatch) -
     assert plain.stderr == told.stderr == "heapwright: working\n"
 
 
+def test_reproduce_hands_readings_on_and_tells_what_holds_under_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = {"paper": "p", "claim": "less", "paper_value": "2 %", "our_value": "90 %", "holds": False}
+    read = {"page": "drr", "reading": "pool-fifo", "id": "drr-time-by", "on": "real networks", "verdict": "holds"}
+    handed: list[dict[str, Any]] = []
+
+    def reproduce(*_: Any, progress: Callable[[str], None], **given: Any) -> dict[str, Any]:
+        handed.append(given)
+        return {"pages": [], "claims": [claim | {"verdict": "larger than stated"}], "readings": [read]}
+
+    monkeypatch.setattr("heapwright.api.reproduce", reproduce)
+    told = CliRunner().invoke(heapwright, ["reproduce", "drr", "--readings", "all"])
+    assert told.stdout == (
+        "LARGER THAN STATED: less (paper: 2 %; here: 90 %)\ndrr, read as pool-fifo: drr-time-by, real networks: holds\n"
+    )
+    CliRunner().invoke(heapwright, ["reproduce", "drr", "--reading", "pool-fifo"])
+    assert [(one["reading"], one["readings"]) for one in handed] == [(None, True), ("pool-fifo", False)]
+    both = CliRunner().invoke(heapwright, ["reproduce", "drr", "--reading", "pool-fifo", "--readings", "all"])
+    assert both.exit_code == 2 and "--reading and --readings exclude each other" in both.stderr
+
+
 def test_reproduce_says_what_to_install_where_the_papers_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "heapwright_papers", None)
     done = CliRunner().invoke(heapwright, ["reproduce", "modem"])

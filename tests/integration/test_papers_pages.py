@@ -113,6 +113,7 @@ def test_a_page_has_both_tables_figures_and_an_answer_to_every_statement(
         assert f"| {row} |" in text
     ours = text[text.index("| here |") :]
     assert all(f"| {heap} |" in ours for heap in (*SYSTEMS, "Avg. Alloc.", PROPOSED, "kingsley"))
+    assert "## How the paper is read" in text and text.count(" (leads) |") == 5
     assert "not to be had" in text and "## The best of the full space on networks that it was not tuned on" in text
     figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
     assert len(figures) == {"drr": 3, "easyport": 2, "url": 0}[name]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heapwright_papers.answers import between, check, evaluate, judged, listed, near, sentence
+from heapwright_papers.answers import band, between, check, evaluate, judged, listed, near, sentence
 from heapwright_papers.documents import documents
 from heapwright_papers.verdicts import HOLDS, Cause, Kind
 
@@ -68,6 +68,20 @@ def test_verdicts() -> None:
     assert answered({"tools": "no tools"}, here="{a}", unless="tools") == [("–", "not tested", "no tools", "")]
     (verdict,) = (one for _, one, _ in judged({"here": "x", "holds": "False"}, {}))
     assert verdict.kind is Kind.FAILS and verdict.cause is Cause.UNEXPLAINED
+
+
+def test_what_goes_beyond_and_what_was_fitted_are_verdicts_of_their_own() -> None:
+    beyond = {"here": "{a}", "holds": "band(a, 50) == 0", "larger": "band(a, 50) > 0"}
+    kinds = {a: answered({"a": a}, **beyond)[0][1] for a in (-10, 20, 25, 50, 75, 80)}
+    assert [*kinds.values()] == ["does not hold", "does not hold", "holds", "holds", "holds", "larger than stated"]
+    fitted = beyond | {"fitted": "chosen for it"}
+    assert answered({"a": 50}, **fitted) == [("50", "fitted", "chosen for it", "")]
+    assert answered({"a": 20}, **fitted)[0][1] == "does not hold"
+
+
+def test_the_band_is_of_what_is_saved_and_of_what_is_left() -> None:
+    assert [band(found, 1.64) for found in (0.7, 0.9, 3.2, 50, 99.3)] == [-1, 0, 0, 1, 1]
+    assert [band(found, 97.2) for found in (94, 95, 98.5, 98.7)] == [-1, 0, 0, 1]
 
 
 def test_an_answer_is_given_for_each_value_with_what_follows_from_it() -> None:

@@ -436,12 +436,19 @@ def report(
 
 @one_line
 def reproduce(
-    what: str, output: PathLike, *, packets: PathLike | None = None, progress: Callable[[str], None] | None = None
+    what: str,
+    output: PathLike,
+    *,
+    packets: PathLike | None = None,
+    reading: str | None = None,
+    readings: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Run the experiments of the source papers, theirs beside ours: `reproduce` of the distribution heapwright-papers.
 
-    `what` is a paper's page or "all", `packets` a folder of packet tables, `output` the folder to write to. Raises
-    HeapwrightError for an unknown page, a folder without packet tables, or where that distribution is not installed.
+    `what` is a paper's page or "all", `packets` a folder of packet tables, `output` the folder to write to, `reading`
+    another reading of one of the paper's sentences; with `readings` it is told which statements hold under each. Raises
+    HeapwrightError for an unknown page or reading, a folder without packet tables, or without that distribution.
     """
     from importlib.metadata import entry_points
 
@@ -451,6 +458,11 @@ def reproduce(
     except (ValueError, ModuleNotFoundError):  # not installed, or its folder is gone
         raise HeapwrightError("the source papers are not installed; pip install 'heapwright[papers]'") from None
     found: dict[str, Any] = run(
-        what, None if packets is None else Path(packets), Path(output), progress or (lambda line: None)
+        what,
+        None if packets is None else Path(packets),
+        Path(output),
+        progress or (lambda line: None),
+        reading,
+        readings,
     )
     return found
