@@ -14,11 +14,12 @@ import pytest
 from known import known
 
 import heapwright as hw
+from heapwright.api import Fit, Replay
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
-Found = TypeVar("Found", hw.api.Replay, hw.api.Fit)
+Found = TypeVar("Found", Replay, Fit)
 PACKETS = BROKER.with_name("tcp_transfers.parquet")
 
 
@@ -124,7 +125,7 @@ def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(stud
     ]
     smallest = study.pick("smallest")
     least = min(known(member.metrics["footprint_bytes"]) for member in front)
-    assert least <= known(smallest.metrics["footprint_bytes"]) <= 1.02 * least
+    assert least <= known(smallest.metrics["footprint_bytes"]) <= 1.05 * least
     assert study[smallest.id[:8]] == smallest
     assert isinstance(smallest.recipe, Recipe)
     assert smallest.recipe.hash == smallest.id
