@@ -185,6 +185,11 @@ class BasePool(Table):
         """Whether neither searches nor merges depend on how many blocks there are."""
         return False
 
+    @property
+    def doubt(self) -> str | None:
+        """Why heaps with such a pool are doubted (`heapwright.decide.prior`), in words; None for one that held."""
+        return "its pools take memory that no other pool gets back"
+
     # ---- the arena
 
     @property

@@ -20,6 +20,12 @@ MAX_QUICK_POOLS = 2
 FLUSH_STEPS = 1024
 """`flush_share` and `flush_growth` are kept in 1024ths, so that firmware compares them with a shift."""
 
+WAITING_SHARE = 1 / 128
+"""Lists that are emptied before the heap grows are not doubted where at most so much of it may wait in them."""
+
+WAITING_BLOCKS = 4
+"""Other lists are not doubted where each holds at most so many blocks."""
+
 Flush = Literal["before-refusing", "over-limit", "before-growing"]
 
 FLUSHES = {
@@ -187,6 +193,14 @@ class Quick(BasePool):
     @property
     def is_bounded(self) -> bool:
         return not self.flush_from and bool(self.limit_blocks)
+
+    @property
+    def doubt(self) -> str | None:
+        if self.flushes_before_growing and self.flush_share <= WAITING_SHARE:
+            return None
+        if self.limit_blocks is not None and self.limit_blocks <= WAITING_BLOCKS:
+            return None
+        return "freed blocks wait in its lists while the heap grows"
 
     # ---- the arena
 

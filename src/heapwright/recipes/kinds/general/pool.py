@@ -167,6 +167,14 @@ class General(GeneralKeys):
         searches = self.rounds_up or self.search_most > 0
         return filed_at_once and merges and searches and not self.unsorted
 
+    @property
+    def doubt(self) -> str | None:
+        if self.coalesce != "immediate" or self.coalesce_from:
+            return "it does not merge every block as it is freed"
+        if self.fit != "best" or not (self.bins in ("exact", "lea") or self.free_list == "tree"):
+            return "it finds no best fit through exact bins or a tree"
+        return None
+
     # ---- the arena
 
     @property
