@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heapwright.decide.picks import order
 from heapwright.decide.robustness import Robustness
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ def _balanced(study: Study, alone: Results) -> int | None:
     if not len(front):
         return None
     robustness = Robustness(alone, {}, study.recipe_texts(), keys)
-    candidates = robustness.candidates("balanced", front, alone.eligible(keys))
-    return candidates[order("balanced", {key: robustness.needs("balanced", key, candidates) for key in keys})[0]]
+    return robustness.in_order("balanced", front, alone.eligible(keys))[0]
 
 
 def _footprint(alone: Results, name: str) -> int | None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.decide.picks import DEPENDS, FALLS_OFF, HEADROOM, Needs, Pick
+from heapwright.decide.picks import BLIND, DEPENDS, FALLS_OFF, HEADROOM, Needs, Pick, order
 from heapwright.decide.prior import doubt
 from heapwright.decide.results import Bools, Floats, Results
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import REFUSES, SHORT, grows
+from heapwright.replay.metrics import TIME
 from heapwright.replay.reach import reach
 from heapwright.studies.tables import Role
 
@@ -51,6 +52,7 @@ class Robustness:
 
         ``combined``: the traces explored on; ``elsewhere``: those of other roles; ``texts``: the recipes' TOML by id.
         """
+        self._objectives = tuple(dict.fromkeys(objectives))
         self._refusing = "admitted_fraction" in objectives
         keys = dict.fromkeys([*objectives, *DEPENDS])
         self._combined, self._elsewhere, self._texts = combined, elsewhere, texts
@@ -152,6 +154,14 @@ class Robustness:
                 trusted = [row for row in found if self.doubt(ids[row], how) is None] if learnt else []
                 return trusted or found
         return [min(rows, key=lambda row: (float(self._combined.columns["growth_ratio"][row]), row))]
+
+    def in_order(self, how: Pick, front: NDArray[np.intp], eligible: Bools) -> list[int]:
+        """Rows to pick from (`candidates`), the pick first; see `picks.order`."""
+        rows = self.candidates(how, front, eligible)
+        compared = dict.fromkeys([*DEPENDS, *(key for key in self._objectives if key == TIME)])
+        keys = self._objectives if how == "balanced" else compared
+        blind = np.array([self._combined.zoo_names[row] in BLIND for row in rows])
+        return [rows[at] for at in order(how, {key: self.needs(how, key, rows) for key in keys}, blind)]
 
     def doubt(self, id: str, how: Pick = "balanced") -> str | None:
         """Why the design of a recipe is doubted (`prior.doubt`), in words; ``fastest`` may have lists that wait."""

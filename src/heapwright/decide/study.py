@@ -9,14 +9,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from heapwright.decide.picks import BLIND, DEPENDS, PICKS, Condition, Pick, order
+from heapwright.decide.picks import PICKS, Condition, Pick
 from heapwright.decide.results import Bools, Candidate, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
-from heapwright.replay.metrics import TIME, parse_objectives
+from heapwright.replay.metrics import parse_objectives
 from heapwright.studies.study import StudyFile
 from heapwright.studies.tables import Role
 
@@ -120,21 +119,12 @@ class Study(StudyFile):
         rows = self.combined.front_rows(keys, within)
         if not len(rows):
             raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
+        robustness, eligible = self.robustness(keys), self.combined.eligible(keys)
         if (how, keys) not in self._orders:
-            free = self.combined.front_rows(keys)
-            self._orders[how, keys] = self._order(how, keys, free, self.combined.eligible(keys))
+            self._orders[how, keys] = robustness.in_order(how, self.combined.front_rows(keys), eligible)
         in_order = [row for row in self._orders[how, keys] if within[row]]
-        in_order = in_order or self._order(how, keys, rows, self.combined.eligible(keys) & within)
+        in_order = in_order or robustness.in_order(how, rows, eligible & within)
         return self.combined.candidate(in_order[0])
-
-    def _order(self, how: Pick, keys: tuple[str, ...], front: NDArray[np.intp], eligible: Bools) -> list[int]:
-        """Rows to pick from, the pick first."""
-        robustness = self.robustness(keys)
-        rows = robustness.candidates(how, front, eligible)
-        compared = dict.fromkeys(keys if how == "balanced" else [*DEPENDS, *(key for key in keys if key == TIME)])
-        needs = {key: robustness.needs(how, key, rows) for key in compared}
-        blind = np.array([self.combined.zoo_names[row] in BLIND for row in rows])
-        return [rows[at] for at in order(how, needs, blind)]
 
     def within(self, where: str | Sequence[str]) -> Bools:
         """Mask of the recipes that meet all conditions."""
