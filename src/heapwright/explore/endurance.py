@@ -109,7 +109,9 @@ def try_what_may_ship(
         try_endurance(runner, [candidates[id] for id in dict.fromkeys(ids)], traces, effort)
 
     run([*near, *(tried[name] for name in RIVALS if name in tried), *blind])
-    run((id for id in lasting(near) if float(study.candidate(id).metrics["growth_ratio"] or 0) > LASTS), LONG)
+    run(
+        (id for id in lasting([*near, *blind]) if float(study.candidate(id).metrics["growth_ratio"] or 0) > LASTS), LONG
+    )
     for _ in range(MOST_PICKED if near else 0):
         known = study.endured(LONG.calls)
         recommended = _recommended(study)
