@@ -23,6 +23,7 @@ from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Progress
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.explore.workers import Interrupt
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -197,6 +198,22 @@ def test_what_is_wrong_with_a_cluster_is_one_line(
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "distributed", None)
         assert fails(dask=cluster.address).endswith("install heapwright[dask]")
+
+
+def test_dask_is_asked_again_where_its_thread_was_late(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = 0
+
+    def connect(*args: Any, **how: Any) -> Client:
+        nonlocal late
+        late += 1
+        assert late == 3
+        return Client(*args, **how)  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr("distributed.Client", connect)
+    with on_dask.cluster(cluster.address, 2):
+        pass
+    with pytest.raises(HeapwrightError, match="no Dask scheduler answers"), on_dask.cluster(cluster.address, 2):
+        pass
 
 
 def test_what_a_budget_leaves_is_exact(

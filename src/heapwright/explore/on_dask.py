@@ -44,6 +44,7 @@ _AHEAD = 2
 """Batches of each worker's thread that are under way: one is tried, one waits for it."""
 
 _CONNECT_SECONDS = 10.0
+_TRIES = 3
 _WORKERS_SECONDS = 30.0
 """So long the first worker may take to be there."""
 
@@ -72,15 +73,27 @@ def cluster(address: str, jobs: int) -> Iterator[OnDask]:
         try:
             if address == LOCAL:
                 with _deaf_children():
-                    local = hired(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+                    local = _begun(lambda: hired(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0"))
                 opened.callback(local.close)
-            client = connect(local if address == LOCAL else address, timeout=_CONNECT_SECONDS, set_as_default=False)
+            where = local if address == LOCAL else address
+            client = _begun(lambda: connect(where, timeout=_CONNECT_SECONDS, set_as_default=False))
             opened.callback(client.close)
-        except (OSError, ValueError, RuntimeError, ImportError) as error:
+        except (OSError, ValueError, RuntimeError, ImportError, AssertionError) as error:
             said = " ".join(str(error).split()) or type(error).__name__
             raise HeapwrightError(f"{address}: no Dask scheduler answers ({said}); dask scheduler starts one") from None
         _require_workers(client, address)
         yield OnDask(client, address)
+
+
+def _begun(begin: Callable[[], Any]) -> Any:
+    """What `begin` makes, which is asked `_TRIES` times.
+
+    Dask asserts that its thread is there after ten seconds, which a machine that stood still for so long breaks.
+    """
+    for _ in range(_TRIES - 1):
+        with suppress(AssertionError):
+            return begin()
+    return begin()
 
 
 @contextmanager
