@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from heapwright.replay.endurance import (
     PASSES,
     SHORT,
     Effort,
+    best_fit_growth,
     drawn,
     endure,
     points,
@@ -52,6 +54,16 @@ def test_a_heap_that_hoards_grows_without_end(trace: Trace) -> None:
     assert found.growth_ratio > 1.5
     assert not found.lasts
     assert "grows by" in (found.why_not() or "")
+
+
+def test_no_seed_turns_a_verdict(trace: Trace) -> None:
+    """With one seed alone it grows by -3 to 9 % over the passes, beyond what is let pass with two of ten."""
+    coarse = {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 4100, "min_block": 64}
+    recipe = Recipe.from_dict({"align": 8, "pool": [coarse]})
+    found = [endure(trace, recipe, BRIEF, seed=seed) for seed in (2, 9, 10)]
+    assert [one.growing for one in found] == [[], [], []]
+    assert found[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, BRIEF, 9)  # averaged, as the heap's own is
+    assert not any(endure(trace, HOARDING, replace(BRIEF, whole=False), seed=seed).lasts for seed in (2, 9, 10))
 
 
 @pytest.mark.parametrize("name", ["exact-bins", "freertos-heap4"])
