@@ -14,6 +14,9 @@ from statistics import mean, median
 from types import CodeType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heapwright_papers.verdicts import HOLDS, LARGER, Cause, Kind, Verdict, fails, not_tested, within_noise
 
 _ALLOWED = (
@@ -59,6 +62,18 @@ def span(values: Sequence[str]) -> str:
 def between(values: Iterable[float]) -> str:
     """From the least to the most, in two digits where they are below 10."""
     return span([f"{value:.2g}" if value < 10 else f"{value:,.0f}" for value in sorted(values)])
+
+
+def rank_correlation(one: Sequence[float] | NDArray[Any], other: Sequence[float] | NDArray[Any]) -> float:
+    """Spearman's, over values of the same things."""
+    return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
+
+
+def _ranks(values: Sequence[float] | NDArray[Any]) -> NDArray[np.float64]:
+    """The place of each value in their order; equal ones have their mean place."""
+    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
+    places = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(places[where])
 
 
 _PYTHONS = (abs, all, any, bool, dict, enumerate, float, int, len, list, max, min, next, range, round, set, sorted, str)

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from statistics import mean
 
-import numpy as np
-
-from heapwright_papers.answers import FACTOR
+from heapwright_papers.answers import FACTOR, rank_correlation
 from heapwright_papers.case_claims import AVERAGE
 from heapwright_papers.case_study import (
     PROPOSED,
@@ -20,7 +18,6 @@ from heapwright_papers.case_study import (
     fragmentation,
     millions,
 )
-from heapwright_papers.fronts import rank_correlation
 from heapwright_papers.measuring import MOST_ACCESSES
 from heapwright_papers.page import Page, table_of
 from heapwright_papers.traffic import marked
@@ -55,9 +52,9 @@ def add_published(page: Page, case: Case) -> None:
 
 
 _LEAD = """\
-As [the paper is read](#how-the-paper-is-read), {hold} of {of} contests between allocators hold and {larger} more are
-larger than stated. Rank correlation of the six allocators with the paper's: fragmentation {fragmentation}, time {time}
-(on real networks, on the paper's mix)."""
+As [the paper is read]({name}-details.md#how-the-paper-is-read), {hold} of {of} contests between allocators hold and
+{larger} more are larger than stated. Rank correlation of the six allocators with the paper's: fragmentation
+{fragmentation}, time {time} (on real networks, on the paper's mix)."""
 
 
 def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int, int, int]) -> None:
@@ -72,9 +69,7 @@ def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int,
     timed = [trial.counted for trial in trials if all(trial.counted.timed(heap) for heap in heaps)]
     times = [[trial.average(heap, millions) for heap in heaps] for trial in timed]
     for of, ours in ((0, wasted), (1, times)):
-        ranks.append(
-            ", ".join(f"{rank_correlation(np.array(theirs[of], float), np.array(one)):.2f}" for one in ours) or "–"
-        )
+        ranks.append(", ".join(f"{rank_correlation(theirs[of], one):.2f}" for one in ours) or "–")
     for at, heap in enumerate(heaps):
         parts = [f"{theirs[0][at]:.0f}", *(f"{one[at]:.1f}" for one in wasted)]
         for one in (theirs[1], *times):
@@ -84,7 +79,7 @@ def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int,
     header = ["allocator", "fragmentation: the paper, %", *(f"{name}, %" for name in on)]
     header += ["time over the proposed one's: the paper", *(trial.on for trial in timed)]
     hold, larger, of = counts
-    page.lead(_LEAD.format(hold=hold, larger=larger, of=of, fragmentation=ranks[0], time=ranks[1]))
+    page.lead(_LEAD.format(name=page.name, hold=hold, larger=larger, of=of, fragmentation=ranks[0], time=ranks[1]))
     page.lead(table_of(header, rows))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright_papers import measuring
+from heapwright_papers.answers import rank_correlation
 from heapwright_papers.measuring import cell
 from heapwright_papers.page import ALIGN, Page
 
@@ -147,18 +148,6 @@ def _directions(found: Cloud, instructions: Mapping[int, float | None]) -> dict[
         accesses = found.columns["accesses"][list(known)]
         correlations.append(rank_correlation(np.array([*known.values()], float), accesses))
     return {"correlations": correlations, "measured": len(known), "allocators": len(found.ids)}
-
-
-def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Spearman's."""
-    return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The place of each value in their order; equal ones have their mean place."""
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    places = np.cumsum(counts) - (counts - 1) / 2
-    return np.asarray(places[where])
 
 
 # ---- figure ----------------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from heapwright import PacketTable
 from heapwright.files.writing import filling
 from heapwright_papers import measuring
-from heapwright_papers.answers import judged
-from heapwright_papers.documents import Statement, statements_of
+from heapwright_papers.answers import evaluate, judged, rank_correlation, sentence
+from heapwright_papers.documents import Statement, statements_of, tables
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
 
@@ -31,7 +31,7 @@ _HEAD = f"""\
 Recipes have alignment {ALIGN} on this page, a word of the paper's 32-bit systems; allocators whose source says another
 keep theirs."""
 
-_TRAFFIC = "## What it is made of\n\nWith the first digits of the SHA-256 of its columns:"
+_WHOLE = "[Tables and text in full]({name}-details.md); [every statement, and of what the page is made](appendix.md)."
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,10 @@ class Finding:
 
 @dataclass
 class Page:
-    """A page as it grows: call its methods in the order in which the page is to be read.
+    """A page as it grows: call its methods in the order in which its details are to be read.
+
+    What leads and the figures stand on the page itself, which one can take in at a glance; text and tables, with the
+    figures among them, in its details; statements and what it is made of in the appendix of all pages.
 
     Attributes:
         name: stem of its files.
@@ -123,33 +126,52 @@ class Page:
         self.findings.append(Finding(statements_of(self.name)[statement], here, verdict, on))
 
     def judge(self, names: Mapping[str, Any]) -> None:
-        """Answer the statements whose TOML says how, from the page's results by name."""
+        """Answer the statements whose TOML says how, and lead with what leads.toml names, from the results by name."""
+        if told := tables("leads").get(self.name):
+            self._lead += _led(told, names)
         for statement in statements_of(self.name).values():
             for answer in statement.answers:
                 self.findings += [Finding(statement, *found) for found in judged(answer, names)]
 
     def write(self, folder: Path) -> list[Path]:
-        """Write NAME.md, NAME.html, NAME.json and each figure as PNG and SVG into `folder`, all or none.
+        """Write NAME.md and its details, both as HTML, too, NAME.json and each figure as PNG and SVG, all or none.
 
-        Returns the two pages. NAME.json holds what the page found, for the table of all statements.
+        Returns the four pages. NAME.json holds what the page found, for the table of all statements.
 
         Raises:
             HeapwrightError: a figure cannot be drawn or a file cannot be written.
             LookupError: a statement that this page is to answer has no verdict.
         """
-        answers = self.answers()
-        command, *head = self._head()
-        parts = [f"# {self.title}", *self._lead, command, *self._parts, *self._verdicts(answers), *head]
-        markdown = "\n\n".join(parts) + "\n"
-        told = {"page": self.name, "title": self.title, "findings": [one.as_claim() for one in answers]}
-        more: dict[str, Any] = {"readings": self.readings, "mutants": self.mutants, "most": self.most}
-        found: dict[str, Any] = told | {key: of for key, of in more.items() if of}
+        details, title = f"{self.name}-details", f"{self.title}: tables and text"
+        shown = [f"![{figure.title}]({figure.name}.png)" for figure in self._figures]
+        pages = {
+            self.name: (self.title, [*self._lead, *shown, _WHOLE.format(name=self.name)]),
+            details: (title, [f"What [the page]({self.name}.md) rests on. {self._made()}", *self._parts]),
+        }
         with filling(folder) as put:
             for figure in self._figures:
                 for name, content in figure.files().items():
                     put(name, content)
-            put(f"{self.name}.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-            return [put(f"{self.name}.md", markdown), put(f"{self.name}.html", html_of(self.title, markdown))]
+            put(f"{self.name}.json", json.dumps(self._found(), indent=1, ensure_ascii=False) + "\n")
+            written = []
+            for name, (heading, parts) in pages.items():
+                markdown = "\n\n".join([f"# {heading}", *parts]) + "\n"
+                written += [put(f"{name}.md", markdown), put(f"{name}.html", html_of(heading, markdown))]
+            return written
+
+    def _found(self) -> dict[str, Any]:
+        """What the first page and the appendix of all tell of this one."""
+        found: dict[str, Any] = {
+            "page": self.name,
+            "title": self.title,
+            "made": self._made(),
+            "traffic": [[marked(name), *_told(one), digest(one)] for name, one in self._traffic],
+            "footnote": FOOTNOTE if any(name in LAID for name, _ in self._traffic) else "",
+            "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
+            "findings": [one.as_claim() for one in self.answers()],
+        }
+        more: dict[str, Any] = {"readings": self.readings, "mutants": self.mutants, "most": self.most}
+        return found | {key: of for key, of in more.items() if of}
 
     def answers(self) -> list[Finding]:
         """One finding or more for each statement of the page, in the order of the document."""
@@ -163,29 +185,33 @@ class Page:
             answers += found
         return answers
 
-    def _head(self) -> list[str]:
-        """How it was made, and then of what."""
-        command = f"heapwright reproduce {self.name}"
+    def _made(self) -> str:
+        """The command that made it, and with what."""
         packets = any(isinstance(one, PacketTable) for _, one in self._traffic)
-        made = f"`{command}{' --packets DIR' if packets else ''}`, {measuring.versions()}."
-        parts = [f"{made} {_HEAD}"]
-        if self._traffic:
-            rows = [(marked(name), *_told(one), f"`{digest(one)}`") for name, one in self._traffic]
-            parts += [_TRAFFIC, table_of(("traffic", "rows", "seconds", "digest"), rows, words=1)]
-        if any(name in LAID for name, _ in self._traffic):
-            parts.append(FOOTNOTE)
-        return parts
-
-    def _verdicts(self, answers: Sequence[Finding]) -> list[str]:
-        if not answers:
-            return []
-        header = ("where", "the paper says", "the paper", "here", "verdict")
-        return ["## What the paper says, and what holds here", table_of(header, [_row(one) for one in answers], 5)]
+        command = f"heapwright reproduce {self.name}{' --packets DIR' if packets else ''}"
+        return f"`{command}`, {measuring.versions()}. {_HEAD}"
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
-    statement, on = finding.statement, f"{finding.on}: " if finding.on else ""
-    return statement.where, statement.says, statement.value, on + finding.here, told(finding.verdict)
+_ROWS = ("", "read as", "the paper", "here", "ratio")
+
+
+def _led(lead: Mapping[str, Any], names: Mapping[str, Any]) -> list[str]:
+    """The sentence at the top of a page, and its table of the paper's numbers beside ours."""
+    if untold := evaluate(lead.get("unless", "''"), names):
+        return [f"No numbers: {untold}."]
+    rows = []
+    for row in lead["row"]:
+        paper, here = (evaluate(row[key], names) for key in ("paper", "here"))
+        if isinstance(paper, str):
+            rows.append((row["what"], row["read"], paper, here, "–"))
+        else:
+            form = row.get("form", ",.0f")
+            rows.append((row["what"], row["read"], format(paper, form), format(here, form), f"{here / paper:.2f}"))
+    told = [sentence(lead["sentence"], names)]
+    if "rank" in lead:
+        theirs, ours = (evaluate(lead["rank"][key], names) for key in ("paper", "here"))
+        told.append(f"Rank correlation with the paper, {lead['rank']['of']}: {rank_correlation(theirs, ours):.2f}.")
+    return [" ".join(told), table_of(_ROWS, rows, 2)]
 
 
 def told(verdict: Verdict) -> str:
@@ -205,8 +231,11 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[object]], words: int
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def html_of(title: str, markdown: str) -> str:
-    """A page in HTML, without scripts; links to pages lead to those in HTML."""
+def html_of(title: str, markdown: str, kinds: Sequence[str] = ()) -> str:
+    """A page in HTML; links to pages lead to those in HTML.
+
+    With `kinds`, one of which a row of its tables has, a script shows only the rows with one, or with words.
+    """
     import jinja2
     from markdown_it import MarkdownIt
 
@@ -216,12 +245,12 @@ def html_of(title: str, markdown: str) -> str:
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    markdown = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1.html\2)", markdown)
+    markdown = re.sub(r"\]\(([\w-]+)\.md(#[\w-]+)?\)", r"](\1.html\2)", markdown)
     body = _reachable(MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown))
-    return environment.get_template("page.html.jinja").render(title=title, body=body)
+    return environment.get_template("page.html.jinja").render(title=title, body=body, kinds=kinds)
 
 
-def _anchor(heading: str) -> str:
+def anchor(heading: str) -> str:
     """What a link to a heading names, as in Markdown."""
     return re.sub(r"[^\w -]", "", html.unescape(re.sub("<.*?>", "", heading)).lower()).replace(" ", "-")
 
@@ -229,7 +258,7 @@ def _anchor(heading: str) -> str:
 def _reachable(body: str) -> str:
     """The page's tables and listings in boxes that keys can scroll, each with a name, and its parts with anchors."""
     body = body.replace("<pre>", '<pre tabindex="0">')
-    body = re.sub("<h2>(.*?)</h2>", lambda found: f'<h2 id="{_anchor(found[1])}">{found[1]}</h2>', body)
+    body = re.sub("<(h[23])>(.*?)</h", lambda of: f'<{of[1]} id="{anchor(of[2])}">{of[2]}</h', body)
     numbers = count(1)
     opened = re.sub(
         "<table>",

@@ -42,8 +42,8 @@ sizes), runs on the three applications, {packets:,} packets each, under two kind
 
 - **{real}**: {networks}, those of the folder with most distinct sizes of IP packets; the paper's traces are not to be
   had. {recipes:,} replays of the whole grid.
-- **{mix}** of sizes, as on [the page about DRR](drr.md#the-papers-own-mix): {forms}, {seeds} seeds of each. {thinned:,}
-  replays, of four to six levels of each technique."""
+- **{mix}** of sizes, as on [the page about DRR](drr-details.md#the-papers-own-mix): {forms}, {seeds} seeds of
+  each. {thinned:,} replays, of four to six levels of each technique."""
 
 _METHOD = """\
 ## Table 2: what each technique does

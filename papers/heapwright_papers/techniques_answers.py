@@ -92,6 +92,7 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]]) -> 
         "HALF": HALF,
         "MIX": MIX,
         "sign": sign,
+        "points": lambda signs: signs.count("+") - signs.count("-"),
         "shown": shown,
         "agrees": agrees,
         "found": found,
