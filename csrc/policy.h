@@ -139,6 +139,7 @@ struct hw_general {
     uint32_t search_from;     /* HW_FROM_START, HW_FROM_FREED, HW_FROM_LOWEST_FREE, HW_FROM_TRIED */
     uint32_t split;           /* 0: blocks are handed out whole */
     uint32_t split_least;     /* smallest remainder that is split off */
+    uint32_t split_share;     /* smallest remainder, in 256ths of the block that is split */
     uint32_t split_tail;      /* 1: the request is cut from the block's end */
     uint32_t refile;          /* 1: a remainder goes where the order wants it, not to the place of what was split */
     uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED, HW_SWEEP */

@@ -51,6 +51,7 @@ ORDINARY: dict[str, Fields] = {
         "unsorted": 0,
         "search_most": 0,
         "search_from": "HW_FROM_START",
+        "split_share": 0,
         "split_tail": 0,
         "refile": 0,
         "merge_enough": 0,

@@ -196,6 +196,9 @@ def _general_keys(rng: random.Random, header: int) -> dict[str, Any]:
         _maybe(rng, 0.3, general, "most_bins", rng.choice([1, 40, 130, 600]))
         if rng.random() < 0.4:
             general |= {"victim_up_to": rng.choice([1, 64, 500, 4000]), "boundary_tags": True, "coalesce": "immediate"}
+    if "victim_up_to" not in general:
+        apart = random.Random(str(general))
+        _maybe(apart, 0.2, general, "split_share", apart.choice([0.1, 0.5, 0.9]))
     return general
 
 

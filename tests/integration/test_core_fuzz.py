@@ -63,6 +63,7 @@ VALUES = {
     "general.search_percent": {100, "some"},
     "general.split": {"always", "never", "some"},
     "general.split_from": {"head", "tail"},
+    "general.split_share": {0, "some"},
     "general.coalesce": {"immediate", "never", "forward", "lazy", "deferred", "sweep"},
     "general.search_most": {0, "some"},
     "general.search_from": {"start", "freed", "lowest-free", "tried"},

@@ -244,6 +244,18 @@ def test_most_frequent_sizes_come_from_the_traces(load: Callable[..., Space]) ->
     assert third[0] == Quick(sizes=(20, 1476))
 
 
+def test_a_level_is_a_share_of_the_requests(load: Callable[..., Space]) -> None:
+    """Three in five requests are of 16 bytes, the others of 1,476."""
+    levels = "split = ['0 %', '60%', '60.1 %', 64]\ncoalesce_from = '100 %'"
+    space = load(f"include_zoo = false\n[[pool]]\nkind = 'general'\n{levels}", TRACE)
+    found = [pool for recipe in space.recipes() for pool in recipe.pools if isinstance(pool, General)]
+    assert [pool.split for pool in found] == ["always", 1480, 64]  # 16 bytes are the least block
+    assert {pool.coalesce_from for pool in found} == {1480}
+    assert Demand.of([TRACE]).size_at(0.6) == 16 < Demand.of([TRACE]).size_at(0.601)
+    with pytest.raises(HeapwrightError, match="\"split\": '0 %' is a share of requests; traces tell their sizes"):
+        load(f"[[pool]]\nkind = 'general'\n{levels}")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

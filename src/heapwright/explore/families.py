@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from heapwright.files.errors import HeapwrightError
@@ -54,6 +55,13 @@ class Demand(NamedTuple):
         order = np.lexsort((sizes, -counts))
         shares = tuple((int(sizes[i]), float(counts[i] / len(asked))) for i in order)
         return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces))
+
+
+    def size_at(self, share: float) -> int:
+        """The least size, bytes, that at least such a share of these requests does not exceed; 0 for none of them."""
+        ordered = sorted(self.sizes)
+        reached = list(accumulate(of for _, of in ordered))
+        return ordered[bisect_left(reached, share * reached[-1] * (1 - 1e-12))][0] if share else 0
 
 
 class Levels:

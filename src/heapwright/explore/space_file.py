@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ _HEAP_AXES = ("link_bytes", "checks")
 _SWITCHES = ("include_zoo", "default")
 
 _LISTS = ("sizes", "counts")
+
+_BY_SHARE = ("split", "coalesce_from", "victim_up_to", "up_to", "min_size", "max_size")
+"""Keys in bytes that take a share of the requests, too."""
+
+_SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?|100) ?%")
 
 
 class SpaceFile(NamedTuple):
@@ -137,11 +143,20 @@ class Axes:
         heap: dict[str, Any] = {"align": self.align}
         pools: list[dict[str, Any]] = [{"kind": kind} for kind in self.kinds]
         for index, key, value in choice:
-            (heap if index is None else pools[index])[key] = value
+            (heap if index is None else pools[index])[key] = self._bytes(key, value)
         for pool in pools:
             if "most_frequent" in pool:
                 pool["sizes"] = self._most_frequent(pool.pop("most_frequent"))
         return Recipe.from_dict({**heap, "pool": [one for one in pools if one.get("sizes") != []]}, str(self.path))
+
+    def _bytes(self, key: str, value: Any) -> Any:
+        """The value; where it is a share of the requests, the size that so many do not exceed."""
+        share = _SHARE.fullmatch(value) if isinstance(value, str) and key in _BY_SHARE else None
+        if share is None:
+            return value
+        if self.demand is None:
+            raise HeapwrightError(f'{self.path}: "{key}": {value!r} is a share of requests; traces tell their sizes')
+        return self.demand.size_at(float(share[1]) / 100)
 
     def _most_frequent(self, count: Any) -> list[int]:
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= FREELISTS:

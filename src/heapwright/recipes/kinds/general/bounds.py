@@ -126,6 +126,7 @@ def passes_none_by(pool: GeneralKeys, general: Any) -> bool:
         and pool.coalesce == "immediate"
         and general.coalesce_from <= general.min_block
         and pool.split != "never"
+        and not general.split_share
         and pool.fit != "exact"
         and general.search_percent == 100
         and not (pool.search_most or pool.victim_up_to or pool.unsorted or pool.grow_least)

@@ -81,6 +81,9 @@ class GeneralKeys(BasePool):
     split: Literal["always", "never"] | Annotated[int, Field(ge=0, le=MAX_REQUEST)] = Field(
         default="always", description="least remainder, bytes"
     )
+    split_share: float = Field(
+        default=0, ge=0, le=1, description="least remainder as a share of the block, beside that in bytes; in 256ths"
+    )
     split_from: Literal["head", "tail"] = Field(default="head", description="end of the block the request is cut from")
     remainder: Literal["in-place", "filed"] = Field(
         default="in-place", description="a remainder takes the place of the block that was split, or is filed anew"

@@ -114,6 +114,7 @@ class General(GeneralKeys):
 
     def summary(self) -> str:
         split = f"split from {self.split} B" if isinstance(self.split, int) else f"split {self.split}"
+        split += f" and {self.split_share:.3g} of the block" if self.split_share else ""
         split += " off the tail" if self.split_from == "tail" else ""
         merge = f"coalesce {self.coalesce}" + (f" from {self.coalesce_from} B" if self.coalesce_from else "")
         told = (
@@ -269,6 +270,7 @@ class General(GeneralKeys):
             "search_from": SEARCH_FROM[self.search_from],
             "split": int(self.split != "never"),
             "split_least": split_least,
+            "split_share": int(256 * self.split_share),
             "split_tail": int(self.split_from == "tail"),
             "coalesce": lay.COALESCE[self.coalesce],
             "coalesce_from": self.coalesce_from,
@@ -459,7 +461,7 @@ class General(GeneralKeys):
         return super().serves(align)
 
     def wasted(self, values: Mapping[str, Any]) -> int | None:
-        if values["split"] != 1 or values["powers"]:
+        if values["split"] != 1 or values["split_share"] or values["powers"]:
             return None
         return int((1 << values["unit_shift"]) + values["min_block"] + values["split_least"])
 
@@ -511,8 +513,8 @@ def _bins_name(pool: General, linear: int, per_octave: int, unit: int) -> Bins:
 
 
 def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["always", "never"] | int:
-    if isinstance(pool.split, str):
-        return pool.split
+    if isinstance(pool.split, str) or pool.split_share == 1:
+        return "always" if pool.split == "always" and pool.split_share < 1 else "never"
     return "always" if pool.split <= min_block else round_up(pool.split, unit)
 
 
@@ -579,6 +581,7 @@ def _canonical_thresholds(pool: General, unit: int, min_block: int) -> dict[str,
         "split": _least_remainder(pool, unit, min_block),
         "coalesce_from": round_up(pool.coalesce_from, unit) if merging else 0,
     }
-    if pool.split == "never" or pool.fit == "exact":
-        changes["split_from"] = "head"
+    changes["split_share"] = int(256 * pool.split_share) / 256
+    if changes["split"] == "never" or pool.fit == "exact":
+        changes["split_from"], changes["split_share"] = "head", 0
     return changes

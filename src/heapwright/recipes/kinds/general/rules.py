@@ -69,6 +69,8 @@ def _place_contradictions(pool: GeneralKeys) -> Iterator[str]:
             '"resize" "both-sides" looks at the block ahead; it needs "boundary_tags", "coalesce" "immediate" '
             'and no "victim_up_to"; valid: in-place, keep, move'
         )
+    if pool.split_share and pool.victim_up_to:
+        yield '"split_share" is not valid with "victim_up_to", which cuts where the rest makes a block; valid: 0'
     if pool.coalesce == "sweep" and (pool.bins != "none" or not pool.has_lists or pool.order == "size"):
         yield '"coalesce" "sweep" passes over one list before each search; it needs one list, not in "order" "size"'
 
