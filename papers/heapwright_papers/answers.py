@@ -39,6 +39,25 @@ def near(ours: float, theirs: float, tolerance: float = 0.1) -> bool:
     return abs(ours / theirs - 1) <= tolerance
 
 
+class AbsentError(Exception):
+    """What a page did without was asked for something; its text says what lacks."""
+
+
+class Absent:
+    """In place of results that a page does without: what hangs on them is not tested, and says `why`."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def _asked(self, *_args: object, **_named: object) -> Any:
+        raise AbsentError(self._why)
+
+    __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = __bool__ = __contains__ = _asked
+
+
+NO_PACKETS = Absent("real networks need packet tables: --packets DIR")
+
+
 FACTOR = 2
 """By how much what a reduction saves, and what it leaves, may differ from the paper's to hold."""
 
@@ -136,19 +155,27 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
     """
     if unknown := answer.keys() - _KEYS:
         raise ValueError(f"{', '.join(sorted(unknown))}: no key of an answer; valid: {', '.join(sorted(_KEYS))}")
-    if untold := evaluate(answer.get("unless", "''"), names):
+    try:
+        untold = evaluate(answer.get("unless", "''"), names)
+    except AbsentError as absent:
+        untold = str(absent)
+    if untold:
         yield "–", not_tested(untold), ""
         return
     ((name, values),) = answer.get("each", {"": "[None]"}).items()
     for value in evaluate(values, names):
         known = {**names, name: value}
         on = sentence(answer.get("on", ""), known)
-        if lacking := evaluate(answer.get("lacks", "''"), known):
-            yield "–", not_tested(lacking), on
-            continue
-        for one, expression in answer.get("let", {}).items():
-            known[one] = evaluate(expression, known)
-        yield sentence(answer["here"], known), _verdict(answer, known), on
+        try:
+            if lacking := evaluate(answer.get("lacks", "''"), known):
+                yield "–", not_tested(lacking), on
+                continue
+            for one, expression in answer.get("let", {}).items():
+                known[one] = evaluate(expression, known)
+            found = sentence(answer["here"], known), _verdict(answer, known), on
+        except AbsentError as absent:
+            found = "–", not_tested(str(absent)), on
+        yield found
 
 
 def _verdict(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Verdict:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import mean, median
 from typing import Any, NamedTuple
 
+from heapwright_papers.answers import NO_PACKETS
 from heapwright_papers.case_study import (
     MIX,
     PROPOSED,
@@ -48,7 +49,7 @@ def names(case: Case, *trials: Trial) -> dict[str, Any]:
         ],
         "marked": marked,
         "case": case,
-        "trials": {trial.on: trial for trial in trials},
+        "trials": {REAL: NO_PACKETS} | {trial.on: trial for trial in trials},
     }
 
 

@@ -217,7 +217,7 @@ def accesses(run: Run, heap: str) -> float:
 def stand_ins(tables: Mapping[str, PacketTable], packets: int, count: int) -> dict[str, PacketTable]:
     """The `count` tables with most distinct IP sizes in their first `packets`: networks of people, as the paper's are.
 
-    Raises HeapwrightError where no table has LEAST_PACKETS IP packets there.
+    None of none. Raises HeapwrightError where no table has LEAST_PACKETS IP packets there.
     """
     fit: dict[str, int] = {}
     for name, table in tables.items():
@@ -225,7 +225,7 @@ def stand_ins(tables: Mapping[str, PacketTable], packets: int, count: int) -> di
         sizes = sizes[sizes > 0]
         if len(sizes) >= LEAST_PACKETS:
             fit[name] = len(np.unique(sizes))
-    if not fit:
+    if tables and not fit:
         raise HeapwrightError(f"no packet table has {LEAST_PACKETS:,} IP packets among its first {packets:,}")
     return {name: tables[name] for name in sorted(fit, key=lambda name: -fit[name])[:count]}
 

@@ -54,7 +54,7 @@ def add_published(page: Page, case: Case) -> None:
 _LEAD = """\
 As [the paper is read]({name}-details.md#how-the-paper-is-read), {hold} of {of} contests between allocators hold and
 {larger} more are larger than stated. Rank correlation of the six allocators with the paper's: fragmentation
-{fragmentation}, time {time} (on real networks, on the paper's mix)."""
+{fragmentation}, time {time} ({on})."""
 
 
 def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int, int, int]) -> None:
@@ -79,7 +79,17 @@ def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int,
     header = ["allocator", "fragmentation: the paper, %", *(f"{name}, %" for name in on)]
     header += ["time over the proposed one's: the paper", *(trial.on for trial in timed)]
     hold, larger, of = counts
-    page.lead(_LEAD.format(name=page.name, hold=hold, larger=larger, of=of, fragmentation=ranks[0], time=ranks[1]))
+    page.lead(
+        _LEAD.format(
+            name=page.name,
+            hold=hold,
+            larger=larger,
+            of=of,
+            fragmentation=ranks[0],
+            time=ranks[1],
+            on=", ".join(f"on {name}" for name in on),
+        )
+    )
     page.lead(table_of(header, rows))
 
 

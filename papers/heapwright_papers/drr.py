@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from heapwright import Recipe, zoo
 from heapwright.traffic.workloads import link
 from heapwright.traffic.workloads.drr import EXTRA, drr
 from heapwright_papers import drr_claims, drr_figures, mixes
-from heapwright_papers.answers import percent
+from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_study import (
     MIX,
     PAPER,
@@ -58,7 +58,7 @@ _INTRODUCTION = """\
 Those traces are not to be had. Two kinds of traffic stand in: real networks, the five tables of the folder with most
 distinct sizes of IP packets, and the paper's own mix of sizes. Networks whose frames hide their
 IP packets, as recordings of encrypted 802.11 do, cannot: the paper's sizes are those of data in IP packets. Each is
-`heapwright workload drr --count {packets}` with its defaults: quantum 9 KB, every packet looked for from the oldest
+`heapwright workload drr --count {packets}`, with `--longest-gap 1` where it is marked †, and its defaults: quantum 9 KB, every packet looked for from the oldest
 queue on, the data of a packet and 16 bytes beside it, 24 bytes a queue, a link busy 90 % of the time."""
 
 _REASONS = (
@@ -92,24 +92,27 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     add_published(made, CASE)
     progress("drr: real networks")
     read = joint or leading()
-    real = _real(made, chosen, read)
+    trials = [_real(made, chosen, read)] if chosen else []
     wireless = _wireless(made, tables)
     progress("drr: the paper's own mix")
-    mix = _mix(made, read)
+    trials.append(_mix(made, read))
     progress("drr: the four techniques")
     check_grid(made, CASE.proposed, _short_mix(GRID_PACKETS))
-    _contest(made, tables, progress)
+    if tables:
+        _contest(made, tables, progress)
     sizes = {name: _sizes(table) for name, table in chosen.items()}
     flows = {name: table.flow[:PACKETS] for name, table in chosen.items()}
-    short = {
-        REAL: {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()},
-        MIX: _short_mix(CROSSED_PACKETS),
-    }
+    short = {MIX: _short_mix(CROSSED_PACKETS)}
+    if chosen:
+        short = {REAL: {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()}, **short}
     crossed = {on: drr_claims.crossed(on, of, zoo(CASE.proposed)) for on, of in short.items()}
-    seen = {"crossed": crossed, "crossed_names": list(crossed[REAL].runs[0].metrics)}
-    seen |= drr_claims.names(real, mix, sizes, wireless, flows)
+    seen: dict[str, Any] = {
+        "crossed": {REAL: NO_PACKETS} | crossed,
+        "crossed_names": list(crossed[MIX].runs[0].metrics),
+    }
+    seen |= drr_claims.names(trials, sizes, wireless, flows)
     progress("drr: readings")
-    add_readings(made, CASE, (real, mix), seen, read)
+    add_readings(made, CASE, trials, seen, read)
     return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from heapwright.recipes.pools import Quick
 from heapwright.traces.profile import births_and_deaths, locality_of_frees, size_table
 from heapwright.traces.validation import FREE
-from heapwright_papers.answers import percent
-from heapwright_papers.case_study import Trial, try_all
+from heapwright_papers.answers import NO_PACKETS, percent
+from heapwright_papers.case_study import REAL, Trial, try_all
 from heapwright_papers.readings import with_general
 
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ BEST_FIT = "Proposed, with best fit"
 
 
 def names(
-    real: Trial, mix: Trial, sizes: Sizes, wireless: Mapping[str, Trace], flows: Mapping[str, NDArray[np.uint32]]
+    trials: Sequence[Trial], sizes: Sizes, wireless: Mapping[str, Trace], flows: Mapping[str, NDArray[np.uint32]]
 ) -> dict[str, Any]:
     """What the statements' expressions see beside the trials.
 
     Args:
-        real, mix: the trials.
+        trials: on real networks, where there are any, and on the mix.
         sizes: bytes of the packets of real networks, without the nodes of queues.
         wireless: traces of 802.11 frames.
         flows: the flow of each packet, by real network.
     """
-    traces = {trial.on: {name: trial.of(name)[0].trace for name in trial.names} for trial in (real, mix)}
-    wired = traces[real.on]
+    traces = {trial.on: {name: trial.of(name)[0].trace for name in trial.names} for trial in trials}
+    wired = traces.get(REAL, {})
     near = {name: locality_of_frees(births_and_deaths(trace))[-1] for name, trace in {**wired, **wireless}.items()}
     near = {name: row for name, row in near.items() if row["share"] is not None}
 
@@ -49,10 +49,11 @@ def names(
         share, chance = (mean(row[key] for row in rows) if rows else 0.0 for key in ("share", "by_chance"))
         return f"{percent(share)} (by chance {percent(chance)})" if rows else "none"
 
-    def each(function: Callable[[Trace], float]) -> dict[str, dict[str, float]]:
-        return {on: {name: function(trace) for name, trace in of.items()} for on, of in traces.items()}
+    def each(function: Callable[[Trace], float]) -> dict[str, Any]:
+        found = {on: {name: function(trace) for name, trace in of.items()} for on, of in traces.items()}
+        return {REAL: NO_PACKETS} | found
 
-    return {
+    known: dict[str, Any] = {
         "LISTS": LISTS,
         "WINDOW": WINDOW,
         "BEST_FIT": BEST_FIT,
@@ -68,6 +69,10 @@ def names(
         "uneven": [_uneven(found) for found in sizes.values()],
         "flows": [_of_flows(wired[name], flow) for name, flow in flows.items()],
     }
+    return known if wired else known | dict.fromkeys(_OF_NETWORKS, NO_PACKETS)
+
+
+_OF_NETWORKS = ("neighbours", "together", "wired", "wireless", "tables", "returned", "uneven", "flows")
 
 
 def _uneven(found: NDArray[np.int64]) -> float:

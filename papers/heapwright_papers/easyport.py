@@ -64,7 +64,7 @@ _INTRODUCTION = """\
 packets each; its proposed allocator has lists for frames of 66 and 1514 bytes. Those traces are not to be had. Two
 kinds of traffic stand in: real networks, the three tables of the folder in which the rarer of the two frames is most
 frequent, and the paper's own mix of sizes. Each is `heapwright workload easyport
---count {packets}` with its defaults: one block a frame, first in, first out, a link that is busy 90 % of the time."""
+--count {packets}`, with `--longest-gap 1` where it is marked †, and its defaults: one block a frame, first in, first out, a link that is busy 90 % of the time."""
 
 _REASONS = (
     """\
@@ -95,7 +95,7 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     frames.
     """
     tables = packet_tables(packets)
-    chosen = stand_ins(tables)
+    chosen = stand_ins(tables) if tables else {}
     made = Page("easyport", "Packet buffers of Easyport", PAPER)
     for name, table in chosen.items():
         made.traffic(name, table)
@@ -105,19 +105,24 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     add_published(made, CASE)
     progress("easyport: real networks")
     read = joint or leading()
-    real = _real(made, chosen, read)
+    trials = [_real(made, chosen, read)] if chosen else []
     progress("easyport: the paper's own mix")
-    mix = _mix(made, read)
-    wasteful = max(real.names, key=lambda name: real.column(_WASTEFUL, fragmentation, name))
-    seen = _explore(made, replace(real.of(wasteful)[0].trace, name=wasteful), progress)
-    add_readings(made, CASE, (real, mix), seen, read)
+    trials.append(_mix(made, read))
+    wasteful = max(trials[0].names, key=lambda name: trials[0].column(_WASTEFUL, fragmentation, name))
+    seen = _explore(made, replace(trials[0].of(wasteful)[0].trace, name=wasteful), progress)
+    add_readings(made, CASE, trials, seen, read)
+    if tables:
+        _contest(made, tables, progress)
+    return made
+
+
+def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
     split = Split.of_packets(easyport, tables, PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
     proposed = zoo(CASE.proposed)
     heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
     add_contest(made, split, (PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)
-    return made
 
 
 def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from heapwright import PacketTable
 from heapwright.files.writing import filling
 from heapwright_papers import measuring
-from heapwright_papers.answers import evaluate, judged, rank_correlation, sentence
+from heapwright_papers.answers import AbsentError, evaluate, judged, rank_correlation, sentence
 from heapwright_papers.documents import Statement, statements_of, tables
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
@@ -199,19 +200,24 @@ def _led(lead: Mapping[str, Any], names: Mapping[str, Any]) -> list[str]:
     """The sentence at the top of a page, and its table of the paper's numbers beside ours."""
     if untold := evaluate(lead.get("unless", "''"), names):
         return [f"No numbers: {untold}."]
-    rows = []
-    for row in lead["row"]:
-        paper, here = (evaluate(row[key], names) for key in ("paper", "here"))
-        if isinstance(paper, str):
-            rows.append((row["what"], row["read"], paper, here, "–"))
-        else:
-            form = row.get("form", ",.0f")
-            rows.append((row["what"], row["read"], format(paper, form), format(here, form), f"{here / paper:.2f}"))
     told = [sentence(lead["sentence"], names)]
     if "rank" in lead:
-        theirs, ours = (evaluate(lead["rank"][key], names) for key in ("paper", "here"))
-        told.append(f"Rank correlation with the paper, {lead['rank']['of']}: {rank_correlation(theirs, ours):.2f}.")
-    return [" ".join(told), table_of(_ROWS, rows, 2)]
+        with suppress(AbsentError):
+            theirs, ours = (evaluate(lead["rank"][key], names) for key in ("paper", "here"))
+            told.append(f"Rank correlation with the paper, {lead['rank']['of']}: {rank_correlation(theirs, ours):.2f}.")
+    return [" ".join(told), table_of(_ROWS, [_compared(row, names) for row in lead["row"]], 2)]
+
+
+def _compared(row: Mapping[str, Any], names: Mapping[str, Any]) -> tuple[str, ...]:
+    """A number of the paper, ours, and the ratio of the two."""
+    paper, form = evaluate(row["paper"], names), row.get("form", ",.0f")
+    try:
+        here = evaluate(row["here"], names)
+    except AbsentError:
+        return row["what"], row["read"], paper if isinstance(paper, str) else format(paper, form), "–", "–"
+    if isinstance(paper, str):
+        return row["what"], row["read"], paper, here, "–"
+    return row["what"], row["read"], format(paper, form), format(here, form), f"{here / paper:.2f}"
 
 
 def told(verdict: Verdict) -> str:

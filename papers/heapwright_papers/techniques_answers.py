@@ -12,6 +12,7 @@ from heapwright import Recipe, Trace, zoo
 from heapwright.recipes.pools import General
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright_papers import techniques_grid
+from heapwright_papers.answers import NO_PACKETS
 from heapwright_papers.case_study import MIX, SYSTEMS, system
 from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
@@ -53,34 +54,35 @@ TABLE_2 = {
 Grids = Mapping[str, Sequence[Grid]]
 
 
-def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]]) -> dict[str, Any]:
-    """What the statements' expressions see; `traces` are those of real networks."""
+def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | None) -> dict[str, Any]:
+    """What the statements' expressions see; `traces` are those of real networks, where there are any."""
     grid = next(iter(next(iter(found.values())).values()))[0]
+    known: Mapping[str, Any] = {"real networks": NO_PACKETS} | dict(found)
 
     def over(where: str, technique: str, effect: str, beside: Beside = ANY, of: Sequence[str] = ()) -> float:
-        grids = {name: some for name, some in found[where].items() if not of or name in of}
+        grids = {name: some for name, some in known[where].items() if not of or name in of}
         return _all(grids, technique, effect, beside) or 0.0
 
     def by_draw(where: str, technique: str, effect: str) -> list[float]:
-        grids = found[where]
+        grids = known[where]
         count = len(next(iter(grids.values())))
         single = [_all({name: [some[at]] for name, some in grids.items()}, technique, effect) for at in range(count)]
         return [one for one in single if one is not None]
 
     def by_workload(where: str, technique: str, effect: str) -> list[tuple[str, float]]:
-        of = [(name, changes(some, technique)) for name, some in found[where].items()]
+        of = [(name, changes(some, technique)) for name, some in known[where].items()]
         return [(name, one[effect]) for name, one in of if one is not None]
 
     def around(where: str, technique: str, effect: str) -> dict[str, float]:
-        every = {words: _all(found[where], technique, effect, beside) for words, beside in _CONTEXTS.items()}
+        every = {words: _all(known[where], technique, effect, beside) for words, beside in _CONTEXTS.items()}
         return {words: value for words, value in every.items() if value is not None}
 
     def fewer(where: str) -> list[float]:
-        every = [grid for some in found[where].values() for grid in some]
+        every = [grid for some in known[where].values() for grid in some]
         return [float((np.diff(one.accesses[_pairs(one, "freelists")]).ravel() < 0).mean()) for one in every]
 
     def means(where: str, technique: str, column: str, beside: Beside) -> float:
-        return _means([grid for some in found[where].values() for grid in some], technique, column, beside)
+        return _means([grid for some in known[where].values() for grid in some], technique, column, beside)
 
     return {
         **{name: value for name, value in vars(techniques_grid).items() if name.isupper()},
@@ -95,7 +97,7 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]]) -> 
         "points": lambda signs: signs.count("+") - signs.count("-"),
         "shown": shown,
         "agrees": agrees,
-        "found": found,
+        "found": known,
         "over": over,
         "around": around,
         "by_draw": by_draw,
@@ -109,7 +111,7 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]]) -> 
         "summary": {name: system(name).summary(ALIGN) for name in SYSTEMS},
         "levels": [len({getattr(one, technique) for one in grid.rows}) for technique in next(iter(grid.rows))._fields],
         "recipes": grid.recipes,
-        "parts": {name: _parts(name, some[0]) for name, some in traces.items()},
+        "parts": {name: _parts(name, some[0]) for name, some in traces.items()} if traces else NO_PACKETS,
     }
 
 

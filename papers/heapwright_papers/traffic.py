@@ -28,11 +28,10 @@ FOOTNOTE = f"""\
 def packet_tables(folder: Path | None) -> dict[str, PacketTable]:
     """All packet tables of a folder by file stem, in the order of their names; in those of LAID gaps are closed.
 
-    Raises:
-        HeapwrightError: no folder was given, or there is no packet table in it, or one cannot be read.
+    None where no folder is given. Raises HeapwrightError where there is no packet table in it, or one cannot be read.
     """
     if folder is None:
-        raise HeapwrightError("real traffic is needed; name a folder of packet tables", parameter="packets")
+        return {}
     if not folder.is_dir():
         raise HeapwrightError(f"{folder}: no such folder; one with packet tables (Parquet) is needed")
     files = sorted(folder.glob("*.parquet"))

@@ -48,7 +48,7 @@ _INTRODUCTION = """\
 {paper} run NetBench's URL-based switching on traces of wired networks by NLANR (BWY, COS, UFL), {packets:,} packets
 each. Those traces are not to be had. Two kinds of traffic stand in: real networks, the four tables of the folder with
 most distinct sizes of IP packets, and the paper's own mix. Each is `heapwright workload url
---count {packets}` with its defaults: a table of 64 patterns that stays, and for every packet a copy of its IP header
+--count {packets}`, with `--longest-gap 1` where it is marked †, and its defaults: a table of 64 patterns that stays, and for every packet a copy of its IP header
 (20 bytes), a list node (8) and a route record (20), with the text of the URL (11) for the first packet with data of a
 flow, until a link that is busy 90 % of the time has sent the packet. The paper gives only the three sizes."""
 
@@ -84,16 +84,24 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     made.text(BAND)
     add_published(made, CASE)
     progress("url: real networks")
-    traces = {(name, 0): url(table, count=PACKETS) for name, table in chosen.items()}
-    heaps, read = _heaps(), joint or leading()
-    real = try_all(REAL, traces, heaps, counted(heaps)).under(read_as(read))
-    made.text("## Real networks")
-    add_tables(made, real, list(heaps))
-    add_reasons(made, _REASONS)
+    read = joint or leading()
+    trials = [_real(made, chosen, read)] if chosen else []
     progress("url: the paper's own mix")
-    add_readings(made, CASE, (real, _mix(made, read)), {"TWO_LISTS": TWO_LISTS}, read)
-    _contest(made, tables, progress)
+    trials.append(_mix(made, read))
+    add_readings(made, CASE, trials, {"TWO_LISTS": TWO_LISTS}, read)
+    if tables:
+        _contest(made, tables, progress)
     return made
+
+
+def _real(made: Page, chosen: dict[str, PacketTable], joint: Joint) -> Trial:
+    traces = {(name, 0): url(table, count=PACKETS) for name, table in chosen.items()}
+    heaps = _heaps()
+    trial = try_all(REAL, traces, heaps, counted(heaps)).under(read_as(joint))
+    made.text("## Real networks")
+    add_tables(made, trial, list(heaps))
+    add_reasons(made, _REASONS)
+    return trial
 
 
 def _mix(made: Page, joint: Joint) -> Trial:

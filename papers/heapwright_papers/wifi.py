@@ -21,7 +21,7 @@ from heapwright.traces.validation import MALLOC
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.queue import LIMIT, queue
 from heapwright_papers import wifi_pictures, wifi_runs
-from heapwright_papers.answers import percent
+from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.measuring import CPU, cell, code_bytes, replayed
 from heapwright_papers.page import Page
 from heapwright_papers.traffic import marked, packet_tables
@@ -95,11 +95,13 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     for network in networks:
         made.traffic(network.name, network.table)
     made.text(_INTRODUCTION.format(count=len(networks)))
-    _sizes(made, networks)
+    if networks:
+        _sizes(made, networks)
     _example(made)
     _paper_mix(made, results)
-    _real_networks(made, results)
-    _foretold(made, foretold)
+    if networks:
+        _real_networks(made, results)
+        _foretold(made, foretold)
     _object_code(made, results)
     made.judge(_names(results, foretold))
     return made
@@ -122,7 +124,7 @@ def _names(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
     special = pools_of(paper_mix()).pools[0]
     assert isinstance(special, Fixed)
     asked = [trace.size[trace.op == MALLOC] for trace in results.mix]
-    return {
+    known = {
         **{name: value for name, value in vars(wifi_runs).items() if name.isupper()},
         **{name: value for name, value in globals().items() if name.isupper()},
         **vars(results),
@@ -143,10 +145,15 @@ def _names(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
         "cost": {heap: results.average(heap, "accesses") / (2 * LIMIT) for heap in HEAPS},
         "one_pool": _one_pool,
         "figure_2": figure_2,
-        "timed": {MIX: drawn, REAL: real},
+        "timed": {MIX: drawn, REAL: real if results.networks else NO_PACKETS},
         "in_pages": in_pages(results),
         "less": _less,
     }
+    return known if results.networks else known | dict.fromkeys(_OF_NETWORKS, NO_PACKETS)
+
+
+_OF_NETWORKS = ("networks", "real", "total", "foretold", "ip", "samples", "ack", "mtu")
+"""What the statements see of real networks."""
 
 
 def _less(saved: float) -> str:
