@@ -58,8 +58,9 @@ _INTRODUCTION = """\
 Those traces are not to be had. Two kinds of traffic stand in: real networks, the five tables of the folder with most
 distinct sizes of IP packets, and the paper's own mix of sizes. Networks whose frames hide their
 IP packets, as recordings of encrypted 802.11 do, cannot: the paper's sizes are those of data in IP packets. Each is
-`heapwright workload drr --count {packets}`, with `--longest-gap 1` where it is marked †, and its defaults: quantum 9 KB, every packet looked for from the oldest
-queue on, the data of a packet and 16 bytes beside it, 24 bytes a queue, a link busy 90 % of the time."""
+`heapwright workload drr --count {packets}`, with `--longest-gap 1` where it is marked †, and its defaults: quantum
+9 KB, every packet looked for from the oldest queue on, the data of a packet and 16 bytes beside it, 24 bytes a queue,
+a link busy 90 % of the time."""
 
 _REASONS = (
     """\

@@ -63,8 +63,9 @@ _INTRODUCTION = """\
 {paper} run the packet buffers of Infineon's Easyport on three traces of Infineon, mainly FTP sessions, {packets:,}
 packets each; its proposed allocator has lists for frames of 66 and 1514 bytes. Those traces are not to be had. Two
 kinds of traffic stand in: real networks, the three tables of the folder in which the rarer of the two frames is most
-frequent, and the paper's own mix of sizes. Each is `heapwright workload easyport
---count {packets}`, with `--longest-gap 1` where it is marked †, and its defaults: one block a frame, first in, first out, a link that is busy 90 % of the time."""
+frequent, and the paper's own mix of sizes. Each is `heapwright workload easyport --count {packets}`, with
+`--longest-gap 1` where it is marked †, and its defaults: one block a frame, first in, first out, a link that is busy
+90 % of the time."""
 
 _REASONS = (
     """\

@@ -47,10 +47,11 @@ CASE = case("url")
 _INTRODUCTION = """\
 {paper} run NetBench's URL-based switching on traces of wired networks by NLANR (BWY, COS, UFL), {packets:,} packets
 each. Those traces are not to be had. Two kinds of traffic stand in: real networks, the four tables of the folder with
-most distinct sizes of IP packets, and the paper's own mix. Each is `heapwright workload url
---count {packets}`, with `--longest-gap 1` where it is marked †, and its defaults: a table of 64 patterns that stays, and for every packet a copy of its IP header
-(20 bytes), a list node (8) and a route record (20), with the text of the URL (11) for the first packet with data of a
-flow, until a link that is busy 90 % of the time has sent the packet. The paper gives only the three sizes."""
+most distinct sizes of IP packets, and the paper's own mix. Each is `heapwright workload url --count {packets}`, with
+`--longest-gap 1` where it is marked †, and its defaults: a table of 64 patterns that stays, and for every packet a
+copy of its IP header (20 bytes), a list node (8) and a route record (20), with the text of the URL (11) for the first
+packet with data of a flow, until a link that is busy 90 % of the time has sent the packet. The paper gives only the
+three sizes."""
 
 _REASONS = (
     """\
