@@ -30,7 +30,8 @@ def reproduce(
 
     Args:
         what: one of PAGES, or "all".
-        packets: folder of packet tables, needed by all but "modem", "pools" and "sensor"; "pools" says more with them.
+        packets: folder of packet tables; without, statements about real networks are not tested. "modem" and "sensor"
+            need none.
         output: folder to write to, made where there is none.
         progress: is told in a few words what is being done.
         reading: the name of one that takes the place of the leading one of its sentence, on the pages of READ.

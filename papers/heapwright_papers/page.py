@@ -193,16 +193,16 @@ class Page:
         return f"`{command}`, {measuring.versions()}. {_HEAD}"
 
 
+_LACKING = (AbsentError, TypeError, ZeroDivisionError)
+"""What comes of results that are absent, or None or an empty list where no tool counts instructions."""
 _ROWS = ("", "read as", "the paper", "here", "ratio")
 
 
 def _led(lead: Mapping[str, Any], names: Mapping[str, Any]) -> list[str]:
     """The sentence at the top of a page, and its table of the paper's numbers beside ours."""
-    if untold := evaluate(lead.get("unless", "''"), names):
-        return [f"No numbers: {untold}."]
     told = [sentence(lead["sentence"], names)]
     if "rank" in lead:
-        with suppress(AbsentError):
+        with suppress(*_LACKING):
             theirs, ours = (evaluate(lead["rank"][key], names) for key in ("paper", "here"))
             told.append(f"Rank correlation with the paper, {lead['rank']['of']}: {rank_correlation(theirs, ours):.2f}.")
     return [" ".join(told), table_of(_ROWS, [_compared(row, names) for row in lead["row"]], 2)]
@@ -213,7 +213,7 @@ def _compared(row: Mapping[str, Any], names: Mapping[str, Any]) -> tuple[str, ..
     paper, form = evaluate(row["paper"], names), row.get("form", ",.0f")
     try:
         here = evaluate(row["here"], names)
-    except AbsentError:
+    except _LACKING:
         return row["what"], row["read"], paper if isinstance(paper, str) else format(paper, form), "–", "–"
     if isinstance(paper, str):
         return row["what"], row["read"], paper, here, "–"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from networks import network
 import heapwright
 from heapwright.files.errors import HeapwrightError
 from heapwright_papers import PAGES, READ, reproduce, summary
+from heapwright_papers import appendix as appendix_of_all
 from heapwright_papers import documents as papers_documents
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Document, Statement, documents, statements_of
@@ -23,12 +25,15 @@ from heapwright_papers.summary import write_summary
 from heapwright_papers.traffic import FOOTNOTE, digest, packet_tables
 from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict, fails, within_noise
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 
 def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match="poker: cannot be reproduced; valid: drr, easyport, url, techniques, "):
         reproduce("poker", None, tmp_path)
-    with pytest.raises(HeapwrightError, match="name a folder of packet tables"):
-        reproduce("wifi", None, tmp_path)
     with pytest.raises(HeapwrightError, match="no such folder"):
         reproduce("drr", tmp_path / "missing", tmp_path)
     with pytest.raises(HeapwrightError, match="modem: is read in one way; valid: drr, easyport, url, all"):
@@ -42,26 +47,27 @@ def test_what_cannot_be_reproduced_is_one_clear_line(tmp_path: Path) -> None:
 
 def test_a_page_is_a_heading_tables_and_what_it_answers(tmp_path: Path, paper: None) -> None:
     page = Page("p", "Title & more", "Someone 2006")
-    page.text("Some *words*.")
+    page.lead("In *short*.")
+    page.text("## Some *words* & more\n\nTable 3.")
     page.table(("name", "value"), [("a", 1), ("b", 2.5)])
     page.verdict("p-first", "2", fails(Cause.TRAFFIC, "ours has 2"), on="real networks")
     page.verdict("p-first", "1", HOLDS, on="the paper's mix")
     page.verdict("p-second", "7.5", within_noise("5 seeds: 7 to 8"))
-    markdown, html = page.write(tmp_path)
-    text = markdown.read_text()
-    assert text.startswith(f"# Title & more\n\n`heapwright reproduce p`, Heapwright {heapwright.__version__}; ")
-    assert "\n\nSome *words*.\n\n| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n\n" in text
-    verdicts = text.split("## What the paper says, and what holds here\n\n")[1].splitlines()
-    assert verdicts == [
-        "| where | the paper says | the paper | here | verdict |",
-        "| --- | --- | --- | --- | --- |",
-        "| 1 | it is one | 1 | real networks: 2 | does not hold, because our traffic differs: ours has 2 |",
-        "| 1 | it is one | 1 | the paper's mix: 1 | holds |",
-        "| 2 | it is many | 8 | 7.5 | holds within noise: 5 seeds: 7 to 8 |",
-        "| 3 | on a Pentium |  | a Cortex-M3 | set-up |",
+    short, html, details, whole = page.write(tmp_path)
+    assert short.read_text().startswith("# Title & more\n\nIn *short*.\n\n[Tables and text in full](p-details.md); ")
+    assert "<title>Title &amp; more</title>" in html.read_text() and 'href="p-details.html"' in html.read_text()
+    assert f"`heapwright reproduce p`, Heapwright {heapwright.__version__}; " in details.read_text()
+    table = "| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n"
+    assert f"\n\n## Some *words* & more\n\nTable 3.\n\n{table}" in details.read_text()
+    assert '<h2 id="some-words--more">' in whole.read_text()
+    rows = write_summary(tmp_path, ("p",))[2].read_text().split("## A document\n\n")[1].split("\n\n")[0].splitlines()
+    assert rows[0] == "| where | the paper says | the paper | here | verdict | because | page |"
+    assert rows[3:7] == [
+        "| 1 | it is one | 1 | real networks: 2 | does not hold | our traffic differs: ours has 2 | [p](p.md) |",
+        "| 1 | it is one | 1 | the paper's mix: 1 | holds |  | [p](p.md) |",
+        "| 2 | it is many | 8 | 7.5 | holds within noise | 5 seeds: 7 to 8 | [p](p.md) |",
+        "| 3 | on a Pentium |  | a Cortex-M3 | set-up |  | [p](p.md) |",
     ]
-    assert "<title>Title &amp; more</title>" in html.read_text()
-    assert "<td>it is many</td>" in html.read_text()
 
 
 def test_a_page_answers_each_of_its_statements_and_no_other(tmp_path: Path, paper: None) -> None:
@@ -79,14 +85,18 @@ def test_the_first_page_lists_every_statement_in_order_and_counts_each_once(tmp_
     page.verdict("p-first", "1", HOLDS)
     page.verdict("p-second", "7.5", fails(Cause.UNEXPLAINED, "nothing found"))
     page.write(tmp_path)
-    text = write_summary(tmp_path, ("p", "q"))[0].read_text()
-    assert "| [p](p.md) | Title | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |\n| all |  | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in text
+    first, _, appendix, html = write_summary(tmp_path, ("p", "q"))
+    text = appendix.read_text()
+    assert "<option>does not hold</option>" in html.read_text() and "<script>" in html.read_text()
+    assert "| [p](p.md) | Title | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |\n| all |  | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in (
+        first.read_text()
+    )
     assert (
         "| page | our traffic differs | the paper can be read in another way | our choice where the paper is silent |"
         in text
     )
     assert "| [p](p.md) | 0 | 0 | 0 | 0 | 1 |\n| all | 0 | 0 | 0 | 0 | 1 |" in text
-    assert text.split("### A document\n\n")[1].splitlines()[2:] == [
+    assert text.split("## A document\n\n")[1].split("\n\n")[0].splitlines()[2:] == [
         "| abstract | it is many | 8 | see 2 | does not hold | not explained: nothing found | [p](p.md) |",
         "| 1 | it is one | 1 | 1 | holds |  | [p](p.md) |",
         "| 2 | it is many | 8 | 7.5 | does not hold | not explained: nothing found | [p](p.md) |",
@@ -105,11 +115,12 @@ def test_a_page_names_its_traffic_and_marks_what_was_laid_end_to_end(tmp_path: P
         page.traffic(name, table)
     page.verdict("p-first", "1", HOLDS)
     page.verdict("p-second", "8", HOLDS)
-    text = page.write(tmp_path)[0].read_text()
+    details = page.write(tmp_path)[2].read_text()
+    text = write_summary(tmp_path, ("p",))[2].read_text()
     seconds = f"{table.ts_us[-1] / 1e6:,.0f}"
-    assert f"| campus | {len(table):,} | {seconds} | `{digest(table)}` |" in text
-    assert f"| zeek_mix† | {len(table):,} | {seconds} | `{digest(table)}` |" in text
-    assert text.count("| campus ") == 1 and FOOTNOTE in text and "`heapwright reproduce p --packets DIR`" in text
+    assert f"| p | campus | {len(table):,} | {seconds} | `{digest(table)}` |" in text
+    assert f"| p | zeek_mix† | {len(table):,} | {seconds} | `{digest(table)}` |" in text
+    assert text.count("| campus ") == 1 and FOOTNOTE in text and "`heapwright reproduce p --packets DIR`" in details
 
 
 def test_gaps_of_captures_laid_end_to_end_are_closed_and_others_stay(tmp_path: Path) -> None:
@@ -141,16 +152,16 @@ def paper(monkeypatch: pytest.MonkeyPatch, no_tools: None) -> None:
         Statement("p-machine", "3", "on a Pentium", standing=Verdict(Kind.SET_UP, why="a Cortex-M3")),
         Statement("q-other", "4", "another"),
     )
-    for module in (summary, papers_documents):
+    for module in (summary, appendix_of_all, papers_documents):
         monkeypatch.setattr(module, "documents", lambda: (Document("d", "A document", statements),))
 
 
 def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path, no_tools: None) -> None:
     page = Page("p", "<b>Title", "Someone 2006")
     page.table(("network", "packets"), [("<script>alert(1)</script>", 1)])
-    _, html = page.write(tmp_path)
-    assert "<b>" not in html.read_text() and "<script>" not in html.read_text()
-    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in html.read_text()
+    _, html, _, details = page.write(tmp_path)
+    assert all("<b>" not in one.read_text() and "<script>" not in one.read_text() for one in (html, details))
+    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in details.read_text()
 
 
 WRITTEN = Path(__file__).parents[2] / "docs" / "papers"
@@ -168,8 +179,17 @@ def test_the_pages_in_docs_answer_every_statement_and_their_first_page_is_theirs
 
 def test_the_first_page_leads_to_every_table_in_one_click() -> None:
     index = (WRITTEN / "README.md").read_text().split("## Pages")[0]
-    for table, page in (("Table 1", "techniques"), ("Table 3", "drr"), ("Table 5", "url"), ("Figure 9", "pools")):
-        assert f"[{table}]({page}.md)" in index
+    tables = (
+        ("Table 1", "techniques"),
+        ("Table 3", "drr"),
+        ("Table 5", "url"),
+        ("Figure 9", "pools"),
+        ("Table I", "sensor"),
+    )
+    for table, page in tables:
+        (anchor,) = re.findall(rf"\[{table}\]\({page}-details.md#([\w-]+)\)", index)
+        found = (WRITTEN / f"{page}-details.html").read_text().split(f'id="{anchor}">')[1]
+        assert table.split()[-1] in found.split("</h")[0]
     assert index.count("| [Table") + index.count("| [Figure") == len(documents())
 
 
@@ -185,7 +205,7 @@ def test_the_leading_readings_are_those_under_which_most_holds_and_their_holds_c
 
 def test_links_and_figures_of_the_pages_in_docs_are_there_and_no_file_is_left_over() -> None:
     linked: set[str] = set()
-    for page in (*PAGES, "README"):
+    for page in (*PAGES, *(f"{name}-details" for name in PAGES), "README", "appendix"):
         markdown = (WRITTEN / f"{page}.md").read_text()
         links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", markdown)
         assert all((WRITTEN / link).is_file() for link in links), page
@@ -194,11 +214,39 @@ def test_links_and_figures_of_the_pages_in_docs_are_there_and_no_file_is_left_ov
         shown = {link.partition("#")[0] for link in leads} - {""}
         for target, _, anchor in (link.partition("#") for link in leads if "#" in link and ".md" not in link):
             assert f'id="{anchor}"' in (WRITTEN / (target or f"{page}.html")).read_text(), (page, anchor)
-        assert shown == {re.sub(r"^(\w+)\.md$", r"\1.html", link) for link in links}, page
+        assert shown == {re.sub(r"^([\w-]+)\.md$", r"\1.html", link) for link in links}, page
         linked |= set(links) | {f"{page}.md", f"{page}.html", f"{page}.json"}
     figures = {name for name in linked if name.endswith(".png")}
     assert figures
-    expected = ({name for name in linked if "/" not in name} | {f"{Path(name).stem}.svg" for name in figures}) - {
-        "README.json"
-    }
+    expected = {name for name in linked if "/" not in name} | {f"{Path(name).stem}.svg" for name in figures}
+    expected -= {f"{name}.json" for name in ("README", "appendix", *(f"{name}-details" for name in PAGES))}
     assert {file.name for file in WRITTEN.iterdir()} == expected
+
+
+def test_a_page_is_one_screen_and_all_together_are_short() -> None:
+    words = {name: len((WRITTEN / f"{name}.md").read_text().split()) for name in (*PAGES, "README")}
+    assert sum(words.values()) <= 6000, words
+    for name in PAGES:
+        table = (WRITTEN / f"{name}.md").read_text().split("| --- |")[1].split("\n\n")[0]
+        assert table.count("\n") == 6, name
+
+
+def test_the_artifacts_claims_are_what_the_pages_found() -> None:
+    """Of sections that need no packets: so a run without them prints the same lines."""
+    found = [one for name in PAGES for one in json.loads((WRITTEN / f"{name}.json").read_text())["findings"]]
+    lines = {(one["id"], f"{one['on']}: {one['our_value']}".removeprefix(": ")): one for one in found}
+    text = (WRITTEN.parent / "artifact.md").read_text()
+    rows = [[cell.strip() for cell in row.split(" | ")] for row in text.splitlines() if row.startswith("| C")]
+    assert [row[0] for row in rows] == [f"| C{number}" for number in range(1, 13)]
+    for _, says, command, line, statement in rows:
+        one = lines[statement.strip("|` "), line]
+        assert one["holds"] and one["on"] != "real networks", line
+        assert says.startswith(one["claim"]) and command == f"`heapwright reproduce {one['id'].partition('-')[0]}`"
+
+
+def test_the_packet_tables_are_those_that_are_named(shared_data: Path) -> None:
+    named = tomllib.loads((WRITTEN.parents[1] / "papers" / "packets.toml").read_text())
+    tables = packet_tables(shared_data / "packets")
+    assert {name: (one["packets"], one["digest"]) for name, one in named.items()} == {
+        name: (len(table), digest(table)) for name, table in tables.items()
+    }

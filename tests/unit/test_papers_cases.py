@@ -17,8 +17,8 @@ from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.workloads.drr import drr as drr_workload
-from heapwright_papers import case_study, drr, easyport, fronts, held_out, mixes, readings, url
-from heapwright_papers.answers import judged
+from heapwright_papers import case_study, drr, easyport, held_out, mixes, readings, url
+from heapwright_papers.answers import judged, rank_correlation
 from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
 from heapwright_papers.case_tables import arithmetic
@@ -83,8 +83,8 @@ def answers(case: Case, trial: Trial) -> dict[str, tuple[str, Verdict]]:
     found = {}
     for id, statement in statements_of(case.name).items():
         if (short := id.removeprefix(f"{case.name}-")) in REDUCTIONS:
-            ((here, verdict, on),) = judged(statement.answers[0], names(case, trial))
-            assert on == trial.on
+            judgements = judged(statement.answers[0], names(case, trial))
+            ((here, verdict),) = [(here, verdict) for here, verdict, on in judgements if on == trial.on]
             found[short] = here, verdict
     return found
 
@@ -300,8 +300,8 @@ def test_the_front_of_three_costs_holds_that_of_each_two() -> None:
     cloud = Cloud(list("abcd"), [""] * 4, columns)
     assert cloud.front(("time", "fragmentation")).tolist() == [0, 1, 3]
     assert cloud.front(("time", "fragmentation", "energy")).tolist() == [0, 1, 2, 3]
-    assert fronts.rank_correlation(columns["accesses"], columns["footprint_bytes"]) == pytest.approx(-1)
-    assert fronts._ranks(np.array([5.0, 1.0, 5.0])).tolist() == [2.5, 1.0, 2.5]
+    assert rank_correlation(columns["accesses"], columns["footprint_bytes"]) == pytest.approx(-1)
+    assert rank_correlation([5.0, 1.0, 5.0], [2.0, 1.0, 3.0]) == pytest.approx(3**0.5 / 2)
 
 
 # ---- networks held out -----------------------------------------------------------------------------------------------

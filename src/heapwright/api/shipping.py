@@ -446,9 +446,10 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run the experiments of the source papers, theirs beside ours: `reproduce` of the distribution heapwright-papers.
 
-    `what` is a paper's page or "all", `packets` a folder of packet tables, `output` the folder to write to, `reading`
-    another reading of one of the paper's sentences; with `readings` it is told which statements hold under each. Raises
-    HeapwrightError for an unknown page or reading, a folder without packet tables, or without that distribution.
+    `what` is a paper's page or "all", `packets` a folder of packet tables, without which statements about real
+    networks are not tested, `output` the folder to write to, `reading` another reading of one of the paper's sentences;
+    with `readings` it is told which statements hold under each. Raises HeapwrightError for an unknown page or reading,
+    a folder without packet tables, or without that distribution.
     """
     from importlib.metadata import entry_points
 

@@ -12,12 +12,12 @@ PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sens
 
 
 @click.command()
-@click.argument("what", metavar="WHAT", type=click.Choice((*PAGES, "all")))
+@click.argument("what", metavar="[WHAT]", type=click.Choice((*PAGES, "all")), default="all")
 @click.option(
     "--packets",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Folder of packet tables; modem, pools and sensor need none.",
+    help="Folder of packet tables; without it, what is told of real networks is not tested.",
 )
 @click.option(
     "-o",
@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Run the experiments of the source papers and write a page for each, with its claims checked.
 
-    WHAT is one of these, or all. drr, easyport, url: packet scheduling, packet buffers, URL switching; techniques: what
+    WHAT is one of these, or all of them, which is the default. drr, easyport, url: packet scheduling, packet buffers, URL switching; techniques: what
     splitting, coalescing, fit and freelists do (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al.
     2007). pools: pools of partitions and of buffers under Poisson load (Elsayed and Galal). modem: a modem concentrator
     (Peintner et al.). sensor: allocators of sensor nodes (Das et al.).
