@@ -507,21 +507,24 @@ def test_a_recipe_in_front_takes_what_it_can(tmp_path: Path) -> None:
     assert isinstance(with_front["footprint_bytes"], int)
     assert isinstance(without["footprint_bytes"], int)
     saved = without["footprint_bytes"] - with_front["footprint_bytes"]
-    assert saved == pytest.approx(50 * 24, abs=4 * 4096)  # what the shared object spends on a header
+    # what the shared object spends on a header, less the four blocks of 64 bytes that nobody asks for
+    assert saved == pytest.approx(50 * 24 - 4 * 64, abs=4 * 4096)
     small = trace((0, 1, 60), (0, 2, 50), (2, 1, 64), (3, 1, 0), (3, 2, 0))
     in_front = replayed(small, whole)["footprint_bytes"]
     assert in_front is not None
-    assert in_front <= 2 * 4096
+    assert whole.front_bytes <= in_front <= whole.front_bytes + 4096
 
 
 def test_a_recipe_in_front_has_bounds(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match="general pool without bounds"):
         heaps.resolve("tlsf+lib:glibc")
     (tmp_path / "front.toml").write_text(FRONT)
+    (tmp_path / "moving.toml").write_text(
+        BUMP_TOML + 'handle = "void *"\npointer = "*handle"\nrealloc = "moved(handle, size)"\n'
+    )
     (tmp_path / "bump.c").write_text(BUMP)
-    (tmp_path / "bump.toml").write_text(BUMP_TOML)
-    with pytest.raises(HeapwrightError, match="without an arena of its own"):
-        heaps.resolve(f"{tmp_path}/front.toml+{tmp_path}/bump.c")
+    with pytest.raises(HeapwrightError, match="objects of the heap behind the recipe move"):
+        heaps.resolve(f"{tmp_path}/front.toml+{tmp_path}/moving.toml")
 
 
 # ---- the command line ----------------------------------------------------------------------------------------------

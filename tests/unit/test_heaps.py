@@ -46,6 +46,7 @@ NAMES = {
     "a+b/adapter.toml=a+b/heap.c": Name("sources", "a+b/heap.c", "a+b/adapter.toml"),
     "kingsley+lib:glibc": Name("front", "kingsley", "lib:glibc"),
     "recipe.toml+lib:glibc": Name("front", "recipe.toml", "lib:glibc"),
+    "recipe.toml+malloc": Name("front", "recipe.toml", "lib:glibc"),
     "my+front.toml+lib:glibc": Name("front", "my+front.toml", "lib:glibc"),
     "app.duckdb:a8+lib:glibc": Name("front", "app.duckdb:a8", "lib:glibc"),
     "recipe.toml+heap.c": Name("front", "recipe.toml", "heap.c"),

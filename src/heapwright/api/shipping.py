@@ -81,6 +81,7 @@ def generate(
     prefix: str = "app",
     platform: str | None = None,
     watched: bool = False,
+    behind: str | None = None,
     evidence: AnyTrace | Sequence[AnyTrace] = (),
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     cpu: str = "cortex-m3",
@@ -101,6 +102,8 @@ def generate(
         platform: None for the heap alone.
         watched: also write PREFIX_heap_watched.c, to be compiled in place of PREFIX_heap.c where AddressSanitizer or
             Valgrind are to see what is handed out.
+        behind: the malloc of another allocator, as "malloc" or "mi_malloc", which by PREFIX_behind.c gets what the
+            recipe's pools, all with bounds, do not take or have no room for. Neither for a platform nor with evidence.
         evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then says what is known of it: the arena to
             reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
         held_out: other recordings that the reserve has to serve.
@@ -111,7 +114,8 @@ def generate(
         notes: told, in a sentence, of an alignment that is raised, and of a study that holds a part of its space.
 
     Returns the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
-    platform, and for a recipe that does not suit it. A tool that is missing costs the page that section, which says so.
+    platform, and for a recipe that does not suit it or `behind`. A tool that is missing costs the page that section,
+    which says so.
     """
     from heapwright.files.writing import write_text
     from heapwright.generate.emit import About
@@ -122,13 +126,19 @@ def generate(
     from heapwright.recipes.policy import require_one_memory
 
     traces, others = ([trace_of(one, repair) for one in listed(given)] for given in (evidence, held_out))
+    if behind is not None and (platform is not None or traces):
+        raise ParameterError(
+            f"pools in front of {behind} are generated alone: platforms and evidence are for a heap that serves all "
+            "itself; leave them out",
+            parameter="behind",
+        )
     with _to_ship(heap) as found:
         recipe = found.recipe
         if traces:
             require_one_memory(recipe)
         if platform is None:
             about = About(*found.shipped(recipe), cost_of_checks(recipe))
-            files = write(recipe, Path(output), prefix, about, watched)
+            files = write(recipe, Path(output), prefix, about, watched, behind)
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)

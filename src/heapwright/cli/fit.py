@@ -107,6 +107,8 @@ def command(
     for fit in found:
         if fit.error:
             print_sentences([f"No arena: {fit.error}"])
+        elif fit.smallest_arena_bytes is None and fit.reserve_bytes is not None:
+            print_sentences([f"{fit.heap}: gets its memory from the system; its reserve is the most that it took."])
         elif fit.refused:
             print_sentences([f"{fit.heap}: refused in any arena that it reaches: {', '.join(fit.refused)}"])
 

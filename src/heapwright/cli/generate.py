@@ -21,6 +21,11 @@ from heapwright.cli.output import json_option, note, print_json
     "--watched", is_flag=True, help="Also write NAME_heap_watched.c, for AddressSanitizer and Valgrind to see objects."
 )
 @click.option(
+    "--behind",
+    metavar="MALLOC",
+    help="Stand in front of another allocator, named by its malloc, which gets what the pools do not serve.",
+)
+@click.option(
     "--evidence",
     metavar="TRACE",
     multiple=True,
@@ -40,6 +45,7 @@ def command(
     prefix: str,
     output: Path,
     watched: bool,
+    behind: str | None,
     evidence: tuple[Path, ...],
     held_out: tuple[Path, ...],
     cpu: str,
@@ -52,6 +58,9 @@ def command(
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for. Where it aligns
     objects to less than the platform needs, it is generated at the platform's alignment, which is said.
 
+    With --behind malloc the recipe's pools, which need bounds, are asked first, and what they do not take or have no
+    room for goes on to malloc; --behind mi_malloc goes on to mi_malloc, mi_realloc and mi_free.
+
     With --evidence a page says what is known of it, for a review: recipe, traces and their digests, the arena to
     reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
     """
@@ -63,6 +72,7 @@ def command(
         prefix=prefix,
         platform=platform,
         watched=watched,
+        behind=behind,
         evidence=read_traces(evidence, repair),
         held_out=read_traces(held_out, repair),
         cpu=cpu,

@@ -19,6 +19,7 @@ from heapwright.files.names import printable
 from heapwright.files.templates import template
 from heapwright.files.version import __version__
 from heapwright.files.writing import filling
+from heapwright.generate.behind import family, of_pools, require_in_front
 from heapwright.recipes.worst_steps import worst_steps
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def generated_files(
     about: About = NOTHING,
     into: Surroundings = FREESTANDING,
     watched: bool = False,
+    behind: str | None = None,
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h, PREFIX_heap_test.c and PREFIX_heap_checks.h.
 
@@ -160,14 +162,19 @@ def generated_files(
         about: what the comment at the top says.
         into: the platform.
         watched: also PREFIX_heap_watched.c, which tells AddressSanitizer and Valgrind what is handed out.
+        behind: the malloc that gets what the pools do not serve, by PREFIX_behind.c; None for none.
 
-    Raises ParameterError for a prefix that is no C identifier, and for a heap to watch that moves its objects.
+    Raises ParameterError for a prefix that is no C identifier, a heap to watch that moves its objects, and a malloc of
+    which `behind.family` knows no others; HeapwrightError for a recipe that leaves nothing to it.
     """
     from heapwright._native import lib
     from heapwright.generate.specialise import Parting, specialise_parts
     from heapwright.recipes.policy import policy
 
     check_prefix(prefix)
+    called_behind = family(behind) if behind is not None else {}
+    if behind is not None:
+        require_in_front(recipe, recipe.name or recipe.hash)
     if recipe.memory:
         return _memory_files(recipe, prefix, about, watched)
     values = policy(recipe)
@@ -188,6 +195,8 @@ def generated_files(
     apart = [inner for inner, name in public.items() if name in APART]
     parting = Parting("heapwright.h", public, apart, finish=True)
     parts = specialise_parts(core_sources(), values, list(public), prefix, defines, parting)
+    if behind is not None:
+        parts = of_pools(parts, prefix)
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
     names = _common(recipe, prefix, about) | {
         "unchecked": align_unchecked(prefix),
@@ -217,9 +226,14 @@ def generated_files(
         "reference_reach": values["pools"][0][moving.kind]["most"] >> 1 if moving else 0,
         "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.aligns for pool in recipe.pools),
-        "arena_bytes": _test_arena(values),
+        "arena_bytes": _test_arena(values) if behind is None else values["fixed_end"],
+        "behind": called_behind,
+        "offered": recipe.offered,
+        "keeps": values["keeps"] or recipe.checks == "full",
+        "pools": "pools_" if behind is not None else "",
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c", "heap_checks.h") + (("heap_watched.c",) if watched else ())
+    suffixes += ("behind.c",) if behind is not None else ()
     return {f"{prefix}_{suffix}": template(_PACKAGE, suffix).render(names) for suffix in suffixes}
 
 
@@ -292,14 +306,19 @@ def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
                 "unseen": f"{prefix}_unseen_{name}",
                 "parameters": parameters,
                 "arguments": ", ".join(names),
-                "looks": name not in told,
+                "looks": name.removeprefix("pools_") not in told,
             }
         )
     return entries
 
 
 def generate(
-    recipe: Recipe, directory: str | Path, prefix: str = "app", about: About = NOTHING, watched: bool = False
+    recipe: Recipe,
+    directory: str | Path,
+    prefix: str = "app",
+    about: About = NOTHING,
+    watched: bool = False,
+    behind: str | None = None,
 ) -> list[Path]:
     """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
 
@@ -308,7 +327,7 @@ def generate(
     Files take their places once all are written: a full disk leaves what was there, and no new folder. Raises
     HeapwrightError where it cannot write.
     """
-    files = generated_files(recipe, prefix, about, watched=watched)
+    files = generated_files(recipe, prefix, about, watched=watched, behind=behind)
     return write_files(files | recipe_file(recipe, prefix, about), Path(directory))
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Kind = Literal["zoo", "recipe", "study", "library", "file", "adapter", "sources", "front"]
 
 _BEHIND = ("library", "file", "adapter", "sources")
+_C_LIBRARY = {"malloc": "lib:glibc"}
 _FILE = re.compile(r"\.c$|\.so(\.\d+)*$")
 
 
@@ -170,7 +171,7 @@ def parse(text: str) -> Name:
         if equals and ("+" not in adapter or Path(adapter).exists()):
             return Name("sources", place, adapter)
         for plus in re.finditer(r"\+", text):
-            front, behind = text[: plus.start()], text[plus.end() :]
+            front, behind = text[: plus.start()], _C_LIBRARY.get(text[plus.end() :], text[plus.end() :])
             if _can_stand_in_front(parse(front)) and parse(behind).kind in _BEHIND:
                 return Name("front", front, behind)
     if _FILE.search(text):
@@ -228,7 +229,7 @@ def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | Foreig
     A zoo NAME, a RECIPE.toml or STUDY:ID is a recipe. `lib:NAME` is a library of this system, PATH.so any shared
     object, ADAPTER.toml an allocator as an adapter file describes it, PATH.c the same with the adapter beside it, and
     ADAPTER=PATH a ready-made adapter (or an ADAPTER.toml) with the file or folder its sources are in.
-    RECIPE+FOREIGN is a recipe in front of a foreign heap that gets its memory from the system.
+    RECIPE+FOREIGN is a recipe in front of a foreign heap, RECIPE+malloc one in front of the C library's.
     `word_size` is that of heaps built from sources, None for what their adapter says.
 
     Raises HeapwrightError where nothing has that name, ForeignHeapError where what has it is a foreign heap that cannot
@@ -342,7 +343,8 @@ def _in_memories(
 class Arenas:
     """The arenas of a heap for a trace, in bytes; all None where it failed, and why it failed.
 
-    `reserve` is None where no other traces were tried, or too many of them are refused in any arena: the `refused`.
+    `reserve` is None where no other traces were tried, or too many of them are refused in any arena: the `refused`. A
+    heap that gets its memory from the system has no arena to search, and `reserve` is the most that it took.
     """
 
     smallest: int | None
@@ -376,14 +378,15 @@ def _fit(
     try:
         smallest, safe = heap.fit(trace, step=step), heap.safe_arena(trace, step=step)
         worst = heap.worst_case(trace)
-        if safe is None or not (copies or held_out):
+        own = safe.bytes if safe else heap.enough_arena(trace, step=step)
+        if own is None or not (copies or held_out):
             return Arenas(smallest, safe, heap.reach, worst=worst)
         others = (*held_out, *copies)
         needs = [heap.enough_arena(other, step=step) for other in others]
     except ForeignHeapError as error:
         return Arenas(None, None, UNKNOWN, error=str(error))
     refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
-    reserve = reserved(safe.bytes, needs[: len(held_out)], needs[len(held_out) :], share)
+    reserve = reserved(own, needs[: len(held_out)], needs[len(held_out) :], share)
     return Arenas(smallest, safe, heap.reach, reserve, refused, worst)
 
 

@@ -68,7 +68,7 @@ ALIGNING = next(name for name, kind in KINDS.items() if kind.aligns)
 BEST_FIT = General(bins="exact", fit="best")
 """Best fit among bins of one size each: what other heaps are held against."""
 
-HOW_TO_END = 'give fixed pools "counts" and general ones a "region"'
+HOW_TO_END = 'give fixed pools "counts" and general ones a "region", or leave the pool out'
 """What is told of a recipe whose pools share the rest of the arena, where something else wants it."""
 
 

@@ -33,6 +33,24 @@
 {% endif %}
 {% endif %}
  *
+{% if behind %}
+ * The heap is pools in front of another allocator, {{ behind.malloc }}. {{ prefix }}_malloc() and the five functions beside it, of
+ * {{ prefix }}_behind.c, offer each request to the pools, and pass on what these do not take or have no room for. An object
+ * that outgrows the pools moves behind them; one that lies behind them stays there. A free tells by the address, in
+ * O(1), whose the object is. {{ prefix }}_pools_malloc() and its like ask the pools alone; all other functions tell of the pools,
+ * where a request that was passed on counts as refused. What is behind them may be defined, for {{ prefix }}_behind.c, in a file
+ * that {{ upper }}_HOOKS names or on the compiler's command line:
+ *
+ *     {{ upper }}_BEHIND_MALLOC(size)                     memory, or NULL; the size is not 0
+ *     {{ upper }}_BEHIND_REALLOC(pointer, size)           the same object at another size, or NULL
+ *     {{ upper }}_BEHIND_FREE(pointer)                    NULL is allowed
+ *     {{ upper }}_BEHIND_ALIGNED_ALLOC(alignment, size)   where there is one; without it {{ prefix }}_aligned_alloc() returns NULL
+ *                                         where only that would serve
+ *     {{ upper }}_BEHIND_USABLE_SIZE(pointer)             where there is one; without it {{ prefix }}_usable_size() returns 0
+ *
+ * The six functions alone call something outside the heap{{ ", without its lock" if threads == "lock" }}.
+ *
+{% endif %}
 {% if moving %}
  * Objects move. They are reached through references, variables of type void * that the caller provides and that stay
  * where they are as long as the object lives. Any call that gives or takes memory may move objects; no other does.
@@ -150,7 +168,35 @@ extern "C" {
  * {{ unchecked }} where no object needs it, or to try the heap of a smaller target on a larger one. */
 #define {{ upper }}_ALIGNMENT {{ align }}u
 
+{% if behind %}
+/* Bytes of the arena: what the pools need. They cannot use more. */
+#define {{ upper }}_ARENA_BYTES {{ arena_bytes }}u
+
+{% endif %}
 {{ interface }}
+{% if behind %}
+
+/* ---- The pools, and what is behind them ---- */
+
+/* Memory for `size` bytes; its content is undefined. A size of 0 is served as 1. NULL where neither has room. */
+void *{{ prefix }}_malloc(struct {{ prefix }}_heap *heap, size_t size);
+
+/* Memory for `count` objects of `size` bytes, all zero. Returns NULL also where count * size overflows. */
+void *{{ prefix }}_calloc(struct {{ prefix }}_heap *heap, size_t count, size_t size);
+
+/* Makes the object at `pointer` `size` bytes large, by moving it behind the pools where they have no room. NULL asks for
+ * a new object; a size of 0 is served as 1. Returns NULL where there is no room: the object then lives on as it was. */
+void *{{ prefix }}_realloc(struct {{ prefix }}_heap *heap, void *pointer, size_t size);
+
+/* Memory for `size` bytes at an address that is a multiple of `alignment`, a power of two; else NULL. */
+void *{{ prefix }}_aligned_alloc(struct {{ prefix }}_heap *heap, size_t alignment, size_t size);
+
+/* Gives an object back to where it came from. NULL is allowed. */
+void {{ prefix }}_free(struct {{ prefix }}_heap *heap, void *pointer);
+
+/* Bytes that the object at `pointer` may use: at least what was asked for. 0 where nothing tells, and for NULL. */
+size_t {{ prefix }}_usable_size(struct {{ prefix }}_heap *heap, const void *pointer);
+{% endif %}
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,7 @@
 {% import "test_parts.c" as parts with context %}
 /* {{ prefix }}_heap_test.c: a small test of {{ prefix }}_heap.c, for the host or the target.
  *
- *     cc -std=c11 -Wall -Wextra -O2{{ " -pthread" if threads != "none" }} {{ prefix }}_heap.c {{ prefix }}_heap_test.c -o {{ prefix }}_heap_test && ./{{ prefix }}_heap_test
+ *     cc -std=c11 -Wall -Wextra -O2{{ " -pthread" if threads != "none" }} {{ prefix }}_heap.c {{ prefix + "_behind.c " if behind }}{{ prefix }}_heap_test.c -o {{ prefix }}_heap_test && ./{{ prefix }}_heap_test
  *
 {% if align < 16 %}
  * A host needs -D{{ unchecked }} for that: its max_align_t is larger than the heap's alignment.
@@ -101,7 +101,7 @@ static void allocate(struct {{ prefix }}_heap *heap, unsigned i)
 {
     size_t alignment = {{ upper }}_ALIGNMENT;
     objects[i].size = random_size();
-{% if aligned %}
+{% if aligned or behind %}
     if (random_below(16) == 0) {
         alignment = {{ upper }}_ARENA_ALIGNMENT * 4u;
         objects[i].bytes = {{ prefix }}_aligned_alloc(heap, alignment, objects[i].size);
@@ -119,6 +119,9 @@ static void allocate(struct {{ prefix }}_heap *heap, unsigned i)
         expect((uintptr_t)objects[i].bytes % alignment == 0, "an object is aligned");
 {% if moving %}
         expect({{ prefix }}_handle_usable_size(heap, REFERENCE(i)) >= objects[i].size, "an object is large enough");
+{% elif behind %}
+        const size_t usable = {{ prefix }}_usable_size(heap, objects[i].bytes);
+        expect(usable >= objects[i].size || usable == 0, "an object is large enough, where that is known");
 {% else %}
         expect({{ prefix }}_usable_size(heap, objects[i].bytes) >= objects[i].size, "an object is large enough");
 {% endif %}
@@ -170,6 +173,33 @@ static void test_impossible_requests(struct {{ prefix }}_heap *heap)
 {% endif %}
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
 }
+{% if behind %}
+
+/* An object goes from the pools to what is behind them, and goes back to where it lies. */
+static void test_the_border(struct {{ prefix }}_heap *heap)
+{
+    const uint32_t passed = {{ prefix }}_statistics(heap).refused;
+    objects[0].size = {{ offered[0] }}u;
+    objects[0].bytes = {{ prefix }}_malloc(heap, objects[0].size);
+    expect({{ prefix }}_owns(heap, objects[0].bytes), "the pools serve what they have room for");
+    fill(0, 0);
+    objects[0].bytes = {{ prefix }}_realloc(heap, objects[0].bytes, ARENA_BYTES + 1u);
+    expect(objects[0].bytes != NULL, "what outgrows the pools is passed on");
+    expect(!{{ prefix }}_owns(heap, objects[0].bytes), "it lies behind them");
+    expect({{ prefix }}_statistics(heap).refused == passed + 1u, "what was passed on is counted");
+    expect({{ prefix }}_statistics(heap).used == 0, "its place in the pools is free");
+    objects[0].bytes = {{ prefix }}_realloc(heap, objects[0].bytes, objects[0].size);
+    expect(!{{ prefix }}_owns(heap, objects[0].bytes), "what lies behind the pools stays there");
+    release(heap, 0);
+    expect({{ prefix }}_statistics(heap).refused == passed + 1u, "nothing else was passed on");
+    objects[0].bytes = {{ prefix }}_calloc(heap, ARENA_BYTES + 1u, 1);
+    for (size_t k = 0; objects[0].bytes != NULL && k <= ARENA_BYTES; k++) {
+        expect(objects[0].bytes[k] == 0, "calloc clears what was passed on");
+    }
+    {{ prefix }}_free(heap, objects[0].bytes);
+    objects[0].bytes = NULL;
+}
+{% endif %}
 {% if checked and not traps %}
 
 {% if not moving %}
@@ -183,7 +213,7 @@ static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
     *REFERENCE(OBJECTS) = &elsewhere;
     {{ prefix }}_handle_free(heap, REFERENCE(OBJECTS));
 {% else %}
-    {{ prefix }}_free(heap, &elsewhere);
+    {{ prefix }}_{{ pools }}free(heap, &elsewhere);
 {% endif %}
     expect({{ prefix }}_misused(heap) == misused + 1u, "a foreign pointer is ignored and counted");
     expect({{ prefix }}_check(heap) == 0, "the heap's invariants hold");
@@ -201,6 +231,9 @@ int main(void)
     if (heap) {
         test_random_calls(heap);
         test_impossible_requests(heap);
+{% if behind %}
+        test_the_border(heap);
+{% endif %}
 {% if checked and not traps and moving %}
         test_wrong_pointers(heap);
 {% elif checked and not traps %}

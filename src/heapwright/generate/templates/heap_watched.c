@@ -93,7 +93,7 @@ static inline int {{ prefix }}_shut_object(struct {{ prefix }}_heap *heap, char 
         return 0; /* no header ahead */
     }
 {% endif %}
-    const size_t bytes = {{ prefix }}_unseen_usable_size(heap, at);
+    const size_t bytes = {{ prefix }}_unseen_{{ pools }}usable_size(heap, at);
     if (bytes && !{{ prefix }}_unseen_owns(heap, at + bytes - 1)) {
         return 0;
     }
@@ -110,7 +110,7 @@ struct {{ prefix }}_marks {
 
 static inline struct {{ prefix }}_marks {{ prefix }}_marks_of(struct {{ prefix }}_heap *heap, char *object)
 {
-    const size_t bytes = {{ prefix }}_unseen_usable_size(heap, object);
+    const size_t bytes = {{ prefix }}_unseen_{{ pools }}usable_size(heap, object);
     const size_t ahead = (size_t)(0u - (uintptr_t)object) % 8u;
     const size_t whole = bytes > ahead ? (bytes - ahead) / 8u * 8u : 0;
     const struct {{ prefix }}_marks marks = {object + ahead, object + ahead + whole};
@@ -199,28 +199,28 @@ struct {{ prefix }}_heap *{{ prefix }}_init(void *arena, size_t bytes)
     return heap;
 }
 
-void *{{ prefix }}_malloc(struct {{ prefix }}_heap *heap, size_t size)
+void *{{ prefix }}_{{ pools }}malloc(struct {{ prefix }}_heap *heap, size_t size)
 {
     {{ upper }}_QUIET;
-    return {{ prefix }}_open(heap, {{ prefix }}_unseen_malloc(heap, size), size, 0);
+    return {{ prefix }}_open(heap, {{ prefix }}_unseen_{{ pools }}malloc(heap, size), size, 0);
 }
 
-void *{{ prefix }}_calloc(struct {{ prefix }}_heap *heap, size_t count, size_t size)
+void *{{ prefix }}_{{ pools }}calloc(struct {{ prefix }}_heap *heap, size_t count, size_t size)
 {
     {{ upper }}_QUIET;
-    return {{ prefix }}_open(heap, {{ prefix }}_unseen_calloc(heap, count, size), count * size, 1);
+    return {{ prefix }}_open(heap, {{ prefix }}_unseen_{{ pools }}calloc(heap, count, size), count * size, 1);
 }
 
-void *{{ prefix }}_aligned_alloc(struct {{ prefix }}_heap *heap, size_t alignment, size_t size)
+void *{{ prefix }}_{{ pools }}aligned_alloc(struct {{ prefix }}_heap *heap, size_t alignment, size_t size)
 {
     {{ upper }}_QUIET;
-    return {{ prefix }}_open(heap, {{ prefix }}_unseen_aligned_alloc(heap, alignment, size), size, 0);
+    return {{ prefix }}_open(heap, {{ prefix }}_unseen_{{ pools }}aligned_alloc(heap, alignment, size), size, 0);
 }
 
-void *{{ prefix }}_realloc(struct {{ prefix }}_heap *heap, void *pointer, size_t size)
+void *{{ prefix }}_{{ pools }}realloc(struct {{ prefix }}_heap *heap, void *pointer, size_t size)
 {
     if (pointer == NULL) {
-        return {{ prefix }}_malloc(heap, size);
+        return {{ prefix }}_{{ pools }}malloc(heap, size);
     }
     if (!{{ prefix }}_shut_object(heap, pointer)) {
         {{ upper }}_REPORT(pointer);
@@ -230,20 +230,20 @@ void *{{ prefix }}_realloc(struct {{ prefix }}_heap *heap, void *pointer, size_t
 {% if checked %}
     const uint32_t misused = {{ prefix }}_unseen_misused(heap);
 {% endif %}
-    void *object = {{ prefix }}_unseen_realloc(heap, pointer, size);
+    void *object = {{ prefix }}_unseen_{{ pools }}realloc(heap, pointer, size);
 {% if checked %}
     if ({{ prefix }}_unseen_misused(heap) != misused) {
         {{ upper }}_REPORT(pointer);
     }
 {% endif %}
     if (object == NULL) {
-        (void){{ prefix }}_open(heap, pointer, {{ prefix }}_unseen_usable_size(heap, pointer), 1);
+        (void){{ prefix }}_open(heap, pointer, {{ prefix }}_unseen_{{ pools }}usable_size(heap, pointer), 1);
         return NULL;
     }
     return {{ prefix }}_open(heap, object, size, 1);
 }
 
-void {{ prefix }}_free(struct {{ prefix }}_heap *heap, void *pointer)
+void {{ prefix }}_{{ pools }}free(struct {{ prefix }}_heap *heap, void *pointer)
 {
     if (pointer == NULL) {
         return;
@@ -256,7 +256,7 @@ void {{ prefix }}_free(struct {{ prefix }}_heap *heap, void *pointer)
 {% if checked %}
     const uint32_t misused = {{ prefix }}_unseen_misused(heap);
 {% endif %}
-    {{ prefix }}_unseen_free(heap, pointer);
+    {{ prefix }}_unseen_{{ pools }}free(heap, pointer);
 {% if checked %}
     if ({{ prefix }}_unseen_misused(heap) != misused) {
         {{ upper }}_REPORT(pointer);
@@ -281,10 +281,10 @@ void {{ prefix }}_free(struct {{ prefix }}_heap *heap, void *pointer)
 
 {% endfor %}
 /* Who asks may use all of it from then on. */
-size_t {{ prefix }}_usable_size(struct {{ prefix }}_heap *heap, const void *pointer)
+size_t {{ prefix }}_{{ pools }}usable_size(struct {{ prefix }}_heap *heap, const void *pointer)
 {
     {{ upper }}_QUIET;
-    const size_t bytes = {{ prefix }}_unseen_usable_size(heap, pointer);
+    const size_t bytes = {{ prefix }}_unseen_{{ pools }}usable_size(heap, pointer);
     {{ upper }}_LOUD;
     if (bytes) {
         {{ upper }}_OPEN_ALL(heap, pointer, bytes);

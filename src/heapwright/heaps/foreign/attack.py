@@ -33,7 +33,13 @@ def attack(heap: ForeignHeap, trace: Trace | None = None, *, runs: int = RUNS, s
     arena = min(max(ample(records), heap.adapter.min_arena), heap.adapter.max_arena) if heap.has_arena else 0
     with temporary_folder("attack") as folder:
         records.tofile(folder / "calls")
-        command = [heap.attack_program(arena or None), folder / "calls", arena // heap.unit * heap.unit, runs, seed]
+        command = [
+            heap.attack_program(arena + heap.front_bytes if arena else None),
+            folder / "calls",
+            arena // heap.unit * heap.unit,
+            runs,
+            seed,
+        ]
         done = run_tool([str(word) for word in command], text=True)
     if done.returncode:
         raise ForeignHeapError(f"{heap.label}: {done.stderr.strip()[-300:] or 'the attack failed'}")

@@ -7,8 +7,8 @@
  *
  * CALLS is what heapwright.measure.host.calls writes: number of calls and slots, one record a call, and each call's
  * weight (int64). RESULT is mapped, so that it tells how far a heap came that crashed or hung. AT receives the address
- * of each object allocated (uint64 a call; from the arena's start where there is one, 0 where the call returned no
- * object).
+ * of each object allocated (uint64 a call; from the arena's start where there is one). It stays as it is where the call
+ * returned no object, or one of a recipe in front.
  *
  * The driver itself allocates nothing and keeps nothing in variables of static storage: malloc may be the heap under
  * test, and between passes all such variables of the program are set back to what they were. Memory of its own is
@@ -32,7 +32,9 @@ extern const unsigned foreign_poison;   /* the byte that tells untouched memory 
 extern const unsigned foreign_moves;    /* what malloc returns is a handle; foreign_pointer leads on */
 extern const unsigned foreign_capacity; /* bytes of the heap's own array, where its size does not follow the arena's */
 extern const unsigned foreign_has_realloc, foreign_has_aligned_alloc, foreign_has_usable_size;
-unsigned char *foreign_array(void); /* the heap's own; NULL where it is given its arena */
+extern const unsigned foreign_front_bytes; /* of the arena of a recipe in front */
+unsigned char *foreign_array(void);        /* the heap's own; NULL where it is given its arena */
+unsigned char *foreign_front(void);        /* NULL where there is no recipe in front */
 int foreign_init(void *memory, size_t bytes);
 void *foreign_malloc(size_t size);
 void *foreign_calloc(size_t size);
@@ -237,10 +239,18 @@ static int is_payload_intact(const struct object *object, const unsigned char *p
     return memcmp(payload + size / 4u * 4u, &object->tag, size % 4u) == 0;
 }
 
+static int is_in_front(const unsigned char *pointer)
+{
+    return (uintptr_t)pointer - (uintptr_t)foreign_front() < foreign_front_bytes;
+}
+
 static void check_pointer(const struct driver *d, const unsigned char *pointer, uint32_t size)
 {
     if ((uintptr_t)pointer % foreign_align != 0) {
         fault(d, MISALIGNED);
+    }
+    if (is_in_front(pointer)) {
+        return;
     }
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)d->memory;
     if (d->memory != NULL && (offset >= d->bytes || d->bytes - offset < size)) {
@@ -250,7 +260,7 @@ static void check_pointer(const struct driver *d, const unsigned char *pointer, 
 
 static void note_address(struct driver *d, uint32_t i, const unsigned char *pointer)
 {
-    if (d->at != NULL) {
+    if (d->at != NULL && !is_in_front(pointer)) {
         d->at[i] = (uint64_t)((uintptr_t)pointer - (uintptr_t)d->memory);
     }
 }
@@ -420,6 +430,9 @@ static void replay_once(struct driver *d, const char *result, const char *at)
     if (d->memory != NULL) {
         memset(d->memory, (int)foreign_poison, d->bytes + d->canary);
     } else {
+        if (foreign_front_bytes) {
+            memset(foreign_front(), 0, foreign_front_bytes); /* known, and added to what the heap behind takes */
+        }
         d->resident = d->resident_at_start = resident();
     }
     if (!foreign_init(d->memory, d->bytes)) {

@@ -27,10 +27,12 @@ from heapwright.files.temporary import folder_for
 from heapwright.files.tools import run_tool
 from heapwright.heaps.foreign.adapter import Adapter, WordSize
 from heapwright.heaps.foreign.build import DRIVER, build, library_arguments
-from heapwright.heaps.foreign.source import defines, heap_source
+from heapwright.heaps.foreign.source import BEHIND, BEHIND_TEXT, FRONT, defines, heap_source
 from heapwright.measure.host.calls import STDIN, calls_file
 from heapwright.measure.host.timing import Bench, Program
+from heapwright.recipes.geometry import round_up
 from heapwright.recipes.kinds.bounds import WorstCase
+from heapwright.recipes.policy import policy_struct
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach
 from heapwright.replay.safe import SafeArena, search
@@ -94,7 +96,7 @@ class ForeignHeap:
         sources: the C files, in the order in which they are compiled as one.
         library: path or soname of a shared object; empty where there are sources, or for the C library.
         word_size: 32 or 64, bits of a pointer.
-        front: a recipe that is asked first; what it refuses goes to the allocator.
+        front: a recipe that is asked first; what it refuses goes to the allocator. Arenas are for both.
     """
 
     adapter: Adapter
@@ -121,6 +123,15 @@ class ForeignHeap:
         """Bytes that sizes of arenas are multiples of."""
         return self.adapter.unit or self.align
 
+    @cached_property
+    def front_bytes(self) -> int:
+        """Bytes of an arena that the recipe in front takes: its control data and regions, up to a whole unit."""
+        return 0 if self.front is None else round_up(int(policy_struct(self.front).fixed_end), self.unit)
+
+    @property
+    def _max_arena(self) -> int:
+        return self.front_bytes + self.adapter.max_arena
+
     @property
     def has_arena(self) -> bool:
         """Whether the heap lives in an arena, rather than on memory that it gets from the system."""
@@ -144,7 +155,8 @@ class ForeignHeap:
         return self._program(arena, ATTACK)
 
     def _program(self, arena: int | None, driver: Path) -> Path:
-        macros = tuple(f"-D{name}={value}" for name, value in defines(self.adapter, arena).items())
+        behind = self.behind_front(arena)
+        macros = tuple(f"-D{name}={value}" for name, value in defines(self.adapter, behind).items())
         key = (str(driver), *macros)
         if key not in self._programs:
             try:
@@ -153,6 +165,15 @@ class ForeignHeap:
                 raise ForeignHeapError(f"{self.label}: {error}", parameter=error.parameter) from None
         return self._programs[key]
 
+    def behind_front(self, arena: int | None) -> int | None:
+        """What the recipe in front leaves of an arena. Raises ForeignHeapError where that is nothing."""
+        if arena is None or arena > self.front_bytes:
+            return arena and arena - self.front_bytes
+        raise _RefusedArenaError(
+            f"{self.label}: the recipe in front needs {self.front_bytes:,} bytes of the arena of {arena:,}, and the "
+            "heap behind it the rest"
+        )
+
     def _build(self, macros: Sequence[str], driver: Path) -> Path:
         folder, headers = self._folder, self._folder / "headers"
         for name, text in self.adapter.headers.items():
@@ -160,7 +181,7 @@ class ForeignHeap:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         heap = folder / "heap.c"
-        heap.write_text(heap_source(self.adapter, self.sources, self.front, self.align))
+        heap.write_text(heap_source(self.adapter, self.sources, self.front is not None, self.align))
         arguments = [
             *self.adapter.flags,
             *macros,
@@ -181,8 +202,10 @@ class ForeignHeap:
             return []
         from heapwright.generate.emit import align_unchecked, generate
 
-        generate(self.front, headers, "front")
-        return [f"-D{align_unchecked('front')}", str(headers / "front_heap.c")]
+        generate(self.front, headers, FRONT, behind="malloc")
+        (headers / BEHIND).write_text(BEHIND_TEXT)
+        sources = [str(headers / f"{FRONT}_{part}.c") for part in ("heap", "behind")]
+        return [f"-D{align_unchecked(FRONT)}", f'-DFRONT_HOOKS="{BEHIND}"', "-pthread", *sources]
 
     # ---- running ---------------------------------------------------------------------------------------------------
 
@@ -196,7 +219,8 @@ class ForeignHeap:
         result = self._folder / "result"
         result.write_bytes(bytes(_RESULT.size))
         start = time.perf_counter()
-        ended = self._finish([str(program), STDIN, mode, str(arena or 0), str(result), *more], trace)
+        behind = self.behind_front(arena) or 0
+        ended = self._finish([str(program), STDIN, mode, str(behind), str(result), *more], trace)
         seconds = time.perf_counter() - start
         fields = _RESULT.unpack(result.read_bytes())
         stage, at, fault = fields[:3]
@@ -211,7 +235,7 @@ class ForeignHeap:
         failed, requested, admitted, peak, footprint = fields[3:8]
         weighted, weight = fields[8:]
         mean = weighted / weight if weight else 0.0
-        known = None if footprint == _UNKNOWN else -(-footprint // self.unit) * self.unit
+        known = None if footprint == _UNKNOWN else round_up(footprint, self.unit) + self.front_bytes
         return Run(arena, failed, requested, admitted, peak, known, mean, seconds)
 
     def _finish(self, command: Sequence[str], trace: Trace) -> tuple[str, str]:
@@ -240,8 +264,8 @@ class ForeignHeap:
         return self._ample[trace]
 
     def _find_ample(self, trace: Trace) -> Run:
-        most = self.adapter.max_arena // self.unit * self.unit
-        least = max(LEAST_AMPLE, self.adapter.min_arena, 4 * trace.lower_bound(self.align))
+        most = self._max_arena // self.unit * self.unit
+        least = self.front_bytes + max(LEAST_AMPLE, self.adapter.min_arena, 4 * trace.lower_bound(self.align))
         bytes_ = min(1 << (least - 1).bit_length(), most)
         found = self.run(trace, bytes_)
         while found.failed and bytes_ < most:
@@ -299,7 +323,7 @@ class ForeignHeap:
         ample = self.ample_run(trace)
         if ample.failed or ample.arena is None:
             return None
-        low = max(trace.lower_bound(self.align), self.adapter.min_arena)
+        low = max(trace.lower_bound(self.align), self.front_bytes + self.adapter.min_arena)
         steps = COMPILED_STEPS if self.adapter.is_sized else fit_steps(trace)
         guess = ample.footprint or low
         return smallest_arena(self._server(trace), low, guess, step or self.unit, ample.arena, steps)
@@ -313,20 +337,21 @@ class ForeignHeap:
         if smallest is None:
             return None
         tries = COMPILED_SAFE_TRIES if self.adapter.is_sized else SAFE_TRIES
-        return search(self._server(trace), smallest, step or self.unit, self.adapter.max_arena, tries)
+        return search(self._server(trace), smallest, step or self.unit, self._max_arena, tries)
 
     def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
-        """An arena from which on every one tried serves the whole trace, found in few runs; None as for `fit`.
+        """An arena from which on every one tried serves the whole trace, found in few runs; None where none does.
 
-        The least from the footprint in an ample arena on such that `ENOUGH_TRIES` larger ones serve, too.
+        The least from the footprint in an ample arena on such that `ENOUGH_TRIES` larger ones serve, too. For a heap
+        without an arena what it took of the system, and the recipe in front of it.
         """
         ample = self.ample_run(trace)
         if ample.failed or ample.arena is None:
-            return None
+            return None if ample.failed else ample.footprint
         serves, unit = self._server(trace), step or self.unit
-        low = max(ample.footprint or 0, trace.lower_bound(self.align), self.adapter.min_arena)
+        low = max(ample.footprint or 0, trace.lower_bound(self.align), self.front_bytes + self.adapter.min_arena)
         served = smallest_arena(serves, low, low, unit, ample.arena, ENOUGH_STEPS)
-        return search(serves, served, unit, self.adapter.max_arena, ENOUGH_TRIES).bytes
+        return search(serves, served, unit, self._max_arena, ENOUGH_TRIES).bytes
 
     def worst_case(self, trace: Trace) -> WorstCase | None:
         """None: nobody tells by which rules somebody else's heap goes."""
@@ -343,16 +368,18 @@ class ForeignHeap:
         Replays once before, so that a heap which fails does so here. Raises ForeignHeapError.
         """
         run = self.run(trace, arena) if arena is not None and self.has_arena else self.ample_run(trace)
-        return Program(self.program(run.arena), (str(run.arena or 0),), time_limit=self._time_limit(trace))
+        behind = str(self.behind_front(run.arena) or 0)
+        return Program(self.program(run.arena), (behind,), time_limit=self._time_limit(trace))
 
 
 # ---- addresses and metrics -----------------------------------------------------------------------------------------
 
 
-def addresses(trace: Trace, heap: ForeignHeap, arena: int) -> NDArray[np.int64]:
+def addresses(trace: Trace, heap: ForeignHeap, arena: int | None = None) -> NDArray[np.int64]:
     """Where each call's object lies: its payload's offset from the start of the arena; -1 where there is none.
 
-    Returns int64, one a call: frees and refused requests have none. Raises as `replay` does.
+    Returns int64, one a call: frees and refused requests have none, nor have objects in a recipe in front. For a heap
+    without an arena the addresses themselves. Raises as `replay` does.
     """
     path = heap._folder / "addresses"
     np.full(len(trace), -1, np.int64).tofile(path)

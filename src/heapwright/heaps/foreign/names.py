@@ -7,25 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
+from heapwright.generate.behind import require_in_front
 from heapwright.heaps.foreign import adapter as adapters
 from heapwright.heaps.foreign.adapter import Adapter, WordSize
 from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.recipes.pools import HOW_TO_END
 from heapwright.recipes.recipe import Recipe
 
 _SHARED_OBJECT = re.compile(r"\.so(\.\d+)*$")
 
 
 def behind(front: Recipe, behind: ForeignHeap, text: str) -> ForeignHeap:
-    """A recipe in front of a heap without an arena of its own. Raises HeapwrightError where either cannot stand so."""
-    if behind.front is not None or behind.has_arena:
-        raise HeapwrightError(f"{text}: behind a recipe may stand a heap without an arena of its own, as lib:glibc")
-    grows = [pool for pool in front.pools if pool.owns_blocks and pool.shares_the_rest]
-    if grows:
-        raise HeapwrightError(
-            f"{text}: the recipe has a {grows[0].kind} pool without bounds, so nothing would reach the heap behind it; "
-            f"{HOW_TO_END}"
-        )
+    """A recipe in front of a foreign heap. Raises HeapwrightError where either cannot stand so."""
+    if behind.adapter.handle:
+        raise HeapwrightError(f"{text}: objects of the heap behind the recipe move, and those of its pools would stay")
+    require_in_front(front, text)
     return replace(behind, front=front, label=text)
 
 

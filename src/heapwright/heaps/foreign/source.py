@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from heapwright.heaps.foreign.adapter import ARGUMENTS, BYTES, CAPACITY, LARGER, Adapter, call, is_name
-
-if TYPE_CHECKING:
-    from heapwright.recipes.recipe import Recipe
 
 UNTOUCHED = 0xA4
 """The byte that fills an arena beforehand."""
@@ -27,7 +23,7 @@ _PARAMETERS = {
 
 _ABSENT = {
     "realloc": "return NULL;",
-    "calloc": "return foreign_malloc(size);",
+    "calloc": "return {prefix}_malloc(size);",
     "aligned_alloc": "return NULL;",
     "usable_size": "return 0;",
     "pointer": "return slot;",
@@ -79,34 +75,37 @@ _THROUGH_HANDLES = {
     "pointer": "{type} *handle = slot; return {call};",
 }
 
-_IN_FRONT = """
-#include <stdint.h>
-#include <string.h>
-#include "front_heap.h"
-static unsigned char front_arena[{bytes}] __attribute__((aligned(FRONT_ARENA_ALIGNMENT)));
-static struct front_heap *front;
-void *foreign_malloc(size_t size);
-static int is_in_front(const void *pointer)
-{{
-    return (uintptr_t)pointer - (uintptr_t)front_arena < sizeof front_arena;
-}}
-static void *resize_in_front(void *pointer, size_t size)
-{{
-    void *found = front_realloc(front, pointer, size);
-    if (found == NULL && (found = foreign_malloc(size)) != NULL) {{
-        const size_t had = front_usable_size(front, pointer);
-        memcpy(found, pointer, had < size ? had : size);
-        front_free(front, pointer);
-    }}
-    return found;
-}}"""
+FRONT = "front"
+"""The prefix of the generated code of a recipe in front."""
 
-_FRONT_FIRST = {
-    "malloc": "void *found = front_malloc(front, size); return found ? found : {call};",
-    "free": "if (is_in_front(pointer)) {{ front_free(front, pointer); }} else {{ {call}; }}",
-    "realloc": "return is_in_front(pointer) ? resize_in_front(pointer, size) : {call};",
-    "aligned_alloc": "void *found = front_aligned_alloc(front, align, size); return found ? found : {call};",
-    "usable_size": "return is_in_front(pointer) ? front_usable_size(front, pointer) : {call};",
+BEHIND = "behind.h"
+"""What that code includes to find the calls of the allocator."""
+
+BEHIND_TEXT = """
+#include <stddef.h>
+void *behind_malloc(size_t size);
+void *behind_realloc(void *pointer, size_t size);
+void *behind_aligned_alloc(size_t align, size_t size);
+void behind_free(void *pointer);
+size_t behind_usable_size(void *pointer);
+#define FRONT_BEHIND_MALLOC(size) behind_malloc(size)
+#define FRONT_BEHIND_REALLOC(pointer, size) behind_realloc(pointer, size)
+#define FRONT_BEHIND_ALIGNED_ALLOC(align, size) behind_aligned_alloc(align, size)
+#define FRONT_BEHIND_FREE(pointer) behind_free(pointer)
+#define FRONT_BEHIND_USABLE_SIZE(pointer) behind_usable_size(pointer)
+"""
+
+_IN_FRONT = """
+#include "front_heap.h"
+static unsigned char front_arena[FRONT_ARENA_BYTES] __attribute__((aligned(FRONT_ARENA_ALIGNMENT)));
+static struct front_heap *front;"""
+
+_THROUGH_FRONT = {
+    "malloc": "front_malloc(front, size)",
+    "free": "front_free(front, pointer)",
+    "realloc": "front_realloc(front, pointer, size)",
+    "aligned_alloc": "front_aligned_alloc(front, align, size)",
+    "usable_size": "front_usable_size(front, pointer)",
 }
 
 
@@ -120,10 +119,11 @@ def defines(adapter: Adapter, arena: int | None) -> dict[str, str]:
     return {name: text.replace(BYTES, str(arena)).replace(CAPACITY, _CAPACITY) for name, text in texts.items()}
 
 
-def heap_source(adapter: Adapter, sources: Sequence[Path], front: Recipe | None, align: int) -> str:
+def heap_source(adapter: Adapter, sources: Sequence[Path], has_front: bool, align: int) -> str:
     """`heap.c`: the allocator as one translation unit, so that the calls see its macros and static functions.
 
-    It ends with what `driver.c` declares; `align` is what every address is a multiple of.
+    It ends with what `driver.c` declares; `align` is what every address is a multiple of. With a front the allocator's
+    calls are those behind it.
     """
     parts = ["#include <stddef.h>", adapter.prologue, *(f'#include "{source}"' for source in sources), adapter.epilogue]
     if not sources:
@@ -133,39 +133,44 @@ def heap_source(adapter: Adapter, sources: Sequence[Path], front: Recipe | None,
         parts.insert(0, _SIZE_AT_RUN_TIME.format(most=adapter.max_arena))
         init = f"foreign_bytes = (int)bytes; {init}"
     bodies = dict.fromkeys(_PARAMETERS, "return {call};") | {"free": "{call};"}
-    if front is not None:
-        parts.append(_IN_FRONT.format(bytes=_front_bytes(front)))
-        init += " front = front_init(front_arena, sizeof front_arena);"
-        bodies = _FRONT_FIRST
     if adapter.handle:
         parts.append(_HANDLES.format(handle=adapter.handle))
         bodies = {key: body.replace("{type}", adapter.handle) for key, body in _THROUGH_HANDLES.items()}
+    named = {key: call(adapter, key) for key in _PARAMETERS}
+    begin = "return !bytes || heap;"
+    if has_front:
+        parts.append(_IN_FRONT)
+        begin = "front = front_init(front_arena, sizeof front_arena); return front && (!bytes || heap);"
     parts += [
         "static void *foreign_heap;",
         "#define heap foreign_heap",
-        f"int foreign_init(void *memory, size_t bytes) {{ heap = memory; {init} return !bytes || heap; }}",
+        f"int foreign_init(void *memory, size_t bytes) {{ heap = memory; {init} {begin} }}",
+        *_calls("behind" if has_front else "foreign", named, bodies),
     ]
-    named = {key: "" if key == "calloc" and front is not None else call(adapter, key) for key in _PARAMETERS}
-    for key, text in named.items():
-        body = bodies[key].format(call=text) if text else _ABSENT[key]
-        parts.append(f"{ARGUMENTS[key][0]} foreign_{key}({_PARAMETERS[key]}) {{ {body} }}")
+    if has_front:
+        named = {key: _THROUGH_FRONT[key] if named[key] and key in _THROUGH_FRONT else "" for key in _PARAMETERS}
+        parts += _calls("foreign", named, dict.fromkeys(_PARAMETERS, "return {call};") | {"free": "{call};"})
     parts.append(f"unsigned char *foreign_array(void) {{ return (unsigned char *)({adapter.array or 0}); }}")
+    parts.append(f"unsigned char *foreign_front(void) {{ return {'front_arena' if has_front else 'NULL'}; }}")
     known = {
         "align": align,
         "poison": 0 if adapter.zeroed else UNTOUCHED,
         "moves": int(bool(adapter.handle)),
         "capacity": adapter.max_arena if adapter.has_capacity else 0,
+        "front_bytes": "FRONT_ARENA_BYTES" if has_front else "0u",
         **{f"has_{key}": int(bool(named[key])) for key in ("realloc", "aligned_alloc", "usable_size")},
     }
-    parts += [f"const unsigned foreign_{name} = {value}u;" for name, value in known.items()]
+    parts += [f"const unsigned foreign_{name} = {value};" for name, value in known.items()]
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _front_bytes(front: Recipe) -> int:
-    """What a recipe of bounded pools needs: control data and regions."""
-    from heapwright.recipes.policy import policy_struct
-
-    return int(policy_struct(front).fixed_end)
+def _calls(prefix: str, named: Mapping[str, str], bodies: Mapping[str, str]) -> list[str]:
+    """The functions for all calls, of which `named` says what they do; empty for one that the allocator has not."""
+    return [
+        f"{ARGUMENTS[key][0]} {prefix}_{key}({_PARAMETERS[key]}) "
+        f"{{ {bodies[key].format(call=text) if text else _ABSENT[key].format(prefix=prefix)} }}"
+        for key, text in named.items()
+    ]
 
 
 def _declarations(adapter: Adapter) -> list[str]:
