@@ -55,6 +55,18 @@ _SIZES = {
 }
 
 
+def _load(default: str | None, help: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--load",
+        "loads",
+        metavar="SHARE[,...]",
+        type=LOADS,
+        default=default,
+        show_default=True,
+        help=f"{help} Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
+    )
+
+
 def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Command]:
     """The argument and the options of every workload that is made of packets; the first of `sizes` is the default."""
     options = (
@@ -69,15 +81,7 @@ def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Comma
         click.option(
             "--count", type=click.IntRange(min=1), metavar="N", help="Use the first packets only; default all."
         ),
-        click.option(
-            "--load",
-            "loads",
-            metavar="SHARE[,...]",
-            type=LOADS,
-            default=load,
-            show_default=True,
-            help="Share of time the link is busy. Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
-        ),
+        _load(load, "Share of time the link is busy."),
         click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
         click.option(
             "--longest-gap",
@@ -268,6 +272,7 @@ def modem(output: Path, as_json: bool, **options: Any) -> None:
     show_default=True,
     help="Mean seconds between requests.",
 )
+@_load(None, "So many times as many requests a second; default 1, what --interarrival says.")
 @click.option(
     "--min-size",
     metavar="BYTES",
@@ -307,7 +312,7 @@ def _write(
         if loads and len(loads) > 1:
             raise click.UsageError("a --rate is one load: give several loads without it.")
         loads = None
-    if packets is None or not loads:
+    if not loads:
         trace = api.workload(name, packets, **options)
         trace.write(output)
         told = [_told(trace, output, as_json)]

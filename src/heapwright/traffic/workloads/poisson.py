@@ -19,6 +19,7 @@ MOST_REQUESTS = 1 << 30
 def poisson(
     *,
     interarrival: float = 0.002,
+    load: float | None = None,
     min_size: int = 80,
     max_size: int = 2000,
     hold: float = 1.0,
@@ -33,6 +34,7 @@ def poisson(
 
     Args:
         interarrival: mean seconds between requests; the paper's first experiment has 0.0005 to 0.0035.
+        load: so many times as many requests a second, between which are `interarrival` / `load` seconds; None is 1.
         min_size, max_size: bytes, both included; the paper's first experiment has 80 and 2000.
         hold: mean seconds a buffer is held; the paper says 1.
         requests: how many; the paper says 1 million.
@@ -44,20 +46,24 @@ def poisson(
     for name, seconds in (("interarrival", interarrival), ("hold", hold)):
         if not 0 < seconds < 1e9:
             raise ParameterError(f"{seconds:g}: must be more than 0 seconds, and less than 10^9", parameter=name)
+    if load is not None and not 0 < load < 1e9:
+        raise ParameterError(f"{load:g}: must be more than 0; 1 is one request each interarrival", parameter="load")
+    between = interarrival / (load or 1)
     if not 0 <= min_size <= max_size <= 1 << 31:
         raise ParameterError(f"sizes {min_size} to {max_size}: 0 <= min <= max <= 2^31 is valid", parameter="max_size")
     if not 0 < requests <= MOST_REQUESTS:
         raise ParameterError(f"{requests}: 1 to {MOST_REQUESTS} is valid", parameter="requests")
-    if requests * interarrival >= 1e12:
-        raise ParameterError(f"{requests} at {interarrival:g} s take more than 30,000 years", parameter="requests")
+    if requests * between >= 1e12:
+        raise ParameterError(f"{requests} at {between:g} s take more than 30,000 years", parameter="requests")
     random = np.random.default_rng(seed)
-    born = np.cumsum(random.exponential(interarrival, requests)) * 1e6
+    born = np.cumsum(random.exponential(between, requests)) * 1e6
     lifetimes = random.exponential(hold, requests) * 1e6
     size = random.integers(min_size, max_size, requests, endpoint=True)
     metadata = {
         "workload": "poisson",
         "synthetic": "true",
         "interarrival": f"{interarrival:g}",
+        **({} if load is None else {"load": f"{load:g}"}),
         "min_size": str(min_size),
         "max_size": str(max_size),
         "hold": f"{hold:g}",
