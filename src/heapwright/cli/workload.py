@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,35 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import Command, seed_option, trace_output_option
+from heapwright.cli.options import Command, Numbers, seed_option, trace_output_option
 from heapwright.cli.output import json_option, print_json, print_sentences, print_written, written
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 
-class _Loads(click.ParamType[tuple[float, ...]]):
-    """Numbers separated by commas, or FIRST:LAST:STEP."""
-
-    name = "loads"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            if ":" not in value:
-                loads = tuple(float(part) for part in value.split(","))
-            else:
-                first, last, step = (float(part) for part in value.split(":"))
-                loads = tuple(float(f"{first + i * step:.6g}") for i in range(int((last - first) / step + 1e-6) + 1))
-        except (ValueError, ArithmeticError):
-            loads = ()
-        if not loads or len(set(loads)) < len(loads) or not all(0 < load < math.inf for load in loads):
-            self.fail(f"{value!r}: valid: 0.7, several as 0.5,0.7,0.9, or a range as 0.5:0.9:0.1, above 0", param, ctx)
-        return loads
-
-
-LOADS = _Loads()
+LOADS = Numbers("0.7, several as 0.5,0.7,0.9, or a range as 0.5:0.9:0.1, above 0")
 
 _ring = click.option(
     "--ring",

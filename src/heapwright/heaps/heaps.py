@@ -343,6 +343,7 @@ class Arenas:
     """The arenas of a heap for a trace, in bytes; all None where it failed, and why it failed.
 
     `reserve` is None where no other traces were tried, or too many of them are refused in any arena: the `refused`.
+    `failed` tells how many requests of the trace are refused in an ample one, where no arena serves it.
     """
 
     smallest: int | None
@@ -350,6 +351,7 @@ class Arenas:
     reach: Reach
     reserve: int | None = None
     refused: tuple[str, ...] = ()
+    failed: int = 0
     worst: WorstCase | None = None
     error: str | None = None
 
@@ -376,7 +378,9 @@ def _fit(
     try:
         smallest, safe = heap.fit(trace, step=step), heap.safe_arena(trace, step=step)
         worst = heap.worst_case(trace)
-        if safe is None or not (copies or held_out):
+        if safe is None:
+            return Arenas(smallest, safe, heap.reach, worst=worst, failed=int(heap.replay(trace)["failed"] or 0))
+        if not (copies or held_out):
             return Arenas(smallest, safe, heap.reach, worst=worst)
         others = (*held_out, *copies)
         needs = [heap.enough_arena(other, step=step) for other in others]
@@ -384,7 +388,7 @@ def _fit(
         return Arenas(None, None, UNKNOWN, error=str(error))
     refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
     reserve = reserved(safe.bytes, needs[: len(held_out)], needs[len(held_out) :], share)
-    return Arenas(smallest, safe, heap.reach, reserve, refused, worst)
+    return Arenas(smallest, safe, heap.reach, reserve, refused, worst=worst)
 
 
 def reserved(safe: int, held_out: Sequence[int | None], copies: Sequence[int | None], share: float) -> int | None:
