@@ -804,6 +804,7 @@ def test_the_schema_names_every_key_of_every_kind() -> None:
         "link_bytes",
         "checks",
         "counters",
+        "reserve",
         "memory",
         "pool",
     } | {

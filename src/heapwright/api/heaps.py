@@ -84,6 +84,8 @@ class Replay:
         metrics: every metric by its key; units in docs/metrics.md, None where unknown or not asked for.
         error: why a foreign heap has no metrics; None for every other.
         memories: the metrics of each memory of a recipe in several, by its name; empty for every other heap.
+        failed_low: how many of the requests refused have low priority; None for foreign heaps and several memories, and
+            where the trace tells of no priority.
     """
 
     trace: str
@@ -91,6 +93,7 @@ class Replay:
     metrics: Mapping[str, Value]
     error: str | None = None
     memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    failed_low: int | None = None
 
     def __repr__(self) -> str:
         if self.error:
@@ -156,7 +159,9 @@ def replay(
         outcomes = replay_each(trace, asked.heaps, arena=arena, time=time, fit=fit, energy=table)
         for label, key in asked.each:
             outcome = outcomes[key]
-            found.append(Replay(trace.name, label, outcome.metrics, outcome.error, outcome.memories))
+            found.append(
+                Replay(trace.name, label, outcome.metrics, outcome.error, outcome.memories, outcome.failed_low)
+            )
     return _alone(found, traces, heaps)
 
 

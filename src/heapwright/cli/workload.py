@@ -268,6 +268,14 @@ def modem(output: Path, as_json: bool, **options: Any) -> None:
 @click.option(
     "--requests", metavar="N", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="How many."
 )
+@click.option(
+    "--low-priority",
+    metavar="SHARE",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Share of the requests of low priority, which a heap's reserve may refuse.",
+)
 @seed_option
 @trace_output_option
 @json_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.memories import replay_memories
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
-from heapwright.replay.replay import replay
+from heapwright.replay.replay import refused_low, replay
 from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import fit
 from heapwright.replay.worst_case import worst_case
@@ -289,6 +289,8 @@ class Outcome:
     error: str | None = None
     memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     """The metrics of each memory of a recipe in several."""
+    failed_low: int | None = None
+    """How many of the requests refused have low priority; None where the trace tells of none, and of foreign heaps."""
 
 
 def replay_each(
@@ -311,14 +313,17 @@ def replay_each(
             if isinstance(heap, RecipeHeap) and heap.recipe.memory:
                 outcomes[name] = _in_memories(trace, heap.recipe, arena, time or fit, energy)
             else:
-                outcomes[name] = Outcome(with_energy(heap.replay(trace, arena=arena, fit=fit), energy))
+                metrics = with_energy(heap.replay(trace, arena=arena, fit=fit), energy)
+                told = trace.low.any()
+                low = refused_low(trace, heap.recipe, arena) if isinstance(heap, RecipeHeap) and told else None
+                outcomes[name] = Outcome(metrics, failed_low=low)
         except ForeignHeapError as error:
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
         sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
         for name, found in time_heaps(trace, sound, arena).items():
             if isinstance(found, float):
-                outcomes[name] = Outcome({**outcomes[name].metrics, "ns_per_event": found})
+                outcomes[name] = replace(outcomes[name], metrics={**outcomes[name].metrics, "ns_per_event": found})
             else:
                 outcomes[name] = Outcome(dict.fromkeys(METRICS), str(found))
     return outcomes

@@ -205,6 +205,7 @@ def _parts(trace: Trace, sizes: Sequence[int]) -> Iterator[Trace | None]:
             "size": trace.size,
             "ts_us": trace.ts_us,
             "align": trace.align,
+            "low": trace.low,
             "id": objects,
         }
         yield Trace.from_columns(**{key: column[calls] for key, column in columns.items()}) if calls.any() else None
