@@ -5,8 +5,7 @@
  * CALLS is as in driver_calls.h. Refused objects are skipped, as a replay does. Every object is filled with a pattern
  * that must be there when it is resized or freed. With -DHANDLE_WORDS=N objects move, and references to them, N
  * pointers each, lie ahead of the arena. With -DRESERVE alignment 1 means low priority. On stderr: peak, requests
- * refused, blocks in use, the checker's answer, and
- * the number of broken objects.
+ * refused, blocks in use, the checker's answer, and the number of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>
