@@ -197,6 +197,44 @@ static inline size_t hw_usable_size(const struct hw_policy *p, struct hw_heap *h
     return pointer ? (size_t)usable_bytes(p, heap, address_of(p, heap, pointer)) : 0;
 }
 
+/* ---- requests of low priority ----------------------------------------------------------------------------------- */
+
+/* Whether the reserve stays free where `more` bytes are given away. */
+static inline int leaves_reserve(const struct hw_policy *p, struct hw_heap *heap, size_t more)
+{
+    const uint32_t end = p->shares ? load4(heap, p->shared_end_at) : p->fixed_end;
+    const uint32_t unused = end - p->spent - load4(heap, p->counters_at + HW_COUNT_USED);
+    return unused >= p->reserve && more <= unused - p->reserve;
+}
+
+static inline void *hw_malloc_low(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    if (!leaves_reserve(p, heap, size)) {
+        count_refused(p, heap);
+        if (tells(p)) {
+            HW_REFUSED(heap, size);
+        }
+        return NULL;
+    }
+    return hw_malloc(p, heap, size);
+}
+
+static inline void *hw_realloc_low(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
+{
+    if (pointer == NULL) {
+        return hw_malloc_low(p, heap, size);
+    }
+    const size_t had = hw_usable_size(p, heap, pointer); /* 0 of a wrong pointer, which is realloc's to find */
+    if (had != 0 && size > had && !leaves_reserve(p, heap, size - had)) {
+        count_refused(p, heap);
+        if (tells(p)) {
+            HW_REFUSED(heap, size);
+        }
+        return NULL;
+    }
+    return hw_realloc(p, heap, pointer, size);
+}
+
 static inline struct hw_counters hw_counters(const struct hw_policy *p, struct hw_heap *heap)
 {
     struct hw_counters told = {0, 0, 0, 0, 0};

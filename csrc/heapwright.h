@@ -181,6 +181,15 @@ HW_API size_t hw_largest_free(const struct hw_policy *policy, struct hw_heap *he
 /* What the heap counted; all numbers wrap around at 2^32. Needs `counters` in the recipe. O(1). */
 HW_API struct hw_counters hw_counters(const struct hw_policy *policy, struct hw_heap *heap);
 
+/* Memory for a request of low priority, as of hw_malloc(). Returns NULL also where less than the recipe's `reserve`
+ * would stay free: bytes that blocks can cover, less those in blocks that are handed out, less `size`. Free memory may
+ * lie in pieces: the reserve is no promise that one request of its size is served. O(1) more. */
+HW_API void *hw_malloc_low(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
+
+/* Another size for an object, at low priority, as of hw_realloc(). Returns NULL also where what the object lacks would
+ * not leave the reserve free; it then lives on as it was. To make it smaller never fails. O(1) more. */
+HW_API void *hw_realloc_low(const struct hw_policy *policy, struct hw_heap *heap, void *pointer, size_t size);
+
 /* Lets the least bytes ever free be those that are free now. Needs `counters` in the recipe. O(1). */
 HW_API void hw_reset_least_free(const struct hw_policy *policy, struct hw_heap *heap);
 

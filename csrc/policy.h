@@ -297,6 +297,8 @@ struct hw_pool {
 struct hw_policy {
     uint32_t align;           /* alignment of payloads */
     uint32_t checks;          /* HW_CHECKS_... */
+    uint32_t reserve;         /* bytes that requests of low priority leave free; 0: there are none of low priority */
+    uint32_t shares;          /* derived: 1 where some pool takes what the regions leave of the arena */
     uint32_t pool_count;      /* number of pools */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
     uint32_t keeps;           /* derived: 1 where some quick pool may keep what a refused request could have */

@@ -22,6 +22,7 @@ ORDINARY: dict[str, Fields] = {
     "policy": {
         "align": 8,
         "checks": 0,
+        "reserve": 0,
         "counters_at": 0,
         "threads": 0,
         "empty_as_one": 1,

@@ -284,6 +284,30 @@ static uint32_t request_size(struct replay *r, uint32_t slot, uint32_t size)
                                             : hw_realloc(r->policy, &r->heap, pointer, size));
 }
 
+/* Whether a request has low priority, on a heap to which that means something. */
+static int is_low(const struct replay *r, uint64_t i)
+{
+    return r->policy->reserve && r->calls->low && r->calls->low[i];
+}
+
+/* Asks for an object, or another size of one, at low priority; returns its address, 0 where it was refused. */
+static uint32_t request_low(struct replay *r, uint32_t slot, uint32_t size, uint32_t align)
+{
+    const struct hw_policy *p = r->policy;
+    if (align) {
+        if (leaves_reserve(p, &r->heap, size)) {
+            return request(r, slot, size, align);
+        }
+        count_refused(p, &r->heap);
+        return 0;
+    }
+    if (r->objects[slot].at) {
+        void *pointer = arena_pointer(&r->heap, r->objects[slot].at);
+        return address_or_none(r, hw_realloc_low(p, &r->heap, pointer, size));
+    }
+    return address_or_none(r, hw_malloc_low(p, &r->heap, size));
+}
+
 static void give_back(struct replay *r, uint32_t slot)
 {
     if (moves(r->policy)) {
@@ -315,10 +339,11 @@ static void replay_malloc(struct replay *r, uint64_t i)
     const uint32_t slot = r->calls->slot[i];
     const uint32_t size = r->calls->size[i];
     const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
-    const uint32_t at = request(r, slot, size, align);
+    const uint32_t at = is_low(r, i) ? request_low(r, slot, size, align) : request(r, slot, size, align);
     r->objects[slot].at = at;
     tally_request(r, size, at != 0);
     if (at == 0) {
+        r->metrics->failed_low += r->calls->low && r->calls->low[i];
         return;
     }
     enter(r, &r->objects[slot], at, size);
@@ -334,9 +359,10 @@ static void replay_realloc(struct replay *r, uint64_t i)
         return;
     }
     const uint32_t had = object->size;
-    const uint32_t at = request_size(r, slot, size);
+    const uint32_t at = is_low(r, i) ? request_low(r, slot, size, 0) : request_size(r, slot, size);
     tally_request(r, size, at != 0);
     if (at == 0) {
+        r->metrics->failed_low += r->calls->low && r->calls->low[i];
         return;
     }
     leave(r, object);

@@ -40,6 +40,7 @@ struct hw_calls {
     const uint32_t *size;    /* bytes requested; ignored for a free */
     const uint32_t *align;   /* alignment requested, 0 for the heap's own; NULL where no call asks for one */
     const int64_t *ts_us;    /* microseconds since the first call; NULL where there are no times */
+    const uint8_t *low;      /* 1 where a request has low priority; NULL where none has */
     const uint32_t *thread;  /* the calling thread's number; NULL where there is one */
     uint32_t threads;        /* how many there are */
     struct hw_totals totals; /* of all calls; not needed, but replays are faster with it */
@@ -60,6 +61,7 @@ struct hw_metrics {
     uint64_t requested_bytes; /* sum of all requests */
     uint64_t admitted_bytes;  /* sum of the requests that were served */
     uint64_t failed;          /* requests refused */
+    uint64_t failed_low;      /* of these, those of low priority */
     uint64_t reads;           /* metadata loads */
     uint64_t writes;          /* metadata stores */
     uint64_t moved;           /* copied by realloc */

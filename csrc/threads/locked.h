@@ -56,6 +56,22 @@ static inline size_t hw_locked_usable_size(const struct hw_policy *p, struct hw_
     return bytes;
 }
 
+static inline void *hw_locked_malloc_low(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    void *memory = hw_malloc_low(p, heap, size);
+    HW_UNLOCK(heap, key);
+    return memory;
+}
+
+static inline void *hw_locked_realloc_low(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    void *memory = hw_realloc_low(p, heap, pointer, size);
+    HW_UNLOCK(heap, key);
+    return memory;
+}
+
 static inline int hw_locked_next_block(const struct hw_policy *p, struct hw_heap *heap, struct hw_block *block)
 {
     const uintptr_t key = HW_LOCK(heap);

@@ -4,8 +4,8 @@
  *
  * CALLS is as in driver_calls.h. Refused objects are skipped, as a replay does. Every object is filled with a pattern
  * that must be there when it is resized or freed. With -DHANDLE_WORDS=N objects move, and references to them, N
- * pointers each, lie ahead of the arena. On stderr: peak, requests refused, blocks in use, the checker's answer, and
- * the number of broken objects.
+ * pointers each, lie ahead of the arena. With -DRESERVE alignment 1 means low priority. On stderr: peak, requests
+ * refused, blocks in use, the checker's answer, and the number of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -36,8 +36,13 @@ static void **references; /* the end of all references, and the start of the are
 #define HANDLE_WORDS 0u
 #define POINTER(slot, bytes) (bytes)
 #define MALLOC(slot, n) app_malloc(heap, n)
+#ifdef RESERVE
+#define REALLOC(slot, bytes, n) (call->align == 1u ? app_realloc_low(heap, bytes, n) : app_realloc(heap, bytes, n))
+#define ALIGNED(slot, a, n) ((a) == 1u ? app_malloc_low(heap, n) : app_aligned_alloc(heap, a, n))
+#else
 #define REALLOC(slot, bytes, n) app_realloc(heap, bytes, n)
 #define ALIGNED(slot, a, n) app_aligned_alloc(heap, a, n)
+#endif
 #define FREE(slot, bytes) app_free(heap, bytes)
 #endif
 
@@ -63,8 +68,9 @@ static void expect_pattern(const struct object *object, uint32_t slot, uint32_t 
     }
 }
 
-static void resize(struct object *object, uint32_t slot, uint32_t size)
+static void resize(struct object *object, uint32_t slot, const struct call *call)
 {
+    const uint32_t size = call->size;
     if (object->bytes == NULL) {
         return;
     }
@@ -92,7 +98,7 @@ static void perform(const struct call *call, struct object *objects)
         object->bytes = NULL;
         return;
     case 2u:
-        resize(object, slot, call->size);
+        resize(object, slot, call);
         return;
     default:
         object->bytes = call->align ? ALIGNED(slot, call->align, call->size) : MALLOC(slot, call->size);

@@ -13,6 +13,8 @@ int strict_compile(const struct hw_policy *p, struct hw_heap *h, void *memory)
     void *a = hw_malloc(p, h, 1);
     void *b = hw_calloc(p, h, 1, 1);
     a = hw_realloc(p, h, a, 2);
+    a = hw_realloc_low(p, h, a, 3);
+    hw_free(p, h, hw_malloc_low(p, h, 1));
     hw_free(p, h, hw_aligned_alloc(p, h, 64, 1));
     hw_free(p, h, b);
     hw_free(p, h, memory);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
@@ -35,6 +36,7 @@ from heapwright.generate.emit import (
     COUNTING,
     LOOKING,
     MOVING,
+    RESERVING,
     About,
     core_sources,
     generated_files,
@@ -47,7 +49,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import engine
 from heapwright.replay.pictures import metadata
-from heapwright.replay.replay import replay
+from heapwright.replay.replay import refused_low, replay
 from heapwright.traces.trace import Trace
 
 pytestmark = pytest.mark.usefixtures("forks")
@@ -62,7 +64,7 @@ RECIPES = zoo.recipes() + random_recipes(brief(8, 25), seed=2006)
 
 def entries(recipe: Recipe) -> tuple[str, ...]:
     statistics, check = LOOKING[:-1], LOOKING[-1:]
-    counting = COUNTING if recipe.counters else ()
+    counting = (COUNTING if recipe.counts else ()) + (RESERVING if recipe.reserve else ())
     checking = () if recipe.checks == "none" else CHECKING
     return (MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING) + statistics + counting + checking + check
 
@@ -460,7 +462,7 @@ def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPat
         folder = generated(recipe)
         pool = recipe.pools[0]
         words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
-        words += ["-DCOUNTERS"] * recipe.counters + [f"-D{replayed_secret('app')}"]
+        words += ["-DCOUNTERS"] * recipe.counts + ["-DRESERVE"] * (recipe.reserve > 0) + [f"-D{replayed_secret('app')}"]
         compile_or_fail(
             "cc", *STRICT, UNCHECKED, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
         )
@@ -471,6 +473,7 @@ def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPat
 
 def write_calls(trace: Trace, path: Path) -> Path:
     slots, records = trace.calls.slots, trace.calls.records()
+    records[:, 2] |= trace.low  # alignment 1, as the driver has it: only what asks for none is low in these tests
     path.write_bytes(np.array([len(trace), slots], np.uint32).tobytes() + records.tobytes())
     return path
 
@@ -514,6 +517,28 @@ def test_random_calls_leave_the_metadata_of_the_replay(
         for arena in arenas(trace, recipe):
             refused += expect_same_end(trace, recipe, arena, driver(recipe), calls)
     assert refused > 0
+
+
+@pytest.mark.parametrize("name", ["exact-bins", "drr-proposed", "tlsf", "sos", "kingsley", "binary-buddy"])
+def test_requests_of_low_priority_are_refused_as_in_the_replay(
+    name: str, driver: Callable[[Recipe], Path], tmp_path: Path
+) -> None:
+    """Calls of both priorities and resizes, in arenas that refuse: the same refusals, the same metadata."""
+    hardened = {"checks": "frees"} if name == "tlsf" else {}
+    rng = random.Random(name)
+    plain = random_trace(rng, 1500)
+    low = (plain.align == 0) & (plain.op != 3) & np.array([rng.random() < 0.5 for _ in range(len(plain))])
+    align = np.minimum(plain.align, 64)
+    trace = dataclasses.replace(plain, size=plain.size % 700, align=align, low=low.astype(np.uint8))
+    calls = write_calls(trace, tmp_path / "low.calls")
+    recipe = Recipe.from_dict({**zoo.load(name).to_dict(), "reserve": trace.peak_live_bytes // 3, **hardened})
+    more = 0
+    for arena in arenas(trace, recipe):
+        found, _ = engine.run(trace, recipe, policy_struct(recipe), arena, lib.HW_CHECK_INVARIANTS)
+        assert expect_same_end(trace, recipe, arena, driver(recipe), calls) == found.failed
+        assert refused_low(trace, recipe, arena) == found.failed_low
+        more += int(found.failed_low) - refused_low(trace, Recipe.from_dict(zoo.load(name).to_dict()), arena)
+    assert more > 0
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
 
 from heapwright.decide.decision import decide
+from heapwright.decide.picks import PICKS
 from heapwright.decide.study import Study
 from heapwright.files.errors import HeapwrightError
 from heapwright.studies.records import TraceInfo
@@ -81,3 +82,26 @@ def test_a_price_in_instructions_stands_where_they_were_measured(tmp_path: Path)
         "A malloc and its free take 74.2 instructions, at most 265, in 864 bytes of code; 10.0 loads and stores a "
         "call, 9 in the dearest malloc, 7 in the dearest free."
     )
+
+
+def test_a_pick_admits_as_much_as_any_unless_a_share_is_asked_for(tmp_path: Path) -> None:
+    objectives = ("footprint_bytes", "admitted_fraction")
+    admitting = [(100, 0.151, 9), (400, 0.88, 5), (800, 0.9997, 2), (1000, 1.0, 1)]
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity(objectives=objectives)) as opened:
+        opened.add(
+            [
+                result(at, metrics(size, 9, failed=failed, admitted_fraction=share))
+                for at, (size, share, failed) in enumerate(admitting)
+            ]
+        )
+        everything = decide(opened, "smallest")
+        assert [opened.pick(how).id for how in PICKS] == [IDS[2]] * 3
+        in_little = decide(opened, where=["footprint_bytes <= 500"])
+        asked = decide(opened, "smallest", where=["admitted_fraction >= 0.5"])
+        assert opened.pick("smallest", where="admitted_fraction > 0").id == IDS[0]
+    told = "It admits 99.97 % of the bytes that are asked for, as much as any."
+    assert everything.sentences()[1] == told
+    assert in_little.pick.id == IDS[1]
+    assert in_little.sentences()[1] == "It admits 88 % of the bytes that are asked for, as much as any."
+    assert asked.pick.id == IDS[1]
+    assert asked.sentences()[1] == "It admits 88 % of the bytes that are asked for, where another admits 100 %."

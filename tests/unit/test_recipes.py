@@ -811,6 +811,7 @@ def test_the_schema_names_every_key_of_every_kind() -> None:
         "link_bytes",
         "checks",
         "counters",
+        "reserve",
         "memory",
         "pool",
     } | {

@@ -268,8 +268,8 @@ def test_several_loads_make_a_trace_each() -> None:
     for loads in ([], [0.5, 0.5]):
         with pytest.raises(HeapwrightError, match=r"load: .* give one load or more, each once"):
             hw.workload("queue", packets, load=loads)
-    with pytest.raises(HeapwrightError, match="poisson: no option load"):
-        hw.workload("poisson", load=0.5)
+    with pytest.raises(HeapwrightError, match="modem: no option load"):
+        hw.workload("modem", load=0.5)
 
 
 def test_the_peak_is_told_for_less_and_more_load() -> None:
@@ -451,6 +451,33 @@ def test_poisson_requests_have_the_distributions_asked_for() -> None:
     held = [time - birth[object_] for time, object_ in zip(trace.ts_us[freed], trace.id[freed], strict=True)]
     assert np.mean(held) == pytest.approx(500_000, rel=0.02) and min(held) >= 1
     assert trace.live_objects[len(trace) // 2 :].mean() == pytest.approx(50, rel=0.1)
+
+
+def test_the_load_of_poisson_multiplies_the_requests_a_second() -> None:
+    plain, same, twice = (poisson(requests=5000, load=load) for load in (None, 1, 2))
+    np.testing.assert_array_equal(plain.ts_us, same.ts_us)
+    assert "load" not in plain.metadata and twice.metadata["load"] == "2"
+    np.testing.assert_array_equal(twice.ts_us, poisson(requests=5000, interarrival=0.001).ts_us)
+    with pytest.raises(HeapwrightError, match=r"load: 0: must be more than 0; 1 is one request each interarrival"):
+        poisson(load=0)
+
+
+def test_the_command_writes_a_trace_for_each_load_of_poisson(tmp_path: Path) -> None:
+    words: list[str | Path] = [
+        "--requests",
+        "2000",
+        "--hold",
+        "0.1",
+        "--load",
+        "0.5,2",
+        "-o",
+        tmp_path / "p.parquet",
+        "--json",
+    ]
+    told = json.loads(run_workload("poisson", *words).stdout)
+    assert [list(one["peaks_by_load"]) for one in told] == [["0.45", "0.5", "0.55"], ["1.8", "2", "2.2"]]
+    peaks = [Trace.read(tmp_path / f"p-{load}.parquet").peak_live_bytes for load in ("0.5", "2")]
+    assert peaks == [one["requested_peak_bytes"] for one in told] and 2 * peaks[0] < peaks[1]
 
 
 def test_releases_come_first_at_equal_times() -> None:

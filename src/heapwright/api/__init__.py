@@ -23,6 +23,7 @@ from heapwright.api.heaps import (
     Fit,
     Replay,
     Worst,
+    admit,
     endure,
     find_worst,
     fit,
@@ -60,6 +61,7 @@ from heapwright.api.traces import (
     read_trace,
     record,
     scale,
+    sweep,
     trace_facts,
     workload,
 )
@@ -68,11 +70,13 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo.catalogue import RECOMMENDED
 from heapwright.recipes.zoo.facts import facts
+from heapwright.replay.admit import Admission
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
 
 __all__ = [
     "RECOMMENDED",
+    "Admission",
     "AnyHeap",
     "AnyTrace",
     "Fit",
@@ -84,6 +88,7 @@ __all__ = [
     "Study",
     "Trace",
     "Worst",
+    "admit",
     "attack",
     "convert_log",
     "copies",
@@ -125,6 +130,7 @@ __all__ = [
     "scale",
     "space_for",
     "study_in",
+    "sweep",
     "trace_facts",
     "workload",
     "worst_steps",

@@ -34,6 +34,8 @@ from heapwright.heaps.heaps import (
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo import catalogue
+from heapwright.replay.admit import Admission
+from heapwright.replay.admit import admit as _admit
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.replay.worst_case import worst_case
@@ -82,6 +84,8 @@ class Replay:
         metrics: every metric by its key; units in docs/metrics.md, None where unknown or not asked for.
         error: why a foreign heap has no metrics; None for every other.
         memories: the metrics of each memory of a recipe in several, by its name; empty for every other heap.
+        failed_low: how many of the requests refused have low priority; None for foreign heaps and several memories, and
+            where the trace tells of no priority.
     """
 
     trace: str
@@ -89,6 +93,7 @@ class Replay:
     metrics: Mapping[str, Value]
     error: str | None = None
     memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    failed_low: int | None = None
 
     def __repr__(self) -> str:
         if self.error:
@@ -154,7 +159,9 @@ def replay(
         outcomes = replay_each(trace, asked.heaps, arena=arena, time=time, fit=fit, energy=table)
         for label, key in asked.each:
             outcome = outcomes[key]
-            found.append(Replay(trace.name, label, outcome.metrics, outcome.error, outcome.memories))
+            found.append(
+                Replay(trace.name, label, outcome.metrics, outcome.error, outcome.memories, outcome.failed_low)
+            )
     return _alone(found, traces, heaps)
 
 
@@ -172,6 +179,8 @@ class Fit:
             perturbed copies of it; None where there were none of both, or too many are refused in any arena.
         copies: how many copies were tried.
         refused: the copies and held-out traces of which the heap refuses some request in any arena.
+        failed: requests of the trace that it refuses however large its arena is; 0 where an arena serves it, or where
+            that is not known.
         worst_case_bytes: enough for any program whose live blocks and largest block are no larger than the trace's;
             None where no theorem says so. `worst_case_by` names the theorem.
         reach_bytes: the largest arena that the heap can use; None where nothing is known to bound it.
@@ -189,6 +198,7 @@ class Fit:
     reserve_bytes: int | None
     copies: int
     refused: tuple[str, ...]
+    failed: int
     worst_case_bytes: int | None
     worst_case_by: str | None
     reach_bytes: int | None
@@ -211,6 +221,7 @@ class Fit:
             reserve_bytes=found.reserve,
             copies=copies,
             refused=found.refused,
+            failed=found.failed,
             worst_case_bytes=worst,
             worst_case_by=theorem,
             reach_bytes=found.reach.arena_bytes,
@@ -291,6 +302,47 @@ def fit(
         fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share)
         found += [Fit.of(trace.name, label, fitted[key], many) for label, key in asked.each]
     return _alone(found, traces, heaps)
+
+
+@one_line
+def admit(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    share: float,
+    *,
+    output: PathLike | None = None,
+    repair: bool = False,
+) -> list[Admission]:
+    """Find the least memory that admits a share of what traces ask for: an arena, or how many blocks, and how large.
+
+    Args:
+        traces, heaps: one of each, or lists of them; heaps are recipes. `heapwright.replay.admit.admit` says what is
+            looked for in which.
+        share: of the requests, and of their bytes, above 0 and at most 1.
+        output: a picture of traces that `sweep` made, a file that ends in .svg or .html; None for none.
+        repair: drop the invalid calls of traces that are read.
+
+    Returns an `Admission` for each, trace by trace. Raises HeapwrightError for input that cannot be used, pools whose
+    counts cannot be told apart among it, and for a picture of other traces.
+    """
+    from heapwright.report.admission_picture import write_picture
+    from heapwright.report.drawing import check_suffix
+    from heapwright.traffic.workloads.loads import SWEPT
+
+    read = [trace_of(one, repair) for one in listed(traces)]
+    options = {trace.metadata.get(SWEPT, "") for trace in read}
+    if output is not None:
+        check_suffix(Path(output))
+        if len(options) != 1 or "" in options:
+            raise ParameterError("a picture is drawn of the traces of one sweep", parameter="output")
+    found = []
+    for trace in read:
+        at = float(trace.metadata[trace.metadata[SWEPT]]) if SWEPT in trace.metadata else None
+        for heap in listed(heaps):
+            found.append(replace(_admit(trace, recipe_of(heap), share), heap=label_of(heap), swept=at))
+    if output is not None:
+        write_picture(found, options.pop(), Path(output))
+    return found
 
 
 @one_line

@@ -161,8 +161,8 @@ def workload(
     Args:
         name: "drr", "easyport", "url" or "queue", which need `packets`; "modem" or "poisson", which need none.
         packets: the traffic.
-        load: share of time that the link of a workload of packets is busy; several give a trace each, in a list. None
-            is the workload's own.
+        load: share of time that the link of a workload of packets is busy, or how many times as many requests a second
+            "poisson" has; several give a trace each, in a list. None is the workload's own.
         options: as of the function of that name in `heapwright.traffic.workloads`; docs/workloads.md has them, with
             units. For packets also `longest_gap`, see `PacketTable.closing_gaps`.
 
@@ -177,7 +177,20 @@ def workload(
 
 
 @one_line
-def load_peaks(name: str, packets: PacketTable | PathLike, *, load: float, **options: Any) -> dict[float, int]:
+def sweep(
+    name: str, option: str, values: Sequence[float], packets: PacketTable | PathLike | None = None, **options: Any
+) -> list[Trace]:
+    """Make a trace of a workload for each value of one of its options, as "interarrival" of "poisson".
+
+    The other arguments are those of `workload`, which raises the same.
+    """
+    from heapwright.traffic.workloads.loads import swept
+
+    return swept(_workload(name, packets, options, option), option, values)
+
+
+@one_line
+def load_peaks(name: str, packets: PacketTable | PathLike | None, *, load: float, **options: Any) -> dict[float, int]:
     """How steep a workload's peak is: the largest live bytes at a tenth less load, at this load and at a tenth more.
 
     The arguments are those of `workload`, which raises the same.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from heapwright.cli.options import (
+    Numbers,
+    fitted_argument,
     heap_option,
     read_traces,
     repair_option,
-    replayed_argument,
     reserved_for_option,
     seed_option,
     word_size_option,
@@ -19,12 +21,72 @@ from heapwright.cli.options import (
 from heapwright.cli.output import check_errors, json_option, note, print_rows, print_sentences
 
 if TYPE_CHECKING:
-    from heapwright.api import Fit
+    from heapwright.api import Admission, Fit, Trace
+
+
+class _Sweep(click.ParamType[tuple[str, tuple[float, ...]]]):
+    """OPTION=NUMBERS."""
+
+    name = "sweep"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[float, ...]]:
+        if isinstance(value, tuple):
+            return value
+        option, _, numbers = value.partition("=")
+        valid = "interarrival=0.001,0.002, or a range as interarrival=0.0005:0.0035:0.0005, above 0"
+        return option.replace("-", "_"), Numbers(valid).convert(numbers, param, ctx)
+
+
+class _Setting(click.ParamType[tuple[str, float]]):
+    """OPTION=NUMBER."""
+
+    name = "setting"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        if isinstance(value, tuple):
+            return value
+        option, _, number = value.partition("=")
+        try:
+            return option.replace("-", "_"), int(number) if number.isdecimal() else float(number)
+        except ValueError:
+            self.fail(f"{value!r}: valid: an option of the workload and a number, as requests=100000", param, ctx)
 
 
 @click.command()
-@replayed_argument
+@fitted_argument
 @heap_option
+@click.option(
+    "--admit",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Find the least memory in which so large a share of the requests, and of their bytes, is served.",
+)
+@click.option(
+    "--workload", type=click.Choice(["modem", "poisson"]), help="Make the traces, with the workload's own options."
+)
+@click.option(
+    "--set",
+    "settings",
+    metavar="OPTION=NUMBER",
+    type=_Setting(),
+    multiple=True,
+    help="An option of the workload, as requests=100000. Repeat the flag for more.",
+)
+@click.option(
+    "--sweep",
+    metavar="OPTION=NUMBERS",
+    type=_Sweep(),
+    help="A trace for each value of one of its options: interarrival=0.001,0.002 or interarrival=0.0005:0.0035:0.0005.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Draw what --admit finds over --sweep: FILE.svg or FILE.html.",
+)
 @click.option("--step", type=click.IntRange(min=1), metavar="BYTES", help="Precision; default one alignment unit.")
 @click.option(
     "--copies",
@@ -48,6 +110,11 @@ if TYPE_CHECKING:
 def command(
     traces: tuple[Path, ...],
     heaps: tuple[str, ...],
+    admit: float | None,
+    workload: str | None,
+    settings: tuple[tuple[str, float], ...],
+    sweep: tuple[str, tuple[float, ...]] | None,
+    output: Path | None,
     step: int | None,
     copies: int | None,
     held_out: tuple[Path, ...],
@@ -63,13 +130,25 @@ def command(
     trace, as "trace copies" makes them, and held-out traces, too. All count control data. Where nothing proves that
     larger arenas serve, many are tried.
 
+    With --admit a heap may refuse requests: of a heap that grows the least arena is found, of a pool with counts how
+    many blocks it has and how large.
+
     Foreign heaps are programs: what --heap names, and the adapter beside it, is compiled and run with your rights.
     """
     from heapwright import api
 
-    read = read_traces(traces, repair)
+    read = _traces(traces, repair, workload, dict(settings), sweep)
     for told in (told for trace in read for told in trace.notes):
         note(told)
+    if admit is not None:
+        if step or copies is not None or held_out or share != 1 or word_size:
+            raise click.UsageError(
+                "--admit looks at the traces and at recipes alone: leave out what reserves and steps"
+            )
+        _tell_admitted(api.admit(read, heaps, admit, output=output), as_json)
+        return
+    if output is not None:
+        raise click.UsageError("a picture is drawn of what --admit finds; give it, and a --sweep")
     found = api.fit(
         read,
         heaps,
@@ -102,15 +181,74 @@ def command(
     ]
     headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reserve", "worst case", "reach"]
     print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
-    for count in dict.fromkeys(fit.copies for fit in found):
+    for count in dict.fromkeys(fit.copies for fit in found if fit.reserve_bytes is not None):
         _tell_reserve(count, share, len(held_out))
     for fit in found:
         if fit.error:
             print_sentences([f"No arena: {fit.error}"])
         elif fit.smallest_arena_bytes is None and fit.reserve_bytes is not None:
             print_sentences([f"{fit.heap}: gets its memory from the system; its reserve is the most that it took."])
+        elif fit.failed:
+            print_sentences([_why_none(fit)])
         elif fit.refused:
             print_sentences([f"{fit.heap}: refused in any arena that it reaches: {', '.join(fit.refused)}"])
+
+
+def _traces(
+    paths: tuple[Path, ...],
+    repair: bool,
+    workload: str | None,
+    settings: dict[str, Any],
+    sweep: tuple[str, tuple[float, ...]] | None,
+) -> list[Trace]:
+    """Those that are read, or made."""
+    from heapwright import api
+
+    if bool(paths) == bool(workload):
+        raise click.UsageError("give traces, or a --workload that makes them")
+    if workload is None:
+        if settings or sweep:
+            raise click.UsageError("--set and --sweep are options of a workload; give it as --workload poisson")
+        return read_traces(paths, repair)
+    if sweep is None:
+        return [api.workload(workload, **settings)]
+    return api.sweep(workload, *sweep, **settings)
+
+
+def _tell_admitted(found: Sequence[Admission], as_json: bool) -> None:
+    if as_json:
+        print_rows(found)
+        return
+    from heapwright.cli.tables import number, print_table
+
+    cells = [
+        [
+            one.trace,
+            one.heap,
+            " + ".join(f"{n:,} x {size:,}" for n, size in zip(one.counts, one.sizes, strict=True)) or "-",
+            number("footprint_bytes", one.arena_bytes),
+            *(number("admitted_fraction", share) for share in (one.admitted_requests, one.admitted_fraction)),
+            number("utilisation", one.utilisation),
+        ]
+        for one in found
+    ]
+    headings = ["trace", "heap", "blocks", "arena", "requests", "bytes", "utilisation"]
+    share = f"{100 * found[0].share:g} %"
+    title = f"The least memory in bytes that admits {share} of the requests and of their bytes"
+    print_table(title, headings, [cells], left=("trace", "heap", "blocks"))
+    if none := [f"{one.heap} on {one.trace}" for one in found if one.arena_bytes is None]:
+        print_sentences([f"Admit less than {share} in any memory: {', '.join(none)}."])
+
+
+def _why_none(fit: Fit) -> str:
+    """Why no arena serves a trace, by how far the heap reaches."""
+    bounds = [
+        f"holds {fit.reach_objects:,} objects at most" if fit.reach_objects is not None else "",
+        f"uses {fit.reach_bytes:,} bytes at most" if fit.reach_bytes is not None else "",
+        f"serves no request above {fit.reach_request_bytes:,} bytes" if fit.reach_request_bytes is not None else "",
+    ]
+    why = ", ".join(filter(None, bounds)) or "does not grow as these need"
+    return f"{fit.heap} refuses {fit.failed:,} requests of {fit.trace} however large the arena is: it {why}."
 
 
 def _tell_reserve(copies: int, share: float, held_out: int) -> None:

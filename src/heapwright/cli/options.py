@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,10 +43,42 @@ def _word_size(ctx: click.Context, _: click.Parameter, bits: str | None) -> int 
     return int(bits) if bits else None
 
 
+class Numbers(click.ParamType[tuple[float, ...]]):
+    """Numbers above 0, each once, separated by commas, or FIRST:LAST:STEP; `valid` says so to who gives others."""
+
+    name = "numbers"
+
+    def __init__(self, valid: str) -> None:
+        self._valid = valid
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """Read them."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            if ":" not in value:
+                numbers = tuple(float(part) for part in value.split(","))
+            else:
+                first, last, step = (float(part) for part in value.split(":"))
+                numbers = tuple(float(f"{first + i * step:.6g}") for i in range(int((last - first) / step + 1e-6) + 1))
+        except (ValueError, ArithmeticError):
+            numbers = ()
+        if not numbers or len(set(numbers)) < len(numbers) or not all(0 < number < math.inf for number in numbers):
+            self.fail(f"{value!r}: valid: {self._valid}", param, ctx)
+        return numbers
+
+
 traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-replayed_argument = click.argument(
-    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=_no_heaps
-)
+
+
+def _replayed(metavar: str, required: bool) -> Callable[[Command], Command]:
+    return click.argument(
+        "traces", metavar=metavar, nargs=-1, required=required, type=click.Path(path_type=Path), callback=_no_heaps
+    )
+
+
+replayed_argument = _replayed("TRACE...", required=True)
+fitted_argument = _replayed("[TRACE...]", required=False)
 repair_option = click.option(
     "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
 )

@@ -41,11 +41,11 @@ def print_json(value: Any) -> None:
 def print_rows(found: Sequence[DataclassInstance]) -> None:
     """Write one JSON array of what was found for each trace and heap.
 
-    `error` stands only in what failed, `memories` only with a recipe in several.
+    `error` stands only in what failed, `memories` only with a recipe in several, `failed_low` only with priorities.
     """
     rows = map(dataclasses.asdict, found)
-    optional = ("error", "memories")
-    print_json([{key: value for key, value in row.items() if key not in optional or value} for row in rows])
+    optional: dict[str, Any] = {"error": None, "memories": {}, "failed_low": None}
+    print_json([{key: value for key, value in row.items() if optional.get(key, ...) != value} for row in rows])
 
 
 def print_sentences(sentences: Sequence[str]) -> None:

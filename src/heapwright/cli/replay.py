@@ -66,3 +66,6 @@ def command(
         for one in shown:
             if one.error:
                 print_sentences([f"No metrics: {one.error}"])
+            elif one.failed_low is not None:
+                low, failed = one.failed_low, int(one.metrics["failed"] or 0)
+                print_sentences([f"{one.heap} refused {low:,} requests of low priority, and {failed - low:,} others."])

@@ -36,10 +36,10 @@ def command(
 ) -> None:
     """Run the experiments of the source papers and write a page for each, with its claims checked.
 
-    WHAT is one of these, or all of them, which is the default. drr, easyport, url: packet scheduling, packet buffers, URL switching; techniques: what
-    splitting, coalescing, fit and freelists do (Mamagkakis et al. 2006). wifi: a transmit queue (Mamagkakis et al.
-    2007). pools: pools of partitions and of buffers under Poisson load (Elsayed and Galal). modem: a modem concentrator
-    (Peintner et al.). sensor: allocators of sensor nodes (Das et al.).
+    WHAT is one of these, or all of them, which is the default. drr, easyport, url: packet scheduling, packet buffers,
+    URL switching; techniques: what splitting, coalescing, fit and freelists do (Mamagkakis et al. 2006). wifi: a
+    transmit queue (Mamagkakis et al. 2007). pools: pools of partitions and of buffers under Poisson load (Elsayed and
+    Galal). modem: a modem concentrator (Peintner et al.). sensor: allocators of sensor nodes (Das et al.).
 
     Sentences behind drr, easyport and url can be read in several ways. The pages lead with the readings under which
     most statements of drr hold at once.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,35 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import Command, seed_option, trace_output_option
+from heapwright.cli.options import Command, Numbers, seed_option, trace_output_option
 from heapwright.cli.output import json_option, print_json, print_sentences, print_written, written
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 
-class _Loads(click.ParamType[tuple[float, ...]]):
-    """Numbers separated by commas, or FIRST:LAST:STEP."""
-
-    name = "loads"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            if ":" not in value:
-                loads = tuple(float(part) for part in value.split(","))
-            else:
-                first, last, step = (float(part) for part in value.split(":"))
-                loads = tuple(float(f"{first + i * step:.6g}") for i in range(int((last - first) / step + 1e-6) + 1))
-        except (ValueError, ArithmeticError):
-            loads = ()
-        if not loads or len(set(loads)) < len(loads) or not all(0 < load < math.inf for load in loads):
-            self.fail(f"{value!r}: valid: 0.7, several as 0.5,0.7,0.9, or a range as 0.5:0.9:0.1, above 0", param, ctx)
-        return loads
-
-
-LOADS = _Loads()
+LOADS = Numbers("0.7, several as 0.5,0.7,0.9, or a range as 0.5:0.9:0.1, above 0")
 
 _ring = click.option(
     "--ring",
@@ -55,6 +33,18 @@ _SIZES = {
 }
 
 
+def _load(default: str | None, help: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--load",
+        "loads",
+        metavar="SHARE[,...]",
+        type=LOADS,
+        default=default,
+        show_default=True,
+        help=f"{help} Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
+    )
+
+
 def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Command]:
     """The argument and the options of every workload that is made of packets; the first of `sizes` is the default."""
     options = (
@@ -69,15 +59,7 @@ def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Comma
         click.option(
             "--count", type=click.IntRange(min=1), metavar="N", help="Use the first packets only; default all."
         ),
-        click.option(
-            "--load",
-            "loads",
-            metavar="SHARE[,...]",
-            type=LOADS,
-            default=load,
-            show_default=True,
-            help="Share of time the link is busy. Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
-        ),
+        _load(load, "Share of time the link is busy."),
         click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
         click.option(
             "--longest-gap",
@@ -268,6 +250,7 @@ def modem(output: Path, as_json: bool, **options: Any) -> None:
     show_default=True,
     help="Mean seconds between requests.",
 )
+@_load(None, "So many times as many requests a second; default 1, what --interarrival says.")
 @click.option(
     "--min-size",
     metavar="BYTES",
@@ -284,6 +267,14 @@ def modem(output: Path, as_json: bool, **options: Any) -> None:
 )
 @click.option(
     "--requests", metavar="N", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="How many."
+)
+@click.option(
+    "--low-priority",
+    metavar="SHARE",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Share of the requests of low priority, which a heap's reserve may refuse.",
 )
 @seed_option
 @trace_output_option
@@ -307,7 +298,7 @@ def _write(
         if loads and len(loads) > 1:
             raise click.UsageError("a --rate is one load: give several loads without it.")
         loads = None
-    if packets is None or not loads:
+    if not loads:
         trace = api.workload(name, packets, **options)
         trace.write(output)
         told = [_told(trace, output, as_json)]

@@ -65,11 +65,12 @@ def _by_load(one: tuple[float, Trace]) -> tuple[float, str]:
 def _balanced(study: Study, alone: Results) -> int | None:
     """Row of the balanced pick of one trace; None where the front is empty."""
     keys = study.objectives
-    front = alone.front_rows(keys)
+    mask = alone.admitting(keys, alone.eligible(keys))
+    front = alone.front_rows(keys, mask)
     if not len(front):
         return None
     robustness = Robustness(alone, {}, study.recipe_texts(), keys)
-    return robustness.in_order("balanced", front, alone.eligible(keys))[0]
+    return robustness.in_order("balanced", front, mask)[0]
 
 
 def _footprint(alone: Results, name: str) -> int | None:

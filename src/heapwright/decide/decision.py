@@ -10,7 +10,7 @@ import numpy as np
 
 from heapwright.decide import pareto
 from heapwright.decide.picks import MEMORY, RIVALS, Pick
-from heapwright.decide.results import Candidate
+from heapwright.decide.results import ADMITTED, AS_MUCH, Candidate
 from heapwright.decide.study import Need, Study
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
@@ -62,6 +62,7 @@ class Decision:
         steps: the bound on its calls by construction; None where it was not asked for.
         why_not: why it does not last.
         any_lasts: whether any that may be picked does, or none was tried at all.
+        most_admitted: the largest share of the bytes that any admits; None where that is no objective.
     """
 
     pick: Candidate
@@ -74,6 +75,7 @@ class Decision:
     steps: WorstSteps | None = None
     why_not: str | None = None
     any_lasts: bool = True
+    most_admitted: float | None = None
 
     def sentences(self) -> list[str]:
         """The decision in words: what to ship, on what evidence, at what price; then the other heaps."""
@@ -82,7 +84,22 @@ class Decision:
     def beside(self) -> list[str]:
         """All but the first of these sentences."""
         bound = [f"By construction {self.steps.sentence()}."] if self.steps else []
-        return [self.price(), *bound, self.endurance(), *map(self._compared, self.others), *self._told_alike()]
+        return [
+            *self._admitted(),
+            self.price(),
+            *bound,
+            self.endurance(),
+            *map(self._compared, self.others),
+            *self._told_alike(),
+        ]
+
+    def _admitted(self) -> list[str]:
+        if self.most_admitted is None:
+            return []
+        share = _number(self.pick, ADMITTED)
+        most = f"where another admits {100 * self.most_admitted:.4g} %"
+        told = "as much as any" if share >= AS_MUCH * self.most_admitted else most
+        return [f"It admits {100 * share:.4g} % of the bytes that are asked for, {told}."]
 
     def endurance(self) -> str:
         """Whether it lasts."""
@@ -215,6 +232,8 @@ class Deciding:
         self._calls = sum(trace.events for trace in study.traces())
         lasts = study.combined.columns["lasts"]
         rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
+        shares = study.combined.columns[ADMITTED][rows]
+        self._most_admitted = float(shares.max()) if ADMITTED in objectives and len(rows) else None
         some_last = bool((lasts[rows] == 1).any())
         self._any_lasts = some_last or not self._robustness.endured
         self._rows = rows[lasts[rows] == 1 if some_last else lasts[rows] != 0]
@@ -250,6 +269,7 @@ class Deciding:
             worst_steps(self._study.recipe(pick.id)),
             self._robustness.why_not_lasting(pick.id),
             self._any_lasts,
+            self._most_admitted,
         )
 
     def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:

@@ -15,6 +15,12 @@ from heapwright.replay.metrics import METRICS, Direction, Value, combine_columns
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+ADMITTED = "admitted_fraction"
+"""The objective for which recipes may refuse requests."""
+
+AS_MUCH = 0.999
+"""So large a share of the most that any recipe admits counts as that."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -126,7 +132,7 @@ class Results:
         """
         if len(self.traces) == 1:
             return self.values(objectives)
-        refusing = "admitted_fraction" in objectives
+        refusing = ADMITTED in objectives
         return np.stack([self.ratios(key, refusing).max(axis=1, initial=0.0) for key in objectives], axis=1)
 
     def directions_of(self, objectives: Sequence[str]) -> list[Direction]:
@@ -140,8 +146,20 @@ class Results:
         the value of an objective, or are not ranked.
         """
         mask: Bools = self.ranked & ~np.isnan(self.points(objectives)).any(axis=1)
-        if "admitted_fraction" not in objectives:
+        if ADMITTED not in objectives:
             mask &= self.columns["failed"] == 0
+        return mask
+
+    def admitting(self, objectives: Sequence[str], within: Bools) -> Bools:
+        """Mask of the recipes in the mask ``within`` that admit as much (`AS_MUCH`) as any in it.
+
+        All in it where ``admitted_fraction`` is no objective. Of several traces the one of which the least is admitted
+        counts.
+        """
+        if ADMITTED not in objectives or not within.any():
+            return within
+        admitted = self.columns[ADMITTED]
+        mask: Bools = within & (admitted >= AS_MUCH * admitted[within].max())
         return mask
 
     def front_rows(self, objectives: Sequence[str], within: Bools | None = None) -> NDArray[np.intp]:

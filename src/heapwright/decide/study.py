@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from heapwright.decide.picks import PICKS, Condition, Pick
-from heapwright.decide.results import Bools, Candidate, Results, Standing
+from heapwright.decide.results import ADMITTED, Bools, Candidate, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
@@ -113,24 +113,31 @@ class Study(StudyFile):
 
         Of the front, and of the recipes near it that were tried elsewhere, one that holds there
         (`Robustness.why_not`); of the front where none does. It is the same under every condition that it meets.
+        Where ``admitted_fraction`` is an objective, only what admits as much as any (`Results.admitting`) is looked at;
+        a condition on it says what has to be admitted instead, and all that meet that are.
         ``objectives`` and ``where`` as for `front`. Raises `HeapwrightError` where the front is empty.
         """
         keys, within = self._objectives(objectives), self.within(where)
-        rows = self.combined.front_rows(keys, within)
-        if not len(rows):
+        eligible = self.combined.eligible(keys)
+        if not (eligible & within).any():
             raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
-        robustness, eligible = self.robustness(keys), self.combined.eligible(keys)
-        if (how, keys) not in self._orders:
-            self._orders[how, keys] = robustness.in_order(how, self.combined.front_rows(keys), eligible)
-        in_order = [row for row in self._orders[how, keys] if within[row]]
-        in_order = in_order or robustness.in_order(how, rows, eligible & within)
+        asked = any(one.key == ADMITTED for one in _conditions(where))
+        if (how, keys, asked) not in self._orders:
+            self._orders[how, keys, asked] = self._in_order(how, keys, eligible, asked)
+        in_order = [row for row in self._orders[how, keys, asked] if within[row]]
+        in_order = in_order or self._in_order(how, keys, eligible & within, asked)
         return self.combined.candidate(in_order[0])
+
+    def _in_order(self, how: Pick, keys: tuple[str, ...], mask: Bools, asked: bool) -> list[int]:
+        """Rows to pick from of those in the mask; `asked`: whether the share to admit was asked for."""
+        mask = mask if asked else self.combined.admitting(keys, mask)
+        return self.robustness(keys).in_order(how, self.combined.front_rows(keys, mask), mask)
 
     def within(self, where: str | Sequence[str]) -> Bools:
         """Mask of the recipes that meet all conditions."""
         mask = np.ones(len(self.combined.ids), dtype=np.bool_)
-        for text in [where] if isinstance(where, str) else where:
-            mask &= Condition.parse(text).met(self.combined)
+        for condition in _conditions(where):
+            mask &= condition.met(self.combined)
         return mask
 
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
@@ -138,8 +145,7 @@ class Study(StudyFile):
         eligible = self.combined.eligible(objectives)
         if not eligible.any():
             return "no recipe tried serves every request; explore for admitted_fraction"
-        for text in [where] if isinstance(where, str) else where:
-            one = Condition.parse(text)
+        for one in _conditions(where):
             if not (one.met(self.combined) & eligible).any():
                 values = self.combined.columns[one.key][eligible]
                 found = f"there are {np.nanmin(values):,g} to {np.nanmax(values):,g}" if len(values) else "none has it"
@@ -167,8 +173,8 @@ class Study(StudyFile):
         return self._robustness[keys]
 
     @cached_property
-    def _orders(self) -> dict[tuple[Pick, tuple[str, ...]], list[int]]:
-        """By the kind of pick and objectives: a page asks for each under a hundred conditions."""
+    def _orders(self) -> dict[tuple[Pick, tuple[str, ...], bool], list[int]]:
+        """By kind of pick, objectives, and whether a share to admit was asked for: a page has a hundred conditions."""
         return {}
 
     @cached_property
@@ -190,6 +196,10 @@ class Study(StudyFile):
         super()._forget()
         for outdated in ("combined", "elsewhere", "_robustness", "_orders"):
             self.__dict__.pop(outdated, None)
+
+
+def _conditions(where: str | Sequence[str]) -> list[Condition]:
+    return [Condition.parse(text) for text in ([where] if isinstance(where, str) else where)]
 
 
 def nearness(tolerance: float) -> str:

@@ -33,7 +33,7 @@ MAX_EXHAUSTIVE = 100_000
 NEEDED = ("sizes", "up_to", "most_frequent", "counts", "size")
 """Keys without which a pool is none."""
 
-_HEAP_AXES = ("link_bytes", "checks")
+_HEAP_AXES = ("link_bytes", "checks", "reserve")
 
 _SWITCHES = ("include_zoo", "default")
 

@@ -45,6 +45,9 @@ APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
 LOOKING = ("hw_owns", *APART)
 COUNTING = ("hw_counters", "hw_reset_least_free")
 
+RESERVING = ("hw_malloc_low", "hw_realloc_low")
+"""What a heap has for requests of low priority."""
+
 CHECKING = ("hw_misused",)
 
 EVENTS = {
@@ -185,7 +188,7 @@ def generated_files(
             parameter="watched",
         )
     checking = CHECKING if recipe.checks != "none" else ()
-    counting = COUNTING if recipe.counters else ()
+    counting = (COUNTING if recipe.counts else ()) + (RESERVING if recipe.reserve else ())
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
         name: name for name in into.functions
     }

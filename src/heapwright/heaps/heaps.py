@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.memories import replay_memories
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
-from heapwright.replay.replay import replay
+from heapwright.replay.replay import refused_low, replay
 from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import fit
 from heapwright.replay.worst_case import worst_case
@@ -290,6 +290,8 @@ class Outcome:
     error: str | None = None
     memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     """The metrics of each memory of a recipe in several."""
+    failed_low: int | None = None
+    """How many of the requests refused have low priority; None where the trace tells of none, and of foreign heaps."""
 
 
 def replay_each(
@@ -312,14 +314,17 @@ def replay_each(
             if isinstance(heap, RecipeHeap) and heap.recipe.memory:
                 outcomes[name] = _in_memories(trace, heap.recipe, arena, time or fit, energy)
             else:
-                outcomes[name] = Outcome(with_energy(heap.replay(trace, arena=arena, fit=fit), energy))
+                metrics = with_energy(heap.replay(trace, arena=arena, fit=fit), energy)
+                told = trace.low.any()
+                low = refused_low(trace, heap.recipe, arena) if isinstance(heap, RecipeHeap) and told else None
+                outcomes[name] = Outcome(metrics, failed_low=low)
         except ForeignHeapError as error:
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
         sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
         for name, found in time_heaps(trace, sound, arena).items():
             if isinstance(found, float):
-                outcomes[name] = Outcome({**outcomes[name].metrics, "ns_per_event": found})
+                outcomes[name] = replace(outcomes[name], metrics={**outcomes[name].metrics, "ns_per_event": found})
             else:
                 outcomes[name] = Outcome(dict.fromkeys(METRICS), str(found))
     return outcomes
@@ -345,6 +350,7 @@ class Arenas:
 
     `reserve` is None where no other traces were tried, or too many of them are refused in any arena: the `refused`. A
     heap that gets its memory from the system has no arena to search, and `reserve` is the most that it took.
+    `failed` tells how many requests of the trace are refused in an ample one, where no arena serves it.
     """
 
     smallest: int | None
@@ -352,6 +358,7 @@ class Arenas:
     reach: Reach
     reserve: int | None = None
     refused: tuple[str, ...] = ()
+    failed: int = 0
     worst: WorstCase | None = None
     error: str | None = None
 
@@ -379,7 +386,9 @@ def _fit(
         smallest, safe = heap.fit(trace, step=step), heap.safe_arena(trace, step=step)
         worst = heap.worst_case(trace)
         own = safe.bytes if safe else heap.enough_arena(trace, step=step)
-        if own is None or not (copies or held_out):
+        if own is None:
+            return Arenas(smallest, safe, heap.reach, worst=worst, failed=int(heap.replay(trace)["failed"] or 0))
+        if not (copies or held_out):
             return Arenas(smallest, safe, heap.reach, worst=worst)
         others = (*held_out, *copies)
         needs = [heap.enough_arena(other, step=step) for other in others]
@@ -387,7 +396,7 @@ def _fit(
         return Arenas(None, None, UNKNOWN, error=str(error))
     refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
     reserve = reserved(own, needs[: len(held_out)], needs[len(held_out) :], share)
-    return Arenas(smallest, safe, heap.reach, reserve, refused, worst)
+    return Arenas(smallest, safe, heap.reach, reserve, refused, worst=worst)
 
 
 def reserved(safe: int, held_out: Sequence[int | None], copies: Sequence[int | None], share: float) -> int | None:

@@ -136,6 +136,8 @@ class _Packed:
         return {
             "align": recipe.align,
             "checks": CHECKS[recipe.checks],
+            "reserve": recipe.reserve,
+            "shares": int(any(pool.shares_the_rest for pool in pools)),
             "pool_count": len(pools),
             "keeps": int(any(not pool.owns_blocks for pool in pools)),
             "flushes": int(any(pool.flushes_before_growing for pool in pools)),

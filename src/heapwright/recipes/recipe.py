@@ -85,6 +85,9 @@ class Recipe(Table):
     counters: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="free bytes, least ever free and calls are counted, to be had in O(1)"
     )
+    reserve: int = Field(
+        default=0, ge=0, le=MAX_REACH, description="bytes of the arena that requests of low priority leave free"
+    )
     control_bytes: int = Field(default=0, ge=0, le=65536, description="least bytes of control data")
     threads: Literal["none", "lock", "cached"] = Field(
         default="none", description="a lock around each call, or one behind quick lists of each thread"
@@ -120,6 +123,10 @@ class Recipe(Table):
             yield from self._memory_contradictions()
             return
         yield from contradictions(self.pools, self.geometry)
+        if self.reserve and any(pool.moves_objects for pool in self.pools):
+            yield None, '"reserve" is for objects that stay where they are; valid: 0 with pools that move them'
+        if self.reserve and self.threads == "cached":
+            yield None, '"reserve" counts under the lock, which "threads" "cached" is there to avoid; use "lock"'
         if self.counters and self.threads == "cached":
             yield (
                 None,
@@ -133,6 +140,8 @@ class Recipe(Table):
 
     def _memory_contradictions(self) -> Iterator[tuple[int | None, str]]:
         """What is wrong with several memories, or with the heap in one of them."""
+        if self.reserve:
+            yield None, '"reserve" is of one arena; valid: 0 where there are several memories'
         wrong = list(memory_contradictions(dict(self.memory), self.threads, self.pools))
         yield from wrong
         first = 0
@@ -177,6 +186,11 @@ class Recipe(Table):
     def unchecked(cls, pools: tuple[Pool, ...], align: int = 8, link_bytes: int = 4, checks: Checks = "none") -> Recipe:
         """Build from parts known to be valid together, several times faster; nothing is checked."""
         return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the heap keeps its counters: where the recipe says so, or has a reserve, which needs them."""
+        return self.counters or self.reserve > 0
 
     @property
     def geometry(self) -> Geometry:
@@ -234,6 +248,8 @@ class Recipe(Table):
         """
         pools = self._canonical_pools()
         changes: dict[str, Any] = {} if pools == self.pools else {"pools": pools}
+        if self.counts != self.counters:
+            changes["counters"] = self.counts
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
         return self.model_copy(update=changes) if changes else self
@@ -250,6 +266,7 @@ class Recipe(Table):
         pools = self._canonical_pools()
         heap = {key: getattr(self, key) for key in _UNTOLD}
         heap |= {"memory": self.memory} if self.memory else {}
+        heap |= {"reserve": self.reserve, "counters": True} if self.reserve else {}
         heap["checks"] = _HASHED_CHECKS.get(self.checks, self.checks)
         if self.threads == "cached":
             heap |= {key: getattr(self, key) for key in _CACHE_KEYS}
@@ -293,6 +310,7 @@ class Recipe(Table):
         heap += ["2-byte links"] if self.link_bytes == 2 else []
         heap += [f"checks of {self.checks}"] if self.checks != "none" else []
         heap += ["counters"] if self.counters else []
+        heap += [f"reserve {self.reserve}"] if self.reserve else []
         heap += [f"control {self.control_bytes}"] if self.control_bytes else []
         heap += ["lock"] if self.threads == "lock" else []
         if self.threads == "cached":

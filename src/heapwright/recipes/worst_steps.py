@@ -43,6 +43,8 @@ class WorstSteps(NamedTuple):
 
 _COUNTED = 24
 """Accesses of the heap's own counters in a call."""
+_RESERVED = 2
+"""What a request of low priority looks at before."""
 _REFUSED = 2
 
 
@@ -78,4 +80,5 @@ def _heap(recipe: Recipe) -> Calls:
     told = max((width(its[pool.word]) for pool, its in zip(recipe.pools, values, strict=True) if pool.word), default=0)
     kept = sum(pool.push(its) for pool, its in lists) + flush_one + 1 + told if lists else 0
     counted = _COUNTED if recipe.counters else 0
-    return Calls(malloc + counted, release + kept + counted)
+    reserved = _RESERVED if recipe.reserve else 0
+    return Calls(malloc + counted + reserved, release + kept + counted)

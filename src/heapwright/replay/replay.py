@@ -53,6 +53,11 @@ def replay(
     return _replayed(trace, recipe, arena, check, fit, watch).metrics
 
 
+def refused_low(trace: Trace, recipe: Recipe, arena: int | None = None) -> int:
+    """How many of the requests that `replay` refuses have low priority. O(calls): it replays."""
+    return int(run(trace, recipe, policy_struct(recipe), arena)[0].failed_low)
+
+
 class Replayed(NamedTuple):
     """What a replay found: its metrics, and how far thresholds may be moved; None where that is not known."""
 

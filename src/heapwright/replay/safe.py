@@ -74,7 +74,8 @@ def safe_arena(
     assert smallest is not None, "an ample arena served"
     if tries is None:
         tries = max(LEAST_TRIES, min(TRIES, CALLS // len(trace)))
-    return search(serves, smallest, unit, int(struct.reach) if fills_arena(recipe) else mark, tries, seed)
+    most = int(struct.reach) if fills_arena(recipe) or recipe.reserve else mark
+    return search(serves, smallest, unit, most, tries, seed)
 
 
 def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:

@@ -151,11 +151,11 @@ def footprint_where(serves: Callable[[int], bool], recipe: Recipe, struct: Any, 
 def depends_on_arena(recipe: Recipe) -> bool:
     """Whether what goes where depends on the arena's size although no request was refused.
 
-    So it is where all memory is one free block from the start, and where the free block that ends at the top is
-    extended once memory is short. Every other heap meets the end of the arena only where it would grow beyond it, and
-    does the same in all arenas that are larger.
+    So it is where all memory is one free block from the start, where the free block that ends at the top is extended
+    once memory is short, and where requests of low priority leave a reserve. Every other heap meets the end of the
+    arena only where it would grow beyond it, and does the same in all arenas that are larger.
     """
-    return fills_arena(recipe) or "extend" in _shared_tops(recipe)
+    return recipe.reserve > 0 or fills_arena(recipe) or "extend" in _shared_tops(recipe)
 
 
 def fills_arena(recipe: Recipe) -> bool:

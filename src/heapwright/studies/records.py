@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import SoFar
@@ -36,9 +37,10 @@ class TraceInfo:
 
     @classmethod
     def of(cls, trace: Trace) -> TraceInfo:
-        """Describe a trace. The digest covers calls, objects, sizes, times and alignments, not the file or its name."""
+        """Describe a trace. The digest covers calls, objects, sizes, times, alignments and priorities, not its name."""
         digest = hashlib.sha256()
-        for array in (trace.op, trace.id, trace.size, trace.ts_us, trace.align):
+        columns: list[NDArray[Any]] = [trace.op, trace.id, trace.size, trace.ts_us, trace.align]
+        for array in columns + [trace.low] * bool(trace.low.any()):
             for start in range(0, len(array), _DIGESTED):
                 digest.update(array[start : start + _DIGESTED].astype(np.int64).data)
         seed = trace.metadata.get("copy_seed") if not trace.path else None

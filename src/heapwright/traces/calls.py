@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.files.errors import HeapwrightError
 
+_NONE_LOW = np.zeros(0, np.uint8)
+
 
 @dataclass(frozen=True)
 class Calls:
@@ -18,7 +20,7 @@ class Calls:
 
     Attributes:
         struct: the calls as the engine takes them (`struct hw_calls *`).
-        op, slot, size, align, ts_us: the columns that it points to, one entry a call.
+        op, slot, size, align, ts_us, low: the columns that it points to, one entry a call.
         thread: the same of the calling thread's number; empty where there is one thread.
     """
 
@@ -29,6 +31,7 @@ class Calls:
     align: NDArray[np.uint32]
     ts_us: NDArray[np.int64]
     thread: NDArray[np.uint32]
+    low: NDArray[np.uint8]
 
     @classmethod
     def of(
@@ -39,6 +42,7 @@ class Calls:
         align: NDArray[np.uint32],
         ts_us: NDArray[np.int64],
         tid: NDArray[np.integer[Any]],
+        low: NDArray[np.uint8] = _NONE_LOW,
     ) -> Calls:
         """Number the objects, which ids name from their birth to their free, and hand out pointers. O(calls)."""
         op, ts_us = np.ascontiguousarray(op, np.uint8), np.ascontiguousarray(ts_us, np.int64)
@@ -60,6 +64,10 @@ class Calls:
         if align.any():
             align = np.ascontiguousarray(align, np.uint32)
             struct.align = pointer("uint32_t", align)
+        struct.low = ffi.NULL
+        if low.any():
+            low = np.ascontiguousarray(low, np.uint8)
+            struct.low = pointer("uint8_t", low)
         has_times = len(ts_us) > 0 and bool((ts_us >= 0).all()) and ts_us[-1] > ts_us[0]
         struct.ts_us = pointer("int64_t", ts_us) if has_times else ffi.NULL
         thread = np.zeros(0, np.uint32)
@@ -69,7 +77,7 @@ class Calls:
             thread = np.ascontiguousarray(numbers, np.uint32)
             struct.threads, struct.thread = len(threads), pointer("uint32_t", thread)
         lib.hw_total(struct, len(op), ffi.addressof(struct, "totals"))
-        return cls(struct, op, slot, size, align, ts_us, thread)
+        return cls(struct, op, slot, size, align, ts_us, thread, low)
 
     @property
     def slots(self) -> int:

@@ -248,7 +248,13 @@ class _Part:
         assert self.last is not None
         frees = {key: np.repeat(values, count) for key, values in self.last.items()}
         op, none = np.full(count, FREE, np.uint8), np.zeros(count, np.uint32)
-        yield frees | {"op": op, "id": self.living.number[kept], "size": none, "align": none}
+        yield frees | {
+            "op": op,
+            "id": self.living.number[kept],
+            "size": none,
+            "align": none,
+            "low": none.astype(np.uint8),
+        }
 
     def _from_0(self, calls: Columns) -> Columns:
         """The calls at times that begin with the part."""

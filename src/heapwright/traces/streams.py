@@ -18,9 +18,18 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.traces.living import Living, Totals
 from heapwright.traces.tables import WINDOW, reading, writing_to
 from heapwright.traces.trace import Trace, check_version
-from heapwright.traces.validation import LABEL_TYPES, REQUIRED, Before, Columns, check_labels, in_words, validated
+from heapwright.traces.validation import (
+    LABEL_TYPES,
+    OPTIONAL,
+    REQUIRED,
+    Before,
+    Columns,
+    check_labels,
+    in_words,
+    validated,
+)
 
-COLUMNS = {**REQUIRED, "align": np.uint32, **LABEL_TYPES}
+COLUMNS = {**REQUIRED, **OPTIONAL, **LABEL_TYPES}
 """The columns of every window, with their types."""
 
 Windows = Callable[[], Iterator[Columns]]

@@ -12,7 +12,7 @@ import numpy as np
 
 from heapwright.files import database, parquet
 from heapwright.files.errors import HeapwrightError
-from heapwright.traces.validation import REQUIRED, Columns
+from heapwright.traces.validation import OPTIONAL, REQUIRED, Columns
 
 WINDOW = 1 << 18
 """Calls in a window."""
@@ -41,7 +41,7 @@ class TableReader:
         self.names = dict.fromkeys(_LABELS, ("",)) | {key: self._label_names(key) for key in labels}
         self.metadata = parquet.metadata(connection, path)
         self.rows = parquet.rows(connection, path)
-        plain = [key for key in (*REQUIRED, "align") if key in types]
+        plain = [key for key in (*REQUIRED, *OPTIONAL) if key in types]
         codes = [f"enum_code(coalesce({key}::VARCHAR, '')::{key}_names) AS {key}" for key in labels]
         self._columns = plain + codes
 
@@ -99,7 +99,7 @@ class TableWriter:
         self._held: list[Columns] = []
         self._held_rows = 0
         self._parts: list[Path] = []
-        self._aligned = False
+        self._told: dict[str, bool] = {}  # columns that may be left out: whether they tell anything
 
     def add(self, columns: Columns) -> None:
         """Take the calls that follow; phase and site may be missing where there is none."""
@@ -107,26 +107,26 @@ class TableWriter:
             return
         self._held.append(dict(columns))
         self._held_rows += len(columns["op"])
-        self._aligned = self._aligned or bool(columns["align"].any())
+        for key in OPTIONAL.keys() & columns.keys():
+            self._told[key] = self._told.get(key, False) or bool(columns[key].any())
         if self._folder is not None and self._held_rows >= _PART:
             self._write_part(self._folder)
 
     def write(self, path: Path, metadata: Mapping[str, str]) -> None:
-        """Write all of them as `parquet.write` does; the column align only where one is asked for.
+        """Write all of them as `parquet.write` does; columns that may be left out only where they tell something.
 
         Raises HeapwrightError where there is no call, or the file cannot be written.
         """
         if not self._parts and not self._held:
             raise HeapwrightError(f"{path}: no calls; a trace has at least one row")
+        unused = [key for key, told in self._told.items() if not told]
         if self._folder is None or not self._parts:
             rows = self._taken()
-            if not self._aligned:
-                del rows["align"]
-            parquet.write(path, rows, metadata)
+            parquet.write(path, {key: rows[key] for key in rows if key not in unused}, metadata)
             return
         if self._held:
             self._write_part(self._folder)
-        parquet.join(self._parts, path, metadata, without=() if self._aligned else ("align",))
+        parquet.join(self._parts, path, metadata, without=unused)
 
     def columns(self) -> Columns:
         """All rows of a table in memory, which are taken out; phase and site are still indices."""
@@ -187,6 +187,6 @@ def _check_types(types: dict[str, str], path: Path) -> None:
     if missing:
         needs = ", ".join(REQUIRED)
         raise HeapwrightError(f"{path}: no column {', '.join(missing)}; a trace has {needs}")
-    for key, dtype in {**REQUIRED, "align": np.uint32}.items():
+    for key, dtype in {**REQUIRED, **OPTIONAL}.items():
         if key in types and types[key] not in _INTEGERS:
             raise HeapwrightError(f"{path}: column {key} is {types[key]}; must be {np.dtype(dtype).name}")

@@ -23,6 +23,7 @@ from heapwright.traces.tables import reading
 from heapwright.traces.validation import (
     CALLOC,
     FREE,
+    OPTIONAL,
     REQUIRED,
     Columns,
     check_labels,
@@ -49,6 +50,7 @@ class Trace:
         id: uint32, the object.
         size: uint32, bytes requested; without meaning for a free.
         align: uint32, alignment asked for in bytes, a power of two; 0 is the allocator's default.
+        low: uint8, 1 where the request has low priority; a heap with a `reserve` may refuse it for that.
         phase: uint16, index into `phases`; all 0 where the file names none.
         site: uint32, index into `sites`; all 0 where the file names none.
         phases: names of the phases; ``("",)`` where the file names none.
@@ -65,6 +67,7 @@ class Trace:
     id: NDArray[np.uint32]
     size: NDArray[np.uint32]
     align: NDArray[np.uint32]
+    low: NDArray[np.uint8]
     phase: NDArray[np.uint16]
     site: NDArray[np.uint32]
     phases: tuple[str, ...]
@@ -116,6 +119,7 @@ class Trace:
         ts_us: ArrayLike | None = None,
         tid: ArrayLike | None = None,
         align: ArrayLike | None = None,
+        low: ArrayLike | None = None,
         phase: ArrayLike | None = None,
         phases: Sequence[str] = ("",),
         site: ArrayLike | None = None,
@@ -126,13 +130,13 @@ class Trace:
     ) -> Trace:
         """Make a trace of columns of equal length (any integer type) and validate it.
 
-        Columns left out mean: no times, one thread, default alignment, one unnamed phase and site.
+        Columns left out mean: no times, one thread, default alignment, no low priority, one unnamed phase and site.
 
         Raises:
             HeapwrightError: as for `read`, with `name` in place of the file.
         """
         given = {"ts_us": ts_us, "tid": tid, "op": op, "id": id, "size": size}
-        given |= {"align": align, "phase": phase, "site": site}
+        given |= {"align": align, "low": low, "phase": phase, "site": site}
         columns: Columns = {key: np.ma.asanyarray(values) for key, values in given.items() if values is not None}
         columns.setdefault("ts_us", np.full(len(columns["op"]), -1, np.int64))
         columns.setdefault("tid", np.zeros(len(columns["op"]), np.uint16))
@@ -177,8 +181,7 @@ class Trace:
         """
         path = Path(path)
         rows: Columns = {key: getattr(self, key) for key in REQUIRED}
-        if self.align.any():
-            rows["align"] = self.align
+        rows |= {key: values for key in OPTIONAL if (values := getattr(self, key)).any()}
         for key, names, index in (("phase", self.phases, self.phase), ("site", self.sites, self.site)):
             if names != ("",):
                 rows[key] = np.array(names, dtype=object)[index]
@@ -202,7 +205,7 @@ class Trace:
     @cached_property
     def calls(self) -> Calls:
         """The trace as the native engine takes it, made once. O(calls)."""
-        return Calls.of(self.op, self.id, self.size, self.align, self.ts_us, self.tid)
+        return Calls.of(self.op, self.id, self.size, self.align, self.ts_us, self.tid, self.low)
 
     @cached_property
     def live_bytes(self) -> NDArray[np.int64]:

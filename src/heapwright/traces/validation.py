@@ -22,6 +22,9 @@ MAX_SIZE = 1 << 31
 
 REQUIRED = {"ts_us": np.int64, "tid": np.uint16, "op": np.uint8, "id": np.uint32, "size": np.uint32}
 
+OPTIONAL = {"align": np.uint32, "low": np.uint8}
+"""Columns of numbers that a file may lack: then they are 0."""
+
 LABEL_TYPES = {"phase": np.uint16, "site": np.uint32}
 
 _HINT = "repairing drops such calls"
@@ -117,7 +120,7 @@ def _without(columns: Columns, faults: list[_Fault], repairs: dict[str, int]) ->
 
 
 def _typed(columns: Columns) -> Columns:
-    types = {**REQUIRED, "align": np.uint32, **LABEL_TYPES}
+    types = {**REQUIRED, **OPTIONAL, **LABEL_TYPES}
     rows = len(columns["op"])
     result: Columns = {}
     for key, dtype in types.items():
@@ -152,6 +155,8 @@ def _row_faults(columns: Columns, _: Before) -> Iterator[_Fault]:
         bad_align = (align < 0) | (align > MAX_SIZE) | ((align & (align - align.dtype.type(1))) != 0)
         says = "must be 0 (the default) or a power of two"
         yield _Fault(np.flatnonzero(bad_align), lambda row: f"align {align[row]}; {says}", "align not a power of two")
+    if "low" in columns:
+        yield _outside(columns, "low", 1, "must be 0, or 1 for low priority", "low priority that is none")
     ts = np.ma.filled(columns["ts_us"], 0)
     bad_time = (ts < -1) | (ts > np.iinfo(np.int64).max)
     yield _Fault(np.flatnonzero(bad_time), lambda row: f"ts_us {ts[row]}; must be 0 or more, or -1", "time below -1")

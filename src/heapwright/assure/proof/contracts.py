@@ -32,7 +32,7 @@ def _sections() -> list[tuple[str, str, str]]:
 def has_contracts(recipe: Recipe) -> bool:
     """Whether contracts are known of a recipe: one counted class of blocks in a list, and nothing around it."""
     pool = recipe.pools[0]
-    plain = recipe.checks == "none" and recipe.threads == "none" and not recipe.counters and recipe.link_bytes == 4
+    plain = recipe.checks == "none" and recipe.threads == "none" and not recipe.counts and recipe.link_bytes == 4
     return (
         plain
         and len(recipe.pools) == 1

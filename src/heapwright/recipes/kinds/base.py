@@ -257,6 +257,15 @@ class BasePool(Table):
         """Whether a request that would raise the high-water mark first returns blocks that it keeps."""
         return False
 
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """Bytes of the blocks of each class that has a number of its own; empty where it has none."""
+        return ()
+
+    def with_classes(self, sizes: Sequence[int], counts: Sequence[int]) -> dict[str, Any]:
+        """The keys that give it so many blocks of these sizes, of as many classes as it has."""
+        raise NotImplementedError
+
     def cuts(self, geometry: Geometry) -> bool:
         """Whether one block may become several, back to back."""
         return False

@@ -140,6 +140,13 @@ class Fixed(BasePool):
     def end_header(self) -> int:
         return self.header if self.counts == "grow" else 0
 
+    @property
+    def classes(self) -> tuple[int, ...]:
+        return () if self.counts == "grow" else self.sizes
+
+    def with_classes(self, sizes: Sequence[int], counts: Sequence[int]) -> dict[str, Any]:
+        return {"sizes": list(sizes), "counts": list(counts)}
+
     def serves_empty(self, values: Mapping[str, Any]) -> bool:
         return True
 

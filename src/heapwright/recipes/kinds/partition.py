@@ -122,6 +122,13 @@ class Partition(BasePool):
     def grows_descriptors(self) -> bool:
         return self.count == "grow"
 
+    @property
+    def classes(self) -> tuple[int, ...]:
+        return () if self.count == "grow" else (self.size,)
+
+    def with_classes(self, sizes: Sequence[int], counts: Sequence[int]) -> dict[str, Any]:
+        return {"size": sizes[0], "count": counts[0]}
+
     def block_shape(self, geometry: Geometry, others: bool) -> BlockShape:
         return BlockShape(geometry.guard, self.size, self.size, powers=False, mixed=others)
 

@@ -1,0 +1,181 @@
+"""The least memory that admits a share: against theory, against all smaller ones, and on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import heapwright as hw
+from heapwright.cli import heapwright as command_line
+from heapwright.files.errors import HeapwrightError
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.admit import Admission, admit
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+from heapwright.traffic.workloads.poisson import poisson
+from heapwright_papers.pools_runs import erlang_b
+
+POISSON = poisson(interarrival=0.01, requests=20_000, seed=3)
+
+
+def shares(trace: Trace, recipe: Recipe, arena: int | None = None) -> tuple[float, float]:
+    found = replay(trace, recipe, arena=arena)
+    assert found["failed"] is not None and found["admitted_fraction"] is not None
+    return 1 - found["failed"] / int((trace.op != 3).sum()), found["admitted_fraction"]
+
+
+def recipe_of(found: Admission) -> Recipe:
+    assert found.recipe is not None
+    return Recipe.parse(found.recipe)
+
+
+def pool(text: str) -> Recipe:
+    return Recipe.parse(f"align = 4\n[[pool]]\n{text}")
+
+
+@pytest.mark.parametrize("share", [0.9, 0.99])
+def test_a_fixed_pool_gets_the_buffers_that_erlang_says(share: float) -> None:
+    """100 requests are held on average, whatever their size; the largest is the block."""
+    found = admit(POISSON, hw.zoo("fixed-pool"), share)
+    least = next(count for count in range(1, 200) if 1 - erlang_b(100, count) >= share)
+    assert found.sizes == (2000,) and found.counts[0] == pytest.approx(least, abs=3)
+    assert min(shares(POISSON, recipe_of(found))) >= share
+    fewer = pool(f'kind = "fixed"\nsizes = [2000]\ncounts = [{found.counts[0] - 1}]')
+    assert min(shares(POISSON, fewer)) < share
+    assert found.arena_bytes == replay(POISSON, recipe_of(found))["footprint_bytes"]
+
+
+def test_partitions_get_number_and_size() -> None:
+    found = admit(POISSON, hw.zoo("variable-pool"), 0.99)
+    (size,), (count,), recipe = found.sizes, found.counts, recipe_of(found)
+    assert (
+        min(shares(POISSON, recipe))
+        >= 0.99
+        > min(shares(POISSON, pool(f'kind = "partition"\nsize = {size}\ncount = {count - 1}')))
+    )
+    assert found.arena_bytes is not None
+    for other in (128, 192, 256, 384, 512, 1024):
+        count = (found.arena_bytes - 100) // (other + 32)
+        assert (
+            other == size or min(shares(POISSON, pool(f'kind = "partition"\nsize = {other}\ncount = {count}'))) < 0.99
+        )
+    found_by = (found.admitted_requests, found.admitted_fraction)
+    assert found_by == pytest.approx(shares(POISSON, recipe))
+
+
+def test_every_class_serves_its_share_and_borrowing_needs_no_more() -> None:
+    for fall_through in ("false", "true"):
+        text = f'kind = "fixed"\nsizes = [2000, 512, 4000]\ncounts = [1, 1, 7]\nfall_through = {fall_through}'
+        found = admit(POISSON, pool(text), 0.95)
+        assert found.sizes == (512, 2000, 4000) and found.counts[2] == 1
+        assert min(found.admitted_requests or 0, float(found.admitted_fraction or 0)) >= 0.95
+        assert f"fall_through = {fall_through}" in str(found.recipe) or fall_through == "false"
+    small = int((POISSON.size[POISSON.op == 0] <= 512).sum()) / 20_000 * 100
+    least = next(count for count in range(1, 200) if 1 - erlang_b(small, count) >= 0.95)
+    assert found.counts[0] == pytest.approx(least, abs=3)
+
+
+def test_a_heap_that_grows_gets_the_least_arena() -> None:
+    found = admit(POISSON, hw.zoo("exact-bins"), 0.99)
+    assert found.arena_bytes is not None and (found.sizes, found.counts) == ((), ())
+    assert min(shares(POISSON, hw.zoo("exact-bins"), found.arena_bytes)) >= 0.99
+    assert min(shares(POISSON, hw.zoo("exact-bins"), found.arena_bytes - 8)) < 0.99
+    everything = admit(POISSON, hw.zoo("exact-bins"), 1.0)
+    assert everything.arena_bytes == hw.fit(POISSON, "exact-bins", copies=0).smallest_arena_bytes
+
+
+def test_no_memory_admits_what_is_too_large_or_is_not_known_to_grow() -> None:
+    assert admit(POISSON, pool('kind = "fixed"\nsizes = [64, 128]\ncounts = [1, 1]'), 0.5).arena_bytes is None
+    with pytest.raises(HeapwrightError, match="no pool of it grows, and none is the only one with counts"):
+        admit(POISSON, pool("\n[[pool]]\n".join(['kind = "fixed"\nsizes = [64]\ncounts = [1]'] * 2)), 0.9)
+    with pytest.raises(HeapwrightError, match=r"admit: 0; must be above 0 and at most 1"):
+        admit(POISSON, hw.zoo("tlsf"), 0)
+    with pytest.raises(HeapwrightError, match="no recipe but a foreign heap"):
+        hw.admit(POISSON, "lib:glibc", 0.9)
+
+
+def test_few_large_requests_need_no_blocks_of_their_size() -> None:
+    size = np.where(np.arange(4000) % 1000 == 0, 60_000, 40)
+    trace = Trace.from_columns(op=[0, 3] * 4000, id=np.repeat(np.arange(4000), 2), size=np.repeat(size, 2))
+    found = admit(trace, pool('kind = "fixed"\nsizes = [64]\ncounts = [3]'), 0.99)
+    assert found.sizes == (60_000,), "four requests in 4,000 are most of the bytes"
+    even = Trace.from_columns(op=[0, 3] * 4000, id=np.repeat(np.arange(4000), 2), size=np.repeat(size % 200, 2))
+    assert admit(even, pool('kind = "fixed"\nsizes = [4096]\ncounts = [3]'), 0.99).sizes == (40,)
+
+
+def test_a_sweep_is_a_trace_for_each_value() -> None:
+    traces = hw.sweep("poisson", "requests", [100, 200], hold=0.1)
+    assert [(trace.name, len(trace.op[trace.op == 0])) for trace in traces] == [
+        ("poisson-100", 100),
+        ("poisson-200", 200),
+    ]
+    assert [trace.metadata["swept"] for trace in traces] == ["requests", "requests"]
+    with pytest.raises(HeapwrightError, match="poisson: no option holding"):
+        hw.sweep("poisson", "holding", [1])
+    with pytest.raises(HeapwrightError, match=r"hold: \[1, 1\]: give one value or more, each once"):
+        hw.sweep("poisson", "hold", [1, 1])
+
+
+def run_fit(*words: str) -> tuple[int, str, str]:
+    found = CliRunner().invoke(command_line, ["fit", *words])
+    return found.exit_code, found.stdout, found.stderr
+
+
+SWEEP = ("--workload", "poisson", "--set", "requests=3000", "--sweep", "interarrival=0.01:0.03:0.01")
+
+
+def test_the_command_sweeps_and_draws(tmp_path: Path) -> None:
+    picture = tmp_path / "sweep.svg"
+    words = [*SWEEP, "--heap", "fixed-pool", "--heap", "sos", "--admit", "0.99"]
+    code, told, _ = run_fit(*words, "-o", str(picture))
+    assert code == 0 and "The least memory in bytes that admits 99 % of the requests and of their bytes" in told
+    nowhere = ", ".join(f"sos on poisson-{value}" for value in ("0.01", "0.02", "0.03"))
+    assert told.endswith(f"Admit less than 99 % in any memory: {nowhere}.\n")
+    drawing = picture.read_text(encoding="utf-8")
+    assert "KB of arena" in drawing and "utilisation" in drawing
+    rows = json.loads(run_fit(*words, "--json")[1])
+    assert [row["swept"] for row in rows] == [0.01, 0.01, 0.02, 0.02, 0.03, 0.03]
+    found = [row["counts"][0] for row in rows[::2]]
+    assert found == sorted(found, reverse=True) and f"poisson-0.01  fixed-pool  {found[0]} x 2,000" in told
+    assert Recipe.parse(rows[0]["recipe"]).pools[0].kind == "fixed"
+    assert rows[1]["arena_bytes"] is None and rows[1]["recipe"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "give traces, or a --workload"),
+        (("x.parquet", "--workload", "poisson"), "give traces, or a --workload"),
+        (("x.parquet", "--sweep", "hold=1"), "--set and --sweep are options of a workload"),
+        ((*SWEEP, "-o", "x.svg"), "a picture is drawn of what --admit finds"),
+        ((*SWEEP, "--admit", "0.9", "--copies", "1"), "--admit looks at the traces and at recipes alone"),
+        (("--workload", "poisson", "--set", "requests=many"), "'requests=many': valid: an option of the workload"),
+        (("--workload", "poisson", "--sweep", "hold"), "valid: interarrival=0.001,0.002"),
+    ],
+)
+def test_flags_that_do_not_go_together(words: tuple[str, ...], says: str) -> None:
+    code, _, told = run_fit(*words, "--heap", "tlsf")
+    assert code == 2 and says in " ".join(told.split())
+
+
+def test_a_picture_is_of_one_sweep(tmp_path: Path) -> None:
+    with pytest.raises(HeapwrightError, match="a picture is drawn of the traces of one sweep"):
+        hw.admit(POISSON, "fixed-pool", 0.9, output=tmp_path / "x.svg")
+
+
+def test_fit_says_why_no_arena_serves(tmp_path: Path) -> None:
+    trace = tmp_path / "p.parquet"
+    poisson(requests=3000).write(trace)
+    code, told, _ = run_fit(str(trace), "--heap", "fixed-pool", "--copies", "1")
+    refused = replay(Trace.read(trace), hw.zoo("fixed-pool"))["failed"]
+    assert code == 0 and "The reserve is enough" not in told
+    assert told.endswith(
+        f"fixed-pool refuses {refused:,} requests of p however large the arena is: it holds 272 objects at most, uses "
+        "557,076 bytes at most, serves no request above 2,048 bytes.\n"
+    )
+    fitted = json.loads(run_fit(str(trace), "--heap", "fixed-pool", "--heap", "tlsf", "--copies", "0", "--json")[1])
+    assert [row["failed"] for row in fitted] == [refused, 0]
