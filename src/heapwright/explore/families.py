@@ -56,7 +56,6 @@ class Demand(NamedTuple):
         shares = tuple((int(sizes[i]), float(counts[i] / len(asked))) for i in order)
         return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces))
 
-
     def size_at(self, share: float) -> int:
         """The least size, bytes, that at least such a share of these requests does not exceed; 0 for none of them."""
         ordered = sorted(self.sizes)

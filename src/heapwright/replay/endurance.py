@@ -98,8 +98,9 @@ SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20
 moments differ more, and a bound of 5 % would call heaps leaking that the long form lets pass."""
 
 
-LONG = Effort(calls=1_000_000, whole=False)
-"""For what is picked: what grows slowly, as classes that take pages and never give them back, shows in it."""
+LONG = Effort(calls=1_000_000, most=1.03, whole=False)
+"""For what is picked: what grows slowly, as classes that take pages and never give them back, shows in it. Such growth
+goes on: lists that grew by 4.9 % in a million calls grew by more than 5 % in ten millions, those by 1.2 % no more."""
 
 
 @dataclass(frozen=True)
