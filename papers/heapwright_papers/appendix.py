@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Statement, documents
 from heapwright_papers.page import table_of
 from heapwright_papers.readings import sentences
@@ -27,6 +28,8 @@ Five of its sentences allow several meanings. The pages follow those under which
 jointly on [drr](drr.md), on which they were chosen; the others had no part in that, and judge them. Contests that
 hold, and those in the paper's order with a difference that is larger than stated:"""
 _MUTANTS = """\
+## With another allocator in the proposed one's place
+
 With another allocator in the proposed one's place, so many of the contests about it that hold do not hold any more:"""
 _WHY = """\
 ## Why statements do not hold
@@ -56,7 +59,7 @@ def appendix(found: Found) -> str:
         if rows:
             header = ("where", "the paper says", "the paper", "here", "verdict", "because", "page")
             parts += [f"## {document.citation}", table_of(header, rows, words=7)]
-    parts += _readings(found)
+    parts += [*_readings(found), *_mutants(found)]
     causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
     causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
     parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
@@ -71,7 +74,7 @@ def appendix(found: Found) -> str:
 
 
 def _readings(found: Found) -> list[str]:
-    """Each reading on each page that has readings, and the mutation test."""
+    """Each reading on each page that has readings."""
     pages = {name: page for name, page in found.items() if page.get("readings")}
     if not pages:
         return []
@@ -84,13 +87,14 @@ def _readings(found: Found) -> list[str]:
                 hold = count[Kind.HOLDS.value] + count[Kind.NOISE.value]
                 row.append(f"{hold} + {count[Kind.LARGER.value]} of {count.total()}")
             rows.append(row)
-    mutants = [
-        (name, page["mutants"]["holds"], *page["mutants"]["flipped"].values())
-        for name, page in pages.items()
-        if page["mutants"]["holds"]
-    ]
-    told = ["", "hold", *next(iter(pages.values()))["mutants"]["flipped"]]
-    return [_READINGS, table_of(("reading", *pages), rows), _MUTANTS, table_of(told, mutants)]
+    return [_READINGS, table_of(("reading", *pages), rows)]
+
+
+def _mutants(found: Found) -> list[str]:
+    """On each page with contests that hold, how many do not with another allocator in the proposed one's place."""
+    told = {name: page["mutants"] for name, page in found.items() if page.get("mutants", {}).get("holds")}
+    rows = [(name, one["holds"], *one["flipped"].values()) for name, one in told.items()]
+    return [_MUTANTS, table_of(("page", "hold", *MUTANTS), rows)] if rows else []
 
 
 def _causes(findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -102,6 +102,11 @@ MUTANTS = ("windows-ce", "kingsley", "tlsf", RANDOM)
 """Of the zoo, and one drawn at random: what takes the proposed allocator's place to see which verdicts then change."""
 
 
+def mutants(page: str) -> dict[str, Recipe]:
+    """Those of MUTANTS by name; the random one is drawn for the page."""
+    return {name: random_recipe(page) if name == RANDOM else zoo(name) for name in MUTANTS}
+
+
 def random_recipe(seed: str) -> Recipe:
     """A recipe of two freelists and one list, drawn at random from the uses of the paper's four techniques."""
     draw = Random(seed)

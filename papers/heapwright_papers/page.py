@@ -35,6 +35,9 @@ keep theirs."""
 _WHOLE = "[Tables and text in full]({name}-details.md); [every statement, and of what the page is made](appendix.md)."
 
 
+_HOLDING = (Kind.HOLDS, Kind.NOISE)
+
+
 @dataclass(frozen=True)
 class Finding:
     """What a page found about a statement: our number, and the verdict; `on` says on which traffic, "" if on all."""
@@ -49,6 +52,11 @@ class Finding:
         """Whether it answers a claim, and does not only show a table or tell what stands in for a machine."""
         return self.verdict.kind in DECIDED
 
+    @property
+    def holds(self) -> bool:
+        """Whether it holds, perhaps within noise."""
+        return self.verdict.kind in _HOLDING
+
     def as_claim(self) -> dict[str, Any]:
         """As `reproduce` tells it in JSON."""
         verdict = self.verdict
@@ -59,7 +67,7 @@ class Finding:
             "on": self.on,
             "paper_value": self.statement.value,
             "our_value": self.here,
-            "holds": verdict.kind in (Kind.HOLDS, Kind.NOISE) if self.decided else None,
+            "holds": self.holds if self.decided else None,
             "verdict": verdict.kind.value,
             "cause": verdict.cause.value if verdict.cause else None,
             "why": verdict.why,
@@ -133,6 +141,21 @@ class Page:
         for statement in statements_of(self.name).values():
             for answer in statement.answers:
                 self.findings += [Finding(statement, *found) for found in judged(answer, names)]
+
+    def mutate(self, mutants: Mapping[str, Mapping[str, Any]]) -> None:
+        """Count how many contests about the proposed allocator that hold do not with another one in its place.
+
+        Args:
+            mutants: by the other allocator's name, what `judge` takes, with its results for the proposed one's.
+        """
+        held = [one for one in self.findings if one.statement.contest == "proposed" and one.holds]
+        told = {one.statement.id: one.statement.answers for one in held}
+        flipped = {}
+        for heap, names in mutants.items():
+            found = [(id_, answer) for id_, answers in told.items() for answer in answers]
+            verdicts = {(id_, on): verdict for id_, answer in found for _, verdict, on in judged(answer, names)}
+            flipped[heap] = sum(verdicts[one.statement.id, one.on].kind not in _HOLDING for one in held)
+        self.mutants = {"holds": len(held), "flipped": flipped}
 
     def write(self, folder: Path) -> list[Path]:
         """Write NAME.md and its details, both as HTML, too, NAME.json and each figure as PNG and SVG, all or none.

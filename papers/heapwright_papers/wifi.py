@@ -22,6 +22,7 @@ from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.queue import LIMIT, queue
 from heapwright_papers import wifi_pictures, wifi_runs
 from heapwright_papers.answers import NO_PACKETS, percent
+from heapwright_papers.case_study import mutants
 from heapwright_papers.measuring import CPU, cell, code_bytes, replayed
 from heapwright_papers.page import Page
 from heapwright_papers.traffic import marked, packet_tables
@@ -104,6 +105,9 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
         _foretold(made, foretold)
     _object_code(made, results)
     made.judge(_names(results, foretold))
+    progress("wifi: other allocators in the pools' place")
+    others = mutants("wifi").items()
+    made.mutate({name: _names(results.with_pools(recipe), foretold) for name, recipe in others})
     return made
 
 

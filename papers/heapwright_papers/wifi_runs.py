@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Any
 
@@ -118,6 +118,13 @@ class Results:
     def total(self, heap: str, key: str) -> float:
         """The sum of an attribute over the networks."""
         return sum(float(getattr(one, key)) for one in self.real[heap].values())
+
+    def with_pools(self, recipe: Recipe) -> Results:
+        """The same with another allocator in the place of the pools."""
+        of = run(recipe, [network.trace for network in self.networks]) if self.networks else []
+        real = {network.name: found for network, found in zip(self.networks, of, strict=True)}
+        drawn = {**self.drawn, POOLS: run(recipe, self.mix, TIMED_DRAWS)}
+        return replace(self, drawn=drawn, real={**self.real, POOLS: real})
 
 
 def samples(networks: Sequence[Network], count: int | None = None) -> tuple[float, float]:
