@@ -1,11 +1,12 @@
 """Names of heaps: what each kind of name means, whatever signs the paths in it have."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps.heaps import Name, find, is_heap, parse, resolve
+from heapwright.heaps.heaps import Name, find, is_heap, parse, resolve, resolve_recipe
 
 FILES = {
     "recipe.toml": '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [4]\n',
@@ -77,6 +78,18 @@ def test_what_lies_there_is_a_file_whatever_its_name(tmp_path: Path) -> None:
     for name in ("a+lib:glibc.c", "a=b.c", "heap++.c"):
         (tmp_path / name).touch()
         assert parse(str(tmp_path / name)).kind == "file"
+
+
+def test_a_zoo_heap_has_its_alignment_in_its_name() -> None:
+    assert resolve_recipe("tlsf@8") == resolve_recipe("tlsf").at_alignment(8) != resolve_recipe("tlsf")
+    assert resolve_recipe("tlsf@4") == resolve_recipe("tlsf") and is_heap("tlsf@8") and not is_heap("tlfs@8")
+    for text, message in (
+        ("tlsf@7", "tlsf@7: '7' is no alignment; valid: 1, 2, 4, 8, 16"),
+        ("nano-qplus@8", "nano-qplus: cannot be had at align 8"),
+        ("tlfs@8", "tlfs"),
+    ):
+        with pytest.raises(HeapwrightError, match=re.escape(message)):
+            resolve_recipe(text)
 
 
 def test_a_heap_is_told_from_a_trace(tmp_path: Path) -> None:

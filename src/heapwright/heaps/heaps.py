@@ -15,7 +15,7 @@ from heapwright.heaps.foreign.adapter import Adapter, WordSize, is_adapter, read
 from heapwright.heaps.foreign.heap import ForeignHeap
 from heapwright.measure.host.timing import Bench, Program, Timed, time_heaps
 from heapwright.recipes.kinds.bounds import WorstCase
-from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.recipe import ALIGNMENTS, Recipe
 from heapwright.recipes.zoo import catalogue
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.memories import replay_memories
@@ -190,7 +190,7 @@ def is_heap(text: str) -> bool:
     """Whether the text reads as the name of a heap, and not as that of a file which is none."""
     kind = parse(text).kind
     if kind == "zoo":
-        return text in catalogue.names() and not Path(text).exists()
+        return text.partition("@")[0] in catalogue.names() and not Path(text).exists()
     return kind in ("recipe", "adapter", "file") or not Path(text).exists()
 
 
@@ -206,13 +206,16 @@ def picked_up(text: str) -> list[tuple[Path, Path]]:
 
 
 def resolve_recipe(text: str) -> Recipe:
-    """Find the recipe of that name: a zoo NAME, a RECIPE.toml, or STUDY:ID.
+    """Find the recipe of that name: a zoo NAME, NAME@ALIGN for it at another alignment, a RECIPE.toml, or STUDY:ID.
 
-    Raises HeapwrightError where no recipe has that name.
+    Raises HeapwrightError where no recipe has that name, or cannot have that alignment.
     """
     name = parse(text)
     if name.kind == "zoo":
-        return catalogue.load(text)
+        zoo, at, align = text.partition("@")
+        if at and align not in map(str, ALIGNMENTS):
+            raise HeapwrightError(f"{text}: {align!r} is no alignment; valid: {', '.join(map(str, ALIGNMENTS))}")
+        return catalogue.load(zoo).at_alignment(int(align)) if at else catalogue.load(text)
     if name.kind == "recipe":
         return Recipe.load(text)
     if name.kind == "study":
@@ -226,11 +229,11 @@ def resolve_recipe(text: str) -> Recipe:
 def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | ForeignHeap:
     """Find the heap of that name.
 
-    A zoo NAME, a RECIPE.toml or STUDY:ID is a recipe. `lib:NAME` is a library of this system, PATH.so any shared
-    object, ADAPTER.toml an allocator as an adapter file describes it, PATH.c the same with the adapter beside it, and
-    ADAPTER=PATH a ready-made adapter (or an ADAPTER.toml) with the file or folder its sources are in.
-    RECIPE+FOREIGN is a recipe in front of a foreign heap, RECIPE+malloc one in front of the C library's.
-    `word_size` is that of heaps built from sources, None for what their adapter says.
+    A zoo NAME (or NAME@ALIGN), a RECIPE.toml or STUDY:ID is a recipe. `lib:NAME` is a library of this system, PATH.so
+    any shared object, ADAPTER.toml an allocator as an adapter file describes it, PATH.c the same with the adapter
+    beside it, and ADAPTER=PATH a ready-made adapter (or an ADAPTER.toml) with the file or folder its sources are in.
+    RECIPE+FOREIGN is a recipe in front of a foreign heap, RECIPE+malloc one in front of the C library's. `word_size`
+    is that of heaps built from sources, None for what their adapter says.
 
     Raises HeapwrightError where nothing has that name, ForeignHeapError where what has it is a foreign heap that cannot
     be used, as where its adapter is wrong. Nothing is built before it is needed.
