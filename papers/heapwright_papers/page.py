@@ -285,8 +285,8 @@ def anchor(heading: str) -> str:
 
 
 def _reachable(body: str) -> str:
-    """The page's tables and listings in boxes that keys can scroll, each with a name, and its parts with anchors."""
-    body = body.replace("<pre>", '<pre tabindex="0">')
+    """Tables, figures and listings in boxes that keys can scroll, each with a name, and parts with anchors."""
+    body = body.replace("<pre>", '<pre tabindex="0">').replace("<p><img", '<p tabindex="0"><img')
     body = re.sub("<(h[23])>(.*?)</h", lambda of: f'<{of[1]} id="{anchor(of[2])}">{of[2]}</h', body)
     numbers = count(1)
     opened = re.sub(

@@ -88,10 +88,10 @@ def test_a_general_pool_tells_what_it_adds(keys: dict[str, Any], more: str) -> N
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"split_share": 0.9}, "general double/lifo first-fit, split always and 0.9 of the block, coalesce immediate"),
+        ({"split_share": 0.9}, "general double/lifo first-fit, split always, share 0.9, coalesce immediate"),
         (
             {"split": 64, "split_share": 0.5},
-            "general double/lifo first-fit, split from 64 B and 0.5 of the block, coalesce immediate",
+            "general double/lifo first-fit, split from 64 B, share 0.5, coalesce immediate",
         ),
         ({"free_list": "implicit"}, "general implicit first-fit, split always, coalesce immediate"),
         ({"free_list": "tree", "fit": "best"}, "general tree best-fit, split always, coalesce immediate"),

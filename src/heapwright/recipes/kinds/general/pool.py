@@ -114,7 +114,7 @@ class General(GeneralKeys):
 
     def summary(self) -> str:
         split = f"split from {self.split} B" if isinstance(self.split, int) else f"split {self.split}"
-        split += f" and {self.split_share:.3g} of the block" if self.split_share else ""
+        split += f", share {self.split_share:.3g}" if self.split_share else ""
         split += " off the tail" if self.split_from == "tail" else ""
         merge = f"coalesce {self.coalesce}" + (f" from {self.coalesce_from} B" if self.coalesce_from else "")
         told = (
