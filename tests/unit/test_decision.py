@@ -74,13 +74,15 @@ def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None
 
 
 def test_a_price_in_instructions_stands_where_they_were_measured(tmp_path: Path) -> None:
-    measured = {"instructions_pair_mean": 74.25, "instructions_pair_max": 265.0, "code_bytes": 864}
+    dearest = {"instructions_malloc_max": 180, "instructions_calloc_max": 2824, "instructions_free_max": 85}
+    measured = {"instructions_pair_mean": 74.25, **dearest, "code_bytes": 864}
     with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
-        opened.add([result(0, metrics(100, 30, accesses_malloc_max=9, accesses_free_max=7, **measured))])
+        worst = {"accesses_malloc_max": 9, "accesses_realloc_max": 12, "accesses_free_max": 7}
+        opened.add([result(0, metrics(100, 30, **worst, **measured))])
         told = decide(opened).price()
     assert told == (
-        "A malloc and its free take 74.2 instructions, at most 265, in 864 bytes of code; 10.0 loads and stores a "
-        "call, 9 in the dearest malloc, 7 in the dearest free."
+        "A malloc and its free take 74.2 instructions, the dearest malloc 180, calloc 2,824, free 85, in 864 bytes of "
+        "code; 10.0 loads and stores a call, 9 in the dearest malloc, 12 in the dearest realloc, 7 in the dearest free."
     )
 
 

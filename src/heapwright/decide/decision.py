@@ -13,7 +13,7 @@ from heapwright.decide.picks import MEMORY, RIVALS, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH, Candidate
 from heapwright.decide.study import Need, Study
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, WORST_CALLS, Value
 from heapwright.traces.copies import Load
 
 STEP = 1.01
@@ -159,14 +159,17 @@ class Decision:
     def price(self) -> str:
         """What a call costs: on the target where that was measured, else accesses to memory."""
         told = self.pick.metrics
-        pair, most, code = (told[key] for key in ("instructions_pair_mean", "instructions_pair_max", "code_bytes"))
-        worst = (
-            f"{told['accesses_malloc_max']:,} in the dearest malloc, {told['accesses_free_max']:,} in the dearest free"
-        )
-        accesses = f"{self.accesses_per_call:.1f} loads and stores a call, {worst}"
-        if pair is None or most is None or code is None:
+        worst = [f"{told[key]:,} in the dearest {kind}" for kind, key in WORST_CALLS.items() if told[key]]
+        accesses = ", ".join([f"{self.accesses_per_call:.1f} loads and stores a call", *worst])
+        pair, code = told["instructions_pair_mean"], told["code_bytes"]
+        if pair is None or code is None:
             return f"It makes {accesses}."
-        instructions = f"A malloc and its free take {pair:,.1f} instructions, at most {most:,.0f}"
+        most = [
+            f"{kind} {value:,.0f}"
+            for kind in ("malloc", "calloc", "realloc", "free")
+            if (value := told[f"instructions_{kind}_max"])
+        ]
+        instructions = f"A malloc and its free take {pair:,.1f} instructions, the dearest {', '.join(most)}"
         return f"{instructions}, in {code:,} bytes of code; {accesses}."
 
     def _compared(self, other: Other) -> str:

@@ -406,6 +406,7 @@ def _measured(metrics: Mapping[str, Value]) -> str:
         ("requested_peak_bytes", "for a peak of {:,} requested"),
         ("accesses", "{:,} metadata accesses"),
         ("accesses_malloc_max", "at most {:,} in a malloc"),
+        ("accesses_realloc_max", "in a realloc at most {:,} and its copy"),
         ("accesses_free_max", "at most {:,} in a free"),
     ):
         value = metrics.get(key)

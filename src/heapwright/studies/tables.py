@@ -14,13 +14,14 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
 
-FORMAT = 5
+FORMAT = 6
 """Version of the file's tables; see `heapwright.studies.migration` for those before."""
 
 Role = Literal["explored", "copy", "held out"]
 """What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
 
 SINCE_5 = (*SHIPPING_METRICS, "worst_steps")
+SINCE_6 = ("accesses_realloc_max", "instructions_calloc_max", "instructions_realloc_max")
 """The metrics that results of older formats are without."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
@@ -101,7 +102,7 @@ def stored_format(connection: database.Connection, where: str) -> Any:
 
 def check_tables(connection: database.Connection, where: str, tables: Mapping[str, Mapping[str, str]]) -> None:
     """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
-    expected = {**tables, "target": TARGET, "partial": PARTIAL, "search": SEARCH}
+    expected = {"target": TARGET, "partial": PARTIAL, "search": SEARCH, **tables}
     for table, columns in database.column_types(connection, where).items():
         if [*columns.items()] != [*expected.get(table, {}).items()]:
             raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")

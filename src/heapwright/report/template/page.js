@@ -121,7 +121,7 @@ class Study {
 
   fits({ metrics }) {
     const { memory, worst } = this.limits;
-    const dearest = Math.max(metrics.accesses_malloc_max, metrics.accesses_free_max);
+    const dearest = Math.max(metrics.accesses_malloc_max, metrics.accesses_realloc_max ?? 0, metrics.accesses_free_max);
     return (memory === null || metrics.footprint_bytes <= memory) && (worst === null || dearest <= worst);
   }
 
