@@ -410,7 +410,7 @@ def _measured(metrics: Mapping[str, Value]) -> str:
         ("accesses_free_max", "at most {:,} in a free"),
     ):
         value = metrics.get(key)
-        if value is not None:
+        if value is not None and (value or key != "accesses_realloc_max"):
             words.append(text.format(value))
     return f"Measured there: {', '.join(words)}." if words else ""
 

@@ -263,7 +263,10 @@ class Together(Kind):
         return draft._replace(size=size[draft.row])
 
 
-STANDARD: tuple[Kind, ...] = (Together(Sizes(), Blocks()), Load())
+AT_LOAD: tuple[Kind, ...] = (Together(Sizes(), Blocks()),)
+"""What copies at the recorded load are made of."""
+
+STANDARD: tuple[Kind, ...] = (*AT_LOAD, Load())
 """What copies are made of unless something else is asked for. Of all kinds tried, other sizes in another order foretell
 best which heaps come to need more memory, and four times the load which ones refuse requests (docs/robustness.md).
 """
