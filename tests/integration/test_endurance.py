@@ -6,6 +6,7 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from brief import forms
@@ -16,6 +17,7 @@ import heapwright as hw
 from heapwright.explore import endurance as exploring
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay import endurance
 from heapwright.replay.endurance import (
     BESIDE,
     FEWEST,
@@ -30,6 +32,7 @@ from heapwright.replay.endurance import (
     points,
     repeated,
 )
+from heapwright.replay.smallest import depends_on_arena
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -106,6 +109,27 @@ def test_live_bytes_hold_many_objects(trace: Trace) -> None:
     sizes, live = drawn(trace, 2000)
     assert int(sizes.max()) * FEWEST <= live
     assert live == pytest.approx(2000 * (float(sizes.mean()) + BESIDE), rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["all-round", "exact-bins", "kingsley", "lea-2.7.2", "tlsf", "linux-pow2-page"])
+def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
+    trace: Trace, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heap that takes fresh memory last refuses nothing in an arena of what it covered, and that is not tried."""
+    tried: list[int] = []
+    refused = endurance._Loop.refused
+
+    def counted(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int:
+        tried.append(refused(loop, recipe, struct, arena))
+        return tried[-1]
+
+    monkeypatch.setattr(endurance._Loop, "refused", counted)
+    brief = Effort(calls=20_000, base=2_000, enough=20_000, cramped=20_000)
+    found = endure(trace, hw.zoo(name), brief)
+    few = len(tried)
+    monkeypatch.setattr(endurance, "depends_on_arena", lambda recipe: True)
+    assert endure(trace, hw.zoo(name), brief) == found
+    assert (few == len(tried) - few) == depends_on_arena(hw.zoo(name))
 
 
 @pytest.mark.parametrize(("name", "lasts"), [("exact-bins", True), ("tlsf", True), ("kingsley", False)])
