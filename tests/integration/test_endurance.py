@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brief import forms
 from forked_commands import HEAPWRIGHT
 from known import known
 
@@ -22,6 +21,7 @@ from heapwright.replay.endurance import (
     BESIDE,
     FEWEST,
     LASTS,
+    LONG,
     LOOPS,
     PASSES,
     SHORT,
@@ -138,13 +138,15 @@ def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, l
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
-    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < forms()["LONG"].calls
+    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < LONG.calls
 
 
 def test_a_study_knows_what_lasts_and_ships_nothing_else(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    long = replace(LONG, calls=60_000, base=10_000, enough=60_000, cramped=20_000, objects=500)
     monkeypatch.setattr(exploring, "SHORT", SHORT)  # as it ships: this is what it is for
+    monkeypatch.setattr(exploring, "LONG", long)
     study = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     told = study.describe([*study.front(), study.candidate("tlsf"), study.pick()])
     assert {one["lasts"] for one in told} == {True, False}
@@ -154,12 +156,12 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
     for how in ("balanced", "smallest", "fastest"):
         pick = study.pick(how)
         assert pick.metrics["lasts"] == 1
-        assert known(pick.metrics["endured_calls"]) >= forms()["LONG"].calls > SHORT.calls
+        assert known(pick.metrics["endured_calls"]) >= long.calls > SHORT.calls
     growing = next(one["id"] for one in told if not one["lasts"])
     with pytest.raises(HeapwrightError, match="not shipped, because it"):
         hw.generate(study[growing], tmp_path / "c")
     rows = study.sql(f"SELECT endured_calls FROM results WHERE lasts = 1 AND growth_ratio > {LASTS}")[1]
-    assert all(calls >= forms()["LONG"].calls for (calls,) in rows)  # what the short form lets pass was tried long
+    assert all(calls >= long.calls for (calls,) in rows)  # what the short form lets pass was tried long
     endured = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     assert again.endured() == endured
