@@ -20,7 +20,7 @@ def opened(path: Path, *, write: bool) -> database.Connection:
     """
     connection = database.attached(path, read_only=not write)
     try:
-        found = stored_format(connection, str(path))
+        found = stored_format(connection, str(path), database.column_types(connection, str(path)))
     except BaseException:
         connection.close()
         raise
@@ -44,11 +44,12 @@ def migrate(connection: database.Connection, where: str) -> None:
 
     Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
     """
-    found = stored_format(connection, where)
+    types = database.column_types(connection, where)
+    found = stored_format(connection, where, types)
     if found not in _STEPS:
         return
     tables = _tables_of_4()
-    check_tables(connection, where, _tables_of_3(tables) if found == 3 else tables)
+    check_tables(types, where, _tables_of_3(tables) if found == 3 else tables)
     connection.begin()
     while found in _STEPS:
         _STEPS[found](connection)
