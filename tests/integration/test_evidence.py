@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import heapwright as hw
+from heapwright.api import shipping
 from heapwright.assure.proof import prove
+from heapwright.files.errors import HeapwrightError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SERVED, HELD_OUT = EXAMPLES / "mosquitto_broker.parquet", EXAMPLES / "lighttpd_server.parquet"
@@ -77,8 +79,12 @@ def test_a_missing_tool_costs_its_section_alone(tmp_path: Path, monkeypatch: pyt
 def test_what_is_proved_stands_with_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_seconds = functools.partial(prove.prove, arena=56, largest=4)
     monkeypatch.setattr(prove, "prove", lambda recipe, label, **given: in_seconds(recipe, label, calls=given["calls"]))
-    start = hw.cut(SERVED, first=1000)  # proofs ask for no trace
-    page = hw.generate("first-fit-fast-free", tmp_path, evidence=start, prove_calls=2)[-1].read_text(encoding="utf-8")
+
+    def no_attack(*_: object, **__: object) -> None:
+        raise HeapwrightError("of proofs alone")
+
+    monkeypatch.setattr(shipping, "attack", no_attack)
+    page = hw.generate("first-fit-fast-free", tmp_path, evidence=SERVED, prove_calls=2)[-1].read_text(encoding="utf-8")
     told = section(page, "Proofs")
     assert "| calls | an arena of 56 bytes; any 2 mallocs" in told
     assert told.count("| 0 |") == 5
