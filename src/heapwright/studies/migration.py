@@ -10,22 +10,23 @@ from pathlib import Path
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.energy import default_energy_table
-from heapwright.studies.tables import FORMAT, SINCE_5, TABLES, check_tables, stored_format
+from heapwright.studies.tables import FORMAT, SINCE_5, TABLES, Types, check_tables, stored_format
 
 
-def opened(path: Path, *, write: bool) -> database.Connection:
-    """Open the study at `path`, brought to this format before; see `migrate`.
+def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
+    """The study at `path`, brought to this format before (see `migrate`), and its `database.column_types`.
 
     Raises HeapwrightError where one of an older format cannot be written.
     """
     connection = database.attached(path, read_only=not write)
     try:
-        found = stored_format(connection, str(path), database.column_types(connection, str(path)))
+        types: Types = database.column_types(connection, str(path))
+        found = stored_format(connection, str(path), types)
     except BaseException:
         connection.close()
         raise
     if found not in _STEPS:
-        return connection
+        return connection, types
     connection.close()
     try:
         connection = database.attached(path, read_only=False)
@@ -35,19 +36,19 @@ def opened(path: Path, *, write: bool) -> database.Connection:
             f"written; {str(error).splitlines()[0]}"
         ) from None
     with connection:
-        migrate(connection, str(path))
-    return database.attached(path, read_only=not write)
+        types = migrate(connection, str(path))
+    return database.attached(path, read_only=not write), types
 
 
-def migrate(connection: database.Connection, where: str) -> None:
-    """Bring a study to this format, unless it has it, or one that nothing is known of.
+def migrate(connection: database.Connection, where: str) -> Types:
+    """Bring a study to this format, unless it has it, or one that nothing is known of; its `database.column_types`.
 
     Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
     """
-    types = database.column_types(connection, where)
+    types: Types = database.column_types(connection, where)
     found = stored_format(connection, where, types)
     if found not in _STEPS:
-        return
+        return types
     tables = _tables_of_4()
     check_tables(types, where, _tables_of_3(tables) if found == 3 else tables)
     connection.begin()
@@ -55,6 +56,7 @@ def migrate(connection: database.Connection, where: str) -> None:
         _STEPS[found](connection)
         found += 1
     connection.commit()
+    return database.column_types(connection, where)
 
 
 def _tables_of_4() -> dict[str, Mapping[str, str]]:

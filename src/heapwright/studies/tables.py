@@ -113,9 +113,11 @@ def check_tables(types: Types, where: str, tables: Types) -> None:
             raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")
 
 
-def check(connection: database.Connection, where: str) -> None:
-    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format."""
-    types = database.column_types(connection, where)
+def check(connection: database.Connection, where: str, types: Types) -> None:
+    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format.
+
+    `types` are its `database.column_types`.
+    """
     if (found := stored_format(connection, where, types)) != FORMAT:
         raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
     check_tables(types, where, TABLES)
