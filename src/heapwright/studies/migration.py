@@ -10,22 +10,23 @@ from pathlib import Path
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.energy import default_energy_table
-from heapwright.studies.tables import FORMAT, PARTIAL, SINCE_5, SINCE_6, TABLES, check_tables, stored_format
+from heapwright.studies.tables import FORMAT, PARTIAL, SINCE_5, SINCE_6, TABLES, Types, check_tables, stored_format
 
 
-def opened(path: Path, *, write: bool) -> database.Connection:
-    """Open the study at `path`, brought to this format before; see `migrate`.
+def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
+    """The study at `path`, brought to this format before (see `migrate`), and its `database.column_types`.
 
     Raises HeapwrightError where one of an older format cannot be written.
     """
     connection = database.attached(path, read_only=not write)
     try:
-        found = stored_format(connection, str(path))
+        types: Types = database.column_types(connection, str(path))
+        found = stored_format(connection, str(path), types)
     except BaseException:
         connection.close()
         raise
     if found not in _STEPS:
-        return connection
+        return connection, types
     connection.close()
     try:
         connection = database.attached(path, read_only=False)
@@ -35,33 +36,32 @@ def opened(path: Path, *, write: bool) -> database.Connection:
             f"written; {str(error).splitlines()[0]}"
         ) from None
     with connection:
-        migrate(connection, str(path))
-    return database.attached(path, read_only=not write)
+        types = migrate(connection, str(path))
+    return database.attached(path, read_only=not write), types
 
 
-def migrate(connection: database.Connection, where: str) -> None:
-    """Bring a study to this format, unless it has it, or one that nothing is known of.
+def migrate(connection: database.Connection, where: str) -> Types:
+    """Bring a study to this format, unless it has it, or one that nothing is known of; its `database.column_types`.
 
     Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
     """
-    found = stored_format(connection, where)
+    types: Types = database.column_types(connection, where)
+    found = stored_format(connection, where, types)
     if found not in _STEPS:
-        return
+        return types
     tables = _tables_of_5()
     for step in reversed(range(found, 5)):
         tables = _BEFORE[step](tables)
-    check_tables(connection, where, tables)
+    check_tables(types, where, tables)
     connection.begin()
     while found in _STEPS:
         _STEPS[found](connection)
         found += 1
     connection.commit()
+    return database.column_types(connection, where)
 
 
-Tables = Mapping[str, Mapping[str, str]]
-
-
-def _tables_of_5() -> Tables:
+def _tables_of_5() -> Types:
     """The tables of format 5: what a realloc cost was booked as a malloc, copy and all, and on the target the dearest
     malloc and the dearest free were added.
     """
@@ -77,7 +77,7 @@ def _tables_of_5() -> Tables:
     }
 
 
-def _tables_of_4(after: Tables) -> Tables:
+def _tables_of_4(after: Types) -> Types:
     """The tables of format 4: of a result it was not known whether its heap lasts, nor the bound on its calls."""
     return {
         table: {column: kind for column, kind in columns.items() if column not in SINCE_5}
@@ -85,7 +85,7 @@ def _tables_of_4(after: Tables) -> Tables:
     }
 
 
-def _tables_of_3(after: Tables) -> Tables:
+def _tables_of_3(after: Types) -> Types:
     """The tables of format 3: of a result it was not known which version made it, and where; of a copy no seed."""
     added = {"traces": ("seed",), "results": ("heapwright", "machine"), "elsewhere": ("heapwright", "machine")}
     return {
@@ -129,7 +129,7 @@ def _from_5(connection: database.Connection) -> None:
     connection.execute("UPDATE meta SET value = '6' WHERE key = 'format'")
 
 
-def _with_columns(connection: database.Connection, tables: Tables) -> None:
+def _with_columns(connection: database.Connection, tables: Types) -> None:
     """Makes the tables of results again with these columns; those that are new are empty."""
     for table in ("results", "elsewhere"):
         known = {column for column, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
@@ -143,4 +143,4 @@ def _with_columns(connection: database.Connection, tables: Tables) -> None:
 
 
 _STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4, 5: _from_5}
-_BEFORE: Mapping[int, Callable[[Tables], Tables]] = {3: _tables_of_3, 4: _tables_of_4}
+_BEFORE: Mapping[int, Callable[[Types], Types]] = {3: _tables_of_3, 4: _tables_of_4}
