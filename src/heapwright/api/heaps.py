@@ -21,7 +21,7 @@ from heapwright.api.given import (
     recipe_of,
     trace_of,
 )
-from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.heaps.heaps import (
     Arenas,
@@ -41,7 +41,7 @@ from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.replay.worst_case import worst_case
 from heapwright.replay.worst_found import find_worst as _find_worst
-from heapwright.traces.copies import AT_LOAD, affordable
+from heapwright.traces.copies import AT_LOAD
 from heapwright.traces.copies import copies as _copies
 from heapwright.traces.load import load_of
 from heapwright.traces.trace import Trace
@@ -297,7 +297,7 @@ def fit(
         traces, heaps: one of each, or lists of them.
         step: bytes; the arena is a multiple of it. None is one alignment unit.
         copies: perturbed copies of each trace that the reserved arena must serve, as `heapwright.copies` makes them at
-            the recorded load; None for 4, fewer of long traces, 0 for none.
+            the recorded load; None for 3, 0 for none.
         held_out: other recordings, all of which it must serve.
         share: of the copies, above 0 and at most 1, that it must serve.
         growth: how many times as much there is of what comes with the load, above 0; what is live all along stays.
@@ -316,7 +316,7 @@ def fit(
         raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
     asked, others, found = asked_for(heaps, word_size), [trace_of(one, repair) for one in listed(held_out)], []
     for trace in (trace_of(one, repair) for one in listed(traces)):
-        many = affordable(trace) // 2 if copies is None else copies  # as many as a study has at the recorded load
+        many = COPIES // 2 if copies is None else copies  # as many as a study has at the recorded load
         made = _copies(trace, many, kinds=AT_LOAD, seed=seed) if many else []
         fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share, growth=growth)
         found += [Fit.of(trace, label, fitted[key], many, growth) for label, key in asked.each]

@@ -110,7 +110,7 @@ class _Setting(click.ParamType[tuple[str, float]]):
     "--copies",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Perturbed copies at the recorded load that the reserved arena must serve; default 4, fewer of long traces.",
+    help="Perturbed copies at the recorded load that the reserved arena must serve; default 3.",
 )
 @reserved_for_option
 @click.option(

@@ -17,8 +17,10 @@ UNIT = 16
 
 
 def with_margin(most: float) -> int:
-    """The reserve where the most that any needed is this, in bytes."""
-    return round_up(math.ceil(most * MARGIN), UNIT)
+    """The reserve where the most that any needed is this, in bytes; a footprint and the arena of whole alignment units
+    that it takes have one.
+    """
+    return round_up(math.ceil(round_up(math.ceil(most), UNIT) * MARGIN), UNIT)
 
 
 def reserved(

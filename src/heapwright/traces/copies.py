@@ -275,18 +275,6 @@ KINDS = {kind.name: kind for kind in (*STANDARD, Sizes(), Lifetimes(), Streams()
 """Every kind by the name that it has without parameters."""
 
 
-CALLS = 1_000_000
-"""About so many calls are in the copies that are made where nobody says how many."""
-
-
-def affordable(trace: Trace) -> int:
-    """How many copies are made where nobody says how many: 8, fewer of a trace of over 50,000 calls, 2 at the least.
-
-    A standard pair has five times the calls of the trace.
-    """
-    return min(8, 2 * max(1, CALLS // (5 * len(trace))))
-
-
 def copies(trace: Trace, count: int = 8, *, kinds: Sequence[str | Kind] | None = None, seed: int = 0) -> list[Trace]:
     """Make perturbed copies of a trace, the kinds in turn.
 
