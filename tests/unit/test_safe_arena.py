@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from made_traces import trace_of
 from recipes_random import random_recipes
 
 import heapwright as hw
+from heapwright.cli import heapwright as command_line
 from heapwright.decide.decision import decide
 from heapwright.decide.study import Study
 from heapwright.heaps.heaps import RecipeHeap, fit_each
@@ -268,3 +271,43 @@ def test_fit_and_a_study_tell_one_reserve(broker: Trace, tmp_path: Path) -> None
     with Study.open(study) as opened:
         told = decide(opened, "balanced").reserve_bytes
     assert told == hw.fit(file, f"{study}:{pick.id}").reserve_bytes
+
+
+def test_growth_is_named_by_a_factor_or_by_clients(broker: Trace, tmp_path: Path) -> None:
+    file = tmp_path / "broker.parquet"
+    broker.write(file)
+
+    def told(*options: str) -> tuple[int, str]:
+        done = CliRunner().invoke(command_line, ["fit", str(file), "--heap", "victim-bins", *options])
+        return done.exit_code, " ".join(done.output.split())
+
+    load = load_of(broker)
+    parts = f"{load.fixed_bytes:,} bytes are live all along, {load.varying_bytes:,} come with the load"
+    assert f"{parts}." in told()[1]
+    assert f"{parts}; the reserve is for 2.5 times what comes with the load." in told("--growth", "2.5")[1]
+    assert (
+        f"{parts} ({load.varying_bytes / 8:,.0f} a client); the reserve is for 20 clients."
+        in told("--clients", "8:20")[1]
+    )
+    (by_factor, by_clients) = (
+        json.loads(told("--json", *options)[1])[0]["reserve_bytes"]
+        for options in (("--growth", "2.5"), ("--clients", "8:20"))
+    )
+    assert by_factor == by_clients == hw.fit(broker, "victim-bins", growth=2.5).reserve_bytes
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--clients", "20"), "is no pair of numbers"),
+        (("--clients", "0:20"), "both must be above 0"),
+        (("--clients", "nan:20"), "both must be above 0"),
+        (("--clients", "2:20", "--growth", "3"), "give one of them"),
+        (("--growth", "0"), "--growth"),
+        (("--admit", "0.9", "--growth", "3"), "leave out what reserves"),
+    ],
+)
+def test_a_growth_that_means_nothing_is_refused(options: tuple[str, ...], says: str) -> None:
+    file = str(EXAMPLES / "mosquitto_broker.parquet")
+    done = CliRunner().invoke(command_line, ["fit", file, "--heap", "tlsf", *options])
+    assert done.exit_code == 2 and says in " ".join(done.output.split())
