@@ -9,7 +9,7 @@ import click
 from heapwright.cli.output import json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
-    from heapwright.assure.proof.prove import Proof
+    from heapwright.api import Proof
 
 
 @click.command()
