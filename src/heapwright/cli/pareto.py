@@ -23,7 +23,7 @@ from heapwright.files.names import printable
     "--where",
     metavar="'KEY <= VALUE'",
     multiple=True,
-    help="Look only at recipes with such a metric, as in 'footprint_bytes <= 131072'. Repeat the flag for more.",
+    help="Look only at recipes with such a metric, as in 'reserve_bytes <= 131072'. Repeat the flag for more.",
 )
 @objectives_option("those it was explored for")
 @click.option("--against", metavar="HEAP", help="What you have today: an id or zoo name of the study.")

@@ -13,6 +13,7 @@ from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.decide.by_load import AtLoad
+    from heapwright.decide.decision import Decision
     from heapwright.decide.results import Candidate, Standing
     from heapwright.decide.study import Study
     from heapwright.replay.metrics import Value
@@ -161,8 +162,10 @@ def print_front(
 
     front = study.front(objectives, where)
     if front:
-        print_sentences(decide(study, "balanced", objectives, where, against).sentences())
+        decision = decide(study, "balanced", objectives, where, against)
+        print_sentences(decision.sentences())
         click.echo()
+        print_side_by_side(decision)
     picks = _picks(study, objectives, where) if front else {}
     standings = study.zoo_standings(objectives)
     beside = {*RIVALS, against, study.resolve(against) if against else None}
@@ -215,6 +218,17 @@ def print_front(
     hidden = len(front) - len(members) + len(standings) - len(shown)
     if hidden:
         click.echo(f"{hidden:,} more of the front and the zoo: heapwright pareto {printable(str(study.path))} --all")
+
+
+def print_side_by_side(decision: Decision) -> None:
+    """Print the pick beside what one could take instead: a column a heap, a row a figure."""
+    from heapwright.decide.side_by_side import side_by_side
+
+    told = side_by_side(decision)
+    heaps = [f"{one.candidate.label}{' (yours)' if one.role == 'yours' else ''}" for one in told.heaps]
+    rows = [[row.words, *(f"{cell.text} {cell.against}".rstrip() for cell in row.cells)] for row in told.rows]
+    units = " and ".join(dict.fromkeys(row.unit for row in told.rows if row.unit))
+    print_table(f"Beside what else one could take, in {units}", ["", *heaps], [rows], left=("",))
 
 
 def print_by_load(found: Sequence[AtLoad]) -> None:

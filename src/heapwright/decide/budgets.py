@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heapwright.decide.picks import RESERVE
 from heapwright.decide.results import Floats
 from heapwright.decide.study import Study
 from heapwright.replay.metrics import WORST_CALLS
@@ -19,7 +20,7 @@ class Budgets:
     """Picks within bounds.
 
     Attributes:
-        memory: bounds on `footprint_bytes`, rising.
+        memory: bounds on what is to be reserved, bytes (`Study.reserves`), rising.
         worst: bounds on all of `WORST_CALLS`, loads and stores, rising.
         picks: ids of the balanced picks, by ``worst`` and ``memory``, either followed by no bound; None where no
             recipe stays within.
@@ -38,14 +39,14 @@ class Budgets:
 def budgets(study: Study) -> Budgets:
     """The balanced picks of a study within bounds: what `Study.pick` gives with these conditions.
 
-    The bounds are what recipes on the fronts of memory with the first objectives, or with the dearest call, need.
+    The bounds are what recipes on the front, and on the fronts of memory with the dearest calls, are to be given.
     """
     columns = study.combined.columns
     kinds = [key for key in WORST_CALLS.values() if not np.isnan(columns[key]).all()]  # older studies lack one
     dearest = np.max([columns[key] for key in kinds], axis=0)
     fronts = [study.objectives, *(("footprint_bytes", key) for key in kinds)]
     rows = np.concatenate([study.combined.front_rows(keys) for keys in fronts])
-    memory = _stops(columns["footprint_bytes"][rows], MEMORY_STOPS)
+    memory = _stops(study.reserves[rows], MEMORY_STOPS)
     worst = _stops(dearest[rows], WORST_STOPS)
     eligible = study.combined.eligible(study.objectives)
     picks: list[list[str | None]] = []
@@ -53,7 +54,7 @@ def budgets(study: Study) -> Budgets:
         conditions = [f"{key} <= {most}" for key in kinds] if most is not None else []
         picks.append([])
         for bytes in (*memory, None):
-            where = [*conditions, f"footprint_bytes <= {bytes}"] if bytes is not None else conditions
+            where = [*conditions, f"{RESERVE} <= {bytes}"] if bytes is not None else conditions
             some = bool((eligible & study.within(where)).any())
             picks[-1].append(study.pick("balanced", where=where).id if some else None)
     return Budgets(memory, worst, picks)

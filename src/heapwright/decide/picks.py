@@ -58,7 +58,7 @@ NEAR = 1.5
 SHORTLIST = 100
 """How many recipes on the front and near it are tried elsewhere, and the whole front if it has more."""
 
-RIVALS = ("tlsf", "newlib-nano")
+RIVALS = ("all-round", "tlsf", "newlib-nano")
 """The zoo's that are tried on copies in any case: what most would take otherwise."""
 
 BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
@@ -77,9 +77,13 @@ _COMPARE: Mapping[str, Callable[[Floats, float], Bools]] = {
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|<|>)\s*(\S+)\s*")
 
 
+RESERVE = "reserve_bytes"
+"""What conditions may bound beside metrics: the arena to reserve for a recipe."""
+
+
 @dataclass(frozen=True)
 class Condition:
-    """A bound on a metric over all traces, such as ``footprint_bytes <= 131072``."""
+    """A bound on a metric over all traces, or on `RESERVE`, such as ``footprint_bytes <= 131072``."""
 
     key: str
     comparison: str
@@ -93,7 +97,7 @@ class Condition:
             if match is None:
                 raise ValueError
             key, comparison, bound = match.groups()
-            return cls(metric(key).key, comparison, float(bound))
+            return cls(key if key == RESERVE else metric(key).key, comparison, float(bound))
         except ValueError:
             raise ParameterError(
                 f"{text!r}: no condition; write one as in 'footprint_bytes <= 131072'", parameter="where"
@@ -101,9 +105,9 @@ class Condition:
         except ParameterError as error:
             raise ParameterError(str(error), parameter="where") from None
 
-    def met(self, results: Results) -> Bools:
-        """Mask of the recipes that meet it; one without a value does not."""
-        return _COMPARE[self.comparison](results.columns[self.key], self.bound)
+    def met(self, values: Floats) -> Bools:
+        """Mask of the values of recipes that meet it; one that is NaN does not."""
+        return _COMPARE[self.comparison](values, self.bound)
 
     def __str__(self) -> str:
         return f"{self.key} {self.comparison} {self.bound:g}"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.decide.picks import PICKS, Condition, Pick
-from heapwright.decide.results import ADMITTED, Bools, Candidate, Results, Standing
+from heapwright.decide.picks import PICKS, RESERVE, Condition, Pick
+from heapwright.decide.results import ADMITTED, Bools, Candidate, Floats, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
@@ -38,8 +38,31 @@ class Need:
 
 def reserve_for(needs: Sequence[Need]) -> int | None:
     """The arena to reserve for a load like the recorded one (`heapwright.replay.reserve`); None where none served."""
-    served = [need.bytes for need in needs if not need.loaded and need.bytes is not None]
+    return _reserve([need.bytes for need in needs if not need.loaded])
+
+
+def reserve_for_more(needs: Sequence[Need]) -> int | None:
+    """The same for the copies at `Load.times` times the load; None where there are none, or one was refused."""
+    sizes = [need.bytes for need in needs if need.loaded]
+    return None if None in sizes else _reserve(sizes)
+
+
+def _reserve(sizes: Sequence[int | None]) -> int | None:
+    served = [size for size in sizes if size is not None]
     return with_margin(max(served)) if served else None
+
+
+def load_served(arena: int, reserve: int, more: int | None) -> float | None:
+    """How many times the recorded load an arena of so many bytes serves, along a straight line from `reserve_for` at
+    once the load to `reserve_for_more` at `Load.times` times; at most that many. None where `more` is not known, and
+    below the reserve.
+
+    At twice the load all-round needs within 10 % of what that line says on 33 of 36 recordings: docs/robustness.md.
+    """
+    if more is None or arena < reserve:
+        return None
+    times = Load().times
+    return float(times) if arena >= more else 1 + (times - 1) * (arena - reserve) / (more - reserve)
 
 
 class Study(StudyFile):
@@ -150,8 +173,25 @@ class Study(StudyFile):
         """Mask of the recipes that meet all conditions."""
         mask = np.ones(len(self.combined.ids), dtype=np.bool_)
         for condition in _conditions(where):
-            mask &= condition.met(self.combined)
+            mask &= condition.met(self._bounded(condition.key))
         return mask
+
+    def _bounded(self, key: str) -> Floats:
+        return self.reserves if key == RESERVE else self.combined.columns[key]
+
+    @cached_property
+    def reserves(self) -> Floats:
+        """What to reserve for each recipe of `combined`, bytes, float64[n]: `reserve_for`, by what it was tried on."""
+        each = self.combined.each
+        most = _largest(each["footprint_bytes"], each["failed"])
+        for role, results in self.elsewhere.items():
+            at_load = [not Need(role, name, None).loaded for name in results.traces]
+            sizes = _largest(results.each["footprint_bytes"][:, at_load], results.each["failed"][:, at_load])
+            rows = [self.combined.row(id) for id in results.ids]
+            known = [(row, size) for row, size in zip(rows, sizes, strict=True) if row is not None]
+            for row, size in known:
+                most[row] = max(most[row], size)
+        return np.array([with_margin(size) if size else np.nan for size in most])
 
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
         """Why a front is empty, and what would fill it."""
@@ -159,8 +199,8 @@ class Study(StudyFile):
         if not eligible.any():
             return "no recipe tried serves every request; explore for admitted_fraction"
         for one in _conditions(where):
-            if not (one.met(self.combined) & eligible).any():
-                values = self.combined.columns[one.key][eligible]
+            if not (one.met(self._bounded(one.key)) & eligible).any():
+                values = self._bounded(one.key)[eligible]
                 found = f"there are {np.nanmin(values):,g} to {np.nanmax(values):,g}" if len(values) else "none has it"
                 return f"no recipe has {one}; {found}"
         return "no recipe meets all conditions at once; loosen one"
@@ -207,12 +247,19 @@ class Study(StudyFile):
 
     def _forget(self) -> None:
         super()._forget()
-        for outdated in ("combined", "elsewhere", "_robustness", "_orders"):
+        for outdated in ("combined", "elsewhere", "reserves", "_robustness", "_orders"):
             self.__dict__.pop(outdated, None)
 
 
 def _conditions(where: str | Sequence[str]) -> list[Condition]:
     return [Condition.parse(text) for text in ([where] if isinstance(where, str) else where)]
+
+
+def _largest(sizes: Floats, failed: Floats) -> Floats:
+    """The largest size of each row, of those at which nothing was refused; 0 where there is none."""
+    served: Floats = np.where(failed > 0, 0.0, np.nan_to_num(sizes))
+    largest: Floats = served.max(axis=1, initial=0.0)
+    return largest
 
 
 def nearness(tolerance: float) -> str:

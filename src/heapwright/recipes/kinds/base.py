@@ -166,6 +166,10 @@ class BasePool(Table):
         """The kind and what differs from the defaults, in one short line for people."""
         raise NotImplementedError
 
+    def title(self) -> str:
+        """What it is in two or three words, as one says it: not all that tells it from others."""
+        raise NotImplementedError
+
     def range_summary(self) -> str:
         """What requests it takes, where not all."""
         if self.max_size is not None:
@@ -465,3 +469,8 @@ def sizes_summary(sizes: Sequence[int]) -> str:
     if len(sizes) <= 9:
         return ",".join(map(str, sizes))
     return ",".join(map(str, sizes[:4])) + f",...,{sizes[-1]} ({len(sizes)} sizes)"
+
+
+def sizes_title(sizes: Sequence[int]) -> str:
+    """Sizes as one says them: a few by name, many by the first and the last."""
+    return ", ".join(map(str, sizes)) if len(sizes) <= 4 else f"{sizes[0]} to {sizes[-1]}"

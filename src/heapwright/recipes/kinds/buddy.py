@@ -100,6 +100,9 @@ class Buddy(BasePool):
         words += [f"region {self.region}"] if self.region else []
         return ", ".join(words) + self.range_summary()
 
+    def title(self) -> str:
+        return "buddies"
+
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         return self.header
 

@@ -155,6 +155,13 @@ class General(GeneralKeys):
         fit += f" {self.search_percent}%" if self.fit == "best" and self.search_percent != 100 else ""
         return " ".join(["general", where, *shape, fit])
 
+    def title(self) -> str:
+        fit = "good fit" if self.rounds_up else f"{self.fit} fit"
+        bins = f"{self.bins} bins" if self.bins != "none" and self.has_lists else fit
+        victim = ["victim"] if self.victim_up_to else []
+        merges = [] if self.coalesce == "immediate" else [f"merging {self.coalesce}"]
+        return ", ".join([bins, *victim, *merges])
+
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         return int(values["overhead"])
 
