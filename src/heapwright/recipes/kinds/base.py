@@ -312,17 +312,12 @@ class BasePool(Table):
         """Most accesses of its calls. Raises UnboundedError where nothing bounds them."""
         raise NotImplementedError
 
-    @property
-    def always_moves(self) -> bool:
-        """Whether realloc always takes a new block."""
-        return False
+    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
+        """Yield the arenas, beyond control data, that theorems say are enough; none where none holds.
 
-    def has_worst_case(self, laid_out: Any) -> bool:
-        """Whether a theorem bounds the arena that it needs alone."""
-        return False
-
-    def worst_cases(self, laid_out: Any, load: Load) -> Iterator[WorstCase]:
-        """Yield the arenas, beyond control data, that theorems say are enough."""
+        lists: quick lists stand in front of it, which are emptied before a request is refused. reallocs: the program
+        resizes blocks.
+        """
         yield from ()
 
     def exact_blocks(self, laid_out: Any, sizes: Sizes, align: int) -> tuple[Sizes, int]:

@@ -360,15 +360,12 @@ class General(GeneralKeys):
     def worst_calls(self, values: Mapping[str, Any]) -> Calls:
         return bounds.worst_calls(self, values)
 
-    @property
-    def always_moves(self) -> bool:
-        return self.resize == "move"
-
-    def has_worst_case(self, laid_out: Any) -> bool:
-        return bounds.passes_none_by(self, laid_out.general)
-
-    def worst_cases(self, laid_out: Any, load: Load) -> Iterator[WorstCase]:
-        return bounds.worst_cases(self, laid_out.general, load)
+    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
+        keeps_more = reallocs and self.resize in ("keep", "keep-half")
+        if keeps_more or not bounds.passes_none_by(self, laid_out.general):
+            return iter(())
+        placed = not lists and (not reallocs or self.resize == "move")
+        return bounds.worst_cases(self, laid_out.general, load, placed=placed)
 
     def exact_blocks(self, laid_out: Any, sizes: Sizes, align: int) -> tuple[Sizes, int]:
         smallest = int(laid_out.general.min_block)
