@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Trace,
         admit,
         attack,
+        check,
         convert_log,
         copies,
         cut,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         sweep,
         trace_facts,
         workload,
+        write_checked,
         zoo,
     )
 
@@ -69,6 +71,7 @@ __all__ = [
     "__version__",
     "admit",
     "attack",
+    "check",
     "convert_log",
     "copies",
     "cut",
@@ -103,6 +106,7 @@ __all__ = [
     "sweep",
     "trace_facts",
     "workload",
+    "write_checked",
     "zoo",
 ]
 

@@ -386,9 +386,11 @@ def test_the_share_of_pointers_is_fitted_to_a_peak_that_is_known() -> None:
     assert hw.scale(trace, peak_bytes=640).size.tolist() == [64] * 10
     tables = sized([1024, 2048, 24])
     assert hw.scale(tables, peak_bytes=1548).size.tolist() == [512, 1024, 12]
-    with pytest.raises(hw.HeapwrightError, match="any share of pointers gives 3,084 to 3,096 bytes; do its tables double"):
+    with pytest.raises(
+        hw.HeapwrightError, match="any share of pointers gives 3,084 to 3,096 bytes; do its tables double"
+    ):
         hw.scale(tables, peak_bytes=1548, buffers=True)
-    with pytest.raises(hw.HeapwrightError, match="any share of pointers gives 1,548 to 3,096 bytes$"):
+    with pytest.raises(hw.HeapwrightError, match=r"any share of pointers gives 1,548 to 3,096 bytes$"):
         hw.scale(tables, peak_bytes=9)
     with pytest.raises(hw.HeapwrightError, match="give one of them"):
         hw.scale(tables, peak_bytes=2000, pointer_share=0.5)

@@ -18,6 +18,7 @@ from heapwright.api.explorations import (
     space_for,
     study_in,
 )
+from heapwright.api.gate import check, described, write_checked
 from heapwright.api.given import AnyHeap, AnyTrace, Member, PathLike
 from heapwright.api.heaps import (
     Fit,
@@ -90,9 +91,11 @@ __all__ = [
     "Worst",
     "admit",
     "attack",
+    "check",
     "convert_log",
     "copies",
     "cut",
+    "described",
     "diff",
     "endure",
     "explore",
@@ -134,6 +137,7 @@ __all__ = [
     "trace_facts",
     "workload",
     "worst_steps",
+    "write_checked",
     "zoo",
     "zoo_text",
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import read_traces, repair_option, seed_option, trace_output_option
+from heapwright.cli.options import Bytes, read_traces, repair_option, seed_option, trace_output_option
 from heapwright.cli.output import json_option, note, print_json, print_sentences, print_written, written
 from heapwright.cli.tables import print_table
 from heapwright.files.names import printable
@@ -258,19 +258,19 @@ def _label(site: str) -> str:
     "--pointer-share",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Share of a struct's words that are as wide as pointers; 0 and 1 bound what any gives.  [default: 0.5]",
+    help="Share of a struct's words that are as wide as pointers; 0 and 1 bound what any gives. Default 0.5.",
 )
 @click.option(
     "--peak",
     "peak_bytes",
-    type=click.IntRange(min=1),
+    type=Bytes(),
     metavar="BYTES",
     help="The most live bytes with the new width, if you know them: the share is fitted to that.",
 )
 @click.option(
     "--buffers/--no-buffers",
     default=None,
-    help="Powers of two from 256 bytes on are buffers and stay.  [default: unless --peak is given]",
+    help="Powers of two from 256 bytes on are buffers and stay; default unless --peak is given.",
 )
 @trace_output_option
 @repair_option

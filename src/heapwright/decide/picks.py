@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
 from heapwright.files.errors import ParameterError
+from heapwright.files.units import number_of
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import TIME, metric
@@ -97,7 +98,7 @@ class Condition:
             if match is None:
                 raise ValueError
             key, comparison, bound = match.groups()
-            return cls(key if key == RESERVE else metric(key).key, comparison, float(bound))
+            return cls(key if key == RESERVE else metric(key).key, comparison, number_of(bound))
         except ValueError:
             raise ParameterError(
                 f"{text!r}: no condition; write one as in 'footprint_bytes <= 131072'", parameter="where"
