@@ -55,7 +55,7 @@ def run(tmp_path: Path) -> Run:
 def test_the_exit_code_says_whether_a_rule_is_broken(run: Run, tmp_path: Path) -> None:
     words = ("app.parquet", "--heap", "tlsf@8", "--baseline", "old.parquet")
     passed = run(*words, "--budget", "1M")
-    assert passed.returncode == 0 and passed.stdout.startswith("ok app: reserve_bytes ")
+    assert passed.returncode == 0 and passed.stdout.startswith("ok app on tlsf@8: reserve_bytes ")
     shut = run(*words, "--budget", "9K", "--fail-if", "reserve_bytes > +100%", "--junit", "a.xml", "--sarif", "a.sarif")
     assert shut.returncode == 3 and not shut.stderr
     lines = shut.stdout.splitlines()
@@ -97,7 +97,7 @@ def test_wrong_words_are_told(run: Run, words: tuple[str, ...], code: int, told:
 
 def test_figures_are_printed_where_there_is_no_rule(run: Run) -> None:
     done = run("app.parquet", "--heap", "tlsf@8")
-    assert done.returncode == 0 and done.stdout.startswith("app: smallest_arena_bytes ")
+    assert done.returncode == 0 and done.stdout.startswith("app on tlsf@8: smallest_arena_bytes ")
 
 
 def steps(name: str) -> Any:

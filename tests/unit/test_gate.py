@@ -90,12 +90,15 @@ def test_a_share_wants_a_baseline() -> None:
 
 def test_what_is_broken_comes_with_who_holds_more() -> None:
     assert now("reserve_bytes > 84K", "accesses > 1500").sentences() == [
-        "FAIL now: reserve_bytes 90,000 is beyond 86,016 (104.6%), 10,000 more (+12.5%) than the baseline's 80,000",
-        "ok now: accesses 1,000 of 1,500 (66.7%), no more than the baseline's 1,000",
+        "FAIL now on tlsf: reserve_bytes 90,000 is beyond 86,016 (104.6%), "
+        "10,000 more (+12.5%) than the baseline's 80,000",
+        "ok now on tlsf: accesses 1,000 of 1,500 (66.7%), no more than the baseline's 1,000",
         "  src/net.c:88: 40 objects of 144 bytes hold 1,760 bytes more at the peak",
         "  src/new.c:1: 3 objects hold 32 bytes more at the peak",
     ]
-    assert now("safe_arena_bytes > 1K").sentences()[0] == "FAIL now: safe_arena_bytes: no arena serves the trace"
+    assert (
+        now("safe_arena_bytes > 1K").sentences()[0] == "FAIL now on tlsf: safe_arena_bytes: no arena serves the trace"
+    )
 
 
 def test_without_sites_sizes_are_told() -> None:

@@ -20,7 +20,7 @@ from heapwright.traces.trace import Trace
 @one_line
 def check(
     traces: AnyTrace | Sequence[AnyTrace],
-    heap: AnyHeap,
+    heaps: AnyHeap | Sequence[AnyHeap],
     fail_if: str | Sequence[str] = (),
     *,
     budget: int | None = None,
@@ -32,11 +32,11 @@ def check(
     junit: PathLike | None = None,
     sarif: PathLike | None = None,
 ) -> list[Checked]:
-    """Put a heap to rules on traces of today's build.
+    """Put heaps to rules on traces of today's build.
 
     Args:
         traces: one or several, with different names.
-        heap: one, that has an arena.
+        heaps: one or several, that have arenas.
         fail_if: rules, as "reserve_bytes > 128K" or, against a baseline, "accesses > +5%"; a key is a metric or one of
             `heapwright.decide.gate.ARENAS`.
         budget: bytes; the same as "reserve_bytes > BUDGET".
@@ -45,18 +45,20 @@ def check(
         held_out, growth, seed, repair: as for `fit`.
         junit, sarif: files to write, for build servers (`heapwright.report.gate_files`).
 
-    Returns one `Checked` for each trace. Raises HeapwrightError for input that cannot be used.
+    Returns one `Checked` for each trace and heap, trace by trace. Raises HeapwrightError for input that cannot be used.
     """
     rules = [Rule.parse(text) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
     rules += [Rule("reserve_bytes", ">", budget)] if budget is not None else []
     given = {"held_out": held_out, "growth": growth, "seed": seed, "repair": repair}
     read = [trace_of(one, repair) for one in listed(traces)]
-    known = _baselines(listed(baseline), heap, given)
+    asked = listed(heaps)
+    known = _baselines(listed(baseline), asked, given)
     checked = []
     for trace in read:
-        values = _values(trace, heap, given)
-        before = _of(known, trace.name, alone=len(read) == 1)
-        checked.append(judged(trace.name, _name(heap), values, profile(trace)["at_peak"], rules, before))
+        holders = profile(trace)["at_peak"]
+        for heap in asked:
+            before = _of(known, trace.name, _name(heap), alone=len(read) == 1)
+            checked.append(judged(trace.name, _name(heap), _values(trace, heap, given), holders, rules, before))
     from heapwright.report import gate_files  # a page's libraries take a second to load
 
     for path, written in ((junit, gate_files.junit), (sarif, gate_files.sarif)):
@@ -91,14 +93,15 @@ def _name(heap: AnyHeap) -> str:
     return str(getattr(heap, "name", None) or getattr(heap, "id", None) or heap)
 
 
-def _baselines(given: Sequence[AnyTrace], heap: AnyHeap, how: Mapping[str, Any]) -> list[Checked]:
+def _baselines(given: Sequence[AnyTrace], heaps: Sequence[AnyHeap], how: Mapping[str, Any]) -> list[Checked]:
     found: list[Checked] = []
     for one in given:
         if not isinstance(one, Trace) and Path(one).suffix == ".json":
             found += _read(Path(one))
-        else:
-            trace = trace_of(one, bool(how["repair"]))
-            found.append(judged(trace.name, _name(heap), _values(trace, heap, how), profile(trace)["at_peak"], ()))
+            continue
+        trace = trace_of(one, bool(how["repair"]))
+        holders = profile(trace)["at_peak"]
+        found += [judged(trace.name, _name(heap), _values(trace, heap, how), holders, ()) for heap in heaps]
     return found
 
 
@@ -113,13 +116,14 @@ def _read(path: Path) -> list[Checked]:
         raise HeapwrightError(f"{path}: no baseline ({error}); write one by heapwright check --json") from None
 
 
-def _of(known: Sequence[Checked], trace: str, alone: bool) -> Checked | None:
-    if alone and len(known) == 1:
-        return known[0]
+def _of(known: Sequence[Checked], trace: str, heap: str, alone: bool) -> Checked | None:
+    """The baseline of a trace and a heap; of the only trace the only one there is, whatever their names."""
     if not known:
         return None
-    found = [one for one in known if one.trace == trace]
+    names = {one.trace for one in known}
+    found = [one for one in known if one.trace == trace or (alone and len(names) == 1)]
+    found = [one for one in found if one.heap == heap] or found
     if len(found) != 1:
-        names = ", ".join(one.trace for one in known)
-        raise ParameterError(f"none or several are called {trace}; there are: {names}", parameter="baseline")
+        told = ", ".join(f"{one.trace} on {one.heap}" for one in known)
+        raise ParameterError(f"none or several are for {trace} on {heap}; there are: {told}", parameter="baseline")
     return found[0]

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from heapwright.cli.options import Bytes, repair_option, replayed_argument, reserved_for_option, seed_option
+from heapwright.cli.options import (
+    Bytes,
+    heap_option,
+    repair_option,
+    replayed_argument,
+    reserved_for_option,
+    seed_option,
+)
 from heapwright.cli.output import json_option, print_json, print_sentences
+
+if TYPE_CHECKING:
+    from heapwright.decide.gate import Checked
 
 SHUT = 3
 """The exit code where a rule is broken."""
@@ -15,7 +26,7 @@ SHUT = 3
 
 @click.command()
 @replayed_argument
-@click.option("--heap", metavar="HEAP", required=True, help="A zoo NAME, RECIPE.toml, STUDY:ID or STUDY:balanced.")
+@heap_option
 @click.option("--budget", type=Bytes(), metavar="BYTES", help="Fail where more is to be reserved: 131072, 128K.")
 @click.option(
     "--fail-if",
@@ -46,7 +57,7 @@ SHUT = 3
 @json_option
 def command(
     traces: tuple[Path, ...],
-    heap: str,
+    heaps: tuple[str, ...],
     budget: int | None,
     fail_if: tuple[str, ...],
     baseline: tuple[Path, ...],
@@ -58,7 +69,7 @@ def command(
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Say whether a heap still fits today's build of a program; exit code 3 where a rule is broken.
+    """Say whether heaps still fit today's build of a program; exit code 3 where a rule is broken.
 
     The traces are recorded from that build. What is to be reserved is found as `fit` does, metrics as `replay` does.
     With --baseline rules may be shares of the old values, and what is broken comes with the objects that hold more at
@@ -68,7 +79,7 @@ def command(
 
     checked = api.check(
         traces,
-        heap,
+        heaps,
         fail_if,
         budget=budget,
         baseline=baseline,
@@ -83,15 +94,14 @@ def command(
         print_json(api.described(checked))
     else:
         for one in checked:
-            print_sentences(one.sentences() or _figures(one.trace, one.values))
+            print_sentences(one.sentences() or _figures(one))
     if not all(one.passed for one in checked):
         raise click.exceptions.Exit(SHUT)
 
 
-def _figures(trace: str, values: object) -> list[str]:
+def _figures(one: Checked) -> list[str]:
     from heapwright.decide.gate import ARENAS
 
-    assert isinstance(values, dict)
     keys = (*ARENAS, "footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
-    told = ", ".join(f"{key} {values[key]:,}" for key in keys if values.get(key) is not None)
-    return [f"{trace}: {told}"]
+    told = ", ".join(f"{key} {one.values[key]:,}" for key in keys if one.values.get(key) is not None)
+    return [f"{one.trace} on {one.heap}: {told}"]

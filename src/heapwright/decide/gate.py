@@ -157,7 +157,7 @@ class Checked:
 
     def sentences(self) -> list[str]:
         """A line for each rule, and for what is broken who caused it."""
-        told = [f"{'FAIL' if one.broken else 'ok'} {self.trace}: {one}" for one in self.verdicts]
+        told = [f"{'FAIL' if one.broken else 'ok'} {self.trace} on {self.heap}: {one}" for one in self.verdicts]
         if not self.passed:
             told += [f"  {cause}" for cause in self.causes[:MOST_CAUSES]]
         return told
