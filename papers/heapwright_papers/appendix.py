@@ -28,9 +28,11 @@ Five of its sentences allow several meanings. The pages follow those under which
 jointly on [drr](drr.md), on which they were chosen; the others had no part in that, and judge them. Contests that
 hold, and those in the paper's order with a difference that is larger than stated:"""
 _MUTANTS = """\
-## With another allocator in the proposed one's place
+## With another allocator in its place
 
-With another allocator in the proposed one's place, so many of the contests about it that hold do not hold any more:"""
+With another allocator in the place of the one that a contest is about, on the first pages the proposed one, so many of
+the contests that hold do not hold any more. What holds with each of them is set-up, and so is not counted here; what is
+about traffic, or sets ways of one technique against each other, is no contest. Techniques proposes no allocator."""
 _WHY = """\
 ## Why statements do not hold
 

@@ -54,7 +54,8 @@ def add_published(page: Page, case: Case) -> None:
 _LEAD = """\
 As [the paper is read]({name}-details.md#how-the-paper-is-read), {hold} of {of} contests between allocators hold and
 {larger} more are larger than stated. Rank correlation of the six allocators with the paper's: fragmentation
-{fragmentation}, time {time} ({on})."""
+{fragmentation}, time {time} ({on}).
+Each number is a mean over {columns} traces; times are ratios of such means, in which the slowest trace weighs most."""
 
 
 def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int, int, int]) -> None:
@@ -88,6 +89,7 @@ def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int,
             fragmentation=ranks[0],
             time=ranks[1],
             on=", ".join(f"on {name}" for name in on),
+            columns=" and ".join(dict.fromkeys(str(len(trial.names)) for trial in trials)),
         )
     )
     page.lead(table_of(header, rows))
