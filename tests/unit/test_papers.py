@@ -294,14 +294,10 @@ def test_the_artifacts_claims_are_what_the_pages_found() -> None:
     text = (WRITTEN.parent / "artifact.md").read_text()
     rows = [[cell.strip() for cell in row.split(" | ")] for row in text.splitlines() if row.startswith("| C")]
     assert [row[0] for row in rows] == [f"| C{number}" for number in range(1, 13)]
-    minutes: dict[str, float] = {}
-    for _, says, command, taken, line, statement in rows:
+    for _, says, command, line, statement in rows:
         one = lines[statement.strip("|` "), line]
         assert one["holds"] and one["on"] != "real networks", line
         assert says.startswith(one["claim"]) and command == f"`heapwright reproduce {one['id'].partition('-')[0]}`"
-        assert re.fullmatch(r"\d\.\d", taken) and minutes.setdefault(command, float(taken)) == float(taken) > 0
-    told = re.search(r"all eight pages take (\d+\.\d) minutes, url (\d\.\d)", text)
-    assert told and float(told[1]) == pytest.approx(sum(minutes.values()) + float(told[2]), abs=0.05)
 
 
 def test_the_packet_tables_are_those_that_are_named(shared_data: Path) -> None:
