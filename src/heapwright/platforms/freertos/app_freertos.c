@@ -1,7 +1,8 @@
 /* app_freertos.c: app_heap as the heap of the FreeRTOS kernel, in the place of heap_1.c to heap_5.c.
  *
  * It includes app_heap.c, so that the kernel's CMake, which takes one file (FREERTOS_HEAP), has all. As in heap_4.c
- * the scheduler is suspended during each call, and interrupts must not make any.
+ * the scheduler is suspended during each call, and interrupts must not make any; with APP_FREERTOS_CRITICAL 1 a call of
+ * pvPortMalloc or vPortFree is a critical section instead, which is shorter.
  */
 #include "app_heap.c"
 
@@ -28,6 +29,20 @@ _Static_assert(APP_ALIGNMENT >= portBYTE_ALIGNMENT,
 extern uint8_t ucHeap[configTOTAL_HEAP_SIZE];
 #else
 PRIVILEGED_DATA static _Alignas(APP_ARENA_ALIGNMENT) uint8_t ucHeap[configTOTAL_HEAP_SIZE];
+#endif
+
+#ifndef APP_FREERTOS_CRITICAL
+#define APP_FREERTOS_CRITICAL 0
+#endif
+
+/* Around each call. A critical section masks the interrupts that may call the kernel for as long as the call takes: for
+ * heaps whose calls are bounded. */
+#if APP_FREERTOS_CRITICAL == 1
+#define ENTER() taskENTER_CRITICAL()
+#define LEAVE() taskEXIT_CRITICAL()
+#else
+#define ENTER() vTaskSuspendAll()
+#define LEAVE() (void)xTaskResumeAll()
 #endif
 
 PRIVILEGED_DATA static struct app_heap *heap;
@@ -59,7 +74,7 @@ struct app_heap *app_freertos_heap(void)
 void *pvPortMalloc(size_t xWantedSize)
 {
     void *memory = NULL;
-    vTaskSuspendAll();
+    ENTER();
     {
         if (heap == NULL) {
             make_heap();
@@ -69,7 +84,7 @@ void *pvPortMalloc(size_t xWantedSize)
         }
         traceMALLOC(memory, xWantedSize);
     }
-    (void)xTaskResumeAll();
+    LEAVE();
 #if configUSE_MALLOC_FAILED_HOOK == 1
     if (memory == NULL) {
         vApplicationMallocFailedHook();
@@ -92,11 +107,13 @@ void vPortFree(void *pv)
     if (pv == NULL) {
         return;
     }
-    configASSERT(heap != NULL && app_owns(heap, pv));
-    vTaskSuspendAll();
+    configASSERT(heap != NULL && (size_t)((uintptr_t)pv - (uintptr_t)ucHeap) < configTOTAL_HEAP_SIZE);
+    ENTER();
     {
-        const size_t bytes = app_block_bytes(heap, pv);
+        const size_t bytes = app_block_bytes(heap, pv); /* left out where neither of what follows asks for it */
+#ifdef APP_MISUSED
         configASSERT(bytes != 0); /* a recipe with checks tells a wrong pointer */
+#endif
 #if configHEAP_CLEAR_MEMORY_ON_FREE == 1
         if (bytes != 0) {
             (void)memset(pv, 0, app_usable_size(heap, pv));
@@ -104,8 +121,9 @@ void vPortFree(void *pv)
 #endif
         app_free(heap, pv);
         traceFREE(pv, bytes);
+        (void)bytes;
     }
-    (void)xTaskResumeAll();
+    LEAVE();
 }
 
 size_t xPortGetFreeHeapSize(void)
