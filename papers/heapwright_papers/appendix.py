@@ -27,6 +27,11 @@ _READINGS = """\
 Five of its sentences allow several meanings. The pages follow those under which most contests between allocators hold
 jointly on [drr](drr.md), on which they were chosen; the others had no part in that, and judge them. Contests that
 hold, and those in the paper's order with a difference that is larger than stated:"""
+_AT_LEAST = """\
+## What a bound on the other side refuses
+
+A statement with a number holds on the pages within a band on both sides. Taken as the least, a tenth of it apart, as
+“at least so much less”, so many of the contests hold:"""
 _MUTANTS = """\
 ## With another allocator in its place
 
@@ -61,7 +66,7 @@ def appendix(found: Found) -> str:
         if rows:
             header = ("where", "the paper says", "the paper", "here", "verdict", "because", "page")
             parts += [f"## {document.citation}", table_of(header, rows, words=7)]
-    parts += [*_readings(found), *_mutants(found)]
+    parts += [*_readings(found), *_at_least(found), *_mutants(found)]
     causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
     causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
     parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
@@ -90,6 +95,35 @@ def _readings(found: Found) -> list[str]:
                 row.append(f"{hold} + {count[Kind.LARGER.value]} of {count.total()}")
             rows.append(row)
     return [_READINGS, table_of(("reading", *pages), rows)]
+
+
+def _at_least(found: Found) -> list[str]:
+    """Each contest of the pages with readings: whether it holds as the least, its verdict, and what refuses it."""
+    says = {one.id: one.says for document in documents() for one in document.statements}
+    rows, told = [], []
+    for name, page in found.items():
+        sides = page.get("at_least", ())
+        verdicts = {(one["id"], one["on"]): one["verdict"] for one in page["findings"]}
+        for one in sides:
+            verdict = verdicts[one["id"], one["on"]]
+            refused = _REFUSED.get((one["holds"], verdict), "–")
+            rows.append((name, says[one["id"]], one["on"], "yes" if one["holds"] else "no", verdict, refused))
+        if sides:
+            hold = sum(verdicts[one["id"], one["on"]] in _HOLDING for one in sides)
+            told.append(f"{name} {sum(one['holds'] for one in sides)} of {len(sides)}, {hold} within the band")
+    header = ("page", "the paper says", "on", "as the least", "verdict", "refused by")
+    return [f"{_AT_LEAST} {'; '.join(told)}.", table_of(header, rows, words=6)] if rows else []
+
+
+_HOLDING = (Kind.HOLDS.value, Kind.NOISE.value)
+_REFUSED = {
+    (True, Kind.LARGER.value): "the upper bound",
+    (True, Kind.FAILS.value): "the order to mean and median",
+    (False, Kind.FAILS.value): "both",
+    (False, Kind.HOLDS.value): "the least: short of it by more than a tenth",
+    (False, Kind.NOISE.value): "the least: short of it by more than a tenth",
+}
+"""By whether a contest holds as the least, and its verdict."""
 
 
 def _mutants(found: Found) -> list[str]:

@@ -31,9 +31,10 @@ counted exactly. `–`: requests were refused, or nothing on this machine counts
 
 BAND = f"""\
 A number of the paper holds within a band. A reduction does where both what it saves and what it leaves are within a
-factor of {FACTOR} of the paper's; an average where its ratio to the next, or to the mean of the five systems, is. The
-proposed allocator must stand to the mean and the median, or to each system, in the paper's order, as far as the
-statement speaks of them. A difference in that order and beyond the band is *larger than stated*, no hold."""
+factor of {FACTOR} of the paper's, or where it is smaller by a tenth at most; an average where its ratio to the next, or
+to the mean of the five systems, is. The proposed allocator must stand to the mean and the median, or to each system, in
+the paper's order, as far as the statement speaks of them. A difference in that order and beyond the band is *larger
+than stated*, no hold."""
 
 CHOICES = """\
 - What the paper leaves open is read as [the readings](#how-the-paper-is-read) say. Where it is silent, the choices are

@@ -87,6 +87,7 @@ class Page:
         title: first line.
         paper: the source in short, for the claims.
         readings: which contests hold under each reading of the paper, where the page has readings.
+        at_least: which of them hold where what the paper states is the least, there.
         mutants: how many of the contests that hold do not with another allocator in the place of that which they are
             about, and how many that are set-up stay so.
         most: how many hold under the leading readings, and at most under any, where they were chosen.
@@ -97,6 +98,7 @@ class Page:
     paper: str
     findings: list[Finding] = field(default_factory=list)
     readings: list[dict[str, Any]] = field(default_factory=list)
+    at_least: list[dict[str, Any]] = field(default_factory=list)
     mutants: dict[str, Any] = field(default_factory=dict)
     most: dict[str, int] = field(default_factory=dict)
     _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
@@ -202,7 +204,8 @@ class Page:
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
             "findings": [one.as_claim() for one in self.answers()],
         }
-        more: dict[str, Any] = {"readings": self.readings, "mutants": self.mutants, "most": self.most}
+        more: dict[str, Any] = {"readings": self.readings, "at_least": self.at_least}
+        more |= {"mutants": self.mutants, "most": self.most}
         return found | {key: of for key, of in more.items() if of}
 
     def answers(self) -> list[Finding]:

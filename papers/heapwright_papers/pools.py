@@ -110,7 +110,7 @@ SAMPLING = 0.002
 
 
 ANY = "; so does any allocator tried in its memory"
-"""Of statements in which nothing hangs on the variable pool's own ways."""
+"""Of statements in which nothing hangs on the ways of the pool that they are about."""
 
 
 def _monotone(values: Sequence[float], sign: int) -> bool:
