@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heapwright_papers.answers import percent
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Statement, documents
 from heapwright_papers.page import table_of
@@ -30,14 +31,17 @@ hold, and those in the paper's order with a difference that is larger than state
 _AT_LEAST = """\
 ## What a bound on the other side refuses
 
-A statement with a number holds on the pages within a band on both sides. Taken as the least, a tenth of it apart, as
-“at least so much less”, so many of the contests hold:"""
+A statement with a number holds on the pages within a band on both sides. With the paper's number as the least instead,
+less a tenth, so many of the contests hold:"""
 _MUTANTS = """\
 ## With another allocator in its place
 
 With another allocator in the place of the one that a contest is about, on the first pages the proposed one, so many of
 the contests that hold do not hold any more. What holds with each of them is set-up, and so is not counted here; what is
-about traffic, or sets ways of one technique against each other, is no contest. Techniques proposes no allocator."""
+about traffic, or sets ways of one technique against each other, is no contest. Techniques proposes no allocator. The
+aim is {aim} of a page's: else its statements would hold of any allocator."""
+AIM = 0.8
+"""Of the contests that hold, the share that does not with another allocator in the place."""
 _WHY = """\
 ## Why statements do not hold
 
@@ -129,8 +133,11 @@ _REFUSED = {
 def _mutants(found: Found) -> list[str]:
     """On each page with contests that hold, how many do not with another allocator in the proposed one's place."""
     told = {name: page["mutants"] for name, page in found.items() if page.get("mutants", {}).get("holds")}
-    rows = [(name, one["holds"], *one["flipped"].values()) for name, one in told.items()]
-    return [_MUTANTS, table_of(("page", "hold", *MUTANTS), rows)] if rows else []
+    shares = {name: sum(one["flipped"].values()) / len(one["flipped"]) / one["holds"] for name, one in told.items()}
+    missed = ", ".join(name for name, share in shares.items() if share < AIM)
+    aim = _MUTANTS.format(aim=percent(AIM)) + (f" Missed by {missed}." if missed else "")
+    rows = [(name, one["holds"], *one["flipped"].values(), percent(shares[name])) for name, one in told.items()]
+    return [aim, table_of(("page", "hold", *MUTANTS, "share"), rows)] if rows else []
 
 
 def _causes(findings: Sequence[Finding]) -> tuple[str, ...]:
