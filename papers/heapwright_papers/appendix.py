@@ -9,7 +9,7 @@ from typing import Any
 from heapwright_papers.answers import percent
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Statement, documents
-from heapwright_papers.page import table_of
+from heapwright_papers.page import AIM, table_of
 from heapwright_papers.readings import sentences
 from heapwright_papers.verdicts import Cause, Kind
 
@@ -40,8 +40,6 @@ With another allocator in the place of the one that a contest is about, on the f
 the contests that hold do not hold any more. What holds with each of them is set-up, and so is not counted here; what is
 about traffic, or sets ways of one technique against each other, is no contest. Techniques proposes no allocator. The
 aim is {aim} of a page's: else its statements would hold of any allocator."""
-AIM = 0.8
-"""Of the contests that hold, the share that does not with another allocator in the place."""
 _WHY = """\
 ## Why statements do not hold
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from heapwright import PacketTable
 from heapwright.files.writing import filling
 from heapwright_papers import measuring
-from heapwright_papers.answers import AbsentError, evaluate, judged, rank_correlation, sentence
+from heapwright_papers.answers import AbsentError, evaluate, judged, percent, rank_correlation, sentence
 from heapwright_papers.documents import Statement, statements_of, tables
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
@@ -36,6 +36,13 @@ _WHOLE = "[Tables and text in full]({name}-details.md); [every statement, and of
 
 
 _HOLDING = (Kind.HOLDS, Kind.NOISE)
+AIM = 0.8
+"""Of a page's contests that hold, the share that should not with another allocator in the place."""
+_MUTANTS = """\
+## With another allocator in its place
+
+With another allocator in the place of the one that each is about, of the {holds} contests that hold so many do not hold
+any more: {told}. That is {share} of all, where the aim is {aim}."""
 _Other = TypeVar("_Other")
 
 
@@ -164,6 +171,10 @@ class Page:
             flipped[heap] = sum(not _again(one, seen).holds for one in held)
             still[heap] = sum(_again(one, seen).verdict.kind is Kind.SET_UP for one in given)
         self.mutants = {"holds": len(held), "flipped": flipped}
+        if held:
+            share = percent(sum(flipped.values()) / len(flipped) / len(held))
+            told = ", ".join(f"`{heap}` {count}" for heap, count in flipped.items())
+            self.text(_MUTANTS.format(holds=len(held), told=told, share=share, aim=percent(AIM)))
         if given:
             self.mutants |= {"set-up": len(given), "still": still}
 

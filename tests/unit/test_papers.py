@@ -19,10 +19,10 @@ from heapwright.files.errors import HeapwrightError
 from heapwright_papers import PAGES, modem_runs, pools_runs, reproduce, sensor_runs, summary
 from heapwright_papers import appendix as appendix_of_all
 from heapwright_papers import documents as papers_documents
-from heapwright_papers.appendix import AIM, appendix
+from heapwright_papers.appendix import appendix
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Document, Statement, documents, statements_of
-from heapwright_papers.page import Page
+from heapwright_papers.page import AIM, Page
 from heapwright_papers.sensor_runs import SOS
 from heapwright_papers.summary import write_summary
 from heapwright_papers.traffic import FOOTNOTE, digest, packet_tables
