@@ -19,7 +19,7 @@ from heapwright import HeapwrightError, zoo
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
 from heapwright.explore.space import Space
-from heapwright.recipes.pools import General, Quick
+from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.traffic.workloads.easyport import easyport
 from heapwright_papers import mixes
 from heapwright_papers.answers import percent
@@ -218,10 +218,14 @@ def _draw(points: Sequence[dict[str, Any]]) -> Figure:
 
 
 class Member(NamedTuple):
-    """What is asked of a member of the front: its freelists, its general pools, and what it is, in words."""
+    """What is asked of a member of the front.
+
+    Its freelists, its general pools, whether some blocks are of fixed classes, and what it is, in words.
+    """
 
     lists: int
     generals: Sequence[General]
+    classes: bool
     summary: str
 
 
@@ -236,6 +240,7 @@ def _front(page: Page, study: Study, points: Sequence[dict[str, Any]]) -> list[M
         Member(
             sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, Quick)),
             [pool for pool in recipe.pools if isinstance(pool, General)],
+            any(isinstance(pool, Fixed) for pool in recipe.pools),
             recipe.summary(ALIGN),
         )
         for _, recipe in front
