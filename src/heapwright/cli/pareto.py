@@ -63,7 +63,9 @@ def command(
             from heapwright.cli.tables import print_metrics
 
             (one,) = chosen
-            print_metrics("Metrics over all traces", {one.label: one.metrics})
+            print_metrics(
+                f"Metrics over all traces{f': {study.question}' if study.question else ''}", {one.label: one.metrics}
+            )
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:

@@ -198,6 +198,7 @@ def print_front(
     zoo = [of_zoo(one) for one in shown if one.ranked]
     unranked = [of_zoo(one) for one in shown if not one.ranked]
     traces = printable(", ".join(trace.name for trace in study.traces()))
+    question = f"; {study.question}" if study.question else ""
     size = f"{len(front):,} members" + (f", {len(members)} shown" if len(members) < len(front) else "")
     title = f"Front ({size}){', picks near it' if others else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
     bound = ["worst\nsteps"] if everything else []
@@ -206,7 +207,7 @@ def print_front(
     sections = [[member(one) for one in members], [member(one) for one in others], zoo, unranked]
     last = "recipe; zoo: against the front" if zoo else "recipe"
     print_table(
-        f"{title}alignment {study.align} on {traces}\n",
+        f"{title}alignment {study.align} on {traces}{question}\n",
         [*headings, last],
         [rows for rows in sections if rows],
         left=(headings[0], last),

@@ -57,7 +57,34 @@ class Study(StudyFile):
         return {role: self._combine(role) for role in apart if self.traces(role)}
 
     def _combine(self, role: Role) -> Results:
-        return Results.of(self.results(role), [info.name for info in self.traces(role)], self._known())
+        names = [info.name for info in self.traces(role)]
+        return Results.of(self.results(role), names, self._known(), self.devices(role))
+
+    def devices(self, role: Role = "explored") -> list[dict[str, int]]:
+        """The devices that recipes compete on: of each, the names and the calls of the traces that are its loads.
+
+        A trace each; of `same_device` all traces are loads of one, and so are copies that were made alike.
+        """
+        found: dict[str, dict[str, int]] = {}
+        for info in self.traces(role):
+            alike = info.name.rpartition("~")[2] if role == "copy" else ""
+            found.setdefault(alike if self.same_device else info.name, {})[info.name] = info.events
+        return list(found.values())
+
+    @property
+    def question(self) -> str | None:
+        """Which question a study of several traces answers, in words; None for one trace."""
+        count = len(self.traces())
+        if count < 2:
+            return None
+        if self.same_device:
+            return f"{count} loads of one device: memory is the largest, accesses are summed"
+        return f"{count} networks or programs: worst ratio over each one's best"
+
+    @property
+    def tuned_for(self) -> str:
+        """As `StudyFile.tuned_for`, and which question was answered."""
+        return f"{super().tuned_for}{f'; {self.question}' if self.question else ''}"
 
     @property
     def caveat(self) -> str | None:
@@ -99,6 +126,7 @@ class Study(StudyFile):
                 "recipe": self.recipe(one.id).to_dict(),
                 "metrics": one.metrics,
                 "worst_steps": worst_steps(self.recipe(one.id)).most,
+                "question": self.question,
                 "traces": per_trace[one.id],
                 **robustness.describe(one.id),
                 "again": self.command(one.id),
