@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -71,7 +72,9 @@ def command(
         else:
             from heapwright.cli.tables import print_front
             from heapwright.decide.decision import decide
+            from heapwright.decide.picks import NoPickError
 
             print_front(study, keys, where, against=against, everything=everything)
-            if chosen:
-                print_sentences([decide(study, objectives=keys, where=where).evidence()])
+            with suppress(NoPickError):
+                if chosen:
+                    print_sentences([decide(study, objectives=keys, where=where).evidence()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -155,13 +156,16 @@ def print_front(
     alignment of their own come last, for comparison.
     """
     from heapwright.decide.decision import decide
-    from heapwright.decide.picks import RIVALS
+    from heapwright.decide.picks import RIVALS, NoPickError
     from heapwright.recipes.worst_steps import worst_steps
     from heapwright.replay.metrics import TARGET_METRICS
 
     front = study.front(objectives, where)
     if front:
-        print_sentences(decide(study, "balanced", objectives, where, against).sentences())
+        try:
+            print_sentences(decide(study, "balanced", objectives, where, against).sentences())
+        except NoPickError as error:
+            print_sentences([str(error)])
         click.echo()
     picks = _picks(study, objectives, where) if front else {}
     standings = study.zoo_standings(objectives)
@@ -261,11 +265,12 @@ def _remark(picks: Sequence[str], summary: str, why_not: str | None) -> str:
 
 def _picks(study: Study, objectives: Sequence[str], where: Sequence[str]) -> dict[str, list[str]]:
     """Which picks a recipe is, by id."""
-    from heapwright.decide.picks import PICKS
+    from heapwright.decide.picks import PICKS, NoPickError
 
     found: dict[str, list[str]] = {}
     for how in PICKS:
-        found.setdefault(study.pick(how, objectives, where).id, []).append(how)
+        with suppress(NoPickError):
+            found.setdefault(study.pick(how, objectives, where).id, []).append(how)
     return found
 
 

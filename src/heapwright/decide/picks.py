@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
-from heapwright.files.errors import ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import TIME, metric
@@ -77,6 +77,10 @@ _COMPARE: Mapping[str, Callable[[Floats, float], Bools]] = {
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|<|>)\s*(\S+)\s*")
 
 
+class NoPickError(HeapwrightError):
+    """Nothing that may ship stays within a bound on memory, though something else does."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """A bound on a metric over all traces, such as ``footprint_bytes <= 131072``."""
@@ -101,12 +105,17 @@ class Condition:
         except ParameterError as error:
             raise ParameterError(str(error), parameter="where") from None
 
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether it says how much memory there is."""
+        return self.key in MEMORY and self.comparison in ("<=", "<")
+
     def met(self, results: Results) -> Bools:
         """Mask of the recipes that meet it; one without a value does not."""
         return _COMPARE[self.comparison](results.columns[self.key], self.bound)
 
     def __str__(self) -> str:
-        return f"{self.key} {self.comparison} {self.bound:g}"
+        return f"{self.key} {self.comparison} {self.bound:.15g}"
 
 
 # ---- what is tried elsewhere ---------------------------------------------------------------------------------------
