@@ -560,7 +560,7 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
         browser.run(f"document.getElementById('budget-{slider}').focus()")
         browser.press("Home")
     assert bounds.picks[0][0] is None
-    assert text(browser, "answer-text").startswith("Nothing that was tried serves what was explored within ")
+    assert text(browser, "answer-text").startswith("Nothing that may ship serves what was explored within ")
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -156,16 +157,20 @@ def print_front(
     alignment of their own come last, for comparison.
     """
     from heapwright.decide.decision import decide
-    from heapwright.decide.picks import RIVALS
+    from heapwright.decide.picks import RIVALS, NoPickError
     from heapwright.recipes.worst_steps import worst_steps
     from heapwright.replay.metrics import TARGET_METRICS
 
     front = study.front(objectives, where)
     if front:
-        decision = decide(study, "balanced", objectives, where, against)
-        print_sentences(decision.sentences())
-        click.echo()
-        print_side_by_side(decision)
+        try:
+            decision = decide(study, "balanced", objectives, where, against)
+        except NoPickError as error:
+            print_sentences([str(error)])
+        else:
+            print_sentences(decision.sentences())
+            click.echo()
+            print_side_by_side(decision)
     picks = _picks(study, objectives, where) if front else {}
     standings = study.zoo_standings(objectives)
     beside = {*RIVALS, against, study.resolve(against) if against else None}
@@ -201,6 +206,7 @@ def print_front(
     zoo = [of_zoo(one) for one in shown if one.ranked]
     unranked = [of_zoo(one) for one in shown if not one.ranked]
     traces = printable(", ".join(trace.name for trace in study.traces()))
+    question = f"; {study.question}" if study.question else ""
     size = f"{len(front):,} members" + (f", {len(members)} shown" if len(members) < len(front) else "")
     title = f"Front ({size}){', picks near it' if others else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
     bound = ["worst\nsteps"] if everything else []
@@ -209,7 +215,7 @@ def print_front(
     sections = [[member(one) for one in members], [member(one) for one in others], zoo, unranked]
     last = "recipe; zoo: against the front" if zoo else "recipe"
     print_table(
-        f"{title}alignment {study.align} on {traces}\n",
+        f"{title}alignment {study.align} on {traces}{question}\n",
         [*headings, last],
         [rows for rows in sections if rows],
         left=(headings[0], last),
@@ -274,11 +280,12 @@ def _remark(picks: Sequence[str], summary: str, why_not: str | None) -> str:
 
 def _picks(study: Study, objectives: Sequence[str], where: Sequence[str]) -> dict[str, list[str]]:
     """Which picks a recipe is, by id."""
-    from heapwright.decide.picks import PICKS
+    from heapwright.decide.picks import PICKS, NoPickError
 
     found: dict[str, list[str]] = {}
     for how in PICKS:
-        found.setdefault(study.pick(how, objectives, where).id, []).append(how)
+        with suppress(NoPickError):
+            found.setdefault(study.pick(how, objectives, where).id, []).append(how)
     return found
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
-from heapwright.files.errors import ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.units import number_of
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import Recipe
@@ -82,6 +82,10 @@ RESERVE = "reserve_bytes"
 """What conditions may bound beside metrics: the arena to reserve for a recipe."""
 
 
+class NoPickError(HeapwrightError):
+    """Nothing that may ship stays within a bound on memory, though something else does."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """A bound on a metric over all traces, or on `RESERVE`, such as ``footprint_bytes <= 131072``."""
@@ -106,12 +110,17 @@ class Condition:
         except ParameterError as error:
             raise ParameterError(str(error), parameter="where") from None
 
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether it says how much memory there is."""
+        return self.key in (*MEMORY, RESERVE) and self.comparison in ("<=", "<")
+
     def met(self, values: Floats) -> Bools:
         """Mask of the values of recipes that meet it; one that is NaN does not."""
         return _COMPARE[self.comparison](values, self.bound)
 
     def __str__(self) -> str:
-        return f"{self.key} {self.comparison} {self.bound:g}"
+        return f"{self.key} {self.comparison} {self.bound:.15g}"
 
 
 # ---- what is tried elsewhere ---------------------------------------------------------------------------------------

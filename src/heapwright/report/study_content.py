@@ -76,7 +76,7 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
     return Content(
         title=names,
         lead=f"{study.tried} allocators of alignment {study.align} tried on {names}, judged by "
-        f"{_listed(list(map(words, study.objectives)))}. "
+        f"{_listed(list(map(words, study.objectives)))}{f' ({study.question})' if study.question else ''}. "
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
             Fact("Recipes tried", study.tried, refused),

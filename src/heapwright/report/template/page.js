@@ -238,7 +238,7 @@ class Study {
       read();
       const at = budgets.picks[Number(sliders.worst.value)][Number(sliders.memory.value)];
       if (at !== null) return this.choose(this.recipes[at].id);
-      element("answer-text").textContent = `Nothing that was tried serves what was explored ${this.bounds()}.`;
+      element("answer-text").textContent = `Nothing that may ship serves what was explored ${this.bounds()}.`;
       element("beside").replaceChildren();
       element("others").hidden = true;
     };
