@@ -21,9 +21,7 @@ from tables import print_table
 from traces import DEFAULT_TRACES, cut, trace_files, without_realloc
 
 import heapwright as hw
-from heapwright import Trace
-from heapwright.measure.host.timing import Bench
-from heapwright.recipes.zoo.catalogue import RECOMMENDED
+from heapwright import RECOMMENDED, Trace
 
 REFERENCE = "dlmalloc"
 
@@ -35,14 +33,14 @@ def halves(folder: Path) -> dict[str, list[Trace]]:
     return {"chosen on": traces[0::2], "kept back": traces[1::2]}
 
 
-def designs() -> Iterator[tuple[str, hw.api.Recipe]]:
+def designs() -> Iterator[tuple[str, hw.Recipe]]:
     """The chosen heap, and others: lists before it, kept or flushed, and pools that search otherwise."""
     chosen = hw.zoo(RECOMMENDED)
     (general,) = chosen.to_dict()["pool"]
     quick = {"kind": "quick", "keep": "apart"}
     growing = {"flush": "before-growing", "flush_growth": 1 / 32, "flush_large": 500}
 
-    def built(*pools: Mapping[str, Any]) -> hw.api.Recipe:
+    def built(*pools: Mapping[str, Any]) -> hw.Recipe:
         return chosen.from_dict({"align": chosen.align, "pool": list(pools)})
 
     yield RECOMMENDED, chosen
@@ -53,7 +51,7 @@ def designs() -> Iterator[tuple[str, hw.api.Recipe]]:
         yield f"{key} {value}", built(general | {key: value})
 
 
-def measured(bench: Bench, trace: Trace, heaps: Sequence[Contender]) -> dict[str, tuple[float, float]]:
+def measured(bench: hw.timing.Bench, trace: Trace, heaps: Sequence[Contender]) -> dict[str, tuple[float, float]]:
     """Arena and time of each heap over the reference's."""
     timed = without_realloc(trace)
     programs = {one.name: found[0] for one in heaps if (found := one.programs(bench, timed))}
@@ -79,7 +77,7 @@ def rows(found: Sequence[Mapping[str, tuple[float, float]]]) -> list[list[str]]:
 @click.argument("folder", default=DEFAULT_TRACES, type=click.Path(exists=True, file_okay=False, path_type=Path))
 def main(folder: Path) -> None:
     """Print arenas and times of the designs over dlmalloc's, for each half of the traces."""
-    with Bench() as bench:
+    with hw.timing.Bench() as bench:
         heaps = [original(REFERENCE), *(generated(name, recipe, bench.folder) for name, recipe in designs())]
         for half, traces in halves(folder).items():
             table = rows([measured(bench, trace, heaps) for trace in traces])

@@ -16,10 +16,6 @@ import click
 
 import heapwright as hw
 from heapwright import Recipe, Trace
-from heapwright.recipes.policy import policy_struct
-from heapwright.replay.safe import SafeArena, safe_arena
-from heapwright.replay.smallest import server
-from heapwright.traces.copies import Load
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
@@ -47,38 +43,39 @@ def traces() -> list[Trace]:
     return [heap("wee_find"), heap("rec_lighttpd"), heap("wee_gcc-hello"), broker]
 
 
-def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, SafeArena]]:
+def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, hw.Fit]]:
     """TLSF, the quick lists, and random recipes until so many serve the trace."""
     for name, recipe in {
         "tlsf": hw.zoo("tlsf"),
         **{name: Recipe.parse(f"align = 4\n{text}") for name, text in LISTS.items()},
     }.items():
-        safe = safe_arena(trace, recipe)
-        assert safe is not None
-        yield name, recipe, safe
+        found = hw.fit(trace, recipe, copies=0)
+        assert found.safe_arena_bytes is not None
+        yield name, recipe, found
     random_, served = random.Random(1), 0
     while served < RANDOM_RECIPES:
         recipe = random_recipe(random_)
-        safe = safe_arena(trace, recipe)
-        if safe is not None:
+        found = hw.fit(trace, recipe, copies=0)
+        if found.safe_arena_bytes is not None:
             served += 1
-            yield f"random {served}", recipe, safe
+            yield f"random {served}", recipe, found
 
 
-def refusing(trace: Trace, recipe: Recipe, safe: int) -> int:
+def refusing(trace: Trace, recipe: Recipe, found: hw.Fit) -> int:
     """How many of `ARENAS` from the safe one to twice that refuse a request."""
-    struct = policy_struct(recipe)
-    serves, most = server(trace, recipe, struct), min(2 * safe, int(struct.reach))
+    safe = found.safe_arena_bytes or 0
+    most = min(2 * safe, found.reach_bytes or 2 * safe)
     random_ = random.Random(f"{trace.name} {safe}")
     shares = [0.0, *((part + random_.random()) / (ARENAS - 1) for part in range(ARENAS - 1))]
-    return sum(not serves(safe + int(share * (most - safe)) // recipe.align * recipe.align) for share in shares)
+    arenas = [safe + int(share * (most - safe)) // recipe.align * recipe.align for share in shares]
+    return sum(hw.replay(trace, recipe, arena=arena).metrics["failed"] != 0 for arena in arenas)
 
 
 def try_safe() -> None:
     click.echo("| trace | heaps | proved | arenas tried | heaps that refuse in one | refusals |")
     click.echo("| --- | ---: | ---: | ---: | ---: | ---: |")
     for trace in traces():
-        found = [(name, safe.proved, refusing(trace, recipe, safe.bytes)) for name, recipe, safe in fitted(trace)]
+        found = [(name, bool(one.safe_proved), refusing(trace, recipe, one)) for name, recipe, one in fitted(trace)]
         failing = {name: count for name, _, count in found if count}
         proved, tried = sum(proved for _, proved, _ in found), ARENAS * len(found)
         told = ", ".join(f"{name} ({count})" for name, count in failing.items()) or "none"
@@ -124,7 +121,7 @@ def _straight(trace: Trace, recipe: Recipe) -> tuple[float, float]:
     """What the line says at twice and at three times the load, over the footprint; the most of two copies each."""
     needs = [hw.replay(trace, recipe).metrics["footprint_bytes"] or 0]
     for times in (2, 3, 4):
-        loaded = hw.copies(trace, 2, kinds=[Load(times=times)], seed=1)
+        loaded = hw.copies(trace, 2, kinds=[hw.copy_kinds.Load(times=times)], seed=1)
         needs.append(max(hw.replay(copy, recipe).metrics["footprint_bytes"] or 0 for copy in loaded))
     once, *between, most = needs
     twice, thrice = ((once + step * (most - once) / 3) / need for step, need in zip((1, 2), between, strict=True))

@@ -14,7 +14,7 @@ TARGET = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-std=c11", "-ffreestanding", "-f
 """thumbv7m, optimised for size."""
 
 
-def malloc_and_free_bytes(recipe: hw.api.Recipe) -> int | None:
+def malloc_and_free_bytes(recipe: hw.Recipe) -> int | None:
     """Bytes of code and constants that a firmware which calls malloc and free links; None without the compiler."""
     compiler = shutil.which(COMPILER)
     if compiler is None:

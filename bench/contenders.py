@@ -10,16 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import originals
 
 import heapwright as hw
-from heapwright import Trace
-from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.measure.host.timing import Bench, Program
-from heapwright.replay.smallest import fit
+from heapwright import ForeignHeap, HeapwrightError, Trace
 
 EMPTY = "empty"
 """A heap that returns one address and frees nothing: what it takes is the replay loop's."""
@@ -85,27 +81,27 @@ class Contender:
 
     name: str
     heap: ForeignHeap
-    recipe: hw.api.Recipe | None = None
+    recipe: hw.Recipe | None = None
     compact: ForeignHeap | None = None
 
-    def programs(self, bench: Bench, trace: Trace) -> tuple[Program, Program] | None:
+    def programs(self, bench: hw.timing.Bench, trace: Trace) -> tuple[hw.timing.Program, hw.timing.Program] | None:
         """Its program with the payload untouched, and written once; None where it cannot serve the trace."""
         try:
             program = self._program(bench, trace)
-        except ForeignHeapError:
+        except HeapwrightError:
             return None
         return program, replace(program, arguments=(*program.arguments, "written"))
 
-    def _program(self, bench: Bench, trace: Trace) -> Program:
+    def _program(self, bench: hw.timing.Bench, trace: Trace) -> hw.timing.Program:
         if self.name == EMPTY:  # it serves nothing, so no replay may check it
             largest = int(trace.size.max(initial=0)) + 4096
-            return Program(self.heap.program(largest), (str(largest),))
+            return hw.timing.Program(self.heap.program(largest), (str(largest),))
         return self.heap.timed_program(bench, trace)
 
     def smallest_arena(self, trace: Trace) -> int | None:
         """Bytes of the smallest arena for 32-bit pointers that serves the trace; None where that means nothing."""
         if self.recipe is not None:
-            return fit(trace, self.recipe)
+            return hw.fit(trace, self.recipe, copies=0).smallest_arena_bytes
         return None if self.compact is None else self.compact.fit(trace)
 
     def build_compact(self) -> None:
@@ -164,7 +160,7 @@ def empty(folder: Path) -> Contender:
     return Contender(EMPTY, _foreign(str(folder / "empty.toml"), 64))
 
 
-def generated(name: str, recipe: hw.api.Recipe, folder: Path) -> Contender:
+def generated(name: str, recipe: hw.Recipe, folder: Path) -> Contender:
     """A recipe as generated code, written into a folder of its own under `folder`."""
     place = folder / recipe.hash
     if not place.exists():
@@ -173,7 +169,7 @@ def generated(name: str, recipe: hw.api.Recipe, folder: Path) -> Contender:
     return Contender(name, _foreign(str(place / "timed.toml"), 64), recipe)
 
 
-def recipes(trace: Trace, pick: Pick) -> Iterator[tuple[str, hw.api.Recipe]]:
+def recipes(trace: Trace, pick: Pick) -> Iterator[tuple[str, hw.Recipe]]:
     """The recipes that are measured, by name; some depend on the trace's sizes."""
     yield "broker pick", pick.recipe
     for name in ZOO:
@@ -182,8 +178,8 @@ def recipes(trace: Trace, pick: Pick) -> Iterator[tuple[str, hw.api.Recipe]]:
         yield with_lists(name), with_quick_lists(hw.zoo(name), trace)
 
 
-def _foreign(name: str, word_size: int) -> ForeignHeap:
-    heap = heaps.resolve(name, word_size)  # type: ignore[arg-type]
+def _foreign(name: str, word_size: Literal[32, 64]) -> ForeignHeap:
+    heap = hw.find_heap(name, word_size)
     if not isinstance(heap, ForeignHeap):
         raise HeapwrightError(f"{name}: is a recipe; the benchmark takes ADAPTER=PATH of somebody else's allocator")
     return heap
@@ -194,7 +190,7 @@ class Pick:
     """The balanced pick of an exploration, and how the exploration went."""
 
     id: str
-    recipe: hw.api.Recipe
+    recipe: hw.Recipe
     trace: str
     recipes: int
     seconds: float
@@ -213,7 +209,7 @@ def explored_pick(trace: Trace, limit: int | None) -> Pick:
         return Pick(pick.id, pick.recipe, trace.name, study.ranked, seconds)
 
 
-def with_quick_lists(recipe: hw.api.Recipe, trace: Trace) -> hw.api.Recipe:
+def with_quick_lists(recipe: hw.Recipe, trace: Trace) -> hw.Recipe:
     """Put freelists for the trace's most frequent sizes of blocks in front of a recipe of one general pool."""
     (pool,) = recipe.pools
     assert pool.kind == "general"

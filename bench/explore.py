@@ -21,8 +21,7 @@ import click
 import numpy as np
 
 import heapwright as hw
-from heapwright.decide.study import Study
-from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright import Study
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAMES = ("mosquitto_broker", "lighttpd_server")
@@ -55,7 +54,7 @@ def needs(study: Study, ids: Sequence[str] | None = None) -> np.ndarray:
     """What recipes need, float64[n, 2, traces]; of the front by default."""
     chosen = {member.id for member in study.front()} if ids is None else set(ids)
     rows = [row for row, id in enumerate(study.combined.ids) if id in chosen]
-    return np.stack([study.combined.each[key][rows] for key in DEFAULT_OBJECTIVES], axis=1)
+    return np.stack([study.combined.each[key][rows] for key in study.objectives], axis=1)
 
 
 def hypervolume(points: np.ndarray) -> float:

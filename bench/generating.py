@@ -21,18 +21,15 @@ import click
 from tables import print_table
 
 import heapwright as hw
-from heapwright import Recipe, Trace
-from heapwright.explore.space import Space
-from heapwright.generate import generated_files
+from heapwright import Recipe, Space, Trace, generated_files
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAMES = ("mosquitto_broker", "lighttpd_server")
 
 FIRST = """
 import time
-from heapwright.generate import generated_files
-from heapwright.recipes.zoo import catalogue
-recipe = hw.zoo("tlsf")
+import heapwright as hw
+recipe, generated_files = hw.zoo("tlsf"), hw.generated_files
 start = time.process_time()
 generated_files(recipe)
 print(1000 * (time.process_time() - start))

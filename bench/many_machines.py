@@ -1,25 +1,22 @@
-"""What an exploration costs on many machines: overheads of a Dask cluster, measured, and a simulation with them.
+"""What an exploration costs on many machines: what driver and scheduler of a Dask cluster take of a recipe, measured.
 
     .venv/bin/python bench/many_machines.py examples/lighttpd_server.parquet --svg docs/images/many-machines.svg
 
-Overheads are CPU time, which other programs on the machine hardly change: of this process, which is the driver, and of
-the scheduler's. Replays are timed on one thread.
+Both are CPU time, which other programs on the machine hardly change: of this process, which is the driver, and of the
+scheduler's, over explorations of two sizes with one worker; the difference is what the further recipes took. Replays
+are timed on one thread. Driver, scheduler and workers work at once, so the slowest of them is what is waited for.
 """
 
 from __future__ import annotations
 
-import heapq
-import pickle
 import random
 import subprocess
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,55 +25,24 @@ import numpy as np
 import psutil
 from tables import print_json
 
-from heapwright import Trace
-from heapwright.decide.study import Study
-from heapwright.explore.giving_up import Known
-from heapwright.explore.on_dask import BATCH_SECONDS, cluster
-from heapwright.explore.space import Space
-from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
-from heapwright.measure.host.machine import machine
-from heapwright.measure.metrics import replay_for
-from heapwright.replay.energy import default_energy_table
-from heapwright.studies.records import Identity, Result
+import heapwright as hw
+from heapwright import Space, Trace
 
-OBJECTIVES = ("footprint_bytes", "accesses")
 RECIPES = 10**8
 WORKERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-SIZES = (1, 10, 100)
-"""Recipes of a batch at which overheads are measured."""
-
-ROWS = 5000
-"""Results that are stored to know what one takes."""
-
-LATENCY = 0.001
-"""Seconds on the way between two machines, each way: supposed, not measured."""
+FEW = 200
+"""Recipes of the smaller exploration, and recipes timed."""
 
 
 @dataclass(frozen=True)
 class Overheads:
-    """CPU seconds that a batch takes, and each recipe of it; bytes of a recipe there and back, and in the study."""
+    """CPU seconds that driver and scheduler take of a recipe on one trace, storing it in the study among them."""
 
-    driver_batch: float
-    driver_recipe: float
-    scheduler_batch: float
-    scheduler_recipe: float
-    sent_bytes: float
-    returned_bytes: float
-    row_seconds: float
-    row_bytes: float
-
-
-class Seen:
-    """No interrupt."""
-
-    seen = False
+    driver: float
+    scheduler: float
 
 
 # ---- measuring -----------------------------------------------------------------------------------------------------
-
-
-def tasks_of(recipes: Sequence[Any]) -> list[Task]:
-    return [Task(Candidate(one.hash, one, None), Known(OBJECTIVES, 1)) for one in recipes]
 
 
 @contextmanager
@@ -100,195 +66,110 @@ def started() -> Iterator[tuple[str, psutil.Process]]:
             scheduler.wait()
 
 
-def spread(size: int, _: Task) -> float:
-    """Seconds of a recipe of which so many make a batch."""
-    return BATCH_SECONDS / size
-
-
-def of_batches(recipes: Sequence[Any], trace: Trace) -> tuple[list[list[int]], list[list[float]]]:
-    """Of some runs: how many batches and recipes; CPU seconds of the driver, of the scheduler, and seconds in all."""
-    trier = Trier([trace], replay_for(OBJECTIVES, default_energy_table()))
-    counts, spent = [], []
-    with started() as (address, scheduler), cluster(address, 1) as crew:
-        batches: list[int] = []
-        submit = crew._submit
-
-        def counted(run: str, batch: list[Task], trier: Trier, patience: Patience) -> Any:
-            batches.append(len(batch))
-            return submit(run, batch, trier, patience)
-
-        vars(crew)["_submit"] = counted
-        list(crew.tried(tasks_of(recipes[:20]), trier, Patience(Seen()), lambda _: BATCH_SECONDS))
-        for size in SIZES:
-            tasks = tasks_of([recipes[at % len(recipes)] for at in range(max(300, 20 * size))])
-            batches.clear()
-            clocks = [(time.process_time(), sum(scheduler.cpu_times()[:2]), time.perf_counter())]
-            list(crew.tried(tasks, trier, Patience(Seen()), partial(spread, size)))
-            clocks.append((time.process_time(), sum(scheduler.cpu_times()[:2]), time.perf_counter()))
-            counts.append([len(batches), sum(batches)])
-            spent.append([after - before for before, after in zip(*clocks, strict=True)])
-    return counts, spent
-
-
-def of_rows(recipes: Sequence[Any], trace: Trace, metrics: Sequence[Any]) -> tuple[float, float]:
-    """CPU seconds that a result takes to be stored, and its bytes in the study."""
-    identity = Identity.of([trace], OBJECTIVES, "bench", len(recipes), default_energy_table(), 8)
-    results = [Result(one.hash, one, None, trace.name, found) for one, found in zip(recipes, metrics, strict=True)]
+def spent(trace: Trace, address: str, scheduler: psutil.Process, recipes: int) -> np.ndarray:
+    """CPU seconds of this process and of the scheduler's for an exploration of some recipes; how many were tried."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "study.duckdb")
-        with Study.create_or_resume(path, identity) as study:
-            before = time.process_time()
-            for at in range(0, len(results), 500):
-                study.add(results[at : at + 500])
-            seconds = time.process_time() - before
-        return seconds / len(results), path.stat().st_size / len(results)
+        before = time.process_time(), sum(scheduler.cpu_times()[:2])
+        options: Any = {"strategy": "random", "limit": recipes, "complete": True, "copies": 0, "endurance": False}
+        study = hw.explore(trace, Path(folder, "study.duckdb"), dask=address, **options)
+        after = time.process_time(), sum(scheduler.cpu_times()[:2])
+        tried = len(study.finished())
+    return np.array([*np.subtract(after, before), tried])
 
 
-def overheads(recipes: Sequence[Any]) -> Overheads:
-    tiny = Trace.from_columns(op=[0, 3], id=[1, 1], size=[24, 0], name="tiny")
-    counts, spent = of_batches(recipes[:500], tiny)
-    (driver_batch, scheduler_batch, _), (driver_recipe, scheduler_recipe, _) = np.linalg.lstsq(
-        np.array(counts, float), np.array(spent), rcond=None
-    )[0]
-    measure = replay_for(OBJECTIVES, default_energy_table())
-    metrics = [measure(tiny, one, None).metrics for one in recipes[:100]]
-    tasks = tasks_of(recipes[:100])
-    found = [Found(task.known, {0: one}, 1, False, 0.1, None) for task, one in zip(tasks, metrics, strict=True)]
-    stored = [metrics[at % len(metrics)] for at in range(len(recipes))]
-    row_seconds, row_bytes = of_rows(recipes, tiny, stored)
-    return Overheads(
-        float(driver_batch),
-        max(float(driver_recipe), 0.0),
-        float(scheduler_batch),
-        max(float(scheduler_recipe), 0.0),
-        len(pickle.dumps((tasks, Patience(Seen())))) / len(tasks),
-        len(pickle.dumps(found)) / len(found),
-        row_seconds,
-        row_bytes,
-    )
+def overheads(trace: Trace, recipes: int) -> Overheads:
+    with started() as (address, scheduler):
+        spent(trace, address, scheduler, 1)  # modules are loaded, the trace is sent
+        few, many = (spent(trace, address, scheduler, count) for count in (FEW, FEW + recipes))
+    driver, on_scheduler, tried = many - few
+    return Overheads(driver / tried, on_scheduler / tried)
 
 
-def costs_of(trace: Trace, recipes: Sequence[Any]) -> np.ndarray:
+def costs_of(trace: Trace, recipes: Sequence[hw.Recipe]) -> np.ndarray:
     """CPU seconds of one replay of each recipe, float64[n]."""
-    measure, found = replay_for(OBJECTIVES, default_energy_table()), []
-    measure(trace, recipes[0], None)
+    found = []
+    hw.replay(trace, recipes[0])
     for one in recipes:
         before = time.thread_time()
-        measure(trace, one, None)
+        hw.replay(trace, one)
         found.append(time.thread_time() - before)
     return np.array(found)
 
 
-# ---- simulating ----------------------------------------------------------------------------------------------------
+# ---- what follows --------------------------------------------------------------------------------------------------
 
 
-def rate(workers: int, costs: np.ndarray, spent: Overheads, size: int, rounds: int = 40) -> float:
-    """Recipes a second of so many workers with batches of `size`: a simulation of single events.
-
-    Scheduler and driver serve one batch at a time, in the order in which they come; a worker has two batches, one of
-    which it replays. What its recipes take is drawn from `costs`.
-    """
-    drawn = np.random.default_rng(0).choice(costs, (2000, size)).sum(axis=1).tolist()
-    draw = random.Random(0).choice
-    at_driver = spent.driver_batch + size * (spent.driver_recipe + spent.row_seconds)
-    at_scheduler = spent.scheduler_batch + size * spent.scheduler_recipe
-    scheduler = driver = 0.0
-    waiting, busy = [0] * workers, [False] * workers
-    events: list[tuple[float, bool, int]] = []
-    for worker in [*range(workers)] * 2:
-        driver += at_driver / 2
-        scheduler = max(scheduler, driver) + at_scheduler / 2
-        events.append((scheduler + LATENCY, True, worker))
-    heapq.heapify(events)
-    ended: list[float] = []
-    while len(ended) < rounds * workers + 500:
-        now, arrived, worker = heapq.heappop(events)
-        if arrived:
-            waiting[worker] += 1
-        else:
-            busy[worker] = False
-            ended.append(now)
-            scheduler = max(scheduler, now + LATENCY) + at_scheduler
-            driver = max(driver, scheduler) + at_driver
-            heapq.heappush(events, (driver + 2 * LATENCY, True, worker))
-        if waiting[worker] and not busy[worker]:
-            waiting[worker] -= 1
-            busy[worker] = True
-            heapq.heappush(events, (now + draw(drawn), False, worker))
-    half = len(ended) // 2
-    return size * (len(ended) - 1 - half) / (ended[-1] - ended[half])
-
-
-def simulated(trace: str, costs: np.ndarray, spent: Overheads) -> list[dict[str, Any]]:
-    size = max(round(BATCH_SECONDS / costs.mean()), 1)
-    return [
-        {
+def foretold(trace: str, cost: float, each: Overheads) -> list[dict[str, Any]]:
+    """Recipes a second with so many workers: as many as workers, driver and scheduler each can."""
+    rows = []
+    for workers in WORKERS:
+        rate = min(workers / cost, 1 / each.driver, 1 / each.scheduler)
+        share = rate * cost / workers
+        row = {
             "trace": trace,
             "workers": workers,
-            "batch": size,
-            "recipes_per_second": round(found := rate(workers, costs, spent, size), 1),
-            "share_of_ideal": round(found * costs.mean() / workers, 3),
-            "days": RECIPES / found / 86_400,
+            "recipes_per_second": round(rate, 1),
+            "share_of_ideal": round(share, 3),
         }
-        for workers in WORKERS
-    ]
+        rows.append({**row, "days": RECIPES / rate / 86_400})
+    return rows
 
 
 def drawing(rows: Sequence[dict[str, Any]], note: str) -> str | bytes:
     import altair as alt
 
-    from heapwright.report.figure import BLUE, INK, VERMILLION, Figure, inline
+    from heapwright import figure
 
     names = list(dict.fromkeys(row["trace"] for row in rows))
-    base = inline(rows).encode(
+    base = figure.inline(rows).encode(
         x=alt.X("workers:Q", title="workers", scale=alt.Scale(type="log", domain=[1, 1000])),
         y=alt.Y("days:Q", title="days for 100 million recipes", scale=alt.Scale(type="log")),
-        color=alt.Color("trace:N", sort=names, scale=alt.Scale(domain=names, range=[BLUE, VERMILLION, INK, "#009E73"])),
+        color=alt.Color(
+            "trace:N",
+            sort=names,
+            scale=alt.Scale(domain=names, range=[figure.BLUE, figure.VERMILLION, figure.INK, "#009E73"]),
+        ),
     )
     ideal = [{**row, "days": row["days"] * row["share_of_ideal"]} for row in rows]
     straight = (
-        inline(ideal)
+        figure.inline(ideal)
         .mark_line(strokeDash=[3, 4], opacity=0.6)
         .encode(x="workers:Q", y="days:Q", color=alt.Color("trace:N", sort=names))
     )
     chart = alt.layer(straight, base.mark_line(point=True)).properties(height=340)
-    figure = Figure("many-machines", "What 100 million recipes take, by the number of workers", note, chart, 640)
-    return figure.files()["many-machines.svg"]
+    drawn = figure.Figure("many-machines", "What 100 million recipes take, by the number of workers", note, chart, 640)
+    return drawn.files()["many-machines.svg"]
 
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--recipes", default=1000, show_default=True, help="Recipes drawn from the default space and timed.")
+@click.option("--recipes", default=2000, show_default=True, help="Recipes by which the larger exploration is larger.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw the plot.")
 def command(traces: tuple[Path, ...], recipes: int, svg: Path | None) -> None:
-    """Print, as JSON, overheads, costs and simulated rates."""
-    spent, rows, told = None, [], {}
+    """Print, as JSON, overheads, costs and the rates that follow."""
+    rows: list[dict[str, Any]] = []
+    told = {}
     for trace in map(Trace.read, traces):
         space = [one for one in Space.default([trace]).recipes() if not one.name]
-        drawn = random.Random(0).sample(space, min(recipes, len(space)))
-        spent = spent or overheads(random.Random(0).sample(space, min(ROWS, len(space))))
-        costs = costs_of(trace, drawn)
-        packed = len(zlib.compress(pickle.dumps(Trier([trace], replay_for(OBJECTIVES, default_energy_table()))), 1))
+        costs = costs_of(trace, random.Random(0).sample(space, min(FEW, len(space))))
+        each = overheads(trace, recipes)
         told[trace.name] = {
             "calls": len(trace),
-            "bytes_sent_to_a_worker": packed,
             "mean_ms": round(1000 * costs.mean(), 2),
             "median_ms": round(1000 * float(np.median(costs)), 2),
             "slowest_tenth_ms": round(1000 * np.sort(costs)[-len(costs) // 10 :].mean(), 2),
+            "driver_ms": round(1000 * each.driver, 3),
+            "scheduler_ms": round(1000 * each.scheduler, 3),
+            "workers_until_one_waits": round(costs.mean() / max(each.driver, each.scheduler), 1),
         }
-        rows += simulated(trace.name, costs, spent)
-    assert spent
-    limit = 1 / (spent.driver_recipe + spent.row_seconds)
+        rows += foretold(trace.name, float(costs.mean()), each)
     note = (
-        "Simulated with measured overheads and costs of recipes; one trace each. Dotted: if driver and scheduler took "
-        f"no time. The driver takes in at most {limit:,.0f} recipes a second."
+        "From what driver, scheduler and workers take of a recipe, one trace each. Dotted: if workers alone took time."
     )
     if svg:
-        drawn_plot = drawing(rows, note)
-        svg.write_bytes(drawn_plot) if isinstance(drawn_plot, bytes) else svg.write_text(drawn_plot)
-    print_json(
-        {"machine": machine(), "overheads": asdict(spent), "driver_limit": limit, "traces": told, "simulated": rows}
-    )
+        drawn = drawing(rows, note)
+        svg.write_bytes(drawn) if isinstance(drawn, bytes) else svg.write_text(drawn)
+    print_json({"machine": hw.machine(), "traces": told, "foretold": rows})
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from statistics import median
 
 from contenders import Contender
 
+import heapwright as hw
 from heapwright import Trace
-from heapwright.measure.host.timing import Bench, Program
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ FULL = Effort(rounds=3, milliseconds=30, passes=40, explored=2_000, folded_up_to
 QUICK = Effort(rounds=1, milliseconds=1, passes=1, explored=100, folded_up_to=20_000)
 
 
-def times(bench: Bench, programs: Mapping[str, Program], trace: Trace, effort: Effort) -> dict[str, float]:
+def times(
+    bench: hw.timing.Bench, programs: Mapping[str, hw.timing.Program], trace: Trace, effort: Effort
+) -> dict[str, float]:
     """CPU nanoseconds a call, by heap: the median over rounds, each of as many passes as fill its time."""
     once = bench.measure(programs, trace, 1, 1)
     passes = {name: effort.passes_of(ns * len(trace) / 1e6) for name, ns in once.items()}

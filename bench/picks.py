@@ -7,6 +7,7 @@ What a pick needs there is compared with the best of all that the exploration tr
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 import numpy as np
@@ -14,8 +15,7 @@ import numpy.typing as npt
 from robustness import PAIRS, Pair, carried, halves, measure, ratios
 
 import heapwright as hw
-from heapwright.decide import pareto
-from heapwright.decide.picks import PICKS
+from heapwright import pareto
 
 KEPT_BACK = (
     Pair("wee_gcc-hello halves", False, lambda: halves("wee_gcc-hello")),
@@ -38,6 +38,7 @@ KEPT_BACK = (
 LONG, FEW = 20_000, 1500
 """Traces of more calls are explored with so many recipes, drawn at random."""
 
+PICKS: tuple[Literal["balanced", "smallest", "fastest"], ...] = ("balanced", "smallest", "fastest")
 BEFORE = ("balanced before", "smallest before")
 """Picks of the front alone: the least geometric mean of both needs, as `balanced` was until copies came, and the least
 memory.

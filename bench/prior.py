@@ -7,16 +7,16 @@ which had no part in it, and set against the least that anything explored on the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 import numpy as np
 
 import heapwright as hw
-from heapwright.decide.picks import PICKS
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data" / "pairs"
+PICKS: tuple[Literal["balanced", "smallest", "fastest"], ...] = ("balanced", "smallest", "fastest")
 BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2")
 EQUAL = 1.001
 """Within so many times, a need is no worse."""

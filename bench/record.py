@@ -15,11 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.metadata import distribution
 from pathlib import Path
 
 import preload
-
-import heapwright._native
 
 MALLOC = r"""
 #include <pthread.h>
@@ -129,6 +128,6 @@ def main(rounds: int, libraries: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    installed = Path(heapwright._native.__file__).with_name("recorder.so")
+    installed = Path(str(distribution("heapwright").locate_file("heapwright/recorder.so")))
     named = [Path(name).absolute() for name in sys.argv[2:]]
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 7, named or [installed])

@@ -3,7 +3,7 @@
     .venv/bin/python bench/replays.py TRACE.parquet... [--recipes 100] [--seed 1] [--slowest 5]
 
 Recipes: so many of the traces' default space, drawn at random, and the zoo. Without the index (docs/core.md) the engine
-walks lists as a device does. `walked` is the share of all metadata accesses that were made in long walks all the same.
+walks lists as a device does.
 """
 
 from __future__ import annotations
@@ -20,21 +20,16 @@ import click
 from tables import print_table
 
 import heapwright as hw
-from heapwright import Recipe, Trace
-from heapwright.explore.space import Space
-from heapwright.recipes.policy import policy_struct
-from heapwright.replay.engine import run
+from heapwright import Recipe, Space, Trace
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one recipe costs on a trace: CPU nanoseconds a call, accesses over the whole trace."""
+    """What one recipe costs on a trace: CPU nanoseconds a call."""
 
     name: str
     before: float
     after: float
-    accesses: int
-    walked: int
 
 
 def recipes(trace: Trace, count: int, seed: int) -> list[tuple[str, str, Recipe]]:
@@ -45,29 +40,25 @@ def recipes(trace: Trace, count: int, seed: int) -> list[tuple[str, str, Recipe]
     return [("space", recipe.summary(), recipe) for recipe in drawn] + zoo
 
 
-def nanoseconds(trace: Trace, recipe: Recipe, index: str) -> tuple[float, int, int]:
-    """CPU time a call, and the accesses made and walked."""
+def nanoseconds(trace: Trace, recipe: Recipe, index: str) -> float:
+    """CPU time a call."""
     os.environ["HEAPWRIGHT_INDEX"] = index
-    struct = policy_struct(recipe)
     start = time.thread_time_ns()
-    found, _ = run(trace, recipe, struct, None)
-    return (time.thread_time_ns() - start) / len(trace), found.reads + found.writes, found.walked
+    hw.replay(trace, recipe)
+    return (time.thread_time_ns() - start) / len(trace)
 
 
 def cost(trace: Trace, name: str, recipe: Recipe) -> Cost:
-    before, _, _ = nanoseconds(trace, recipe, "never")
-    after, accesses, walked = nanoseconds(trace, recipe, "")
-    return Cost(name, before, after, accesses, walked)
+    return Cost(name, nanoseconds(trace, recipe, "never"), nanoseconds(trace, recipe, ""))
 
 
 def row(trace: Trace, name: str, costs: Sequence[Cost]) -> list[str]:
     tenth = max(len(costs) // 10, 1)
     slowest = [statistics.fmean(sorted(times)[-tenth:]) for times in _times(costs)]
     before, after = (statistics.fmean(times) for times in _times(costs))
-    walked = sum(one.walked for one in costs) / sum(one.accesses for one in costs)
     slower = sum(one.after > 1.2 * one.before for one in costs)
     numbers = [before, after, statistics.median(one.after for one in costs), *slowest]
-    return [trace.name, name, str(len(costs)), *(f"{number:,.0f}" for number in numbers), f"{walked:.1%}", str(slower)]
+    return [trace.name, name, str(len(costs)), *(f"{number:,.0f}" for number in numbers), str(slower)]
 
 
 def _times(costs: Sequence[Cost]) -> tuple[list[float], list[float]]:
@@ -90,9 +81,8 @@ def main(paths: Sequence[Path], count: int, seed: int, slowest: int) -> None:
         sections.append([row(trace, kind, found) for kind, found in costs.items()])
         every = [one for found in costs.values() for one in found]
         for one in sorted(every, key=lambda one: -one.after)[:slowest]:
-            walked = one.walked / one.accesses
-            click.echo(f"{one.after:10,.0f} ns, before {one.before:10,.0f}, {walked:4.0%} walked: {one.name}", err=True)
-    headings = ["trace", "set", "recipes", "without", "with", "median", "slowest tenth without", "with", "walked"]
+            click.echo(f"{one.after:10,.0f} ns, before {one.before:10,.0f}: {one.name}", err=True)
+    headings = ["trace", "set", "recipes", "without", "with", "median", "slowest tenth without", "with"]
     print_table("Nanoseconds of CPU time a call", [*headings, "> 1.2 x slower"], sections)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from contenders import EMPTY, FOLDED_AND_RUN_TIME, with_lists
 from threads import CACHED, LOCKED, THREADED
 
-from heapwright.recipes.zoo.catalogue import RECOMMENDED
+from heapwright import RECOMMENDED
 
 SETS = ("synthetic", "real", "all")
 

@@ -22,11 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import heapwright as hw
-from heapwright import Trace, cut
-from heapwright.explore.space import Space
-from heapwright.replay.replay import replay
-from heapwright.report.figure import Figure, inline
-from heapwright.traces.copies import STANDARD, Blocks, Kind, Lifetimes, Load, Sizes, Streams, Together, copies
+from heapwright import Space, Trace, cut, figure
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -99,24 +95,32 @@ PAIRS = (
 COPIES = 3
 """Of each kind; the worst counts."""
 
-KINDS: tuple[Kind, ...] = (
-    *(Sizes(spread) for spread in (0.1, 0.3, 0.5)),
-    *(Lifetimes(share, stretch) for share, stretch in ((0.25, 1.0), (0.25, 4.0), (1.0, 1.0))),
-    *(Streams(shift) for shift in (0.005, 0.02, 0.1)),
-    *(Blocks(blocks, 4) for blocks in (8, 32, 128)),
-    *(Load(times, shift) for times, shift in ((2, 0.05), (2, 0.25), (4, 0.25))),
+KINDS: tuple[hw.copy_kinds.Kind, ...] = (
+    *(hw.copy_kinds.Sizes(spread) for spread in (0.1, 0.3, 0.5)),
+    *(hw.copy_kinds.Lifetimes(share, stretch) for share, stretch in ((0.25, 1.0), (0.25, 4.0), (1.0, 1.0))),
+    *(hw.copy_kinds.Streams(shift) for shift in (0.005, 0.02, 0.1)),
+    *(hw.copy_kinds.Blocks(blocks, 4) for blocks in (8, 32, 128)),
+    *(hw.copy_kinds.Load(times, shift) for times, shift in ((2, 0.05), (2, 0.25), (4, 0.25))),
 )
 
 
 TOGETHER = tuple(
-    Together(Sizes(), other)
+    hw.copy_kinds.Together(hw.copy_kinds.Sizes(), other)
     for other in KINDS
-    if other in (Lifetimes(0.25, 4.0), Lifetimes(1.0, 1.0), Streams(0.02), Blocks(32, 4), Load(2, 0.05), Load(4, 0.25))
+    if other
+    in (
+        hw.copy_kinds.Lifetimes(0.25, 4.0),
+        hw.copy_kinds.Lifetimes(1.0, 1.0),
+        hw.copy_kinds.Streams(0.02),
+        hw.copy_kinds.Blocks(32, 4),
+        hw.copy_kinds.Load(2, 0.05),
+        hw.copy_kinds.Load(4, 0.25),
+    )
 )
 
 
-def title(kind: Kind) -> str:
-    if isinstance(kind, Together):
+def title(kind: hw.copy_kinds.Kind) -> str:
+    if isinstance(kind, hw.copy_kinds.Together):
         return f"{title(kind.sizes)} + {title(kind.other)}"
     return f"{kind.name} {' '.join(f'{value:g}' for value in asdict(kind).values())}"
 
@@ -128,7 +132,7 @@ LIMIT = 1500
 NEAR = 1.5
 
 
-def members(trace: Trace, most: int, jobs: int) -> list[hw.api.Recipe]:
+def members(trace: Trace, most: int, jobs: int) -> list[hw.Recipe]:
     """The recipes nearest the front, at most NEAR times a member of it in both needs, of a random part of the default
     space and the zoo.
     """
@@ -137,8 +141,8 @@ def members(trace: Trace, most: int, jobs: int) -> list[hw.api.Recipe]:
     trace.calls  # noqa: B018 - made once, not by every thread
     needs: dict[str, tuple[int, int]] = {}
 
-    def one(recipe: hw.api.Recipe) -> None:
-        metrics = replay(trace, recipe)
+    def one(recipe: hw.Recipe) -> None:
+        metrics = hw.replay(trace, recipe).metrics
         if metrics["failed"] == 0:
             needs[recipe.hash] = int(metrics["footprint_bytes"] or 0), int(metrics["accesses"] or 0)
 
@@ -159,11 +163,11 @@ def front(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-def measure(trace: Trace, recipes: Sequence[hw.api.Recipe], jobs: int) -> Floats:
+def measure(trace: Trace, recipes: Sequence[hw.Recipe], jobs: int) -> Floats:
     """Footprint in bytes, accesses, refused requests: float64 of shape (recipes, 3)."""
     trace.calls  # noqa: B018 - made once, not by every thread
 
-    def one(recipe: hw.api.Recipe) -> tuple[Any, ...]:
+    def one(recipe: hw.Recipe) -> tuple[Any, ...]:
         metrics = hw.replay(trace, recipe).metrics
         return metrics["footprint_bytes"], metrics["accesses"], metrics["failed"]
 
@@ -185,7 +189,7 @@ def measured(pair: Pair, cache: Path, jobs: int) -> dict[str, Any]:
         texts = [one.to_toml() for one in members(tuned, FEW if few else MEMBERS, jobs)]
         chosen.write_text(json.dumps(texts))
         click.echo(f"{pair.name}: {len(texts)} members", err=True)
-    recipes = [hw.api.Recipe.parse(text) for text in json.loads(chosen.read_text())]
+    recipes = [hw.Recipe.parse(text) for text in json.loads(chosen.read_text())]
 
     def kept(name: str, trace: Trace) -> Floats:
         path = folder / f"{name}.npy"
@@ -193,8 +197,8 @@ def measured(pair: Pair, cache: Path, jobs: int) -> dict[str, Any]:
             np.save(path, measure(trace, recipes, jobs))
         return np.asarray(np.load(path))
 
-    def on_copies(kind: Kind) -> list[Floats]:
-        made = copies(tuned, COPIES, kinds=[kind])
+    def on_copies(kind: hw.copy_kinds.Kind) -> list[Floats]:
+        made = hw.copies(tuned, COPIES, kinds=[kind])
         return [kept(f"{title(kind)}-{number}", one) for number, one in enumerate(made, 1)]
 
     tried: dict[str, list[Floats]] = {}
@@ -238,7 +242,7 @@ class Score:
 def scores(pair: Pair, found: Mapping[str, Any]) -> list[Score]:
     """Score nothing but the tuning trace, every kind by itself, and all of the standard kinds together."""
     of = found["copies"]
-    standard = [needs for kind in STANDARD for needs in of[title(kind)]]
+    standard = [needs for kind in hw.copy_kinds.STANDARD for needs in of[title(kind)]]
     shown = {"the tuning trace itself": [found["tuned"]], **of, "the standard set": standard}
     return [score(pair, kind, found["tuned"], found["test"], needs) for kind, needs in shown.items()]
 
@@ -315,7 +319,7 @@ def table(rows: Sequence[Mapping[str, Any]], first: str) -> str:
     return "\n".join(lines)
 
 
-def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
+def picture(rows: Sequence[Mapping[str, Any]]) -> figure.Figure:
     """What each kind foretells against its alarms."""
     points = [
         {
@@ -331,7 +335,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
     ]
     colours = alt.Scale(domain=list(COLOURS), range=list(COLOURS.values()))
     chart = (
-        inline(points)
+        figure.inline(points)
         .mark_point(filled=True, size=90, opacity=0.85)
         .encode(
             x=alt.X("alarms:Q", title="alarms, share of the members that held", axis=alt.Axis(format="%")),
@@ -345,7 +349,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
         "One point a kind with one choice of parameters, over the six pairs chosen on. Up and to the left is better: "
         "other sizes with another change foretell memory; accesses are told with many alarms."
     )
-    return Figure("robustness", "What copies foretell of another recording", note, chart, 640)
+    return figure.Figure("robustness", "What copies foretell of another recording", note, chart, 640)
 
 
 NEEDS = {"footprint_bytes": "memory", "accesses": "accesses"}

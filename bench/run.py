@@ -26,8 +26,6 @@ from traces import DEFAULT_TRACES, PICKED_ON, cut, read_traces, without_realloc
 
 import heapwright as hw
 from heapwright import Trace
-from heapwright.measure.host.machine import processor_name
-from heapwright.measure.host.timing import Bench
 
 # ---- measuring -----------------------------------------------------------------------------------------------------
 
@@ -35,7 +33,7 @@ from heapwright.measure.host.timing import Bench
 class Measurement:
     """The heaps, compiled once, and what is measured with them on one trace after the other."""
 
-    def __init__(self, bench: Bench, others: Sequence[Contender], pick: Pick, effort: Effort) -> None:
+    def __init__(self, bench: hw.timing.Bench, others: Sequence[Contender], pick: Pick, effort: Effort) -> None:
         self.bench = bench
         self.others = [*others, empty(bench.folder)]
         self.pick = pick
@@ -81,11 +79,11 @@ class Measurement:
         )
 
 
-def machine(bench: Bench) -> dict[str, str | int]:
+def machine(bench: hw.timing.Bench) -> dict[str, str | int]:
     """What the numbers depend on."""
     version = subprocess.run([bench.compiler, "--version"], capture_output=True, text=True, check=True).stdout
     return {
-        "processor": processor_name(),
+        "processor": hw.machine().rsplit(", ", 2)[0],
         "processors": os.cpu_count() or 1,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}, {' '.join(platform.libc_ver())}",
         "compiler": f"{version.splitlines()[0]}, {' '.join(bench.flags)}",
@@ -95,7 +93,7 @@ def machine(bench: Bench) -> dict[str, str | int]:
 # ---- the run -------------------------------------------------------------------------------------------------------
 
 
-def about(bench: Bench, effort: Effort, pick: Pick, missing: list[str]) -> dict[str, Any]:
+def about(bench: hw.timing.Bench, effort: Effort, pick: Pick, missing: list[str]) -> dict[str, Any]:
     """Machine, effort, pick and exploration: what stands beside the numbers."""
     return {
         "machine": machine(bench),
@@ -138,7 +136,7 @@ def main(quick: bool, folder: Path | None, others: tuple[str, ...], as_json: boo
     traces = [("real", cut(Trace.read(PICKED_ON)))] if quick and folder is None else read_traces(folder)
     heaps, missing = peers(others)
     pick = explored_pick(Trace.read(PICKED_ON), effort.explored)
-    with Bench() as bench:
+    with hw.timing.Bench() as bench:
         measurement = Measurement(bench, heaps, pick, effort)
         told = about(bench, effort, pick, missing)
         click.echo(f"looking for smallest arenas on {len(traces)} traces", err=True)

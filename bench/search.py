@@ -17,10 +17,7 @@ import numpy.typing as npt
 from tables import print_json
 
 import heapwright as hw
-from heapwright import Trace
-from heapwright.decide import pareto
-from heapwright.decide.study import Study
-from heapwright.explore.space import Space, WideSpace
+from heapwright import Space, Study, Trace, WideSpace, pareto
 
 Points = npt.NDArray[np.float64]
 Strategy = Literal["search", "latin-hypercube", "random"]

@@ -20,7 +20,6 @@ from robustness import PAIRS, ROOT, Pair, halves
 from traces import cut, without_realloc
 
 import heapwright as hw
-from heapwright.measure.host.timing import Bench
 
 PEER = "mimalloc"
 SPACE = ROOT / "examples" / "speed_space.toml"
@@ -74,7 +73,7 @@ class Row:
         return own, there
 
 
-def explored(trace: hw.Trace, cache: Path) -> tuple[hw.api.Study, hw.api.Study]:
+def explored(trace: hw.Trace, cache: Path) -> tuple[hw.Study, hw.Study]:
     """The exploration of the default space, as bench/picks.py makes it, and the one by time; kept in a folder."""
     few = {"strategy": "random", "limit": FEW} if len(trace) > LONG else {}
     default = hw.explore(trace, cache / f"{trace.name}.duckdb", **few)  # type: ignore[arg-type]
@@ -82,7 +81,7 @@ def explored(trace: hw.Trace, cache: Path) -> tuple[hw.api.Study, hw.api.Study]:
     return default, hw.explore(calls, path, space=SPACE, objectives=OBJECTIVES, copies=COPIES, jobs=1)
 
 
-def measured(bench: Bench, others: Sequence[contenders.Contender], pair: Pair, cache: Path) -> Row:
+def measured(bench: hw.timing.Bench, others: Sequence[contenders.Contender], pair: Pair, cache: Path) -> Row:
     """Explore and time one pair."""
     own, there = (cut(one, MOST_CALLS) for one in pair.make())
     default, timed = explored(own, cache)
@@ -95,7 +94,7 @@ def measured(bench: Bench, others: Sequence[contenders.Contender], pair: Pair, c
     return Row(pair.name, accesses, time, empty, (memory[0], memory[1]))
 
 
-def over_peer(bench: Bench, heaps: Sequence[contenders.Contender], trace: hw.Trace) -> dict[str, float]:
+def over_peer(bench: hw.timing.Bench, heaps: Sequence[contenders.Contender], trace: hw.Trace) -> dict[str, float]:
     """CPU time of each heap over the peer's; infinite for one that cannot serve the trace."""
     calls = without_realloc(trace)
     built = {one.name: one.programs(bench, calls) for one in heaps}
@@ -125,7 +124,7 @@ def main(cache: Path, only: str) -> None:
     click.echo("| pair | by accesses | by time | by time, without loop | loop alone | memory | aims |")
     click.echo("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     rows: list[Row] = []
-    with Bench() as bench:
+    with hw.timing.Bench() as bench:
         peer = next(one for one in contenders.libraries()[0] if one.name == PEER)
         others = [peer, contenders.empty(bench.folder)]
         for pair in (*PAIRS, *KEPT_BACK, SHORT):

@@ -13,13 +13,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
 import numpy as np
 
 import heapwright as hw
-from heapwright.decide.picks import PICKS, NoPickError, Pick
-from heapwright.explore.space import Space
+
+Pick = Literal["balanced", "smallest", "fastest"]
+PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
 
 STOPS = 21
 WITHIN = 1.01
@@ -36,10 +38,10 @@ def devices(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
-def space_of(traces: Sequence[hw.Trace], recipes: int) -> Space:
+def space_of(traces: Sequence[hw.Trace], recipes: int) -> hw.Space:
     """So many recipes of the default space, and the zoo."""
-    every = [one for one in Space.default(traces).recipes() if not one.name]
-    return Space([random.Random(1).sample(every, min(recipes, len(every)))])
+    every = [one for one in hw.Space.default(traces).recipes() if not one.name]
+    return hw.Space([random.Random(1).sample(every, min(recipes, len(every)))])
 
 
 def stops(study: hw.Study) -> list[int]:
@@ -71,7 +73,7 @@ def picked(study: hw.Study, how: Pick, bound: int) -> hw.Member | None:
     """The pick within a bound; None where nothing that may ship stays within."""
     try:
         return study.pick(how, where=f"footprint_bytes <= {bound}")
-    except NoPickError:
+    except hw.HeapwrightError:
         return None
 
 

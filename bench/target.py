@@ -20,8 +20,6 @@ from traces import DEFAULT_TRACES, PICKED_ON, without_realloc
 
 import heapwright as hw
 from heapwright import Trace
-from heapwright.measure.boards.image import Heap
-from heapwright.measure.boards.measure import Session
 
 OURS = ("all-round", "victim-bins", "half-fit", "tlsf")
 LIBRARY = "newlib-nano"
@@ -74,10 +72,10 @@ void heap_free(void *pointer) {{ dlfree(pointer); }}
 """Each original behind the three functions that are measured, without its assertions."""
 
 
-def heaps(folder: Path) -> Iterator[tuple[str, Heap]]:
+def heaps(folder: Path) -> Iterator[tuple[str, hw.Recipe | str]]:
     """What is measured, by name; what cannot be had is told on stderr. Sources are written into `folder`."""
     for name in OURS:
-        yield f"`{name}`", Heap.of_recipe(hw.zoo(name))
+        yield f"`{name}`", hw.zoo(name)
     for name, fetch, file, text in (
         ("dlmalloc", originals.dlmalloc, "", _DLMALLOC),
         ("o1heap", originals.o1heap, "o1heap.c", _O1HEAP),
@@ -85,10 +83,10 @@ def heaps(folder: Path) -> Iterator[tuple[str, Heap]]:
         try:
             source = folder / f"{name}.c"
             source.write_text(text.format(path=fetch() / file))
-            yield name, Heap.of_file(source)
+            yield name, str(source)
         except originals.MissingError as error:
             click.echo(f"bench: {error}", err=True)
-    yield LIBRARY, Heap.of_library(LIBRARY)
+    yield LIBRARY, f"lib:{LIBRARY}"
 
 
 @click.command()
@@ -101,7 +99,7 @@ def main(folder: Path) -> None:
     click.echo(f"| --- |{' ---: |' * (len(traces) + 2)}")
     with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as name:
         for heap_name, heap in heaps(Path(name)):
-            measured = Session(compiler="gcc").measure(heap, traces, ["Os"])
+            measured = [hw.measure(heap, trace, compiler="gcc") for trace in traces]
             code = measured[0]["code_bytes"]
             pairs = [sum(one["calls"][kind]["instructions_mean"] for kind in KINDS) for one in measured]
             cells = [f"{pair:.1f}" for pair in pairs]

@@ -22,7 +22,6 @@ from traces import cut, without_realloc
 
 import heapwright as hw
 from heapwright import Trace
-from heapwright.measure.host.timing import Bench, Program
 
 THREADED = "victim-bins"
 """The recipe that is measured with a lock and with caches."""
@@ -33,7 +32,7 @@ THREADED_CALLS = 100_000
 LOCKED, CACHED = "lock x2", "cached x2"
 
 
-def threaded_programs(bench: Bench) -> dict[str, Program]:
+def threaded_programs(bench: hw.timing.Bench) -> dict[str, hw.timing.Program]:
     """Every heap that is there for two threads, and the recipe for one, too."""
     recipe = hw.zoo(THREADED)
     found = {"none x1": bench.generated(recipe, "-DTHREADS=1")}
@@ -53,7 +52,7 @@ def threaded_programs(bench: Bench) -> dict[str, Program]:
 def main(traces: tuple[Path, ...], quick: bool, as_json: bool) -> None:
     """Measure, and print nanoseconds of CPU time a call, and what caches make of the lock."""
     found = {}
-    with Bench() as bench:
+    with hw.timing.Bench() as bench:
         programs = threaded_programs(bench)
         for path in traces:
             trace = cut(without_realloc(Trace.read(path)), THREADED_CALLS)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heapwright import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright import FREE, MALLOC, REALLOC, Trace
 
 ROOT = Path(__file__).resolve().parent.parent
 PICKED_ON = ROOT / "examples" / "mosquitto_broker.parquet"

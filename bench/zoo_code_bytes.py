@@ -12,19 +12,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import heapwright as hw
-from heapwright.measure.boards.compilers import find_compiler
-from heapwright.measure.boards.cpus import cpu
-from heapwright.measure.boards.objectives import code_bytes
 
 FILE = Path(__file__).resolve().parents[1] / "src" / "heapwright" / "recipes" / "zoo" / "code_bytes.csv"
 
 
 def main() -> None:
     """Measure, and replace the file."""
-    version = find_compiler(cpu("cortex-m3"), "gcc").version
+    session = hw.Session(cpu_name="cortex-m3", compiler="gcc")
+    version = session.compiler_version
     lines = [f"# cortex-m3, -Os, {version}", "name,hash,code_bytes"]
     for recipe in hw.zoo():
-        lines.append(f"{recipe.name},{recipe.hash},{code_bytes(recipe, compiler='gcc')}")
+        size = session.sizes(recipe, ("malloc", "free", "realloc"), ["Os"])["Os"]
+        lines.append(f"{recipe.name},{recipe.hash},{size.text + size.data}")
         print(lines[-1])
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

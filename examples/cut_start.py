@@ -9,8 +9,7 @@ import argparse
 
 import numpy as np
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.trace import Trace
+from heapwright import HeapwrightError, Trace
 
 
 def cut_start(trace: Trace, pause: float) -> Trace:

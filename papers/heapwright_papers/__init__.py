@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import heapwright as hw
 from heapwright import HeapwrightError
-from heapwright.files.writing import making
 from heapwright_papers.readings import read_as
 from heapwright_papers.summary import write_summary
 
@@ -55,7 +55,7 @@ def reproduce(
     read: list[dict[str, str]] = []
     pages: list[str] = []
     claims: list[dict[str, Any]] = []
-    with making(output):
+    with hw.writing.making(output):
         names = PAGES if what == "all" else (what,)
         for number, name in enumerate(names, 1):
             progress(f"page {number} of {len(names)}, {name}")

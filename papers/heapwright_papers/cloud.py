@@ -8,8 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from heapwright.report.figure import BLUE, CLOUD, INK, SI, VERMILLION, Figure, inline
-from heapwright.report.labels import Marker, place
+from heapwright import figure, labels
 
 WIDTH, HEIGHT = 620, 440
 _AXIS_WIDTH, _PADDING = 64, 16
@@ -23,7 +22,7 @@ KINDS = {"cloud": "other allocator", "zoo": "of the zoo", "front": "on the front
 
 def cloud(
     name: str, title: str, note: str, points: Sequence[Mapping[str, Any]], named: Mapping[str, str], proposed: str
-) -> Figure:
+) -> figure.Figure:
     """Draw allocators over memory beyond what is requested, in per cent, and accesses a call, both logarithmic.
 
     Each point has "kind" (a key of KINDS), "name" (the zoo's, else ""), "overhead" and "accesses" (both above 0).
@@ -36,14 +35,18 @@ def cloud(
     }
     front = sorted((point for point in points if point["kind"] == "front"), key=lambda point: point[X])
     shown = [point for point in points if point["kind"] != "cloud"]
-    steps = inline(front).mark_line(interpolate="step-after", color=BLUE, strokeWidth=1.5, opacity=0.7).encode(**axes)
+    steps = (
+        figure.inline(front)
+        .mark_line(interpolate="step-after", color=figure.BLUE, strokeWidth=1.5, opacity=0.7)
+        .encode(**axes)
+    )
     layers = [_dots(points, axes), steps, _markers(shown, axes), *_labels(shown, spans, named, proposed, axes)]
-    return Figure(name, title, note, alt.layer(*layers).properties(height=HEIGHT), WIDTH)
+    return figure.Figure(name, title, note, alt.layer(*layers).properties(height=HEIGHT), WIDTH)
 
 
 def _axis(channel: Any, key: str, title: str, span: tuple[float, float]) -> Any:
     scale = alt.Scale(type="log", domain=span, nice=False, padding=_PADDING)
-    return channel(f"{key}:Q", scale=scale, axis=alt.Axis(title=title, labelExpr=SI, values=_TICKS))
+    return channel(f"{key}:Q", scale=scale, axis=alt.Axis(title=title, labelExpr=figure.SI, values=_TICKS))
 
 
 def _dots(points: Sequence[Mapping[str, Any]], axes: Mapping[str, Any]) -> alt.Chart:
@@ -54,7 +57,7 @@ def _dots(points: Sequence[Mapping[str, Any]], axes: Mapping[str, Any]) -> alt.C
             rows += [{X: point[X], Y: point[Y]}, {X: point[X] * _DOT, Y: point[Y]}, {X: None, Y: None}]
     for number, row in enumerate(rows):
         row["n"] = number
-    dots = inline(rows).mark_line(color=CLOUD, strokeWidth=3, strokeCap="round", opacity=0.55, aria=False)
+    dots = figure.inline(rows).mark_line(color=figure.CLOUD, strokeWidth=3, strokeCap="round", opacity=0.55, aria=False)
     drawn: alt.Chart = dots.encode(**axes, order="n:Q")
     return drawn
 
@@ -62,10 +65,10 @@ def _dots(points: Sequence[Mapping[str, Any]], axes: Mapping[str, Any]) -> alt.C
 def _markers(shown: Sequence[Mapping[str, Any]], axes: Mapping[str, Any]) -> alt.Chart:
     kinds = list(KINDS)
     legend = alt.Legend(symbolOpacity=1, symbolSize=70, labelExpr=f"({KINDS})[datum.value]")
-    colour = alt.Scale(domain=kinds, range=[CLOUD, VERMILLION, BLUE])
+    colour = alt.Scale(domain=kinds, range=[figure.CLOUD, figure.VERMILLION, figure.BLUE])
     shape = alt.Scale(domain=kinds, range=["circle", "diamond", "circle"])
     drawn: alt.Chart = (
-        inline(shown)
+        figure.inline(shown)
         .mark_point(filled=True, size=64, opacity=1)
         .encode(
             **axes,
@@ -87,8 +90,8 @@ def _labels(
     width = WIDTH - _AXIS_WIDTH
     across, up = (_pixels(spans[key], length) for key, length in ((X, width), (Y, HEIGHT)))
     named = sorted((point for point in shown if point["name"] in names), key=lambda point: point["name"] != proposed)
-    markers = [Marker(across(point[X]), HEIGHT - up(point[Y])) for point in shown]
-    anchors = [Marker(across(point[X]), HEIGHT - up(point[Y])) for point in named]
+    markers = [labels.Marker(across(point[X]), HEIGHT - up(point[Y])) for point in shown]
+    anchors = [labels.Marker(across(point[X]), HEIGHT - up(point[Y])) for point in named]
     rows = [
         {
             X: point[X],
@@ -98,16 +101,16 @@ def _labels(
             **_offset(label),
         }
         for point, label in zip(
-            named, place(anchors, [names[point["name"]] for point in named], markers, width, HEIGHT), strict=True
+            named, labels.place(anchors, [names[point["name"]] for point in named], markers, width, HEIGHT), strict=True
         )
         if label
     ]
-    data = inline(rows)
+    data = figure.inline(rows)
     where: dict[str, Any] = {key: alt.expr(f"datum.{key}") for key in ("dx", "dy", "align")}
     halo = data.mark_text(fontSize=11, baseline="middle", stroke="white", strokeWidth=3, **where)
     weight = alt.expr("datum.proposed ? 'bold' : 'normal'")
     text = data.mark_text(fontSize=11, baseline="middle", fontWeight=weight, **where)
-    colour = alt.condition("datum.proposed", alt.value(INK), alt.value("#9c4500"))
+    colour = alt.condition("datum.proposed", alt.value(figure.INK), alt.value("#9c4500"))
     return [halo.encode(**axes, text="text:N"), text.encode(**axes, text="text:N", color=colour)]
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+import heapwright as hw
 from heapwright import Recipe, zoo
-from heapwright.traffic.workloads import link
-from heapwright.traffic.workloads.drr import EXTRA, drr
 from heapwright_papers import drr_claims, drr_figures, mixes
 from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_study import (
@@ -48,6 +48,8 @@ CROSSED_PACKETS = 10_000
 """Of each network, under which all uses of the techniques are crossed: without coalescing lists grow long."""
 GRID_PACKETS = 2_000
 """Of each trace of the paper's mix, on which a thousand uses of the techniques are tried."""
+EXTRA = 16
+"""Bytes beside the data that a packet is stored with, as `heapwright workload drr` has them."""
 DOMINANT = (40, 1500)
 """Bytes of the IP packets that become blocks of 16 and 1476 bytes."""
 
@@ -105,7 +107,10 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     flows = {name: table.flow[:PACKETS] for name, table in chosen.items()}
     short = {MIX: _short_mix(CROSSED_PACKETS)}
     if chosen:
-        short = {REAL: {name: drr(table, count=CROSSED_PACKETS) for name, table in chosen.items()}, **short}
+        short = {
+            REAL: {name: hw.workload("drr", table, count=CROSSED_PACKETS) for name, table in chosen.items()},
+            **short,
+        }
     crossed = {on: drr_claims.crossed(on, of, zoo(CASE.proposed)) for on, of in short.items()}
     seen: dict[str, Any] = {
         "crossed": {REAL: NO_PACKETS} | crossed,
@@ -118,7 +123,7 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
 
 
 def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:
-    traces = {name: drr(table, count=PACKETS) for name, table in chosen.items()}
+    traces = {name: hw.workload("drr", table, count=PACKETS) for name, table in chosen.items()}
     heaps = _heaps(joint)
     trial = try_all(REAL, {(name, 0): trace for name, trace in traces.items()}, heaps, counted(heaps))
     trial = trial.under(read_as(joint))
@@ -143,7 +148,9 @@ _LAID = "† Captures laid end to end, gaps above 1 s closed."
 
 def _mix(made: Page, joint: Joint) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
-    traces = {key: drr(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
+    traces = {
+        key: hw.workload("drr", table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()
+    }
     heaps = _heaps(joint)
     trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text(mixes.introduction(forms, "blocks of 16 and 1476 bytes"))
@@ -157,16 +164,18 @@ def _mix(made: Page, joint: Joint) -> Trial:
 def _short_mix(count: int) -> dict[str, Trace]:
     """The five forms in fewer packets, with the first seed."""
     forms = mixes.mixes(DOMINANT, TRACES)
-    return {mix.name: drr(mix.packets(count, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
+    return {mix.name: hw.workload("drr", mix.packets(count, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
 
 
 def _heaps(joint: Joint) -> dict[str, Recipe]:
     return CASE.heaps() | {BEST_FIT: with_general(CASE.read(joint)[PROPOSED], fit="best")}
 
 
-def _sizes(table: PacketTable) -> link.Int64s:
-    """Bytes that each packet is stored in."""
-    return link.sizes(link.first_packets(table, PACKETS), "payload") + EXTRA
+def _sizes(table: PacketTable) -> NDArray[np.int64]:
+    """Bytes that each packet is stored in: its data, which a queue tells in order of arrival, and EXTRA."""
+    queue = hw.workload("queue", table, count=PACKETS, size="payload", limit=PACKETS)
+    sizes: NDArray[np.int64] = queue.size[queue.op == hw.MALLOC].astype(np.int64)
+    return sizes + EXTRA
 
 
 def _wireless(made: Page, tables: Mapping[str, PacketTable]) -> dict[str, Trace]:
@@ -175,12 +184,12 @@ def _wireless(made: Page, tables: Mapping[str, PacketTable]) -> dict[str, Trace]
     for name, table in tables.items():
         if not has_ip(table):
             made.traffic(name, table)
-            found[name] = drr(table, count=PACKETS, size="frame")
+            found[name] = hw.workload("drr", table, count=PACKETS, size="frame")
     return found
 
 
 def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
-    split = Split.of_packets(drr, tables, EXPLORED_PACKETS, PACKETS)
+    split = Split.of_packets("drr", tables, EXPLORED_PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
     proposed = zoo(CASE.proposed)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.recipes.pools import Quick
-from heapwright.traces.profile import births_and_deaths, locality_of_frees, size_table
-from heapwright.traces.validation import FREE
+import heapwright as hw
+from heapwright import FREE, births_and_deaths, size_table
 from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_study import REAL, Trial, try_all
 from heapwright_papers.readings import with_general
@@ -41,7 +40,7 @@ def names(
     """
     traces = {trial.on: {name: trial.of(name)[0].trace for name in trial.names} for trial in trials}
     wired = traces.get(REAL, {})
-    near = {name: locality_of_frees(births_and_deaths(trace))[-1] for name, trace in {**wired, **wireless}.items()}
+    near = {name: hw.profile(trace)["locality"][-1] for name, trace in {**wired, **wireless}.items()}
     near = {name: row for name, row in near.items() if row["share"] is not None}
 
     def together(of: Mapping[str, Trace]) -> str:
@@ -119,4 +118,6 @@ def _design(proposed: Recipe, split: str, lists: bool, fit: str, coalesce: str) 
     recipe = with_general(proposed, split=split, fit=fit, coalesce=coalesce)
     if lists:
         return recipe
-    return recipe.model_copy(update={"pools": tuple(pool for pool in recipe.pools if not isinstance(pool, Quick))})
+    return recipe.model_copy(
+        update={"pools": tuple(pool for pool in recipe.pools if not isinstance(pool, hw.pools.Quick))}
+    )

@@ -9,8 +9,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.report.figure import BLUE, SI, VERMILLION, Figure, inline, quantity
-from heapwright.traces.profile import sample_events, size_table
+from heapwright import figure, sample_events, size_table
 from heapwright_papers.traffic import marked
 
 if TYPE_CHECKING:
@@ -25,11 +24,11 @@ LEAST_SHOWN = 0.7
 _TITLE: dict[str, Any] = {"fontSize": 12, "anchor": "start", "offset": 4, "fontWeight": "normal", "frame": "group"}
 
 
-def memory(name: str, title: str, note: str, traces: Mapping[str, Trace]) -> Figure:
+def memory(name: str, title: str, note: str, traces: Mapping[str, Trace]) -> figure.Figure:
     """Requested bytes that are live, over time; a panel for each trace."""
     last = list(traces)[-1]
     panels = [_memory(called, trace, called == last) for called, trace in traces.items()]
-    return Figure(name, title, note, alt.vconcat(*panels, spacing=8), 620)
+    return figure.Figure(name, title, note, alt.vconcat(*panels, spacing=8), 620)
 
 
 def _memory(name: str, trace: Trace, with_title: bool) -> alt.Chart:
@@ -38,10 +37,12 @@ def _memory(name: str, trace: Trace, with_title: bool) -> alt.Chart:
         {"s": second, "bytes": size}
         for second, size in zip((trace.ts_us[at] / 1e6).round(3).tolist(), live[at].tolist(), strict=True)
     ]
-    heading = f"{marked(name)}: at most {quantity(trace.peak_live_bytes)}"
+    heading = f"{marked(name)}: at most {figure.quantity(trace.peak_live_bytes)}"
     drawn: alt.Chart = (
-        inline(rows)
-        .mark_area(color=BLUE, opacity=0.25, line={"color": BLUE, "strokeWidth": 1}, interpolate="step-after")
+        figure.inline(rows)
+        .mark_area(
+            color=figure.BLUE, opacity=0.25, line={"color": figure.BLUE, "strokeWidth": 1}, interpolate="step-after"
+        )
         .encode(
             x=alt.X(
                 "s:Q",
@@ -50,7 +51,10 @@ def _memory(name: str, trace: Trace, with_title: bool) -> alt.Chart:
                 axis=alt.Axis(tickCount=6),
             ),
             y=alt.Y(
-                "bytes:Q", title="live, B", stack=None, axis=alt.Axis(labelExpr=SI, tickCount=3, minExtent=_LABELS)
+                "bytes:Q",
+                title="live, B",
+                stack=None,
+                axis=alt.Axis(labelExpr=figure.SI, tickCount=3, minExtent=_LABELS),
             ),
         )
         .properties(width=WIDTH, height=HEIGHT, title={"text": heading, **_TITLE})
@@ -58,11 +62,13 @@ def _memory(name: str, trace: Trace, with_title: bool) -> alt.Chart:
     return drawn
 
 
-def sizes(name: str, title: str, note: str, found: Mapping[str, NDArray[np.int64]], modes: Sequence[int]) -> Figure:
+def sizes(
+    name: str, title: str, note: str, found: Mapping[str, NDArray[np.int64]], modes: Sequence[int]
+) -> figure.Figure:
     """Requests of each size; a panel for each network, the paper's two modes in vermillion."""
     last = list(found)[-1]
     panels = [_sizes(called, some, modes, called == last) for called, some in found.items()]
-    return Figure(name, title, note, alt.vconcat(*panels, spacing=8), 620)
+    return figure.Figure(name, title, note, alt.vconcat(*panels, spacing=8), 620)
 
 
 def _sizes(name: str, found: NDArray[np.int64], modes: Sequence[int], with_title: bool) -> alt.Chart:
@@ -70,9 +76,9 @@ def _sizes(name: str, found: NDArray[np.int64], modes: Sequence[int], with_title
     rows = [{"size": row["size"], "count": row["count"], "mode": row["size"] in modes} for row in table]
     two = 100 * sum(row["share"] for row in table[:2])
     heading = f"{marked(name)}: {len(table):,} sizes, the two most frequent {two:.0f} % of the requests"
-    axis = alt.Axis(labelExpr=SI, values=[1, 10, 100, 1000, 10_000, 100_000], minExtent=_LABELS)
+    axis = alt.Axis(labelExpr=figure.SI, values=[1, 10, 100, 1000, 10_000, 100_000], minExtent=_LABELS)
     drawn: alt.Chart = (
-        inline(rows)
+        figure.inline(rows)
         .mark_rule()
         .encode(
             x=alt.X(
@@ -88,7 +94,7 @@ def _sizes(name: str, found: NDArray[np.int64], modes: Sequence[int], with_title
                 axis=axis,
             ),
             y2=alt.datum(LEAST_SHOWN),
-            color=alt.condition("datum.mode", alt.value(VERMILLION), alt.value(BLUE)),
+            color=alt.condition("datum.mode", alt.value(figure.VERMILLION), alt.value(figure.BLUE)),
             strokeWidth=alt.condition("datum.mode", alt.value(3), alt.value(1)),
         )
         .properties(width=WIDTH, height=HEIGHT, title={"text": heading, **_TITLE})

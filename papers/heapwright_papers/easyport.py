@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import heapwright as hw
-from heapwright import HeapwrightError, zoo
-from heapwright.decide import pareto
-from heapwright.decide.study import Study
-from heapwright.explore.space import Space
-from heapwright.recipes.pools import Fixed, General, Quick
-from heapwright.traffic.workloads.easyport import easyport
+from heapwright import HeapwrightError, Space, Study, pareto, zoo
 from heapwright_papers import mixes
 from heapwright_papers.answers import percent
 from heapwright_papers.case_study import (
@@ -47,8 +42,7 @@ from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import has_ip, marked, packet_tables
 
 if TYPE_CHECKING:
-    from heapwright import PacketTable, Trace
-    from heapwright.report.figure import Figure
+    from heapwright import PacketTable, Trace, figure
 
 PACKETS, TRACES = 4_200, 3
 EXPLORED_RECIPES = 1_500
@@ -118,7 +112,7 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
 
 
 def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
-    split = Split.of_packets(easyport, tables, PACKETS, PACKETS)
+    split = Split.of_packets("easyport", tables, PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
     proposed = zoo(CASE.proposed)
@@ -127,7 +121,7 @@ def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str
 
 
 def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:
-    traces = {(name, 0): easyport(table, count=PACKETS) for name, table in chosen.items()}
+    traces = {(name, 0): hw.workload("easyport", table, count=PACKETS) for name, table in chosen.items()}
     heaps = CASE.heaps()
     trial = try_all(REAL, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text("## Real networks")
@@ -138,7 +132,9 @@ def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:
 
 def _mix(made: Page, joint: Joint) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
-    traces = {key: easyport(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
+    traces = {
+        key: hw.workload("easyport", table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()
+    }
     heaps = CASE.heaps()
     trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text(mixes.introduction(forms, "frames of 66 and 1514 bytes"))
@@ -210,7 +206,7 @@ def _points(study: Study, calls: int, requested: int) -> list[dict[str, Any]]:
     return points
 
 
-def _draw(points: Sequence[dict[str, Any]]) -> Figure:
+def _draw(points: Sequence[dict[str, Any]]) -> figure.Figure:
     front = sum(point["kind"] == "front" for point in points)
     title = f"{len(points):,} allocators of the packet buffers: {front} that none beats"
     note = "Each point is an allocator; nearer the lower left is better. The paper's are named."
@@ -224,7 +220,7 @@ class Member(NamedTuple):
     """
 
     lists: int
-    generals: Sequence[General]
+    generals: Sequence[hw.pools.General]
     classes: bool
     summary: str
 
@@ -238,9 +234,9 @@ def _front(page: Page, study: Study, points: Sequence[dict[str, Any]]) -> list[M
     page.table(("recipe", "footprint, B", "accesses", "what it is"), rows)
     return [
         Member(
-            sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, Quick)),
-            [pool for pool in recipe.pools if isinstance(pool, General)],
-            any(isinstance(pool, Fixed) for pool in recipe.pools),
+            sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, hw.pools.Quick)),
+            [pool for pool in recipe.pools if isinstance(pool, hw.pools.General)],
+            any(isinstance(pool, hw.pools.Fixed) for pool in recipe.pools),
             recipe.summary(ALIGN),
         )
         for _, recipe in front

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.decide import pareto
+from heapwright import pareto
 from heapwright_papers import measuring
 from heapwright_papers.answers import rank_correlation
 from heapwright_papers.measuring import cell
 from heapwright_papers.page import ALIGN, Page
 
 if TYPE_CHECKING:
-    from heapwright import Recipe, Trace
-    from heapwright.decide.study import Study
-    from heapwright.report.figure import Figure
+    from heapwright import Recipe, Study, Trace, figure
 
 AXES = {"time": "accesses", "fragmentation": "fragmentation", "energy": "energy_nJ"}
 """The three costs, and the metrics that stand for them: accesses for time, which no machine changes."""
@@ -153,10 +151,10 @@ def _directions(found: Cloud, instructions: Mapping[int, float | None]) -> dict[
 # ---- figure ----------------------------------------------------------------------------------------------------------
 
 
-def _draw(found: Cloud, three: NDArray[np.intp], trace: Trace, named: Mapping[str, str]) -> Figure:
+def _draw(found: Cloud, three: NDArray[np.intp], trace: Trace, named: Mapping[str, str]) -> figure.Figure:
     import altair as alt
 
-    from heapwright.report.figure import INK, VERMILLION, Figure, inline
+    from heapwright import figure
 
     def point(row: int) -> dict[str, Any]:
         return {
@@ -184,16 +182,18 @@ def _draw(found: Cloud, three: NDArray[np.intp], trace: Trace, named: Mapping[st
     }
     legend = alt.Legend(title="energy of a call on the front, nJ", orient="top", gradientLength=240, format=".2f")
     drawn = (
-        inline(rows)
+        figure.inline(rows)
         .mark_circle(size=90, opacity=1)
         .encode(**axes, color=alt.Color("energy:Q", scale=alt.Scale(scheme="viridis"), legend=legend))
     )
-    own = inline(theirs)
+    own = figure.inline(theirs)
     layers = [
         drawn,
-        own.mark_point(shape="diamond", filled=True, size=90, color=VERMILLION, opacity=1).encode(**axes),
-        own.mark_text(dx=9, align="left", baseline="middle", fontSize=11, color=INK).encode(**axes, text="name:N"),
+        own.mark_point(shape="diamond", filled=True, size=90, color=figure.VERMILLION, opacity=1).encode(**axes),
+        own.mark_text(dx=9, align="left", baseline="middle", fontSize=11, color=figure.INK).encode(
+            **axes, text="name:N"
+        ),
     ]
     title = f"{len(three)} of {len(found.ids):,} allocators that none beats in all three costs"
     note = "Circles are the front, the darker the less energy; diamonds are the paper's allocators."
-    return Figure("easyport-fronts", title, note, alt.layer(*layers).properties(height=340), 600)
+    return figure.Figure("easyport-fronts", title, note, alt.layer(*layers).properties(height=340), 600)

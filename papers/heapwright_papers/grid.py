@@ -9,10 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import heapwright as hw
-from heapwright import zoo
-from heapwright.decide.study import Study
-from heapwright.explore.families import technique_grid
-from heapwright.explore.space import Space
+from heapwright import Space, Study, zoo
 from heapwright_papers.case_study import MIX
 from heapwright_papers.held_out import Costs, costs, geometric_means, ratios_of
 from heapwright_papers.measuring import replayed
@@ -31,7 +28,7 @@ def check_grid(page: Page, proposed: str, traces: Mapping[str, Trace]) -> None:
     It is, if no use of the techniques takes both less memory and fewer accesses, as geometric means over the traces.
     """
     named = [replace(trace, name=name) for name, trace in traces.items()]
-    space = Space([technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
+    space = Space([hw.families.technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
     base = {trace.name: costs(replayed(trace, zoo(proposed))) for trace in named}
     with TemporaryDirectory(prefix="heapwright-papers-") as folder:
         path = Path(folder) / "study.duckdb"

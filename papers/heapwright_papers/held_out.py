@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 import heapwright as hw
-from heapwright import Recipe
-from heapwright.decide.study import Study
-from heapwright.explore.families import Demand
-from heapwright.explore.space import Space
-from heapwright.recipes.pools import Quick
+from heapwright import Recipe, Space, Study
 from heapwright_papers.answers import percent
 from heapwright_papers.case_study import REAL
 from heapwright_papers.measuring import replayed
@@ -75,24 +71,25 @@ class Split:
         return cls({name: short[name] for name in explored}, {n: long[n] for n in long if n not in explored})
 
     @classmethod
-    def of_packets(
-        cls, workload: Callable[..., Trace], tables: Mapping[str, PacketTable], short: int, long: int
-    ) -> Split:
-        """Deal the traces that a workload makes of each network's first packets, `short` or `long` of them.
+    def of_packets(cls, workload: str, tables: Mapping[str, PacketTable], short: int, long: int) -> Split:
+        """Deal the traces that a workload (its name) makes of each network's first packets, `short` or `long` of them.
 
         Networks without IP packets are left out.
         """
         shown = {name: table for name, table in tables.items() if has_ip(table)}
         return cls.of(
-            *({name: workload(table, count=count) for name, table in shown.items()} for count in (short, long))
+            *(
+                {name: hw.workload(workload, table, count=count) for name, table in shown.items()}
+                for count in (short, long)
+            )
         )
 
 
 def retuned(proposed: Recipe, traces: Sequence[Trace]) -> Recipe:
     """The proposed design with its freelists for the most frequent sizes of these traces."""
     lists = proposed.pools[0]
-    assert isinstance(lists, Quick) and lists.sizes is not None
-    sizes = tuple(size for size, _ in Demand.of(traces).sizes[: len(lists.sizes)])
+    assert isinstance(lists, hw.pools.Quick) and lists.sizes is not None
+    sizes = tuple(size for size, _ in hw.families.Demand.of(traces).sizes[: len(lists.sizes)])
     return proposed.model_copy(update={"pools": (lists.model_copy(update={"sizes": sizes}), *proposed.pools[1:])})
 
 

@@ -13,8 +13,7 @@ import heapwright as hw
 from heapwright import HeapwrightError, __version__
 
 if TYPE_CHECKING:
-    from heapwright import Recipe, Trace
-    from heapwright.measure.boards.measure import Session
+    from heapwright import Recipe, Session, Trace
 
 CPU = "Cortex-M3"
 NO_TOOLS = "no cross compiler or emulator on this machine"
@@ -33,7 +32,7 @@ def replayed(trace: Trace, recipe: Recipe, arena: int | None = None, fit: bool =
 
 def session() -> Session | None:
     """The setting for measuring on a Cortex-M3; None where no compiler or emulator for it is installed."""
-    from heapwright.measure.boards.measure import Session
+    from heapwright import Session
 
     try:
         return Session()
@@ -96,15 +95,9 @@ def _whole(recipe: Recipe, counted: int | None, part: Trace, trace: Trace, acces
 def code_sizes(
     recipe: Recipe, levels: Sequence[str], entries: tuple[str, ...] = ("malloc", "free")
 ) -> dict[str, Any] | None:
-    """`heapwright.measure.boards.image.Size` of these calls at each level of optimisation; None without a compiler."""
+    """What `hw.Session.sizes` tells of these calls at each level of optimisation; None without a compiler."""
     setting = session()
-    if setting is None:
-        return None
-    from heapwright.measure.boards.compilers import find_compiler
-    from heapwright.measure.boards.image import Heap, Workshop
-
-    with Workshop(Heap.of_recipe(recipe), find_compiler(setting.cpu)) as workshop:
-        return {level: workshop.size_of(entries, level) for level in levels}
+    return None if setting is None else setting.sizes(recipe, entries, levels)
 
 
 def code_bytes(sizes: Mapping[str, Any] | None, level: str) -> int | None:

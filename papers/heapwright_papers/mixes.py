@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright import PacketTable
-from heapwright.traffic.synthetic import synthesise
+from heapwright import PacketTable, synthesise
 
 if TYPE_CHECKING:
     from heapwright_papers.page import Page

@@ -13,11 +13,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright import Recipe, Trace, zoo
-from heapwright.recipes.pools import General
-from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
-from heapwright.traffic.workloads.modem import MEMORY, modem
+import heapwright as hw
+from heapwright import FREE, HEAP_MAP_STATES, MALLOC, REALLOC, Recipe, Trace, heap_map, zoo
 from heapwright_papers import measuring
 from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
@@ -42,7 +39,8 @@ FULL = 0.9
 """The crucial state for response times: calls at which at least this share of the most live blocks are live."""
 INSTANCES = (1, 2, 5, 10, 20, 50)
 CALLS_AN_INSTANCE = 100
-THE_PAPERS = 5
+THE_PAPERS, MEMORY = 5, 128 * 1024
+"""Instances of the paper's board, and bytes of memory that they share."""
 """Instances of the paper's system."""
 SPLITS_OF = 100
 """Modem calls of the run whose blocks are counted after each call."""
@@ -221,7 +219,7 @@ class Other:
 
 def heaps() -> dict[str, Recipe]:
     """The paper's four allocators, and both fits from a search tree of free blocks, with boundary tags."""
-    trees = {FIRST_TREE: General(free_list="tree"), BEST_TREE: General(free_list="tree", fit="best")}
+    trees = {FIRST_TREE: hw.pools.General(free_list="tree"), BEST_TREE: hw.pools.General(free_list="tree", fit="best")}
     return {
         **{label: zoo(name) for label, name in FOUR.items()},
         **{label: Recipe(name=label, align=ALIGN, pools=(pool,)) for label, pool in trees.items()},
@@ -250,7 +248,7 @@ def crucial(trace: Trace) -> NDArray[np.bool_]:
 
 def measure(progress: Callable[[str], None], calls: int = CALLS, most: int = INSTANCES[-1]) -> Results:
     """All runs, on all processors; `most` is the largest number of instances."""
-    traces = [modem(calls=calls, seed=seed) for seed in SEEDS]
+    traces = [hw.workload("modem", calls=calls, seed=seed) for seed in SEEDS]
     made = heaps()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
 
@@ -268,7 +266,11 @@ def measure(progress: Callable[[str], None], calls: int = CALLS, most: int = INS
         ordered = [(fit, order) for fit in FITS for order in ORDERS]
         orders = dict(zip(ordered, spread(lambda way: _fragments(way, traces), ordered), strict=True))
         progress("modem: lengths of a run")
-        runs = {count: [modem(calls=count, seed=seed) for seed in SEEDS] for count in LENGTHS if count <= 3 * calls}
+        runs = {
+            count: [hw.workload("modem", calls=count, seed=seed) for seed in SEEDS]
+            for count in LENGTHS
+            if count <= 3 * calls
+        }
         ways = [(count, fit, merge) for count in runs for fit in FITS for merge in COALESCE]
         lengths = spread(lambda way: _length(runs[way[0]], *way), ways)
         splits = dict(zip(COALESCE, spread(_splits, COALESCE), strict=True))
@@ -340,7 +342,7 @@ def swaps_of(trace: Trace) -> Swaps:
 
 def _copy_of_a_byte() -> float | None:
     """Instructions that the copy of a realloc which moves takes for a byte; None where nothing can be measured."""
-    moves = Recipe(name="", align=ALIGN, pools=(General(resize="move"),))
+    moves = Recipe(name="", align=ALIGN, pools=(hw.pools.General(resize="move"),))
     sizes = (1024, 5120)
     traces = [Trace.from_columns(op=[MALLOC, REALLOC], id=[0, 0], size=[size, size]) for size in sizes]
     told = measuring.on_target(moves, *traces)
@@ -358,14 +360,14 @@ COALESCE: tuple[Merge, ...] = ("immediate", "deferred")
 
 def _fragments(way: tuple[Fit, Order], traces: Sequence[Trace]) -> float:
     """Mean share of fragments of a list of free blocks in some order."""
-    recipe = Recipe(name="", align=ALIGN, pools=(General(fit=way[0], order=way[1]),))
+    recipe = Recipe(name="", align=ALIGN, pools=(hw.pools.General(fit=way[0], order=way[1]),))
     found = [peak(trace, recipe) for trace in traces]
     return mean(one.fragments / one.physical for one in found)
 
 
 def _walking(fit: Fit, coalesce: Merge) -> Recipe:
     """The paper's allocator with slow free, or with deferred coalescing, which needs no previous block."""
-    pool = General(free_list="implicit", boundary_tags=False, fit=fit, coalesce=coalesce)
+    pool = hw.pools.General(free_list="implicit", boundary_tags=False, fit=fit, coalesce=coalesce)
     return Recipe(name="", align=ALIGN, pools=(pool,))
 
 
@@ -377,7 +379,7 @@ def _length(traces: Sequence[Trace], calls: int, fit: Fit, coalesce: Merge) -> L
 
 def _splits(coalesce: Merge) -> float:
     """Share of the mallocs of first fit after which there is a block more."""
-    trace = modem(calls=SPLITS_OF, seed=1)
+    trace = hw.workload("modem", calls=SPLITS_OF, seed=1)
     runs = heap_map(trace, _walking("first", coalesce), columns=len(trace))["blocks"]
     headers = runs[runs["state"] == HEAP_MAP_STATES.index("header")]
     blocks = np.bincount(headers["column"], weights=headers["size"], minlength=len(trace))
@@ -390,7 +392,9 @@ def _splits(coalesce: Merge) -> float:
 
 def _instances(count: int) -> Trace:
     """A run in which each instance has its share of the memory."""
-    return modem(instances=count, calls=CALLS_AN_INSTANCE * count, memory=MEMORY * count // THE_PAPERS, seed=1)
+    return hw.workload(
+        "modem", instances=count, calls=CALLS_AN_INSTANCE * count, memory=MEMORY * count // THE_PAPERS, seed=1
+    )
 
 
 def _scaled(instances: int, trace: Trace, recipe: Recipe, label: str) -> Scaled:

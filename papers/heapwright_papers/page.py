@@ -12,8 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import heapwright as hw
 from heapwright import PacketTable
-from heapwright.files.writing import filling
 from heapwright_papers import measuring
 from heapwright_papers.answers import AbsentError, evaluate, judged, percent, rank_correlation, sentence
 from heapwright_papers.documents import Statement, statements_of, tables
@@ -22,7 +22,6 @@ from heapwright_papers.verdicts import DECIDED, Kind, Verdict
 
 if TYPE_CHECKING:
     from heapwright import Trace
-    from heapwright.report.figure import Figure
 
 
 ALIGN: Final = 4
@@ -111,7 +110,7 @@ class Page:
     _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
     _lead: list[str] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
-    _figures: list[Figure] = field(default_factory=list)
+    _figures: list[hw.figure.Figure] = field(default_factory=list)
 
     def traffic(self, name: str, traffic: PacketTable | Trace) -> None:
         """Name a packet table or a trace that the page uses; its head then tells its size and digest."""
@@ -130,7 +129,7 @@ class Page:
         """Add a table; the first columns, as many as `words`, hold words, the others numbers."""
         self._parts.append(table_of(header, rows, words))
 
-    def figure(self, figure: Figure) -> None:
+    def figure(self, figure: hw.figure.Figure) -> None:
         """Add a figure, with its title and note as words for those who do not see it.
 
         The page shows the PNG: an SVG takes the viewer's fonts, and wider ones are cut off.
@@ -193,7 +192,7 @@ class Page:
             self.name: (self.title, [*self._lead, *shown, _WHOLE.format(name=self.name)]),
             details: (title, [f"What [the page]({self.name}.md) rests on. {self._made()}", *self._parts]),
         }
-        with filling(folder) as put:
+        with hw.writing.filling(folder) as put:
             for figure in self._figures:
                 for name, content in figure.files().items():
                     put(name, content)

@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import heapwright as hw
 from heapwright import PacketTable, Recipe, zoo
-from heapwright.recipes.pools import Fixed, Partition
 from heapwright_papers import pools_pictures, pools_runs
 from heapwright_papers.answers import percent
 from heapwright_papers.case_study import mutants
@@ -144,7 +144,7 @@ def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
 def _introduce(page: Page, requests: int) -> None:
     variable, fixed = zoo("variable-pool"), zoo("fixed-pool")
     group, buffer = variable.pools[0], fixed.pools[0]
-    assert isinstance(group, Partition) and isinstance(buffer, Fixed)
+    assert isinstance(group, hw.pools.Partition) and isinstance(buffer, hw.pools.Fixed)
     page.text(
         _INTRODUCTION.format(
             partitions=f"{group.count} partitions of {group.size} bytes",

@@ -10,7 +10,7 @@ from heapwright_papers.answers import percent
 from heapwright_papers.traffic import marked
 
 if TYPE_CHECKING:
-    from heapwright.report.figure import Figure
+    from heapwright import figure
     from heapwright_papers.pools_runs import OnPackets, Overhead, Results
 
 WIDTH = 540
@@ -21,19 +21,19 @@ THEIRS = "the paper"
 
 def experiment(
     name: str, title: str, axis: str, results: Results, theirs: Mapping[str, Mapping[float, float]], log: bool = False
-) -> Figure:
+) -> figure.Figure:
     """A panel a pool, the first above the second as in the paper, with a line for each of SERIES.
 
     `theirs` has the paper's admission by pool and x.
     """
     import altair as alt
 
-    from heapwright.report.figure import BLUE, CLOUD, INK, SOFT, VERMILLION, Figure, inline
+    from heapwright import figure
 
     scale = alt.Scale(type="log", base=2, nice=False) if log else alt.Scale(zero=False, nice=False)
     ticks = alt.Axis(values=list(results.x), format="~f" if results.x[0] < 1 else "d", labelOverlap=True)
     series_of = [*runs.SERIES, *([f"admission, {THEIRS}"] if theirs else [])]
-    colour = alt.Scale(domain=series_of, range=[BLUE, INK, SOFT, CLOUD, VERMILLION])
+    colour = alt.Scale(domain=series_of, range=[figure.BLUE, figure.INK, figure.SOFT, figure.CLOUD, figure.VERMILLION])
     shapes = alt.Scale(domain=series_of, range=["circle", "square", "triangle-up", "diamond", "circle"])
     panels = []
     for pool in [pool for pool in results.points if pool != runs.INDEXED]:
@@ -55,28 +55,28 @@ def experiment(
             "shape": alt.Shape("of:N", sort=None, scale=shapes),
         }
         layers = [
-            inline(rows).mark_line(strokeWidth=1.5).encode(**{key: encoded[key] for key in ("x", "y", "color")}),
-            inline(rows).mark_point(filled=True, size=55, opacity=1).encode(**encoded),
+            figure.inline(rows).mark_line(strokeWidth=1.5).encode(**{key: encoded[key] for key in ("x", "y", "color")}),
+            figure.inline(rows).mark_point(filled=True, size=55, opacity=1).encode(**encoded),
         ]
         if points:
-            layers.append(inline(points).mark_point(filled=False, size=160, strokeWidth=2.5).encode(**encoded))
+            layers.append(figure.inline(points).mark_point(filled=False, size=160, strokeWidth=2.5).encode(**encoded))
         panels.append(alt.layer(*layers).properties(height=190, width=WIDTH))
     note = f"{SHARES} Ringed in vermillion: the paper's numbers." if theirs else SHARES
-    return Figure(name, title, note, alt.vconcat(*panels), WIDTH)
+    return figure.Figure(name, title, note, alt.vconcat(*panels), WIDTH)
 
 
-def overheads(found: Sequence[Overhead]) -> Figure:
+def overheads(found: Sequence[Overhead]) -> figure.Figure:
     """Figure 9."""
     import altair as alt
 
-    from heapwright.report.figure import BLUE, CLOUD, INK, Figure, inline
+    from heapwright import figure
 
     names = list(dict.fromkeys(one.pool for one in found))
     rows = [
         {"pool": one.pool, "total": f"{one.total // 1024} KB", "size": one.size, "share": one.share} for one in found
     ]
     ticks = [0.0001, 0.001, 0.01, 0.1, 1]
-    chart = inline(rows).encode(
+    chart = figure.inline(rows).encode(
         x=alt.X(
             "size:Q",
             title="partition or buffer, B (logarithmic)",
@@ -92,7 +92,7 @@ def overheads(found: Sequence[Overhead]) -> Figure:
         color=alt.Color(
             "pool:N",
             sort=None,
-            scale=alt.Scale(domain=names, range=[BLUE, INK, CLOUD]),
+            scale=alt.Scale(domain=names, range=[figure.BLUE, figure.INK, figure.CLOUD]),
             legend=alt.Legend(columns=2, labelLimit=240),
         ),
         shape=alt.Shape("pool:N", sort=None, scale=alt.Scale(domain=names)),
@@ -103,14 +103,14 @@ def overheads(found: Sequence[Overhead]) -> Figure:
     note = (
         "Solid lines: pools of 64 KB; dashed: of 512 KB, most of them on the solid ones. The paper prints no numbers."
     )
-    return Figure("pools-overhead", title, note, line.properties(height=260), WIDTH)
+    return figure.Figure("pools-overhead", title, note, line.properties(height=260), WIDTH)
 
 
-def indexed(results: Results) -> Figure:
+def indexed(results: Results) -> figure.Figure:
     """Accesses of each pool by the load of experiment 1."""
     import altair as alt
 
-    from heapwright.report.figure import BLUE, CLOUD, INK, Figure, inline
+    from heapwright import figure
 
     rows = [
         {"x": x, "pool": pool, "accesses": point.accesses}
@@ -118,7 +118,7 @@ def indexed(results: Results) -> Figure:
         for x, point in zip(results.x, points, strict=True)
     ]
     names = list(results.points)
-    chart = inline(rows).encode(
+    chart = figure.inline(rows).encode(
         x=alt.X(
             "x:Q",
             title="mean time between requests, time units",
@@ -129,7 +129,7 @@ def indexed(results: Results) -> Figure:
         color=alt.Color(
             "pool:N",
             sort=None,
-            scale=alt.Scale(domain=names, range=[BLUE, INK, CLOUD]),
+            scale=alt.Scale(domain=names, range=[figure.BLUE, figure.INK, figure.CLOUD]),
             legend=alt.Legend(columns=3, labelLimit=200),
         ),
         shape=alt.Shape("pool:N", sort=None, scale=alt.Scale(domain=names)),
@@ -141,14 +141,14 @@ def indexed(results: Results) -> Figure:
         "Loads and stores of metadata in a call, averages over 1,000,000 requests of experiment 1; the saving is that "
         "of all loads together."
     )
-    return Figure("pools-indexed", title, note, line.properties(height=230), WIDTH)
+    return figure.Figure("pools-indexed", title, note, line.properties(height=230), WIDTH)
 
 
-def real(found: Sequence[OnPackets]) -> Figure:
+def real(found: Sequence[OnPackets]) -> figure.Figure:
     """Admission, utilisation and accesses on real packets, below each other."""
     import altair as alt
 
-    from heapwright.report.figure import BLUE, CLOUD, INK, Figure, inline
+    from heapwright import figure
 
     names = list(found[0].points)
     shown = (
@@ -164,7 +164,7 @@ def real(found: Sequence[OnPackets]) -> Figure:
             for pool, point in one.points.items()
         ]
         panels.append(
-            inline(rows)
+            figure.inline(rows)
             .mark_point(filled=False, size=60, strokeWidth=2, opacity=1)
             .encode(
                 x=alt.X("value:Q", title=axis, axis=alt.Axis(format=style, tickCount=6), scale=alt.Scale(zero=True)),
@@ -172,7 +172,7 @@ def real(found: Sequence[OnPackets]) -> Figure:
                 color=alt.Color(
                     "pool:N",
                     sort=None,
-                    scale=alt.Scale(domain=names, range=[BLUE, INK, CLOUD]),
+                    scale=alt.Scale(domain=names, range=[figure.BLUE, figure.INK, figure.CLOUD]),
                     legend=alt.Legend(columns=2, labelLimit=200),
                 ),
                 shape=alt.Shape(
@@ -184,4 +184,4 @@ def real(found: Sequence[OnPackets]) -> Figure:
     better = sum(one.points[runs.VARIABLE].admission > one.points[runs.FIXED].admission for one in found)
     title = f"On real packets variable pools admit more: {better} of {len(found)} networks"
     note = f"{runs.RATE} packets a second on average, each held for 1 s. † Captures laid end to end."
-    return Figure("pools-real", title, note, alt.vconcat(*panels), WIDTH)
+    return figure.Figure("pools-real", title, note, alt.vconcat(*panels), WIDTH)

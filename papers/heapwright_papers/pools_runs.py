@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heapwright import PacketTable, Recipe, Trace, zoo
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import Fixed, Partition
-from heapwright.traffic.workloads.poisson import held, poisson
+import heapwright as hw
+from heapwright import MALLOC, PacketTable, Recipe, Trace, zoo
 from heapwright_papers.measuring import replayed
 from heapwright_papers.traffic import has_ip
 
@@ -87,15 +85,16 @@ class Results:
 
 def memory_bytes(recipe: Recipe) -> int:
     """All memory of a pool of a fixed number of blocks: data, descriptors or headers, and control data."""
-    return int(policy(recipe)["fixed_end"])
+    one = Trace.from_columns(op=[MALLOC], id=[0], size=[1])
+    return int(replayed(one, recipe)["footprint_bytes"])
 
 
 def usable_bytes(recipe: Recipe) -> int:
     """Bytes of such a pool that requests can use."""
     pool = recipe.pools[0]
-    if isinstance(pool, Partition) and isinstance(pool.count, int):
+    if isinstance(pool, hw.pools.Partition) and isinstance(pool.count, int):
         return pool.size * pool.count
-    if isinstance(pool, Fixed) and not isinstance(pool.counts, str):
+    if isinstance(pool, hw.pools.Fixed) and not isinstance(pool.counts, str):
         return sum(size * count for size, count in zip(pool.sizes, pool.counts, strict=True))
     raise ValueError(f"{recipe.name}: a pool without a fixed number of blocks")
 
@@ -111,7 +110,7 @@ def erlang_b(load: float, servers: int) -> float:
 def exact_admission(interarrival: float) -> float:
     """Share that Erlang's B formula admits to the fixed pool, at holds of 1 s on average."""
     buffer = zoo("fixed-pool").pools[0]
-    assert isinstance(buffer, Fixed)
+    assert isinstance(buffer, hw.pools.Fixed)
     return 1 - erlang_b(1 / interarrival, int(buffer.counts[0]))
 
 
@@ -156,7 +155,8 @@ def in_place_of(pool: Recipe, other: Recipe) -> Arena:
 
 def run(scenario: Scenario, arenas: Sequence[Arena], requests: int = REQUESTS) -> list[Point]:
     """Replay one scenario on each pool."""
-    trace = poisson(
+    trace = hw.workload(
+        "poisson",
         interarrival=scenario.interarrival,
         min_size=scenario.min_size,
         max_size=scenario.max_size,
@@ -258,6 +258,6 @@ def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> OnPack
     arrived = (table.ts_us[with_ip] - table.ts_us[with_ip[0]]).astype(np.float64)
     stretched = arrived * (len(with_ip) / RATE * 1e6 / max(float(arrived[-1]), 1.0))
     times = np.random.default_rng(1).exponential(1.0, len(with_ip))
-    trace = held(stretched, times * 1e6, table.ip_len[with_ip], {"workload": "packets", "network": name})
+    trace = hw.held_requests(stretched, times * 1e6, table.ip_len[with_ip], {"workload": "packets", "network": name})
     points = {pool: _point(trace, *pool_alone(recipe)) for pool, recipe in pools().items()}
     return OnPackets(name, float(table.ip_len[with_ip].mean()), points)

@@ -15,8 +15,8 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+import heapwright as hw
 from heapwright import HeapwrightError, Recipe, zoo
-from heapwright.recipes.pools import General
 from heapwright_papers.documents import tables
 
 
@@ -37,7 +37,7 @@ class Reading:
         general = given.pop("general", {})
         recipe: Recipe = zoo(given.pop("zoo", proposed))
         last = recipe.pools[-1]
-        if row == "Proposed" and isinstance(last, General) and not last.boundary_tags:
+        if row == "Proposed" and isinstance(last, hw.pools.General) and not last.boundary_tags:
             return recipe  # without tags it merges along its list in order of address, whatever is read
         return with_general(recipe.model_copy(update=given), **general)
 

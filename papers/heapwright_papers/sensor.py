@@ -10,8 +10,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from heapwright import zoo
-from heapwright.traces.validation import FREE
+from heapwright import FREE, zoo
 from heapwright_papers import sensor_pictures, sensor_runs
 from heapwright_papers.case_study import mutants
 from heapwright_papers.measuring import CPU, NO_TOOLS, cell, code_bytes, replayed

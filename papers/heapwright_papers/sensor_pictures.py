@@ -10,7 +10,7 @@ from heapwright_papers.measuring import CPU
 from heapwright_papers.sensor_runs import FIVE, KINDS, LEVELS, MANTIS, Results
 
 if TYPE_CHECKING:
-    from heapwright.report.figure import Figure
+    from heapwright import figure
 
 WIDTH = 540
 """Pixels: at the width of a phone the words are still three quarters of their size."""
@@ -19,7 +19,7 @@ MARKS = ("circle", "square", "triangle-up", "cross", "diamond")
 OWN = "Blue: the paper's own two."
 
 
-def times(results: Results, kind: str) -> Figure | None:
+def times(results: Results, kind: str) -> figure.Figure | None:
     """Figures 6 and 7; None without tools."""
     words = {"malloc": "allocates", "free": "frees"}[kind]
     values = {heap: {name: [results.instructions(heap, name, kind) or 0.0] for name in results.traces} for heap in FIVE}
@@ -31,7 +31,7 @@ def times(results: Results, kind: str) -> Figure | None:
     return _points(f"sensor-{kind}", title, note, values, f"instructions of a {kind} (logarithmic)", log=True)
 
 
-def memory(results: Results) -> Figure:
+def memory(results: Results) -> figure.Figure:
     """Figure 8, as a ratio: in bytes the differences between allocators vanish beside those between traces."""
     live = {name: [trace.peak_live_bytes for trace in some] for name, some in results.traces.items()}
     values = {
@@ -53,7 +53,7 @@ def memory(results: Results) -> Figure:
     return _points("sensor-memory", title, note, values, "memory / most live bytes", log=False)
 
 
-def code(results: Results) -> Figure | None:
+def code(results: Results) -> figure.Figure | None:
     """Figure 9; None without a compiler."""
     sizes = {heap: results.codes[heap] for heap in FIVE}
     if any(one is None for one in sizes.values()):
@@ -77,11 +77,11 @@ def _points(
     axis: str,
     log: bool,
     zero: bool = False,
-) -> Figure:
+) -> figure.Figure:
     """A mark for each heap and value, heaps below each other in the band of their trace."""
     import altair as alt
 
-    from heapwright.report.figure import BLUE, CLOUD, INK, SI, Figure, inline
+    from heapwright import figure
 
     rows = [
         {"place": place, "heap": heap, "value": value}
@@ -91,15 +91,15 @@ def _points(
     ]
     every = [float(row["value"]) for row in rows if isinstance(row["value"], float)]
     places = list(dict.fromkeys(str(row["place"]) for row in rows))
-    colours = alt.Scale(domain=list(FIVE), range=[CLOUD, INK, BLUE, INK, BLUE])
+    colours = alt.Scale(domain=list(FIVE), range=[figure.CLOUD, figure.INK, figure.BLUE, figure.INK, figure.BLUE])
     if log:
-        x = _logarithmic(axis, every, SI)
+        x = _logarithmic(axis, every, figure.SI)
     else:
         domain = [0 if zero else 0.98, 1.03 * max(every)]
         x = alt.X("value:Q", title=axis, scale=alt.Scale(domain=domain, nice=False), axis=alt.Axis(tickCount=7))
     legend = alt.Legend(columns=3, labelLimit=200)
     chart = (
-        inline(rows)
+        figure.inline(rows)
         .mark_point(filled=True, size=75, opacity=0.85)
         .encode(
             x=x,
@@ -116,7 +116,7 @@ def _points(
         )
         .properties(height=PLACE * len(places))
     )
-    return Figure(name, title, note, chart, WIDTH)
+    return figure.Figure(name, title, note, chart, WIDTH)
 
 
 def _logarithmic(axis: str, values: Sequence[float], labels: str) -> Any:
@@ -129,11 +129,11 @@ def _logarithmic(axis: str, values: Sequence[float], labels: str) -> Any:
     return alt.X("value:Q", title=axis, scale=scale, axis=alt.Axis(values=ticks, labelExpr=labels))
 
 
-def worst(results: Results) -> Figure | None:
+def worst(results: Results) -> figure.Figure | None:
     """The average, the dearest and the worst found call of each allocator; None without tools."""
     import altair as alt
 
-    from heapwright.report.figure import BLUE, CLOUD, INK, SI, SOFT, Figure, inline
+    from heapwright import figure
 
     if results.worst is None:
         return None
@@ -149,12 +149,12 @@ def worst(results: Results) -> Figure | None:
                 for what, value in zip(labels, numbers, strict=True)
             ]
     calls = list(dict.fromkeys(str(row["call"]) for row in rows))
-    x = _logarithmic("instructions of a call (logarithmic)", [float(str(row["value"])) for row in rows], SI)
+    x = _logarithmic("instructions of a call (logarithmic)", [float(str(row["value"])) for row in rows], figure.SI)
     y = alt.Y("call:N", title=None, sort=calls, axis=alt.Axis(grid=True, labelLimit=220, labelFontSize=12))
-    colours = alt.Scale(domain=list(labels), range=[CLOUD, INK, BLUE])
+    colours = alt.Scale(domain=list(labels), range=[figure.CLOUD, figure.INK, figure.BLUE])
     shapes = alt.Scale(domain=list(labels), range=["circle", "square", "diamond"])
-    base = inline(rows)
-    lines = base.mark_line(color=SOFT, strokeWidth=1).encode(x=x, y=y, detail="call:N")
+    base = figure.inline(rows)
+    lines = base.mark_line(color=figure.SOFT, strokeWidth=1).encode(x=x, y=y, detail="call:N")
     legend = alt.Legend(columns=3, labelLimit=200)
     points = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=x,
@@ -168,4 +168,4 @@ def worst(results: Results) -> Figure | None:
         "other sizes and no more live."
     )
     chart = alt.layer(lines, points).properties(height=ROW * len(calls))
-    return Figure("sensor-worst", title, note, chart, WIDTH)
+    return figure.Figure("sensor-worst", title, note, chart, WIDTH)

@@ -13,11 +13,7 @@ from typing import Any
 import numpy as np
 
 import heapwright as hw
-from heapwright import Recipe, Trace, zoo
-from heapwright.recipes.pools import Compact
-from heapwright.replay.replay import handles_outside_bytes
-from heapwright.replay.smallest import fit
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright import FREE, MALLOC, Recipe, Trace, zoo
 from heapwright_papers import measuring
 from heapwright_papers.measuring import replayed
 
@@ -229,7 +225,7 @@ def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], a
 
 
 def _memory(recipe: Recipe, given: Sequence[Trace]) -> list[int | None]:
-    return [fit(trace, recipe, step=UNIT) for trace in given]
+    return [hw.fit(trace, recipe, step=UNIT, copies=0).smallest_arena_bytes for trace in given]
 
 
 def _times(recipe: Recipe, given: Sequence[Trace], arena: int) -> list[Times | None]:
@@ -245,7 +241,7 @@ def _times(recipe: Recipe, given: Sequence[Trace], arena: int) -> list[Times | N
 
 def _measured(recipe: Recipe, trace: Trace, memory: int | None, times: Times | None) -> Measured:
     external = int(replayed(trace, recipe)["external_bytes"] or 0)
-    return Measured(memory, handles_outside_bytes(trace, recipe), external, times)
+    return Measured(memory, trace.peak_live_objects * recipe.canonical().pools[0].outside_bytes, external, times)
 
 
 def _worst(recipe: Recipe, trace: Trace, arena: int) -> Worst | None:
@@ -270,13 +266,13 @@ def descriptor_bytes(recipe: Recipe) -> int:
     alone = Trace.from_columns(op=[MALLOC], id=[0], size=[_WHOLE])
     header = int(replayed(alone, recipe)["header_bytes"] or 0)
     pool = recipe.canonical().pools[0]
-    return header if header or not isinstance(pool, Compact) else pool.handle_bytes
+    return header if header or not isinstance(pool, hw.pools.Compact) else pool.handle_bytes
 
 
 def allocation_bytes(recipe: Recipe) -> int:
     """Header and handle of an object that moves, on a 32-bit target; of others the descriptor."""
     pool = recipe.canonical().pools[0]
-    return pool.header + pool.handle_bytes if isinstance(pool, Compact) else descriptor_bytes(recipe)
+    return pool.header + pool.handle_bytes if isinstance(pool, hw.pools.Compact) else descriptor_bytes(recipe)
 
 
 def holes(count: int, then: Sequence[tuple[int, int, int]] = ()) -> Trace:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import heapwright as hw
 from heapwright import HeapwrightError
-from heapwright.files.writing import filling
 from heapwright_papers.appendix import TITLE, Finding, Found, appendix, by_statement
 from heapwright_papers.documents import documents
 from heapwright_papers.page import anchor, html_of, table_of
@@ -45,7 +45,7 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
         table_of(("page", "what it reproduces", *_KINDS), links, words=2),
     ]
     markdown, statements = "\n\n".join(parts) + "\n", appendix(found)
-    with filling(folder) as put:
+    with hw.writing.filling(folder) as put:
         return [
             put("README.md", markdown),
             put("README.html", html_of(_TITLE, markdown)),

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heapwright.explore.families import FITS
-from heapwright.traffic.workloads.drr import drr
-from heapwright.traffic.workloads.easyport import easyport
-from heapwright.traffic.workloads.url import url
+import heapwright as hw
 from heapwright_papers import mixes, techniques_answers
 from heapwright_papers.case_study import MIX, PAPER, REAL, SYSTEMS, stand_ins, system
 from heapwright_papers.page import ALIGN, Page
@@ -24,12 +21,11 @@ from heapwright_papers.techniques_grid import ANY, BEST, FIRST, PROPOSED, Beside
 from heapwright_papers.traffic import marked, packet_tables
 
 if TYPE_CHECKING:
-    from heapwright import PacketTable, Trace
-    from heapwright.report.figure import Figure
+    from heapwright import PacketTable, Trace, figure
 
 PACKETS, NETWORKS, FORMS = 1_500, 3, 3
 LEAST_PACKETS_LOOKED_AT = 50_000
-WORKLOADS: dict[str, Callable[..., Trace]] = {"drr": drr, "easyport": easyport, "url": url}
+WORKLOADS = ("drr", "easyport", "url")
 DOMINANT = {"drr": (40, 1500), "easyport": (52, 1500), "url": (40, 1500)}
 """Bytes of the two most frequent IP packets of the paper's mix, by application."""
 WIDTH = 540
@@ -105,15 +101,15 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
 
 
 def _real(tables: Mapping[str, PacketTable]) -> dict[str, list[Trace]]:
-    return {name: [make(table, count=PACKETS) for table in tables.values()] for name, make in WORKLOADS.items()}
+    return {name: [hw.workload(name, table, count=PACKETS) for table in tables.values()] for name in WORKLOADS}
 
 
 def _mix(made: Page) -> dict[str, list[Trace]]:
     traces = {}
-    for name, make in WORKLOADS.items():
+    for name in WORKLOADS:
         forms = mixes.mixes(DOMINANT[name], FORMS)
         drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
-        traces[name] = [make(table, rate=mixes.RATE) for table in drawn.values()]
+        traces[name] = [hw.workload(name, table, rate=mixes.RATE) for table in drawn.values()]
         if DOMINANT[name] == DOMINANT["drr"]:
             for (form, seed), table in drawn.items():
                 made.traffic(f"{form}, seed {seed}", table)
@@ -169,7 +165,7 @@ _SHAPES = {"freelists": "circle", "best fit": "square", "split": "triangle-up", 
 
 def _steps(grid: Grid) -> dict[str, tuple[str, list[int]]]:
     """The levels of each technique from none to full, those that form a scale."""
-    fits = [FIRST, *(at for at, fit in enumerate(FITS) if "search_percent" in fit), BEST]
+    fits = [FIRST, *(at for at, fit in enumerate(hw.families.FITS) if "search_percent" in fit), BEST]
     return {
         "freelists": ("freelists", list(range(grid.last("freelists") + 1))),
         "best fit": ("fit", fits),
@@ -178,15 +174,15 @@ def _steps(grid: Grid) -> dict[str, tuple[str, list[int]]]:
     }
 
 
-def _paths(name: str, grids: Sequence[Grid], on: str) -> Figure:
+def _paths(name: str, grids: Sequence[Grid], on: str) -> figure.Figure:
     import altair as alt
 
-    from heapwright.report.figure import Figure, inline
+    from heapwright import figure
 
     rows = [row for technique in TABLE_2 for row in _path(grids, technique)]
     colour = alt.Color("technique:N", scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())))
     shape = alt.Shape("technique:N", scale=alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values())))
-    base = inline(rows).encode(
+    base = figure.inline(rows).encode(
         x=_fitted("accesses", "accesses a call, geometric mean", rows),
         y=_fitted("memory", "memory beyond what is requested, %", rows),
         color=colour,
@@ -201,7 +197,7 @@ def _paths(name: str, grids: Sequence[Grid], on: str) -> Figure:
         "Each path leads from none of a technique to its full use, the large mark, as the mean over all levels of the "
         f"other three and over {'the ' * (on == REAL)}{on}."
     )
-    return Figure(f"techniques-{name}", title, note, alt.layer(lines, points).properties(height=340), WIDTH)
+    return figure.Figure(f"techniques-{name}", title, note, alt.layer(lines, points).properties(height=340), WIDTH)
 
 
 def _fitted(field: str, title: str, rows: Sequence[dict[str, Any]]) -> Any:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heapwright import Recipe, Trace, zoo
-from heapwright.recipes.pools import General
-from heapwright.traces.validation import FREE, MALLOC
+import heapwright as hw
+from heapwright import FREE, MALLOC, Recipe, Trace, zoo
 from heapwright_papers import techniques_grid
 from heapwright_papers.answers import NO_PACKETS
 from heapwright_papers.case_study import MIX, SYSTEMS, system
@@ -197,7 +196,8 @@ def _cost(coalesce: str) -> int:
 
 def _first_fit(**changes: Any) -> Recipe:
     return Recipe(
-        pools=(General(**{"fit": "first", "split": "always", "coalesce": "immediate", **changes}),), align=ALIGN
+        pools=(hw.pools.General(**{"fit": "first", "split": "always", "coalesce": "immediate", **changes}),),
+        align=ALIGN,
     )
 
 

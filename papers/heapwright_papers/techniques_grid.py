@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heapwright.explore.families import FITS, Techniques, technique_grid
+import heapwright as hw
 from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from heapwright import Trace
-    from heapwright.replay.metrics import Value
 
-FIRST, BEST = FITS.index({"fit": "first"}), FITS.index({"fit": "best"})
+FIRST, BEST = hw.families.FITS.index({"fit": "first"}), hw.families.FITS.index({"fit": "best"})
 LAST = -1
 """The last level of a technique, whichever it is."""
 THINNED = {"freelists": (0, 1, 2, 3), "fit": (0, 2, FIRST, 5, 7, BEST), "split": (0, 3, 6, 9), "coalesce": (0, 3, 6, 9)}
@@ -44,7 +43,7 @@ class Grid:
     `internal`, `external` and `memory` are over the bytes requested, at the peak; `accesses` are a call.
     """
 
-    rows: Mapping[Techniques, int]
+    rows: Mapping[hw.families.Techniques, int]
     internal: NDArray[np.float64]
     external: NDArray[np.float64]
     memory: NDArray[np.float64]
@@ -54,7 +53,7 @@ class Grid:
     @classmethod
     def of(cls, traces: Sequence[Trace], thinned: bool = False) -> list[Grid]:
         """Replay the grid that is made for all traces together, or what `THINNED` leaves of it, on each of them."""
-        every = technique_grid(traces, ALIGN)
+        every = hw.families.technique_grid(traces, ALIGN)
         chosen = {levels: recipe.canonical() for levels, recipe in every.items() if not thinned or _stays(levels)}
         recipes = {recipe.hash: recipe for recipe in chosen.values()}
         at = {hash: row for row, hash in enumerate(recipes)}
@@ -65,7 +64,9 @@ class Grid:
             ]
 
     @classmethod
-    def _on(cls, trace: Trace, rows: Mapping[Techniques, int], found: Sequence[Mapping[str, Value]]) -> Grid:
+    def _on(
+        cls, trace: Trace, rows: Mapping[hw.families.Techniques, int], found: Sequence[Mapping[str, float | None]]
+    ) -> Grid:
         keys = ("internal_bytes", "external_bytes", "footprint_bytes", "accesses", "failed")
         internal, external, memory, accesses, failed = (
             np.array([float(metrics[key] or 0) for metrics in found]) for key in keys
@@ -88,7 +89,7 @@ class Grid:
 
     def last(self, technique: str) -> int:
         """The highest level of a technique."""
-        return int(self._table.shape[Techniques._fields.index(technique)]) - 1
+        return int(self._table.shape[hw.families.Techniques._fields.index(technique)]) - 1
 
     def pairs(self, technique: str, without: int, used: int, beside: Beside = ANY) -> NDArray[np.int64]:
         """int64[pairs, 2]: rows that differ in one technique alone, without it and with it; those beside `beside`."""
@@ -96,7 +97,9 @@ class Grid:
             name: self.last(name) if level == LAST else min(level, self.last(name)) for name, level in beside.items()
         }
         sides = [
-            self._table[tuple(({**kept, technique: level}).get(name, slice(None)) for name in Techniques._fields)]
+            self._table[
+                tuple(({**kept, technique: level}).get(name, slice(None)) for name in hw.families.Techniques._fields)
+            ]
             for level in (without, used)
         ]
         pairs = np.stack([np.ravel(side) for side in sides], axis=1)
@@ -110,7 +113,7 @@ class Grid:
 
     def level_means(self, technique: str, level: int) -> list[tuple[float, float]]:
         """Means of log(memory) and log(accesses) over the recipes with this level; empty where there is none."""
-        rows = np.take(self._table, level, axis=Techniques._fields.index(technique)).ravel()
+        rows = np.take(self._table, level, axis=hw.families.Techniques._fields.index(technique)).ravel()
         rows = rows[rows >= 0]
         rows = rows[self.served[rows]]
         if not len(rows):
@@ -118,7 +121,7 @@ class Grid:
         return [(float(np.log(self.memory[rows]).mean()), float(np.log(self.accesses[rows]).mean()))]
 
 
-def _stays(levels: Techniques) -> bool:
+def _stays(levels: hw.families.Techniques) -> bool:
     return all(getattr(levels, technique) in kept for technique, kept in THINNED.items())
 
 

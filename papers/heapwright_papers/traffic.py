@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heapwright import HeapwrightError, PacketTable
-from heapwright.traffic.packets import COLUMNS
 
 if TYPE_CHECKING:
     from heapwright import Trace
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 LAID = frozenset({"ics_plant_mix", "ndpi_apps", "qut_s7_2016", "suricata_mix", "zeek_mix"})
 """Tables that are several captures laid end to end: their mix of sizes is real, their long-range timing is not."""
 MARK = "†"
+PACKET_COLUMNS = ("ts_us", "frame_len", "ip_len", "proto", "flow", "dir")
 LONGEST_GAP = 1.0
 """Seconds to which the gaps of tables in LAID are closed: no load is computed over a pause between two captures."""
 
@@ -57,7 +57,7 @@ def has_ip(table: PacketTable) -> bool:
 
 def digest(traffic: PacketTable | Trace) -> str:
     """The first 12 hexadecimal digits of the SHA-256 of its columns' bytes."""
-    names = tuple(COLUMNS) if isinstance(traffic, PacketTable) else ("ts_us", "tid", "op", "id", "size")
+    names = PACKET_COLUMNS if isinstance(traffic, PacketTable) else ("ts_us", "tid", "op", "id", "size")
     whole = hashlib.sha256()
     for name in names:
         whole.update(np.ascontiguousarray(getattr(traffic, name)).tobytes())

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import heapwright as hw
 from heapwright import zoo
-from heapwright.traffic.workloads.url import url
 from heapwright_papers import mixes
 from heapwright_papers.case_study import (
     MIX,
@@ -96,7 +96,7 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
 
 
 def _real(made: Page, chosen: dict[str, PacketTable], joint: Joint) -> Trial:
-    traces = {(name, 0): url(table, count=PACKETS) for name, table in chosen.items()}
+    traces = {(name, 0): hw.workload("url", table, count=PACKETS) for name, table in chosen.items()}
     heaps = _heaps()
     trial = try_all(REAL, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text("## Real networks")
@@ -107,12 +107,14 @@ def _real(made: Page, chosen: dict[str, PacketTable], joint: Joint) -> Trial:
 
 def _mix(made: Page, joint: Joint) -> Trial:
     forms = mixes.mixes(DOMINANT, TRACES)
-    traces = {key: url(table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()}
+    traces = {
+        key: hw.workload("url", table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()
+    }
     heaps = _heaps()
     trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
     made.text(mixes.introduction(forms, "packets of 40 and 1500 bytes"))
     add_tables(made, trial, list(heaps))
-    short = {mix.name: url(mix.packets(GRID_PACKETS, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
+    short = {mix.name: hw.workload("url", mix.packets(GRID_PACKETS, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
     check_grid(made, CASE.proposed, short)
     return trial
 
@@ -125,7 +127,7 @@ def _heaps() -> dict[str, Recipe]:
 
 
 def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
-    split = Split.of_packets(url, tables, EXPLORED_PACKETS, PACKETS)
+    split = Split.of_packets("url", tables, EXPLORED_PACKETS, PACKETS)
     for name in (*split.explored, *split.held_out):
         made.traffic(name, tables[name])
     proposed = zoo(CASE.proposed)

@@ -13,13 +13,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from heapwright import zoo
-from heapwright.recipes.pools import Fixed
-from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS
-from heapwright.traces.profile import FREQUENT_SHARE
-from heapwright.traces.validation import MALLOC
-from heapwright.traffic.synthetic import synthesise
-from heapwright.traffic.workloads.queue import LIMIT, queue
+import heapwright as hw
+from heapwright import MALLOC, synthesise, zoo
 from heapwright_papers import wifi_pictures, wifi_runs
 from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_study import mutants
@@ -32,6 +27,7 @@ from heapwright_papers.wifi_runs import (
     HEAPS,
     LEA,
     LEVELS,
+    LIMIT,
     LISTED,
     MTU,
     PAGES,
@@ -40,6 +36,7 @@ from heapwright_papers.wifi_runs import (
     SAMPLE,
     SAMPLES,
     SMALL_MOST,
+    SPECIAL_POOLS,
     TIMED_DRAWS,
     WALK,
     Foretold,
@@ -110,6 +107,8 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     return made
 
 
+FREQUENT_SHARE = 0.1
+"""Share of the packets from which a size has a pool of its own (section 4, A)."""
 MIX, REAL = "the paper's mix", "real networks"
 LINUX_BYTES, REQUESTED_BYTES = 1_793_611, 621_172
 """The paper's numbers (section 5)."""
@@ -125,7 +124,7 @@ def _names(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
     drawn = {heap: results.instructions(heap) for heap in HEAPS}
     untimed = not drawn[POOLS] or any(value is None for of in real.values() for value in of)
     special = pools_of(paper_mix()).pools[0]
-    assert isinstance(special, Fixed)
+    assert isinstance(special, hw.pools.Fixed)
     asked = [trace.size[trace.op == MALLOC] for trace in results.mix]
     known = {
         **{name: value for name, value in vars(wifi_runs).items() if name.isupper()},
@@ -174,13 +173,13 @@ def _powers(results: Results) -> float:
 def _one_pool(limit: int) -> int:
     """Accesses where the walk has one pool for all sizes."""
     recipe = pools_of({"name": "one pool", "sizes": [{"size": MTU, "share": 1.0}]})
-    return int(replayed(queue(synthesise(paper_mix(), seed=1), limit=limit), recipe)["accesses"])
+    return int(replayed(hw.workload("queue", synthesise(paper_mix(), seed=1), limit=limit), recipe)["accesses"])
 
 
 def in_pages(results: Results) -> tuple[float, float]:
     """The share of packets of the mix that take a page in the Linux model, and what the paper's bytes need."""
     pool = zoo(PAGES).pools[0]
-    assert isinstance(pool, Fixed)
+    assert isinstance(pool, hw.pools.Fixed)
     *_, below, page = pool.sizes
     sizes = [trace.size[trace.op == MALLOC] for trace in results.mix]
     share = mean(float((of > below).mean()) for of in sizes)
@@ -293,7 +292,7 @@ def _paper_mix(page: Page, results: Results) -> None:
 def _baseline(page: Page, results: Results) -> None:
     """How the paper's 188.74 % come about: the blocks that the packets of its mix take."""
     pool = zoo(PAGES).pools[0]
-    assert isinstance(pool, Fixed)
+    assert isinstance(pool, hw.pools.Fixed)
     sizes = [trace.size[trace.op == MALLOC] for trace in results.mix]
     rows, smaller = [], 0
     for block in pool.sizes:

@@ -11,7 +11,7 @@ from heapwright_papers.answers import percent
 from heapwright_papers.traffic import marked
 
 if TYPE_CHECKING:
-    from heapwright.report.figure import Figure
+    from heapwright import figure
     from heapwright_papers.wifi_runs import Foretold, Network, Results
 
 WIDTH = 540
@@ -21,11 +21,11 @@ THEIRS = "the paper, average"
 MARKED = " † Captures laid end to end."
 
 
-def sizes(networks: Sequence[Network]) -> Figure:
+def sizes(networks: Sequence[Network]) -> figure.Figure:
     """Figure 1: where the packets of each network are."""
     import altair as alt
 
-    from heapwright.report.figure import BLUE, VERMILLION, Figure, inline
+    from heapwright import figure
 
     modes = {wifi.ACK: wifi.ACK_SHARE, wifi.MTU: wifi.MTU_SHARE}
     rows = [{"network": THEIRS, "size": size, "share": share, "whose": "paper"} for size, share in modes.items()]
@@ -35,7 +35,7 @@ def sizes(networks: Sequence[Network]) -> Figure:
             {"network": marked(network.name), "size": size, "share": share, "whose": "ours"} for size, share in shares
         ]
     chart = (
-        inline(rows)
+        figure.inline(rows)
         .mark_circle(opacity=0.75)
         .encode(
             x=alt.X(
@@ -53,21 +53,23 @@ def sizes(networks: Sequence[Network]) -> Figure:
                 ),
             ),
             color=alt.Color(
-                "whose:N", scale=alt.Scale(domain=["paper", "ours"], range=[VERMILLION, BLUE]), legend=None
+                "whose:N",
+                scale=alt.Scale(domain=["paper", "ours"], range=[figure.VERMILLION, figure.BLUE]),
+                legend=None,
             ),
         )
     )
     classic = sum(set(_two(network)) == set(modes) for network in networks)
     title = f"{wifi.ACK} and {wifi.MTU} bytes are the two most frequent sizes on {classic} of {len(networks)} networks"
     note = f"Each circle is a size with at least 1 % of the packets; vermillion: the paper's average of 18.{MARKED}"
-    return Figure("wifi-sizes", title, note, chart.properties(height=ROW * (len(networks) + 1)), WIDTH)
+    return figure.Figure("wifi-sizes", title, note, chart.properties(height=ROW * (len(networks) + 1)), WIDTH)
 
 
 def _two(network: Network) -> list[int]:
     return [int(mode["size"]) for mode in network.profile["modes"]]
 
 
-def fragmentation(results: Results) -> Figure:
+def fragmentation(results: Results) -> figure.Figure:
     """Figure 3, footprint: what is wasted beyond the packets."""
     shown = (wifi.POOLS, wifi.PUBLISHED, wifi.PAGES, wifi.LEA)
     values = {
@@ -84,7 +86,7 @@ def fragmentation(results: Results) -> Figure:
     return _dots("wifi-fragmentation", title, note, values, theirs, "fragmentation, headers left out", "%")
 
 
-def energy(results: Results) -> Figure:
+def energy(results: Results) -> figure.Figure:
     """Figure 3, energy."""
     values = _values(results, "energy")
     ratio = median(values[wifi.POOLS][name] / values[wifi.LEA][name] for name in values[wifi.LEA])
@@ -94,7 +96,7 @@ def energy(results: Results) -> Figure:
     return _dots("wifi-energy", title, note, values, theirs, "energy, nJ (logarithmic)", "")
 
 
-def instructions(results: Results) -> Figure:
+def instructions(results: Results) -> figure.Figure:
     """Figure 3, execution time."""
     values = _values(results, "instructions")
     share = median(values[wifi.LISTED][name] / values[wifi.LEA][name] for name in values[wifi.LEA])
@@ -106,7 +108,7 @@ def instructions(results: Results) -> Figure:
     return _dots("wifi-instructions", title, note, values, {}, "instructions (logarithmic)", "")
 
 
-def foretold(found: Sequence[Foretold], sample: int) -> Figure:
+def foretold(found: Sequence[Foretold], sample: int) -> figure.Figure:
     """Pools chosen early, in hindsight, and the paper's own."""
     first, rest, published = f"first {sample:,} packets", "hindsight", "the paper's seven"
     values = {
@@ -145,11 +147,11 @@ def _dots(
     theirs: Mapping[str, float],
     axis: str,
     style: str,
-) -> Figure:
+) -> figure.Figure:
     """A mark for each heap on each network's line, and the paper's in vermillion; logarithmic without a `style`."""
     import altair as alt
 
-    from heapwright.report.figure import BLUE, CLOUD, INK, SI, SOFT, VERMILLION, Figure, inline
+    from heapwright import figure
 
     networks = list(dict.fromkeys(one for of in values.values() for one in of))
     rows = [
@@ -163,14 +165,14 @@ def _dots(
         every = [*(value for of in values.values() for value in of.values()), *theirs.values()]
         domain = [0.8 * min(every), 1.2 * max(every)]
         scale = alt.Scale(type="log", domain=domain, nice=False)
-        labels = alt.Axis(values=_ticks(*domain), labelExpr=SI)
+        labels = alt.Axis(values=_ticks(*domain), labelExpr=figure.SI)
     x = alt.X("value:Q", title=axis, scale=scale, axis=labels)
     shapes = alt.Scale(domain=list(values), range=["circle", "square", "triangle-up", "diamond"])
     y = _networks([marked(network) for network in networks], bool(theirs))
     shape = alt.Shape("heap:N", sort=None, scale=shapes, legend=alt.Legend(columns=2, labelLimit=240))
-    colours = alt.Scale(domain=list(values), range=[BLUE, INK, CLOUD, SOFT])
+    colours = alt.Scale(domain=list(values), range=[figure.BLUE, figure.INK, figure.CLOUD, figure.SOFT])
     ours = (
-        inline(rows)
+        figure.inline(rows)
         .mark_point(filled=False, size=70, strokeWidth=2, opacity=1)
         .encode(x=x, y=y, shape=shape, color=alt.Color("heap:N", sort=None, scale=colours))
     )
@@ -178,13 +180,13 @@ def _dots(
     if theirs:
         points = [{"network": THEIRS, "heap": heap, "value": value} for heap, value in theirs.items()]
         layers.append(
-            inline(points)
-            .mark_point(filled=False, size=90, strokeWidth=2.5, opacity=1, color=VERMILLION)
+            figure.inline(points)
+            .mark_point(filled=False, size=90, strokeWidth=2.5, opacity=1, color=figure.VERMILLION)
             .encode(x=x, y=y, shape=shape)
         )
         note += " Vermillion: the paper."
     height = ROW * (len(networks) + bool(theirs))
-    return Figure(name, title, note, alt.layer(*layers).properties(height=height), WIDTH)
+    return figure.Figure(name, title, note, alt.layer(*layers).properties(height=height), WIDTH)
 
 
 def _ticks(low: float, high: float) -> list[float]:

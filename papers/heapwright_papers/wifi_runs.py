@@ -5,25 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from statistics import mean
 from typing import Any
 
-from heapwright import PacketTable, Recipe, Trace, zoo
-from heapwright.recipes.pools import Fixed
-from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
-from heapwright.replay.energy import default_energy_table
-from heapwright.traces.validation import FREE, MALLOC
-from heapwright.traffic.packets import COLUMNS
-from heapwright.traffic.profile import profile_packets
-from heapwright.traffic.synthetic import synthesise
-from heapwright.traffic.workloads.link import Size
-from heapwright.traffic.workloads.queue import LIMIT, queue
+import heapwright as hw
+from heapwright import FREE, MALLOC, PacketTable, Recipe, Trace, default_energy_table, special_pools, synthesise, zoo
 from heapwright_papers import measuring
 from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
 from heapwright_papers.traffic import has_ip
 
+SPECIAL_POOLS = "wifi-special-pools"
+"""The zoo's recipe, with the paper's own sizes."""
 POOLS, PUBLISHED, LISTED = "special pools", "pools of 40 to 1500", "with free lists"
 PAGES, LEA, WALK = "linux-pow2-page", "lea-2.7.2", "best fit over all blocks"
 HEAPS = (POOLS, LISTED, SPECIAL_POOLS, PAGES, LEA, WALK)
@@ -38,6 +32,8 @@ DRAWS, TIMED_DRAWS = 18, 4
 """Draws of that mix, as many as the paper has networks; and those whose instructions are counted, too."""
 SAMPLES = (1_000, 10_000, 100_000)
 """Packets of the samples that section 3 compares."""
+LIMIT = 1000
+"""Packets that the queue holds (section 4), as `heapwright workload queue` has it where nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ def pools_of(profile: Mapping[str, Any], find: str = "first-fit") -> Recipe:
     """The paper's pools for the sizes of a profile: blocks side by side, as many of each size as the queue can hold."""
     recipe = special_pools(profile)
     pool = recipe.pools[0]
-    assert isinstance(pool, Fixed)
+    assert isinstance(pool, hw.pools.Fixed)
     counted = pool.model_copy(update={"counts": (LIMIT,) * len(pool.sizes), "header": 0, "find": find})
     return recipe.model_copy(update={"name": POOLS, "pools": (counted, *recipe.pools[1:])})
 
@@ -173,8 +169,8 @@ def allocators(profile: Mapping[str, Any]) -> dict[str, Recipe]:
 
 def network_of(name: str, table: PacketTable) -> Network:
     """Its profile, and the queue filled with its first packets and emptied."""
-    profile = profile_packets(table, name)
-    return Network(name, table, profile, queue(table, size="ip" if has_ip(table) else "frame"))
+    profile = {**hw.profile(table), "name": name}
+    return Network(name, table, profile, hw.workload("queue", table, size="ip" if has_ip(table) else "frame"))
 
 
 def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> list[Measured]:
@@ -196,7 +192,7 @@ def _measured(recipe: Recipe, trace: Trace, instructions: float | None) -> Measu
 
 def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Results:
     """Every allocator on each draw of the paper's mix and on each network, on all cores."""
-    mix = [queue(synthesise(paper_mix(), seed=seed)) for seed in range(1, DRAWS + 1)]
+    mix = [hw.workload("queue", synthesise(paper_mix(), seed=seed)) for seed in range(1, DRAWS + 1)]
     published = pools_of(paper_mix())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         progress("wifi: the paper's mix")
@@ -259,10 +255,10 @@ SAMPLE = SAMPLES[0]
 def foretell(network: Network) -> Foretold:
     """Choose pools early and late, and fill the queue with all later packets of the network, a queue after another."""
     start, rest = _part(network.table, 0, SAMPLE), _part(network.table, SAMPLE, None)
-    size: Size = "ip" if network.is_ip else "frame"
-    fills = [queue(_part(rest, at, at + LIMIT), size=size) for at in range(0, len(rest), LIMIT)]
-    first, late = (pools_of(profile_packets(part, network.name), "freelist") for part in (start, rest))
-    kept = _measured(first, queue(rest, size=size, cycles=None), None).fragmentation
+    size = "ip" if network.is_ip else "frame"
+    fills = [hw.workload("queue", _part(rest, at, at + LIMIT), size=size) for at in range(0, len(rest), LIMIT)]
+    first, late = (pools_of({**hw.profile(part), "name": network.name}, "freelist") for part in (start, rest))
+    kept = _measured(first, hw.workload("queue", rest, size=size, cycles=None), None).fragmentation
     published = _average(pools_of(paper_mix(), "freelist"), fills) if network.is_ip else None
     return Foretold(network.name, len(rest), _average(first, fills), _average(late, fills), published, kept)
 
@@ -272,8 +268,8 @@ def _average(recipe: Recipe, fills: Sequence[Trace]) -> float:
 
 
 def _part(table: PacketTable, start: int, stop: int | None) -> PacketTable:
-    columns = {name: getattr(table, name)[start:stop] for name in COLUMNS}
-    return PacketTable(**columns, metadata=table.metadata)
+    columns = {one.name: getattr(table, one.name)[start:stop] for one in fields(table) if one.name != "metadata"}
+    return replace(table, **columns)
 
 
 # ---- the example of Figure 2 ---------------------------------------------------------------------------------------

@@ -171,7 +171,9 @@ def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Clus
     assert [one.id for one in exact.front()] == [one.id for one in whole.front()]
     near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=cluster.address)
     assert near.given_up > 0
-    best, close = ([[one.metrics[key] for key in whole.objectives] for one in told.front()] for told in (whole, near))
+    best, close = (
+        [[float(one.metrics[key] or 0) for key in whole.objectives] for one in told.front()] for told in (whole, near)
+    )
     for one in best:
         assert any(all(b <= 1.2 * a for a, b in zip(one, other, strict=True)) for other in close)
 

@@ -352,5 +352,5 @@ def test_what_is_better_in_both_makes_the_proposed_allocator_unbalanced() -> Non
 
 
 def test_networks_without_ip_packets_are_left_out(folder: Path) -> None:
-    split = held_out.Split.of_packets(drr_workload, packet_tables(folder), 100, 200)
+    split = held_out.Split.of_packets("drr", packet_tables(folder), 100, 200)
     assert {*split.explored, *split.held_out} == {"campus", "home", "office", "shop"}

@@ -7,6 +7,8 @@ What cannot be used raises `HeapwrightError` with one line that says what, where
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from heapwright.api.explorations import (
     Study,
     explore,
@@ -26,6 +28,7 @@ from heapwright.api.heaps import (
     Worst,
     admit,
     endure,
+    find_heap,
     find_worst,
     fit,
     is_heap,
@@ -66,35 +69,68 @@ from heapwright.api.traces import (
     trace_facts,
     workload,
 )
+from heapwright.decide import pareto
+from heapwright.explore import families
+from heapwright.explore.space import Space, WideSpace
+from heapwright.files import writing
+from heapwright.generate import generated_files
+from heapwright.heaps.foreign.heap import ForeignHeap
 from heapwright.heaps.heaps import picked_up
-from heapwright.recipes.recipe import Recipe
+from heapwright.measure.boards.measure import Session
+from heapwright.measure.host import timing
+from heapwright.measure.host.machine import machine
+from heapwright.recipes import pools
+from heapwright.recipes.recipe import CHECKS, Recipe
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo.catalogue import RECOMMENDED
 from heapwright.recipes.zoo.facts import facts
+from heapwright.recipes.zoo.special_pools import special_pools
 from heapwright.replay.admit import Admission
+from heapwright.replay.energy import default_energy_table
+from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
+from heapwright.traces import copies as copy_kinds
+from heapwright.traces.profile import births_and_deaths, sample_events, size_table
 from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC, REALLOC
 from heapwright.traffic.packets import PacketTable
+from heapwright.traffic.synthetic import synthesise
+from heapwright.traffic.workloads.poisson import held_requests
+
+if TYPE_CHECKING:
+    from heapwright.report import figure, labels
 
 __all__ = [
+    "CHECKS",
+    "FREE",
+    "HEAP_MAP_STATES",
+    "MALLOC",
+    "REALLOC",
     "RECOMMENDED",
     "Admission",
     "AnyHeap",
     "AnyTrace",
     "Fit",
+    "ForeignHeap",
     "Member",
     "PacketTable",
     "PathLike",
     "Recipe",
     "Replay",
+    "Session",
+    "Space",
     "Study",
     "Trace",
+    "WideSpace",
     "Worst",
     "admit",
     "attack",
+    "births_and_deaths",
     "check",
     "convert_log",
     "copies",
+    "copy_kinds",
     "cut",
+    "default_energy_table",
     "described",
     "diff",
     "endure",
@@ -103,25 +139,35 @@ __all__ = [
     "export_trace",
     "extend_study",
     "facts",
+    "families",
+    "figure",
+    "find_heap",
     "find_worst",
     "fit",
     "generate",
+    "generated_files",
+    "heap_map",
+    "held_requests",
     "hooks",
     "import_log",
     "import_packets",
     "import_recording",
     "is_heap",
     "is_log",
+    "labels",
     "load_peaks",
+    "machine",
     "measure",
     "measure_each",
     "measure_front",
     "merge",
     "merge_studies",
     "open_study",
+    "pareto",
     "picked_up",
     "picks_by_load",
     "platforms",
+    "pools",
     "profile",
     "prove",
     "read_recipe",
@@ -130,14 +176,29 @@ __all__ = [
     "replay",
     "report",
     "reproduce",
+    "sample_events",
     "scale",
+    "size_table",
     "space_for",
+    "special_pools",
     "study_in",
     "sweep",
+    "synthesise",
+    "timing",
     "trace_facts",
     "workload",
     "worst_steps",
     "write_checked",
+    "writing",
     "zoo",
     "zoo_text",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What draws is loaded when it is first used: its libraries take as long as all the rest."""
+    if name not in ("figure", "labels"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"heapwright.report.{name}")

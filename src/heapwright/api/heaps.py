@@ -28,6 +28,7 @@ from heapwright.heaps.heaps import (
     RecipeHeap,
     fit_each,
     replay_each,
+    resolve,
 )
 from heapwright.heaps.heaps import (
     is_heap as names_a_heap,
@@ -49,6 +50,7 @@ from heapwright.traces.trace import Trace
 if TYPE_CHECKING:
     from heapwright.assure.endurance import Endured
     from heapwright.heaps.foreign.adapter import WordSize
+    from heapwright.heaps.foreign.heap import ForeignHeap
 
 
 @overload
@@ -69,6 +71,16 @@ def zoo_text(name: str) -> str:
 def read_recipe(path: PathLike) -> Recipe:
     """Read and validate a RECIPE.toml. Raises HeapwrightError naming file, pool and key, and what would be valid."""
     return Recipe.load(Path(path))
+
+
+@one_line
+def find_heap(name: str, word_size: WordSize | None = None) -> RecipeHeap | ForeignHeap:
+    """Find the heap of a name as the command line takes it; it can stand wherever a heap is asked for.
+
+    `word_size` is the bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says. Raises
+    HeapwrightError where nothing has that name, or what has it cannot be used.
+    """
+    return resolve(name, word_size)
 
 
 def is_heap(name: str) -> bool:

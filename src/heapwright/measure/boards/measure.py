@@ -14,7 +14,7 @@ from heapwright.measure.boards import qemu_backend, unicorn_backend
 from heapwright.measure.boards.compilers import LEVELS, find_compiler
 from heapwright.measure.boards.cpus import Cpu, cpu
 from heapwright.measure.boards.feed import Input, Run
-from heapwright.measure.boards.image import Heap, Image, Workshop
+from heapwright.measure.boards.image import Heap, Image, Size, Workshop
 from heapwright.traces.validation import CALLOC, FREE, REALLOC
 
 if TYPE_CHECKING:
@@ -88,12 +88,26 @@ class Session:
     @property
     def setting(self) -> str:
         """What numbers must share to be compared: processor, compiler, optimisation."""
-        return f"{self.cpu_name}, {find_compiler(self.cpu, self.compiler).version} -{self.level}"
+        return f"{self.cpu_name}, {self.compiler_version} -{self.level}"
 
     @property
     def emulator(self) -> str:
         """The emulator and its version; every one counts the same instructions."""
         return _version(find_backend(self.cpu, self.backend), self.cpu)
+
+    @property
+    def compiler_version(self) -> str:
+        """The cross compiler, with its version."""
+        return find_compiler(self.cpu, self.compiler).version
+
+    def sizes(self, heap: Heap | Recipe, entries: Sequence[str], levels: Sequence[str]) -> dict[str, Size]:
+        """What a firmware links for these calls at each level of optimisation; bytes of `text`, `data` and `bss`.
+
+        `entries` are of "malloc", "free", "realloc" and "calloc". Raises HeapwrightError as `measure`.
+        """
+        resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
+        with Workshop(resolved, find_compiler(self.cpu, self.compiler)) as workshop:
+            return {level: workshop.size_of(tuple(entries), level) for level in levels}
 
     def measure(self, heap: Heap | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]) -> list[dict[str, Any]]:
         """`measure` on several traces with one image; code sizes at these levels, the first of them unnested."""

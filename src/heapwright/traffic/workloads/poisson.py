@@ -77,10 +77,10 @@ def poisson(
         **({"low_priority": f"{low_priority:g}"} if low_priority else {}),
         "seed": str(seed),
     }
-    return held(born, lifetimes, size, metadata, low)
+    return held_requests(born, lifetimes, size, metadata, low)
 
 
-def held(
+def held_requests(
     arrivals: NDArray[np.float64],
     lifetimes: NDArray[np.float64],
     sizes: NDArray[Any],
