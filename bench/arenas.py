@@ -2,7 +2,7 @@
 
 The safe arena: 1,000 larger ones, other than those that the search tried, up to twice as large. The reserve: what the
 second recording of each pair needs, in bench/pairs and in ../shared/data/pairs, which had no part in choosing the
-margin.
+margin. More load: how straight the need is between once and four times the load.
 """
 
 from __future__ import annotations
@@ -102,6 +102,32 @@ def try_reserve() -> None:
             )
 
 
+def try_load() -> None:
+    """At twice and three times the load: what a straight line from once to four times says, over what is needed."""
+    click.echo("| recordings | heap | within 10 % at twice | worst | within 10 % at three times | worst |")
+    click.echo("| --- | --- | ---: | ---: | ---: | ---: |")
+    firsts = [trace for folder in FOLDERS.values() for trace in map(hw.read_trace, sorted(folder.glob("*_a.parquet")))]
+    for name in ("all-round", "tlsf", "newlib-nano"):
+        recipe = hw.zoo(name).at_alignment(8)
+        told = [_straight(trace, recipe) for trace in firsts]
+        cells = []
+        for found in zip(*told, strict=True):
+            worst = max(found, key=lambda one: abs(one - 1))
+            cells += [f"{sum(abs(one - 1) <= 0.1 for one in found)} of {len(found)}", f"{worst:.2f} x"]
+        click.echo(f"| all first ones | {name} | {' | '.join(cells)} |")
+
+
+def _straight(trace: Trace, recipe: Recipe) -> tuple[float, float]:
+    """What the line says at twice and at three times the load, over the footprint; the most of two copies each."""
+    needs = [hw.replay(trace, recipe).metrics["footprint_bytes"] or 0]
+    for times in (2, 3, 4):
+        loaded = hw.copies(trace, 2, kinds=[hw.copy_kinds.Load(times=times)], seed=1)
+        needs.append(max(hw.replay(copy, recipe).metrics["footprint_bytes"] or 0 for copy in loaded))
+    once, *between, most = needs
+    twice, thrice = ((once + step * (most - once) / 3) / need for step, need in zip((1, 2), between, strict=True))
+    return twice, thrice
+
+
 def _reserve_of(first: Trace, other: Trace, name: str) -> tuple[float, float]:
     """The reserve over what the other recording needs, were it as large as the first; and the first recording's need,
     grown as what the user says that varies, over the other's. Both grow as the live bytes.
@@ -114,10 +140,10 @@ def _reserve_of(first: Trace, other: Trace, name: str) -> tuple[float, float]:
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["safe", "reserve"]))
+@click.argument("what", type=click.Choice(["safe", "reserve", "load"]))
 def main(what: str) -> None:
-    """Try the safe arenas, or the reserves, and print tables."""
-    {"safe": try_safe, "reserve": try_reserve}[what]()
+    """Try the safe arenas, the reserves, or what more load needs, and print tables."""
+    {"safe": try_safe, "reserve": try_reserve, "load": try_load}[what]()
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ _ALLOWED = (
     *(ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.expr_context),
 )
 _KEYS = {"kind", "on", "each", "let", "unless", "lacks", "here"}
-_KEYS |= {"holds", "larger", "fitted", "noise", "spread", "cause", "why"}
+_KEYS |= {"holds", "at_least", "larger", "fitted", "noise", "spread", "cause", "why"}
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -63,9 +63,14 @@ FACTOR = 2
 
 
 def band(found: float, stated: float) -> int:
-    """Where a reduction in per cent stands to the paper's: 0 if both parts are within FACTOR of it, else -1 or 1."""
+    """Where a reduction in per cent stands to the paper's: 0 if both parts are within FACTOR of it, else -1 or 1.
+
+    A smaller one is 0 within a tenth of the paper's, too, as any number: its sentence tells nothing of what is left.
+    """
     parts = ((100 - found) / (100 - stated), found / stated)
-    return 0 if all(1 / FACTOR <= part <= FACTOR for part in parts) else 1 if found > stated else -1
+    if all(1 / FACTOR <= part <= FACTOR for part in parts) or (found < stated and near(found, stated)):
+        return 0
+    return 1 if found > stated else -1
 
 
 def listed(values: Iterable[int]) -> str:
@@ -131,7 +136,7 @@ def check(answer: Mapping[str, Any]) -> None:
     for key, value in answer.items():
         if key in ("let", "each"):
             list(map(_compiled, value.values()))
-        elif key in ("unless", "lacks", "holds", "larger", "noise"):
+        elif key in ("unless", "lacks", "holds", "at_least", "larger", "noise"):
             _compiled(value)
         else:
             _compiled(_literal(value))
@@ -148,7 +153,8 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
             arithmetic or layout only has to be right; `fitted`, what was chosen to match its number, so
             that holding is no evidence; `noise`, an expression that tells whether it else holds within noise, and
             `spread`, a sentence that tells of it; `larger`, an expression that tells whether it else goes beyond what
-            is stated; `cause`, a `Cause`, by default not explained; `why`, a sentence with what shows the cause.
+            is stated; `at_least`, an expression that `one_sided` has in their place; `cause`, a `Cause`, by default not
+            explained; `why`, a sentence with what shows the cause.
         names: the page's results.
 
     Raises ValueError for another key.
@@ -176,6 +182,19 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
         except AbsentError as absent:
             found = "–", not_tested(str(absent)), on
         yield found
+
+
+_SIDES = ("holds", "at_least", "larger", "noise", "fitted", "kind")
+
+
+def one_sided(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with what is stated as the least: it holds, too, where the difference is larger.
+
+    That is its `at_least`, where it has one.
+    """
+    rest = {key: value for key, value in answer.items() if key not in _SIDES}
+    either = " or ".join(f"({answer[key]})" for key in ("holds", "larger") if key in answer)
+    return rest | {"holds": answer.get("at_least", either)}
 
 
 def _verdict(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Verdict:

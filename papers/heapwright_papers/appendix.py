@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heapwright_papers.answers import percent
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Statement, documents
-from heapwright_papers.page import table_of
+from heapwright_papers.page import AIM, table_of
 from heapwright_papers.readings import sentences
 from heapwright_papers.verdicts import Cause, Kind
 
@@ -27,10 +28,18 @@ _READINGS = """\
 Five of its sentences allow several meanings. The pages follow those under which most contests between allocators hold
 jointly on [drr](drr.md), on which they were chosen; the others had no part in that, and judge them. Contests that
 hold, and those in the paper's order with a difference that is larger than stated:"""
-_MUTANTS = """\
-## With another allocator in the proposed one's place
+_AT_LEAST = """\
+## What a bound on the other side refuses
 
-With another allocator in the proposed one's place, so many of the contests about it that hold do not hold any more:"""
+A statement with a number holds on the pages within a band on both sides. With the paper's number as the least instead,
+less a tenth, so many of the contests hold:"""
+_MUTANTS = """\
+## With another allocator in its place
+
+With another allocator in the place of the one that a contest is about, on the first pages the proposed one, so many of
+the contests that hold do not hold any more. What holds with each of them is set-up, and so is not counted here; what is
+about traffic, or sets ways of one technique against each other, is no contest. Techniques proposes no allocator. The
+aim is {aim} of a page's: else its statements would hold of any allocator."""
 _WHY = """\
 ## Why statements do not hold
 
@@ -59,7 +68,7 @@ def appendix(found: Found) -> str:
         if rows:
             header = ("where", "the paper says", "the paper", "here", "verdict", "because", "page")
             parts += [f"## {document.citation}", table_of(header, rows, words=7)]
-    parts += [*_readings(found), *_mutants(found)]
+    parts += [*_readings(found), *_at_least(found), *_mutants(found)]
     causes = [(f"[{name}]({name}.md)", *_causes(page["findings"])) for name, page in found.items()]
     causes.append(("all", *_causes([one for findings in by_id.values() for one in findings])))
     parts += [_WHY, table_of(("page", *(cause.value for cause in Cause)), causes)]
@@ -90,11 +99,43 @@ def _readings(found: Found) -> list[str]:
     return [_READINGS, table_of(("reading", *pages), rows)]
 
 
+def _at_least(found: Found) -> list[str]:
+    """Each contest of the pages with readings: whether it holds as the least, its verdict, and what refuses it."""
+    says = {one.id: one.says for document in documents() for one in document.statements}
+    rows, told = [], []
+    for name, page in found.items():
+        sides = page.get("at_least", ())
+        verdicts = {(one["id"], one["on"]): one["verdict"] for one in page["findings"]}
+        for one in sides:
+            verdict = verdicts[one["id"], one["on"]]
+            refused = _REFUSED.get((one["holds"], verdict), "–")
+            rows.append((name, says[one["id"]], one["on"], "yes" if one["holds"] else "no", verdict, refused))
+        if sides:
+            hold = sum(verdicts[one["id"], one["on"]] in _HOLDING for one in sides)
+            told.append(f"{name} {sum(one['holds'] for one in sides)} of {len(sides)}, {hold} within the band")
+    header = ("page", "the paper says", "on", "as the least", "verdict", "refused by")
+    return [f"{_AT_LEAST} {'; '.join(told)}.", table_of(header, rows, words=6)] if rows else []
+
+
+_HOLDING = (Kind.HOLDS.value, Kind.NOISE.value)
+_REFUSED = {
+    (True, Kind.LARGER.value): "the upper bound",
+    (True, Kind.FAILS.value): "the order to mean and median",
+    (False, Kind.FAILS.value): "both",
+    (False, Kind.HOLDS.value): "the least: short of it by more than a tenth",
+    (False, Kind.NOISE.value): "the least: short of it by more than a tenth",
+}
+"""By whether a contest holds as the least, and its verdict."""
+
+
 def _mutants(found: Found) -> list[str]:
     """On each page with contests that hold, how many do not with another allocator in the proposed one's place."""
     told = {name: page["mutants"] for name, page in found.items() if page.get("mutants", {}).get("holds")}
-    rows = [(name, one["holds"], *one["flipped"].values()) for name, one in told.items()]
-    return [_MUTANTS, table_of(("page", "hold", *MUTANTS), rows)] if rows else []
+    shares = {name: sum(one["flipped"].values()) / len(one["flipped"]) / one["holds"] for name, one in told.items()}
+    missed = ", ".join(name for name, share in shares.items() if share < AIM)
+    aim = _MUTANTS.format(aim=percent(AIM)) + (f" Missed by {missed}." if missed else "")
+    rows = [(name, one["holds"], *one["flipped"].values(), percent(shares[name])) for name, one in told.items()]
+    return [aim, table_of(("page", "hold", *MUTANTS, "share"), rows)] if rows else []
 
 
 def _causes(findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -31,9 +31,10 @@ counted exactly. `–`: requests were refused, or nothing on this machine counts
 
 BAND = f"""\
 A number of the paper holds within a band. A reduction does where both what it saves and what it leaves are within a
-factor of {FACTOR} of the paper's; an average where its ratio to the next, or to the mean of the five systems, is. The
-proposed allocator must stand to the mean and the median, or to each system, in the paper's order, as far as the
-statement speaks of them. A difference in that order and beyond the band is *larger than stated*, no hold."""
+factor of {FACTOR} of the paper's, or where it is smaller by a tenth at most; an average where its ratio to the next, or
+to the mean of the five systems, is. The proposed allocator must stand to the mean and the median, or to each system, in
+the paper's order, as far as the statement speaks of them. A difference in that order and beyond the band is *larger
+than stated*, no hold."""
 
 CHOICES = """\
 - What the paper leaves open is read as [the readings](#how-the-paper-is-read) say. Where it is silent, the choices are
@@ -54,7 +55,8 @@ def add_published(page: Page, case: Case) -> None:
 _LEAD = """\
 As [the paper is read]({name}-details.md#how-the-paper-is-read), {hold} of {of} contests between allocators hold and
 {larger} more are larger than stated. Rank correlation of the six allocators with the paper's: fragmentation
-{fragmentation}, time {time} ({on})."""
+{fragmentation}, time {time} ({on}).
+Each number is a mean over {columns} traces; times are ratios of such means, in which the slowest trace weighs most."""
 
 
 def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int, int, int]) -> None:
@@ -88,6 +90,7 @@ def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int,
             fragmentation=ranks[0],
             time=ranks[1],
             on=", ".join(f"on {name}" for name in on),
+            columns=" and ".join(dict.fromkeys(str(len(trial.names)) for trial in trials)),
         )
     )
     page.lead(table_of(header, rows))

@@ -30,7 +30,9 @@ class Statement:
         standing: the verdict of a statement that no run decides, with what stands in for it here; else None.
         answers: how the page's results answer it, on one traffic each; see `heapwright_papers.answers.judged`.
         contest: "proposed" or "systems" where it sets the proposed allocator, or systems', against others, so that it
-            hangs on what the paper is read to say of them.
+            hangs on what the paper is read to say of them; on pages with several allocators of the paper's own the one
+            that it is about, by the page's name.
+        exempt: why it is no contest although it is decided, as where it is about traffic; "" elsewhere.
     """
 
     id: str
@@ -41,6 +43,7 @@ class Statement:
     standing: Verdict | None = None
     answers: tuple[Mapping[str, Any], ...] = ()
     contest: str = ""
+    exempt: str = ""
 
     @property
     def page(self) -> str:
@@ -102,7 +105,7 @@ def _resolved(entries: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _statement(entry: dict[str, Any]) -> Statement:
     told = {key: value for key, value in entry.items() if key in _TOLD}
     rest = {key: value for key, value in entry.items() if key not in _TOLD}
-    told["contest"] = rest.pop("contest", "")
+    told |= {key: rest.pop(key, "") for key in ("contest", "exempt")}
     if status := rest.pop("status", None):
         return Statement(**told, standing=Verdict(Kind(status), why=rest.pop("here", "")))
     return Statement(**told, answers=tuple(rest.get("answer", [rest] if rest else [])))

@@ -214,10 +214,14 @@ def _draw(points: Sequence[dict[str, Any]]) -> figure.Figure:
 
 
 class Member(NamedTuple):
-    """What is asked of a member of the front: its freelists, its general pools, and what it is, in words."""
+    """What is asked of a member of the front.
+
+    Its freelists, its general pools, whether some blocks are of fixed classes, and what it is, in words.
+    """
 
     lists: int
     generals: Sequence[hw.pools.General]
+    classes: bool
     summary: str
 
 
@@ -232,6 +236,7 @@ def _front(page: Page, study: Study, points: Sequence[dict[str, Any]]) -> list[M
         Member(
             sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, hw.pools.Quick)),
             [pool for pool in recipe.pools if isinstance(pool, hw.pools.General)],
+            any(isinstance(pool, hw.pools.Fixed) for pool in recipe.pools),
             recipe.summary(ALIGN),
         )
         for _, recipe in front

@@ -13,6 +13,7 @@ from typing import Any
 from heapwright import zoo
 from heapwright_papers import measuring, modem_pictures, modem_runs
 from heapwright_papers.answers import percent
+from heapwright_papers.case_study import mutants
 from heapwright_papers.measuring import cell, code_bytes
 from heapwright_papers.modem_runs import (
     BEST_FAST,
@@ -25,6 +26,7 @@ from heapwright_papers.modem_runs import (
     FOUR,
     FULL,
     INSTANCES,
+    LEVELS,
     SEEDS,
     SPLITS_OF,
     TABLE_1,
@@ -106,6 +108,9 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = CAL
     _lengths(made, results)
     _trees(made, results)
     made.judge(_names(results))
+    progress("modem: other allocators in the places of the paper's")
+    others = {name: modem_runs.other(recipe, results) for name, recipe in mutants("modem").items()}
+    made.mutate(others, lambda place, one: _names(results.with_other(place, one)))
     return made
 
 
@@ -115,7 +120,7 @@ NO_TOOLS = "no cross compiler or emulator here"
 def _names(results: Results) -> dict[str, Any]:
     """What the statements' expressions see: the results, and the constants of the runs."""
     longest = max(one.calls for one in results.lengths)
-    codes = {level: {label: code_bytes(results.codes[label], level) for label in FOUR} for level in ("O0", "Os")}
+    codes = {level: {label: code_bytes(results.codes[label], level) for label in FOUR} for level in LEVELS}
     return {
         **{name: value for name, value in vars(modem_runs).items() if name.isupper()},
         **vars(results),
@@ -218,7 +223,7 @@ def _table_3(page: Page, results: Results) -> None:
     for part, theirs in TABLE_3.items():
         rows.append([f"the paper: {part}", *map(cell, theirs), *dashes])
     rows.append(["the paper: sum", *(cell(sum(parts)) for parts in zip(*TABLE_3.values(), strict=True)), *dashes])
-    for level in ("O0", "Os"):
+    for level in LEVELS:
         for part in TABLE_3:
             found = [None if one is None else getattr(one[level], part) for one in codes.values()]
             rows.append([f"here, -{level}: {part}", *map(cell, found)])

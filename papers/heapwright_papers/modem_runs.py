@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import mean
 from typing import Any, Literal, TypeVar
@@ -31,6 +31,7 @@ Fit = Literal["first", "best"]
 Order = Literal["lifo", "fifo", "address"]
 Merge = Literal["immediate", "deferred"]
 FITS: dict[Fit, str] = {"first": "first fit", "best": "best fit"}
+LEVELS = ("O0", "Os")
 CALLS, SEEDS = 1000, (1, 2, 3, 4, 5)
 LENGTHS = (10, 30, 100, 300, 1000, 3000)
 """Modem calls of the runs that show how fragments grow."""
@@ -193,6 +194,28 @@ class Results:
         """The runs of so many calls."""
         return next(one for one in self.lengths if (one.calls, one.fit, one.coalesce) == (calls, fit, coalesce))
 
+    def with_other(self, place: str, other: Other) -> Results:
+        """The same with another allocator in the place of one."""
+        return replace(
+            self,
+            peaks={**self.peaks, place: other.peaks},
+            responses={**self.responses, place: other.response},
+            codes={**self.codes, place: other.codes},
+            scaled=[
+                replace(other.scaled[one.instances], heap=place) if one.heap == place else one for one in self.scaled
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class Other:
+    """What an allocator that is not the paper's makes of the same runs; `scaled` by the number of instances."""
+
+    peaks: list[Peak]
+    response: Response
+    codes: Any
+    scaled: dict[int, Scaled]
+
 
 def heaps() -> dict[str, Recipe]:
     """The paper's four allocators, and both fits from a search tree of free blocks, with boundary tags."""
@@ -236,7 +259,7 @@ def measure(progress: Callable[[str], None], calls: int = CALLS, most: int = INS
         responses = dict(zip(made, spread(lambda recipe: _response(traces[0], recipe), made.values()), strict=True))
         swaps = swaps_of(traces[0])
         progress("modem: code")
-        sizes = spread(lambda recipe: measuring.code_sizes(recipe, ("O0", "Os")), made.values())
+        sizes = spread(lambda recipe: measuring.code_sizes(recipe, LEVELS), made.values())
         progress("modem: memory")
         peaks = {label: spread(partial(peak, recipe=recipe), traces) for label, recipe in made.items()}
         progress("modem: orders of a list")
@@ -255,9 +278,18 @@ def measure(progress: Callable[[str], None], calls: int = CALLS, most: int = INS
         counts = [count for count in INSTANCES if count <= most]
         busy = {count: _instances(count) for count in counts}
         each = [(count, label) for count in counts for label in made]
-        scaled = spread(lambda one: _scaled(one[0], busy[one[0]], one[1]), each)
+        scaled = spread(lambda one: _scaled(one[0], busy[one[0]], made[one[1]], one[1]), each)
     codes = dict(zip(made, sizes, strict=True))
     return Results(traces, peaks, responses, swaps, codes, lengths, splits, orders, scaled)
+
+
+def other(recipe: Recipe, results: Results) -> Other:
+    """Run an allocator that is not the paper's."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        peaks = list(pool.map(partial(peak, recipe=recipe), results.traces))
+    counts = sorted({one.instances for one in results.scaled})
+    scaled = {count: _scaled(count, _instances(count), recipe, recipe.name) for count in counts}
+    return Other(peaks, _response(results.traces[0], recipe), measuring.code_sizes(recipe, LEVELS), scaled)
 
 
 # ---- response times ------------------------------------------------------------------------------------------------
@@ -365,8 +397,8 @@ def _instances(count: int) -> Trace:
     )
 
 
-def _scaled(instances: int, trace: Trace, label: str) -> Scaled:
-    metrics: dict[str, Any] = dict(replayed(trace, heaps()[label]))
+def _scaled(instances: int, trace: Trace, recipe: Recipe, label: str) -> Scaled:
+    metrics: dict[str, Any] = dict(replayed(trace, recipe))
     return Scaled(
         instances,
         trace.peak_live_objects,

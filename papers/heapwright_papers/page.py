@@ -5,17 +5,17 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import heapwright as hw
 from heapwright import PacketTable
 from heapwright_papers import measuring
-from heapwright_papers.answers import AbsentError, evaluate, judged, rank_correlation, sentence
+from heapwright_papers.answers import AbsentError, evaluate, judged, percent, rank_correlation, sentence
 from heapwright_papers.documents import Statement, statements_of, tables
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
@@ -35,6 +35,14 @@ _WHOLE = "[Tables and text in full]({name}-details.md); [every statement, and of
 
 
 _HOLDING = (Kind.HOLDS, Kind.NOISE)
+AIM = 0.8
+"""Of a page's contests that hold, the share that should not with another allocator in the place."""
+_MUTANTS = """\
+## With another allocator in its place
+
+With another allocator in the place of the one that each is about, of the {holds} contests that hold so many do not hold
+any more: {told}. That is {share} of all, where the aim is {aim}."""
+_Other = TypeVar("_Other")
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,9 @@ class Page:
         title: first line.
         paper: the source in short, for the claims.
         readings: which contests hold under each reading of the paper, where the page has readings.
-        mutants: how many of those that hold flip with another allocator in the proposed one's place.
+        at_least: which of them hold where what the paper states is the least, there.
+        mutants: how many of the contests that hold do not with another allocator in the place of that which they are
+            about, and how many that are set-up stay so.
         most: how many hold under the leading readings, and at most under any, where they were chosen.
     """
 
@@ -94,6 +104,7 @@ class Page:
     paper: str
     findings: list[Finding] = field(default_factory=list)
     readings: list[dict[str, Any]] = field(default_factory=list)
+    at_least: list[dict[str, Any]] = field(default_factory=list)
     mutants: dict[str, Any] = field(default_factory=dict)
     most: dict[str, int] = field(default_factory=dict)
     _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
@@ -141,20 +152,30 @@ class Page:
             for answer in statement.answers:
                 self.findings += [Finding(statement, *found) for found in judged(answer, names)]
 
-    def mutate(self, mutants: Mapping[str, Mapping[str, Any]]) -> None:
-        """Count how many contests about the proposed allocator that hold do not with another one in its place.
+    def mutate(self, others: Mapping[str, _Other], names: Callable[[str, _Other], Mapping[str, Any]]) -> None:
+        """Count how many contests that hold do not with another allocator in the place of the one they are about.
+
+        Also how many of those that are set-up stay so: nothing in them hangs on that allocator.
 
         Args:
-            mutants: by the other allocator's name, what `judge` takes, with its results for the proposed one's.
+            others: the other allocators by name, or what they made of the page's runs.
+            names: makes what `judge` takes of the allocator whose place is taken, a contest's, and the other one.
         """
-        held = [one for one in self.findings if one.statement.contest == "proposed" and one.holds]
-        told = {one.statement.id: one.statement.answers for one in held}
-        flipped = {}
-        for heap, names in mutants.items():
-            found = [(id_, answer) for id_, answers in told.items() for answer in answers]
-            verdicts = {(id_, on): verdict for id_, answer in found for _, verdict, on in judged(answer, names)}
-            flipped[heap] = sum(verdicts[one.statement.id, one.on].kind not in _HOLDING for one in held)
+        contests = [one for one in self.findings if one.statement.contest not in ("", "systems")]
+        held = [one for one in contests if one.holds]
+        given = [one for one in contests if one.verdict.kind is Kind.SET_UP]
+        flipped, still = {}, {}
+        for heap, other in others.items():
+            seen = {place: names(place, other) for place in dict.fromkeys(one.statement.contest for one in contests)}
+            flipped[heap] = sum(not _again(one, seen).holds for one in held)
+            still[heap] = sum(_again(one, seen).verdict.kind is Kind.SET_UP for one in given)
         self.mutants = {"holds": len(held), "flipped": flipped}
+        if held:
+            share = percent(sum(flipped.values()) / len(flipped) / len(held))
+            told = ", ".join(f"`{heap}` {count}" for heap, count in flipped.items())
+            self.text(_MUTANTS.format(holds=len(held), told=told, share=share, aim=percent(AIM)))
+        if given:
+            self.mutants |= {"set-up": len(given), "still": still}
 
     def write(self, folder: Path) -> list[Path]:
         """Write NAME.md and its details, both as HTML, too, NAME.json and each figure as PNG and SVG, all or none.
@@ -193,7 +214,8 @@ class Page:
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
             "findings": [one.as_claim() for one in self.answers()],
         }
-        more: dict[str, Any] = {"readings": self.readings, "mutants": self.mutants, "most": self.most}
+        more: dict[str, Any] = {"readings": self.readings, "at_least": self.at_least}
+        more |= {"mutants": self.mutants, "most": self.most}
         return found | {key: of for key, of in more.items() if of}
 
     def answers(self) -> list[Finding]:
@@ -213,6 +235,13 @@ class Page:
         packets = any(isinstance(one, PacketTable) for _, one in self._traffic)
         command = f"heapwright reproduce {self.name}{' --packets DIR' if packets else ''}"
         return f"`{command}`, {measuring.versions()}. {_HEAD}"
+
+
+def _again(finding: Finding, seen: Mapping[str, Mapping[str, Any]]) -> Finding:
+    """The same with what is seen where another allocator stands in the place that the statement is about."""
+    statement = finding.statement
+    found = (one for answer in statement.answers for one in judged(answer, seen[statement.contest]))
+    return next(Finding(statement, *one) for one in found if one[2] == finding.on)
 
 
 _LACKING = (AbsentError, TypeError, ZeroDivisionError)

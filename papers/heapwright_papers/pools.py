@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import heapwright as hw
-from heapwright import PacketTable, zoo
+from heapwright import PacketTable, Recipe, zoo
 from heapwright_papers import pools_pictures, pools_runs
 from heapwright_papers.answers import percent
+from heapwright_papers.case_study import mutants
 from heapwright_papers.page import Page
 from heapwright_papers.pools_runs import (
     BUFFER_HEADERS,
@@ -89,11 +90,33 @@ def page(packets: Path | None, progress: Callable[[str], None], requests: int = 
         progress("pools: real packets")
         _real(made, packet_tables(packets))
     made.judge(_names(found, sized))
+    progress("pools: other allocators in the pools' places")
+    few = max(1, requests // MUTANTS_OF)
+
+    def with_other(place: str, other: Recipe) -> dict[str, Any]:
+        others = partition_sizes(few, other) if place == VARIABLE else sized
+        return _names(pools_runs.with_other(found, place, other, few), others)
+
+    made.mutate(mutants("pools"), with_other)
     return made
+
+
+MUTANTS_OF = 20
+"""Other allocators in the pools' places meet one in so many of the requests."""
 
 
 SAMPLING = 0.002
 """Shares closer than this are taken for equal: what a million requests leave to chance."""
+
+
+ANY = "; so does any allocator tried in its memory"
+"""Of statements in which nothing hangs on the ways of the pool that they are about."""
+
+
+def _monotone(values: Sequence[float], sign: int) -> bool:
+    """Whether shares rise (1) or fall (-1), up to SAMPLING from one to the next, and beyond it in all."""
+    steps = [sign * (later - one) for one, later in pairwise(values)]
+    return min(steps) > -SAMPLING and sum(steps) > SAMPLING
 
 
 def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
@@ -108,7 +131,8 @@ def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
         "usable": {name: usable_bytes(recipe) for name, recipe in compared.items()},
         "memory": {name: memory_bytes(recipe) for name, recipe in compared.items()},
         "many": [memory_bytes(partitions(size, MANY)) for size in PARTITIONS],
-        "monotone": lambda values, sign: all(sign * (later - one) > -SAMPLING for one, later in pairwise(values)),
+        "ANY": ANY,
+        "monotone": _monotone,
         # Erlang's formula gives the fixed pool's utility up to a factor: admitted share, squared, times the load.
         "beyond": max((step * 1e-5 for step in range(100, 1000)), key=lambda mean: exact_admission(mean) ** 2 / mean),
     }

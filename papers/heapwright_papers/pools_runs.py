@@ -5,7 +5,7 @@ packets.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -139,8 +139,22 @@ def pools() -> dict[str, Recipe]:
     return {VARIABLE: zoo("variable-pool"), INDEXED: indexed(), FIXED: zoo("fixed-pool")}
 
 
-def run(scenario: Scenario, recipes: Sequence[Recipe], requests: int = REQUESTS) -> list[Point]:
-    """Replay one scenario on each pool, in an arena that is the pool and nothing else."""
+Arena = tuple[Recipe, int, int]
+"""An allocator, all its memory in bytes, and what of it requests can use."""
+
+
+def pool_alone(recipe: Recipe) -> Arena:
+    """A pool in an arena that is the pool and nothing else."""
+    return recipe, memory_bytes(recipe), usable_bytes(recipe)
+
+
+def in_place_of(pool: Recipe, other: Recipe) -> Arena:
+    """Another allocator in the memory of a pool, descriptors included; no part of it is set aside from requests."""
+    return other, memory_bytes(pool), memory_bytes(pool)
+
+
+def run(scenario: Scenario, arenas: Sequence[Arena], requests: int = REQUESTS) -> list[Point]:
+    """Replay one scenario on each pool."""
     trace = hw.workload(
         "poisson",
         interarrival=scenario.interarrival,
@@ -149,26 +163,29 @@ def run(scenario: Scenario, recipes: Sequence[Recipe], requests: int = REQUESTS)
         requests=requests,
         seed=1,
     )
-    return [_point(trace, recipe) for recipe in recipes]
+    return [_point(trace, *arena) for arena in arenas]
 
 
-def _point(trace: Trace, recipe: Recipe) -> Point:
-    memory = memory_bytes(recipe)
+def _point(trace: Trace, recipe: Recipe, memory: int, usable: int) -> Point:
     metrics = replayed(trace, recipe, arena=memory)
     utilisation = float(metrics["utilisation"])
-    pool_utilisation = utilisation * memory / usable_bytes(recipe)
+    pool_utilisation = utilisation * memory / usable
     admission, accesses = float(metrics["admitted_fraction"]), metrics["accesses"] / len(trace)
     return Point(admission, utilisation, pool_utilisation, accesses)
 
 
-def experiments(requests: int = REQUESTS, progress: Callable[[str], None] = lambda line: None) -> dict[str, Results]:
-    """Experiments 1 to 3 with all three pools, as "load", "smallest" and "largest"; on all cores."""
+def experiments(
+    requests: int = REQUESTS,
+    progress: Callable[[str], None] = lambda line: None,
+    arenas: Mapping[str, Arena] | None = None,
+) -> dict[str, Results]:
+    """Experiments 1 to 3 with all three pools or other arenas, as "load", "smallest" and "largest"; on all cores."""
     scenarios = {
         "load": (LOADS, [Scenario(load, 80, 2000) for load in LOADS]),
         "smallest": (SMALLEST, [Scenario(1 / RATE, smallest, 2000) for smallest in SMALLEST]),
         "largest": (LARGEST, [Scenario(1 / RATE, 100, largest) for largest in LARGEST]),
     }
-    compared = pools()
+    compared = arenas or {name: pool_alone(pool) for name, pool in pools().items()}
     found: dict[str, Results] = {}
     with ThreadPoolExecutor(os.cpu_count()) as executor:
         for name, (x, points) in scenarios.items():
@@ -181,12 +198,21 @@ def experiments(requests: int = REQUESTS, progress: Callable[[str], None] = lamb
 SAME_MEMORY, SAME_COUNT = f"{TOTALS[1] // 1024} KB usable", f"{MANY} partitions"
 
 
-def partition_sizes(requests: int = REQUESTS) -> Results:
-    """Experiment 4: both configurations at each of PARTITIONS."""
+def with_other(found: Mapping[str, Results], place: str, other: Recipe, requests: int) -> dict[str, Results]:
+    """Experiments 1 to 3 with another allocator in the memory of one of the three pools."""
+    again = experiments(requests, arenas={place: in_place_of(pools()[place], other)})
+    return {name: Results(of.x, {**of.points, **again[name].points}) for name, of in found.items()}
+
+
+def partition_sizes(requests: int = REQUESTS, other: Recipe | None = None) -> Results:
+    """Experiment 4: both configurations at each of PARTITIONS, or another allocator in the usable bytes of each."""
     scenario = Scenario(1 / 1000, 1000, 3000)
     recipes = [partitions(size, TOTALS[1] // size) for size in PARTITIONS]
     recipes += [partitions(size, MANY) for size in PARTITIONS]
-    found = run(scenario, recipes, requests)
+    arenas = list(map(pool_alone, recipes))
+    if other:
+        arenas = [(other, usable, usable) for _, _, usable in arenas]
+    found = run(scenario, arenas, requests)
     return Results(PARTITIONS, {SAME_MEMORY: found[: len(PARTITIONS)], SAME_COUNT: found[len(PARTITIONS) :]})
 
 
@@ -233,5 +259,5 @@ def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> OnPack
     stretched = arrived * (len(with_ip) / RATE * 1e6 / max(float(arrived[-1]), 1.0))
     times = np.random.default_rng(1).exponential(1.0, len(with_ip))
     trace = hw.held_requests(stretched, times * 1e6, table.ip_len[with_ip], {"workload": "packets", "network": name})
-    points = {pool: _point(trace, recipe) for pool, recipe in pools().items()}
+    points = {pool: _point(trace, *pool_alone(recipe)) for pool, recipe in pools().items()}
     return OnPackets(name, float(table.ip_len[with_ip].mean()), points)

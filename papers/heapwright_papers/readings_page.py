@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from heapwright_papers.answers import judged, percent
+from heapwright_papers.answers import judged, one_sided, percent
 from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import MUTANTS, PROPOSED, Case, Trial, read_as
 from heapwright_papers.case_tables import add_lead
@@ -75,6 +75,14 @@ def add_readings(page: Page, case: Case, trials: Sequence[Trial], base: Mapping[
         if one.statement.contest
     ]
     page.mutants = {"holds": len(held), "flipped": flipped}
+    seen_at_once = {**names(case, *seen), **base}
+    page.at_least = [
+        {"id": statement.id, "on": on, "holds": verdict.kind is Kind.HOLDS}
+        for statement in statements_of(case.name).values()
+        if statement.contest
+        for answer in statement.answers
+        for _, verdict, on in judged(one_sided(answer), seen_at_once)
+    ]
 
 
 def _judged(page: str, seen: Mapping[str, Any], contests: bool) -> Found:

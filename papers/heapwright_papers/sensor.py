@@ -12,6 +12,7 @@ from typing import Any
 
 from heapwright import FREE, zoo
 from heapwright_papers import sensor_pictures, sensor_runs
+from heapwright_papers.case_study import mutants
 from heapwright_papers.measuring import CPU, NO_TOOLS, cell, code_bytes, replayed
 from heapwright_papers.page import Page
 from heapwright_papers.sensor_runs import (
@@ -33,9 +34,11 @@ from heapwright_papers.sensor_runs import (
     UNIT,
     Results,
     allocation_bytes,
+    alone,
+    compared,
     descriptor_bytes,
-    heaps,
     holes,
+    largest,
     measure,
     served,
     traces,
@@ -93,12 +96,17 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYN
     _worst(made, results)
     made.text(_DIFFERENCES)
     made.judge(_names(results))
+    progress("sensor: other allocators in the places of the paper's")
+    arena = largest(results)
+    others = {name: alone({name: recipe}, results.traces, arena) for name, recipe in mutants("sensor").items()}
+    made.mutate(others, lambda place, other: _names(results.with_other(place, other)))
     return made
 
 
 def _names(results: Results) -> dict[str, Any]:
     """What the statements' expressions see: the results, probes of single allocators, and the constants of the runs."""
-    sos, recipes = zoo("sos"), {MANTIS: zoo("mantisos"), **heaps()}
+    recipes = results.recipes
+    sos = recipes[SOS]
     names = {
         "recorded": [name for name in results.traces if name in RECORDED],
         "random": [name for name in results.traces if name not in RECORDED],
@@ -169,7 +177,7 @@ def _table_1(page: Page) -> None:
         f"is measured by a full arena with {HOLES[-1]} free blocks apart from each other, and a request nearly as "
         "large as all of them: where it is refused, there is external fragmentation."
     )
-    recipes = {MANTIS: zoo("mantisos"), **heaps()}
+    recipes = compared()
     rows = []
     for heap, (theirs, fragments) in TABLE_1.items():
         ours = "no" if uses_holes(recipes[heap]) else "yes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -89,6 +89,7 @@ class Results:
     """All that the page is made of.
 
     Attributes:
+        recipes: of the allocators, by name.
         traces: the recorded ones, one each, and the random ones of each seed, by name.
         found: by allocator and name of the traces, one for each trace; MANTIS beside FIVE.
         worst: by allocator; None without tools.
@@ -96,6 +97,7 @@ class Results:
         codes: code sizes by level; None without a compiler.
     """
 
+    recipes: Mapping[str, Recipe]
     traces: Mapping[str, Sequence[Trace]]
     found: Mapping[str, Mapping[str, Sequence[Measured]]]
     worst: Mapping[str, Worst] | None
@@ -123,6 +125,17 @@ class Results:
         """The dearest call on any trace."""
         every = [one for of in self.found[heap].values() for one in of]
         return max((one.instructions[kind][1] for one in every if one.instructions), default=None)
+
+    def with_other(self, place: str, other: Results) -> Results:
+        """The same with another allocator in the place of one: `other` holds it alone, under any name."""
+        (name,) = other.recipes
+        return replace(
+            self,
+            recipes={**self.recipes, place: other.recipes[name]},
+            found={**self.found, place: other.found[name]},
+            grown={**self.grown, place: other.grown[name]},
+            codes={**self.codes, place: other.codes[name]},
+        )
 
 
 def heaps() -> dict[str, Recipe]:
@@ -159,9 +172,38 @@ def synthetic(low: int, high: int, calls: int = SYNTHETIC_CALLS, seed: int = 1) 
     return Trace.from_columns(op=op, id=id, size=size, name=f"random-{low}-{high}-{seed}")
 
 
+def compared() -> dict[str, Recipe]:
+    """Those that are measured: FIVE, and MANTIS."""
+    return {**heaps(), MANTIS: zoo("mantisos")}
+
+
 def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None]) -> Results:
     """Run everything."""
-    recipes = {**heaps(), MANTIS: zoo("mantisos")}
+    recipes = compared()
+    progress("sensor: memory and instructions")
+    results = alone(recipes, given)
+    arena = largest(results)
+    progress("sensor: the worst calls")
+    searched = given[SEARCHED][0] if SEARCHED in given else list(given.values())[-1][-1]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        found = list(threads.map(lambda recipe: _worst(recipe, searched, arena), recipes.values()))
+    worst = {heap: one for heap, one in zip(recipes, found, strict=True) if one}
+    sos = zoo("sos")
+    return replace(
+        results,
+        recipes={**recipes, SOS: sos},
+        worst=worst if len(worst) == len(recipes) else None,
+        grown={**results.grown, SOS: growth(sos)},
+    )
+
+
+def largest(results: Results) -> int:
+    """Bytes of an arena that serves all traces for all allocators."""
+    return max(one.memory for of in results.found.values() for some in of.values() for one in some if one.memory)
+
+
+def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], arena: int | None = None) -> Results:
+    """Allocators on all traces, in an arena of so many bytes or the largest they need, without their worst calls."""
     flat = [trace for some in given.values() for trace in some]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
 
@@ -169,23 +211,17 @@ def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None
             done = threads.map(lambda recipe: work(recipe, *arguments), recipes.values())
             return dict(zip(recipes, done, strict=True))
 
-        progress("sensor: memory")
         memory = each(_memory, flat)
-        arena = max(size for of in memory.values() for size in of if size is not None)
-        progress("sensor: instructions")
-        times = each(_times, flat, arena)
-        progress("sensor: the worst calls")
-        worst = each(_worst, given[SEARCHED][0] if SEARCHED in given else flat[-1], arena)
-        progress("sensor: code")
+        room = max(arena or 0, *(size for of in memory.values() for size in of if size is not None))
+        times = each(_times, flat, room)
         codes = each(measuring.code_sizes, LEVELS)
+        grown = each(growth)
     found: dict[str, dict[str, list[Measured]]] = {heap: {} for heap in recipes}
     for heap, recipe in recipes.items():
         rest = iter(zip(flat, memory[heap], times[heap], strict=True))
         for name, some in given.items():
             found[heap][name] = [_measured(recipe, *next(rest)) for _ in some]
-    known = worst if all(worst.values()) else None
-    grown = {heap: growth(recipe) for heap, recipe in {**recipes, SOS: zoo("sos")}.items()}
-    return Results(given, found, known, grown, codes)
+    return Results(recipes, given, found, None, grown, codes)
 
 
 def _memory(recipe: Recipe, given: Sequence[Trace]) -> list[int | None]:
@@ -234,10 +270,9 @@ def descriptor_bytes(recipe: Recipe) -> int:
 
 
 def allocation_bytes(recipe: Recipe) -> int:
-    """Header and handle of an object that moves, on a 32-bit target."""
+    """Header and handle of an object that moves, on a 32-bit target; of others the descriptor."""
     pool = recipe.canonical().pools[0]
-    assert isinstance(pool, hw.pools.Compact)
-    return pool.header + pool.handle_bytes
+    return pool.header + pool.handle_bytes if isinstance(pool, hw.pools.Compact) else descriptor_bytes(recipe)
 
 
 def holes(count: int, then: Sequence[tuple[int, int, int]] = ()) -> Trace:

@@ -23,7 +23,8 @@ of each of their statements here. The same command on the same packet tables wri
 _PAGES = """\
 ## Pages
 
-How many statements of each stand how; [every statement](appendix.md), with its verdict and why:"""
+How many verdicts of each kind; a statement that is answered on two kinds of traffic has two. [Every
+statement](appendix.md), with its verdicts and why:"""
 _KINDS = tuple(kind.value for kind in Kind)
 
 

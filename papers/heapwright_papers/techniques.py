@@ -50,7 +50,8 @@ of (requested + internal) and of (requested + external), over requested, when th
 a call. Performance is the inverse of accesses. Up to {none} % is "None", up to {single} % one sign, more two. Freelists
 are two against none; best fit against first fit, both over one list; splitting always against never; coalescing at once
 against never. The paper gives no numbers, and its four rows without a technique are the opposite of those with it.
-*All* is the geometric mean over the three applications; a statement holds where that has the paper's sign."""
+*All* is the geometric mean over the three applications, of which url has three sizes in three lists and little else; a
+statement holds where that and the median of the three have the paper's sign."""
 
 _REASONS = """\
 Why signs differ, as far as it is known:

@@ -103,8 +103,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     _object_code(made, results)
     made.judge(_names(results, foretold))
     progress("wifi: other allocators in the pools' place")
-    others = mutants("wifi").items()
-    made.mutate({name: _names(results.with_pools(recipe), foretold) for name, recipe in others})
+    made.mutate(mutants("wifi"), lambda _, other: _names(results.with_pools(other), foretold))
     return made
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "admit",
     "attack",
     "births_and_deaths",
+    "check",
     "convert_log",
     "copies",
     "copy_kinds",
@@ -92,6 +93,7 @@ __all__ = [
     "trace_facts",
     "workload",
     "worst_steps",
+    "write_checked",
     "writing",
     "zoo",
 ]

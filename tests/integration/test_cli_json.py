@@ -65,6 +65,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "zoo wifi-special-pools --from-profile a.parquet": (True, RECIPE),
     "replay a.parquet --heap tlsf": (True, ["trace", "heap", "metrics"]),
     "fit a.parquet --heap victim-bins": (True, FIT),
+    "check a.parquet --heap tlsf --budget 1M": (True, ["trace", "heap", "passed", "values", "verdicts", "holders"]),
     "endure a.parquet --heap tlsf --calls 10000": (
         True,
         ["trace", "heap", "growth_ratio", "worst", "lasts", "refused", "calls", "footprint_bytes"],

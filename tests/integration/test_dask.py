@@ -171,9 +171,20 @@ def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Clus
     assert [one.id for one in exact.front()] == [one.id for one in whole.front()]
     near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=cluster.address)
     assert near.given_up > 0
-    best, close = ([[one.metrics[key] for key in whole.objectives] for one in told.front()] for told in (whole, near))
+    best, close = (
+        [[float(one.metrics[key] or 0) for key in whole.objectives] for one in told.front()] for told in (whole, near)
+    )
     for one in best:
         assert any(all(b <= 1.2 * a for a, b in zip(one, other, strict=True)) for other in close)
+
+
+def test_loads_of_one_device_come_to_the_same_front_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    half = hw.cut(hw.read_trace(TRACE), first=2000)
+    how: dict[str, Any] = {"space": SPACES, "limit": RECIPES, "copies": 0, "endurance": False, "same_device": True}
+    whole = hw.explore([TRACE, half], tmp_path / "whole.duckdb", complete=True, jobs=2, **how)
+    exact = hw.explore([TRACE, half], tmp_path / "exact.duckdb", tolerance=0, dask=cluster.address, **how)
+    assert exact.given_up
+    assert [(one.id, one.metrics) for one in exact.front()] == [(one.id, one.metrics) for one in whole.front()]
 
 
 def test_what_is_wrong_with_a_cluster_is_one_line(

@@ -30,6 +30,9 @@ from PIL import Image, ImageChops, ImageColor
 
 from heapwright.decide import pareto
 from heapwright.decide.budgets import budgets
+from heapwright.decide.decision import decide
+from heapwright.decide.results import Candidate
+from heapwright.decide.side_by_side import side_by_side
 from heapwright.decide.study import Study, reserve_for
 from heapwright.explore.space import Space
 from heapwright.recipes.recipe import Recipe
@@ -161,8 +164,31 @@ def test_page_shows_everything_without_network_or_complaint(browser: Chromium, m
         "[...document.querySelectorAll('.chart')].filter((one) => one.querySelector('svg')).map((one) => one.id)"
     )
     heaps = [f"{kind}-traffic-{heap}" for heap in ("balanced-pick", "enea-ose") for kind in ("timeline", "heap-map")]
-    assert drawn == ["arena", "trade-off", *heaps, "sizes-traffic", "histogram-traffic"]
+    assert drawn == ["reserve", "arena", "trade-off", *heaps, "sizes-traffic", "histogram-traffic"]
     assert {file.stem for file in made.written[1:]} == set(drawn)
+
+
+def study_name(made: Made, one: Candidate) -> str:
+    """What a page calls a heap that it says to ship."""
+    with Study.open(made.study) as study:
+        return one.zoo_name or f"{study.recipe(one.id).title()} ({one.id})"
+
+
+def test_page_has_the_pick_beside_what_else_one_could_take(browser: Chromium, made: Made) -> None:
+    with Study.open(made.study) as study:
+        told = side_by_side(decide(study))
+    assert [one.candidate.label for one in told.heaps[1:]] == ["all-round", "tlsf", "newlib-nano"]
+    cells = (
+        "[...document.querySelectorAll('#others tbody tr')].map((row) => [...row.cells].map((one) => one.textContent))"
+    )
+    still = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", made.page.read_text(encoding="utf-8").split('id="others"')[1])
+    opened(browser, made.page)
+    for row, found in zip(told.rows, browser.run(cells), strict=True):
+        shown = [row.words + f" {row.unit}".rstrip(), *(f"{one.text} {one.against}".rstrip() for one in row.cells)]
+        assert found == shown
+        assert all(any(part in one for one in still) for cell in row.cells for part in (cell.text, cell.against))
+    marked = browser.run("[...document.querySelectorAll('#others .worse, #others .better')].length")
+    assert marked == sum(cell.better is not None for row in told.rows for cell in row.cells) > 9
 
 
 def test_page_begins_with_the_answer(made: Made) -> None:
@@ -173,7 +199,7 @@ def test_page_begins_with_the_answer(made: Made) -> None:
     reserve = reserve_for(needs)
     page = made.page.read_text(encoding="utf-8")
     assert (
-        f"Ship {pick.label}: reserve {reserve:,} bytes; {most:,} served the recording, 3 perturbed copies "
+        f"Ship {study_name(made, pick)}: reserve {reserve:,} bytes; {most:,} served the recording, 3 perturbed copies "
         "and 1 held-out trace." in page
     )
     assert page.index('class="answer"') < page.index('id="answer"') < page.index('id="trade-offs"')
@@ -220,9 +246,11 @@ def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made
     assert Recipe.parse(text(browser, "details-toml")).hash == recipe.hash
     assert text(browser, "details-summary") == recipe.summary()
     assert f"{chosen.metrics['footprint_bytes']:,} B" in text(browser, "details-objectives")
-    assert text(browser, "answer-text").startswith(f"Ship {chosen.label}: reserve {reserve:,} bytes; ")
+    assert text(browser, "answer-text").startswith(f"Ship {study_name(made, chosen)}: reserve {reserve:,} bytes; ")
     assert text(browser, "selection-name") == chosen.label
-    assert f"{reserve:,}for {chosen.label}" in text(browser, "facts")
+    first = "[...document.querySelectorAll('#others tr')].map((row) => row.cells[1].textContent)"
+    told = browser.run(first)
+    assert told[0].startswith(f"{chosen.label} ship{recipe.title()}") and told[1] == f"{reserve:,}"
     marked = browser.run("[...document.querySelectorAll('tr.selected')].map((row) => row.dataset.id)")
     assert set(marked) == {chosen.id} and len(marked) >= 2
     assert browser.run(f"document.querySelector('#trade-off [data-id=\"{chosen.id}\"] .chosen') !== null")
@@ -502,21 +530,18 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
         unbound = study.pick("balanced").id
         assert bounds.picks[-1][-1] == unbound
         memory = bounds.memory[-3]
-        pick = study.pick("balanced", where=f"footprint_bytes <= {memory}")
-        served = [
-            need.bytes is not None and need.bytes <= memory for need in study.needs(pick.id) if need.role == "copy"
-        ]
+        pick = study.pick("balanced", where=f"reserve_bytes <= {memory}")
+        evidence = decide(study, where=[f"reserve_bytes <= {memory}"]).evidence()
         worst = bounds.worst[-2]
         conditions = [f"accesses_{kind}_max <= {worst}" for kind in ("malloc", "free")]
-        both = study.pick("balanced", where=[f"footprint_bytes <= {memory}", *conditions])
+        both = study.pick("balanced", where=[f"reserve_bytes <= {memory}", *conditions])
     opened(browser, made.page)
     browser.run("document.getElementById('budget-memory').focus()")
     for _ in range(3):
         browser.press("ArrowLeft")
     assert selected(browser) == pick.id
-    told = text(browser, "answer-text")
-    assert told.startswith(f"Within {memory:,} bytes: ship {pick.label}, which serves 1 of 1 recording, ")
-    assert f"{sum(served)} of 6 perturbed copies" in told
+    assert text(browser, "answer-text") == f"Within {memory:,} bytes: {evidence[0].lower()}{evidence[1:]}"
+    assert " times the recorded load." in evidence
     assert browser.run("document.getElementById('budget-memory').getAttribute('aria-valuetext')") == f"{memory:,} bytes"
     browser.press("Tab")
     for _ in range(2):
@@ -535,7 +560,7 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
         browser.run(f"document.getElementById('budget-{slider}').focus()")
         browser.press("Home")
     assert bounds.picks[0][0] is None
-    assert text(browser, "answer-text").startswith("Nothing that was tried serves what was explored within ")
+    assert text(browser, "answer-text").startswith("Nothing that may ship serves what was explored within ")
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -631,7 +656,7 @@ def test_every_plot_stands_without_javascript(browser: Chromium, made: Made) -> 
     drawn = (
         "[...document.querySelectorAll('.chart svg')].filter((one) => one.getBoundingClientRect().height > 100).length"
     )
-    assert browser.run(drawn) == 8
+    assert browser.run(drawn) == 9
     assert browser.run("document.querySelector('#axes').getBoundingClientRect().height") == 0
     browser.look()
 

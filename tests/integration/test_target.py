@@ -307,7 +307,9 @@ def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
 
 def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
     tools("cortex-m3", None, "unicorn")
+    from heapwright.decide.decision import decide
     from heapwright.decide.measured_front import measure_front
+    from heapwright.decide.side_by_side import side_by_side
     from heapwright.decide.study import Study
 
     found = {one["heap"]: one for one in measure_front(small_study)}
@@ -315,7 +317,10 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
         front = study.front(("instructions_pair_mean", "footprint_bytes", "code_bytes"))
         tlsf = study.candidate("tlsf")
         details = study.measured()
-    assert {one.label for one in front} <= set(found) and front
+        picks = [study.pick(how, study.objectives) for how in ("balanced", "smallest", "fastest")]
+        told = {row.words: row.unit for row in side_by_side(decide(study)).rows}
+    assert {one.label for one in [*front, *picks]} <= set(found) and front
+    assert told["malloc and free"] == told["dearest malloc"] == "instructions" and "code" in told
     calls = found["tlsf"]["calls"]
     pair = calls["malloc"]["instructions_mean"] + calls["free"]["instructions_mean"]
     assert tlsf.metrics["instructions_pair_mean"] == pytest.approx(pair)

@@ -9,6 +9,7 @@ from made_studies import IDS, TRACES, identity, metrics, result, trace, write_fi
 
 from heapwright.decide.decision import decide
 from heapwright.decide.picks import PICKS
+from heapwright.decide.side_by_side import Cell, SideBySide, side_by_side
 from heapwright.decide.study import Study
 from heapwright.files.errors import HeapwrightError
 from heapwright.studies.records import TraceInfo
@@ -30,16 +31,26 @@ def test_the_steps_are_the_nearest_of_the_front_to_either_side(study: Path) -> N
         assert f"{told}elsewhere: it does not merge every block as it is freed." in smallest.sentences()
 
 
-def test_what_the_reader_has_is_compared_whatever_it_is(study: Path) -> None:
+def test_what_the_reader_has_stands_beside_the_pick_whatever_it_is(study: Path) -> None:
     with Study.open(study) as opened:
-        told = decide(opened, "smallest", against="beta").sentences()
-        yours = "beta, what you have now, takes 220 bytes (2.2 x), 800 accesses (-20.0 %)"
-        assert f"{yours}; reserve 240 (+87.5 %)." in told
-        told = decide(opened, "smallest", against="gamma").sentences()
-        refusing = "gamma, what you have now, takes 50 bytes (-50.0 %), 50 accesses (-95.0 %), and refuses 3 requests."
-        assert refusing in told
-        with pytest.raises(HeapwrightError, match="delta"):
-            decide(opened, against="delta")
+        decision = decide(opened, "smallest", against="beta")
+        told = side_by_side(decision)
+        assert [(heap.candidate.label, heap.role) for heap in told.heaps] == [(IDS[0], "ship"), ("beta", "yours")]
+        assert cells(told, "reserve") == [Cell("128"), Cell("240", "+87.5 %", better=False)]
+        assert cells(told, "needs") == [Cell("100"), Cell("220", "2.2 x", better=False)]
+        assert cells(told, "accesses a call")[1].better is True
+        assert not any(sentence.startswith("beta") for sentence in decision.sentences()), "the table tells"
+        decision = decide(opened, "smallest", against="gamma")
+        assert "gamma, what you have now, refuses 3 requests." in decision.sentences()
+        assert cells(side_by_side(decision), "needs")[1] == Cell("-"), "it served no trace whole"
+        with pytest.raises(HeapwrightError, match="nothing: the study has no such recipe"):
+            decide(opened, against="nothing")
+
+
+def cells(told: SideBySide, words: str) -> list[Cell]:
+    """Those of the row of these words."""
+    (row,) = (row for row in told.rows if row.words == words)
+    return list(row.cells)
 
 
 def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path: Path) -> None:
@@ -55,8 +66,9 @@ def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path:
         decision = decide(opened, "smallest")
     assert decision.pick.id == IDS[0] and decision.reserve_bytes == 320
     assert decision.evidence() == (
-        f"Ship {IDS[0]}: reserve 320 bytes; 300 served the recording, 2 perturbed copies and 1 held-out trace. "
-        "On 1 of them it refused requests. For the recording alone it needs 100. At 4 times the load it needs 400."
+        f"Ship first fit ({IDS[0]}): reserve 320 bytes; 300 served the recording, 2 perturbed copies and "
+        "1 held-out trace. On 1 of them it refused requests. For the recording alone it needs 100. "
+        "At 4 times the load it needs 400."
     )
     (rival,) = (one for one in decision.others if one.why == "rival")
     assert rival.reserve_bytes is None, "it was not tried on the trace held out"
@@ -73,17 +85,44 @@ def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None
     assert decision.sentences()[-1] == told
 
 
-def test_a_price_in_instructions_stands_where_they_were_measured(tmp_path: Path) -> None:
+def test_worst_calls_are_in_instructions_where_these_were_measured_for_every_heap(tmp_path: Path) -> None:
     dearest = {"instructions_malloc_max": 180, "instructions_calloc_max": 2824, "instructions_free_max": 85}
     measured = {"instructions_pair_mean": 74.25, **dearest, "code_bytes": 864}
+    worst = {"accesses_malloc_max": 9, "accesses_realloc_max": 12, "accesses_free_max": 7}
     with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
-        worst = {"accesses_malloc_max": 9, "accesses_realloc_max": 12, "accesses_free_max": 7}
         opened.add([result(0, metrics(100, 30, **worst, **measured))])
-        told = decide(opened).price()
-    assert told == (
-        "A malloc and its free take 74.2 instructions, the dearest malloc 180, calloc 2,824, free 85, in 864 bytes of "
-        "code; 10.0 loads and stores a call, 9 in the dearest malloc, 12 in the dearest realloc, 7 in the dearest free."
+        told = side_by_side(decide(opened))
+        of = {row.words: row.cells[0].text for row in told.rows}
+        assert of["malloc and free"] == "74.2" and of["code"] == "864" and of["accesses a call"] == "10.0"
+        assert [of[f"dearest {kind}"] for kind in ("malloc", "calloc", "free")] == ["180", "2,824", "85"]
+        opened.add([result(1, metrics(200, 90, **worst, instructions_pair_mean=None), zoo_name="tlsf")])
+        told = side_by_side(decide(opened))
+        of = {row.words: row.cells[0].text for row in told.rows}
+        assert [heap.candidate.label for heap in told.heaps][1:] == ["tlsf"]
+        assert "malloc and free" not in of, "nobody measured tlsf"
+        assert [of[f"dearest {kind}"] for kind in ("malloc", "realloc", "free")] == ["9", "12", "7"]
+
+
+def test_a_reserve_bounds_what_is_picked_and_says_what_load_it_serves(tmp_path: Path) -> None:
+    more = TraceInfo.of(trace("busy~load-1"))
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.set_apart([more], "copy")
+        opened.add([result(0, metrics(1000, 400)), result(1, metrics(2000, 1000))])
+        opened.add([result(0, metrics(4000, 9), more.name), result(1, metrics(8000, 9), more.name)], "copy")
+        assert opened.reserves.tolist() == [1072, 2112]
+        assert opened.pick("balanced", where="reserve_bytes <= 1072").id == IDS[0]
+        with pytest.raises(HeapwrightError, match="no recipe has reserve_bytes <= 1071; there are 1,072 to 2,112"):
+            opened.pick("balanced", where="reserve_bytes <= 1071")
+        decision = decide(opened, where=["reserve_bytes <= 2640"])
+    assert decision.evidence().endswith(
+        "At 4 times the load it needs 4,000. 2,640 bytes serve some 2.5 times the recorded load."
     )
+    assert (decision.reserve_bytes, decision.more_bytes) == (1072, 4208)
+    assert decision.served(1071) == ""
+    assert decision.served(1072) == "1,072 bytes serve some 1.0 times the recorded load."
+    assert decision.served(2640) == "2,640 bytes serve some 2.5 times the recorded load."
+    assert decision.served(4208) == decision.served(9999).replace("9,999", "4,208")
+    assert decision.served(9999) == "9,999 bytes serve 4 times the recorded load."
 
 
 def test_a_pick_admits_as_much_as_any_unless_a_share_is_asked_for(tmp_path: Path) -> None:

@@ -17,9 +17,10 @@ from heapwright.decide import pareto
 from heapwright.decide.pareto import ratios
 from heapwright.decide.picks import NEAR
 from heapwright.decide.prior import doubt
+from heapwright.decide.results import Results
 from heapwright.decide.study import Study
 from heapwright.explore import options, runner, schedule, search, trial
-from heapwright.explore.giving_up import Bar
+from heapwright.explore.giving_up import Bar, on_device
 from heapwright.explore.options import DEFAULT_OBJECTIVES
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import by_promise
@@ -30,6 +31,7 @@ from heapwright.explore.workers import Interrupt, Threads
 from heapwright.measure.metrics import replay_for
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
+from heapwright.replay.metrics import METRICS
 from heapwright.studies.records import Identity
 from heapwright.traces.trace import Trace
 
@@ -89,6 +91,44 @@ def test_an_exact_front_is_that_of_all_recipes(
     assert (done.complete, done.tolerance) == (False, 0)
     assert done.recipes + done.given_up == len(space)
     assert done.given_up > RECIPES / 4
+
+
+@pytest.mark.parametrize(
+    "objectives", [DEFAULT_OBJECTIVES, ("reads", "accesses_malloc_max", "footprint_bytes"), ("moved_bytes", "writes")]
+)
+@pytest.mark.parametrize("tolerance", [0, 0.05])
+def test_of_loads_of_one_device_a_front_is_that_of_all_recipes(
+    tolerance: float, objectives: tuple[str, ...], space: Space, whole: Path, tmp_path: Path
+) -> None:
+    """The largest memory, all accesses: each number of what was finished is that of the complete exploration."""
+    done = explore(
+        TRACES, space, objectives, tmp_path / "study", copies=0, tolerance=tolerance, same_device=True, jobs=2
+    )
+    with Study.open(whole) as study, Study.open(tmp_path / "study") as sparing:
+        calls = {trace.name: len(trace) for trace in TRACES}
+        every = Results.of(study.results(), [*calls], study._known(), [calls])
+        found = sparing.combined
+    assert done.given_up > RECIPES / 4
+    assert found.devices == ["+".join(calls)]
+    rows = [every.ids.index(id) for id in found.ids]
+    for key in METRICS:
+        np.testing.assert_array_equal(found.columns[key], every.columns[key][rows])
+    expected = every.front_rows(objectives)
+    if not tolerance:
+        assert done.front == [every.ids[row] for row in expected]
+    members = found.points(objectives)[found.front_rows(objectives)]
+    for point in every.points(objectives)[expected]:
+        assert (members <= (1 + tolerance) * point * (1 + 1e-12) + tolerance).all(axis=1).any()
+
+
+def test_what_a_recipe_comes_to_on_one_device_only_grows_with_each_load() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(100):
+        least = random.integers(0, 50, (3, 4)).astype(float)
+        more = least + random.integers(0, 3, least.shape).astype(float)
+        keys = ("footprint_bytes", "accesses", "accesses_free_max")
+        assert (on_device(more, keys) >= on_device(least, keys)).all()
+        assert on_device(least, keys)[:, 0].tolist() == [least[0].max(), least[1].sum(), least[2].max()]
 
 
 @pytest.mark.parametrize("traces", [TRACES[2:], TRACES], ids=["one", "several"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heapwright_papers.answers import band, between, check, evaluate, judged, listed, near, sentence
+from heapwright_papers.answers import band, between, check, evaluate, judged, listed, near, one_sided, sentence
 from heapwright_papers.documents import documents
 from heapwright_papers.verdicts import HOLDS, Cause, Kind
 
@@ -81,7 +81,18 @@ def test_what_goes_beyond_and_what_was_fitted_are_verdicts_of_their_own() -> Non
 
 def test_the_band_is_of_what_is_saved_and_of_what_is_left() -> None:
     assert [band(found, 1.64) for found in (0.7, 0.9, 3.2, 50, 99.3)] == [-1, 0, 0, 1, 1]
-    assert [band(found, 97.2) for found in (94, 95, 98.5, 98.7)] == [-1, 0, 0, 1]
+    assert [band(found, 97.2) for found in (95, 98.5, 98.7)] == [0, 0, 1]
+
+
+def test_a_reduction_that_is_smaller_by_a_tenth_at_most_holds_as_any_number_does() -> None:
+    assert [band(found, 97.2) for found in (87, 88, 94, 99.9)] == [-1, 0, 0, 1]
+
+
+def test_on_one_side_what_is_larger_holds_too_and_what_is_short_of_it_does_not() -> None:
+    beyond = {"here": "{a}", "holds": "band(a, 50) == 0", "larger": "band(a, 50) > 0", "why": "less"}
+    assert [answered({"a": a}, **one_sided(beyond))[0][1] for a in (20, 30, 90)] == ["does not hold", "holds", "holds"]
+    least = beyond | {"at_least": "a >= 45", "noise": "True", "spread": "any", "fitted": "chosen"}
+    assert [answered({"a": a}, **one_sided(least))[0][1] for a in (30, 90)] == ["does not hold", "holds"]
 
 
 def test_an_answer_is_given_for_each_value_with_what_follows_from_it() -> None:
@@ -90,7 +101,7 @@ def test_an_answer_is_given_for_each_value_with_what_follows_from_it() -> None:
 
 
 def test_a_key_that_is_none_is_named() -> None:
-    with pytest.raises(ValueError, match="hold: no key of an answer; valid: cause, each"):
+    with pytest.raises(ValueError, match="hold: no key of an answer; valid: at_least, cause, each"):
         answered({}, here="x", hold="True")
 
 

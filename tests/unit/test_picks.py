@@ -86,11 +86,12 @@ def test_who_refuses_sets_no_best() -> None:
     ],
 )
 def test_a_condition_is_read_and_met(text: str, met: list[bool]) -> None:
-    assert Condition.parse(text).met(results([[(10, 100), (20, 50), (30, 49)]])).tolist() == met
+    condition = Condition.parse(text)
+    assert condition.met(results([[(10, 100), (20, 50), (30, 49)]]).columns[condition.key]).tolist() == met
 
 
 def test_nothing_meets_a_condition_on_what_was_not_measured() -> None:
-    assert not Condition.parse("ns_per_event > 0").met(results([[(1, 1)]])).any()
+    assert not Condition.parse("ns_per_event > 0").met(results([[(1, 1)]]).columns["ns_per_event"]).any()
 
 
 @pytest.mark.parametrize(

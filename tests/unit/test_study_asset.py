@@ -169,7 +169,7 @@ def test_where_a_trace_is_added_nobody_knows_how_near_the_front_is(tmp_path: Pat
     with Study.open(path, write=True) as opened:
         opened.set_tolerance(0.01)
         assert opened.tolerance == 0.01
-        opened.add_traces([TraceInfo.of(TRACES[1])])
+        opened.add_traces([TraceInfo.of(TRACES[1])], {})
         assert opened.tolerance is None
 
 

@@ -378,6 +378,24 @@ def test_a_site_that_asks_for_odd_sizes_allocates_bytes_whatever_else_it_asks_fo
     assert hw.scale(sized(sizes, site=site, sites=("node", "text", ""))).size.tolist() == [20, 24, 13, 24, 32, 13, 32]
 
 
+def test_the_share_of_pointers_is_fitted_to_a_peak_that_is_known() -> None:
+    """Half of the words of a program of its own are pointers: from 640 to 480 bytes at 10 structs of 64."""
+    trace = sized([64] * 10)
+    assert hw.scale(trace, peak_bytes=480).peak_live_bytes == hw.scale(trace, pointer_share=0.5).peak_live_bytes == 480
+    assert hw.scale(trace, peak_bytes=340).size.tolist() == [36] * 10, "the nearest in whole words, below it is 320"
+    assert hw.scale(trace, peak_bytes=640).size.tolist() == [64] * 10
+    tables = sized([1024, 2048, 24])
+    assert hw.scale(tables, peak_bytes=1548).size.tolist() == [512, 1024, 12]
+    with pytest.raises(
+        hw.HeapwrightError, match="any share of pointers gives 3,084 to 3,096 bytes; do its tables double"
+    ):
+        hw.scale(tables, peak_bytes=1548, buffers=True)
+    with pytest.raises(hw.HeapwrightError, match=r"any share of pointers gives 1,548 to 3,096 bytes$"):
+        hw.scale(tables, peak_bytes=9)
+    with pytest.raises(hw.HeapwrightError, match="give one of them"):
+        hw.scale(tables, peak_bytes=2000, pointer_share=0.5)
+
+
 def test_an_estimate_is_labelled_wherever_it_goes(tmp_path: Path) -> None:
     told = hw.scale(sized([16, 24]), tmp_path / "narrow.parquet")
     trace = hw.read_trace(tmp_path / "narrow.parquet")

@@ -13,6 +13,7 @@ from traces_random import churning
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
+from heapwright.replay.replay import replay
 from heapwright.replay.smallest import server
 from heapwright.replay.worst_case import block_sizes, load_of, worst_case
 from heapwright.traces.trace import Trace
@@ -84,9 +85,11 @@ def test_buddies_have_that_of_knuth() -> None:
         ("half-fit", "half fit: Ogasawara 1995; o1heap"),
         ("binary-buddy", "buddies: Knuth 2.5, ex. 41"),
         ("tlsf", "any fit"),
-        ("victim-bins", None),  # the victim is passed by
-        ("lea-2.7.2", None),
-        ("drr-proposed", None),  # quick lists keep blocks from merging
+        ("all-round", "any fit"),
+        ("victim-bins", "any fit"),  # the victim is one hole more
+        ("lea-2.7.2", "any fit"),  # its queue is filed before it refuses
+        ("drr-proposed", "any fit"),  # quick lists are emptied before it refuses
+        ("kingsley", None),
         ("freertos-heap2", None),  # never merges
         ("fixed-pool", None),
     ],
@@ -108,8 +111,9 @@ def test_first_fit_that_takes_no_fresh_memory_for_a_hole_is_any_fit() -> None:
 def test_what_the_theorems_do_not_speak_of_has_no_bound() -> None:
     recipe = Recipe.parse(FIRST_FIT)
     grown = Trace.from_columns(op=[MALLOC, REALLOC], id=[1, 1], size=[8, 16])
-    assert worst_case(grown, recipe) is None, "a block that grows where it is, is not where first fit would put it"
-    assert worst_case(grown, catalogue.load("freertos-heap4")) is not None, "realloc takes a new block"
+    resized = worst_case(grown, recipe)
+    assert resized is not None and resized.theorem == "any fit", "where it grows, first fit would not have put it"
+    assert worst_case(grown, Recipe.parse(FIRST_FIT + 'resize = "keep"\n')) is None, "a block may be larger than asked"
     aligned = Trace.from_columns(op=[MALLOC], id=[1], size=[8], align=[64])
     assert worst_case(aligned, recipe) is None
     near = Recipe.parse('align = 4\nlink_bytes = 2\n[[pool]]\nkind = "general"\norder = "address"\n')
@@ -134,6 +138,47 @@ def test_no_program_needs_more_than_the_bound() -> None:
                 assert serves(found.bytes + found.bytes // 3 // recipe.align * recipe.align), recipe
                 tried += 1
     assert tried > 60
+
+
+def resizing(seed: int) -> Trace:
+    draw = random.Random(seed)
+    sizes = [draw.choice([8, 24, 40, 60, 100, 260, 700, 2500]) for _ in range(5)]
+    calls: list[tuple[int, int, int]] = []
+    live: list[int] = []
+    for number in range(800):
+        what = draw.choices([MALLOC, REALLOC, FREE], [0.45, 0.15, 0.4])[0] if live else MALLOC
+        at = number if what == MALLOC else draw.choice(live)
+        calls.append((what, at, 0 if what == FREE else draw.choice(sizes)))
+        live = [*live, at] if what == MALLOC else [one for one in live if (one, what) != (at, FREE)]
+    op, id, size = zip(*calls, strict=True)
+    return Trace.from_columns(op=op, id=id, size=size)
+
+
+def test_an_arena_that_refuses_is_below_the_bound_of_the_calls_so_far() -> None:
+    """Sharper than at the bound, which no program comes near: at the first refusal the theorem has to hold, too."""
+    refusals, nearest = 0, 99.0
+    for recipe in [*random_recipes(150, seed=3), *map(catalogue.load, catalogue.names())]:
+        struct = policy_struct(recipe)
+        for trace in (churn(1, 500), comb(24, 300, 700), resizing(1)):
+            arena = int(0.4 * (replay(trace, recipe)["footprint_bytes"] or 0)) // 16 * 16
+            if worst_case(trace, recipe) is None or arena <= struct.fixed_end + 64:
+                continue
+            served, refused = 0, len(trace)
+            if server(trace, recipe, struct)(arena):
+                continue
+            while refused - served > 1:
+                middle = (served + refused) // 2
+                serves = server(first(trace, middle), recipe, struct)(arena)
+                served, refused = (middle, refused) if serves else (served, middle)
+            bound = worst_case(first(trace, refused), recipe)
+            assert bound is not None and bound.bytes > arena, recipe
+            refusals, nearest = refusals + 1, min(nearest, bound.bytes / arena)
+    assert refusals > 40 and nearest < 3
+
+
+def first(trace: Trace, calls: int) -> Trace:
+    """So many calls from the beginning."""
+    return Trace.from_columns(op=trace.op[:calls], id=trace.id[:calls], size=trace.size[:calls])
 
 
 def test_block_sizes_are_those_of_the_heap() -> None:

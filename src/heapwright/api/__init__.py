@@ -20,6 +20,7 @@ from heapwright.api.explorations import (
     space_for,
     study_in,
 )
+from heapwright.api.gate import check, described, write_checked
 from heapwright.api.given import AnyHeap, AnyTrace, Member, PathLike, recipe_of
 from heapwright.api.heaps import (
     Fit,
@@ -132,11 +133,13 @@ __all__ = [
     "admit",
     "attack",
     "births_and_deaths",
+    "check",
     "convert_log",
     "copies",
     "copy_kinds",
     "cut",
     "default_energy_table",
+    "described",
     "diff",
     "endure",
     "explore",
@@ -194,6 +197,7 @@ __all__ = [
     "trace_facts",
     "workload",
     "worst_steps",
+    "write_checked",
     "writing",
     "zoo",
     "zoo_text",

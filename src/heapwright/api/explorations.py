@@ -159,6 +159,7 @@ def explore(
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
     endurance: bool = True,
+    same_device: bool | None = None,
     jobs: int | None = None,
     dask: str | None = None,
     strategy: Strategy | None = None,
@@ -188,6 +189,9 @@ def explore(
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
         copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
         endurance: try whether the front and the picks last; what does not is no pick.
+        same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
+            summed, or of many networks, where a recipe counts by its worst ratio to each one's best. None is the former
+            where all come from one program. The study keeps it.
         jobs: threads, or workers of a local cluster; None is one for every processor.
         dask: the address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this
             machine; a script that asks for one runs under `if __name__ == "__main__":`.
@@ -209,6 +213,7 @@ def explore(
         objectives=objectives,
         copies=copies,
         endurance=endurance,
+        same_device=same_device,
         jobs=jobs,
         dask=dask,
         strategy=strategy,

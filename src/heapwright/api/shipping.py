@@ -393,7 +393,7 @@ def measure_front(
     repair: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Measure the front of a study, and the zoo, on an emulated processor; the results are kept in the study.
+    """Measure a study's picks, its front and the zoo on an emulated processor; the results are kept in the study.
 
     `traces` are paths of the study's traces where they have moved; `beside` names other heaps; the rest is as of
     `measure`. Returns what `measure` does, for each heap and trace. Raises HeapwrightError as `measure` does.

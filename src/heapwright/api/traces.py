@@ -18,7 +18,7 @@ from heapwright.traces.merge import merge as _merge
 from heapwright.traces.record import Recording
 from heapwright.traces.record import record as _record
 from heapwright.traces.recorded import Follow, Recorded
-from heapwright.traces.scale import POINTER_SHARE
+from heapwright.traces.scale import POINTER_SHARE, fitted_share
 from heapwright.traces.scale import scale as _scale
 from heapwright.traces.streams import Stream, Written
 from heapwright.traces.trace import Trace
@@ -338,7 +338,9 @@ def scale(
     *,
     pointer_bytes: int = 4,
     recorded_pointer_bytes: int | None = None,
-    pointer_share: float = POINTER_SHARE,
+    pointer_share: float | None = None,
+    peak_bytes: int | None = None,
+    buffers: bool | None = None,
     repair: bool = False,
 ) -> Trace: ...
 @overload
@@ -348,7 +350,9 @@ def scale(
     *,
     pointer_bytes: int = 4,
     recorded_pointer_bytes: int | None = None,
-    pointer_share: float = POINTER_SHARE,
+    pointer_share: float | None = None,
+    peak_bytes: int | None = None,
+    buffers: bool | None = None,
     repair: bool = False,
 ) -> Written: ...
 @one_line
@@ -358,19 +362,25 @@ def scale(
     *,
     pointer_bytes: int = 4,
     recorded_pointer_bytes: int | None = None,
-    pointer_share: float = POINTER_SHARE,
+    pointer_share: float | None = None,
+    peak_bytes: int | None = None,
+    buffers: bool | None = None,
     repair: bool = False,
 ) -> Trace | Written:
     """Estimate what a trace would be with pointers of 4 or 8 bytes; see `heapwright.traces.scale.scale`.
 
-    `output` as in `cut`.
+    `output` as in `cut`. `pointer_share`: None is `POINTER_SHARE`, or what gives the known `peak_bytes`, the most live
+    bytes with the new width, as requested (`heapwright.traces.scale.fitted_share`). `buffers` as there; None: where
+    no peak is known.
     """
-    estimate = _scale(
-        Stream.of(trace, repair),
-        pointer_bytes,
-        recorded_pointer_bytes=recorded_pointer_bytes,
-        pointer_share=pointer_share,
-    )
+    if peak_bytes is not None and pointer_share is not None:
+        raise HeapwrightError("peak_bytes: the share of pointers is fitted to it; give one of them")
+    read, width = Stream.of(trace, repair), recorded_pointer_bytes
+    share = POINTER_SHARE if pointer_share is None else pointer_share
+    buffers = peak_bytes is None if buffers is None else buffers
+    if peak_bytes is not None:
+        share = fitted_share(read, peak_bytes, pointer_bytes, recorded_pointer_bytes=width, buffers=buffers)
+    estimate = _scale(read, pointer_bytes, recorded_pointer_bytes=width, pointer_share=share, buffers=buffers)
     return estimate.trace() if output is None else estimate.write(output)
 
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "zoo": "List the named allocators, or print one.",
     "replay": "Run traces on heaps and print the metrics.",
     "fit": "Find the smallest arena that serves a whole trace.",
+    "check": "Say whether a heap still fits today's build, for a build server.",
     "endure": "Try whether a heap lasts: loops at constant live bytes.",
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
     "study": "Merge studies, extend one by traces, query or export it, or make its numbers again.",
@@ -79,9 +80,7 @@ def heapwright() -> None:
 def main() -> None:
     """Entry point: every foreseeable failure is one line on stderr and exit code 1; wrong flags exit 2."""
     try:
-        _run_in_order()
-    except click.exceptions.Exit as exit_:
-        sys.exit(exit_.exit_code)
+        code = _run_in_order()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -95,10 +94,14 @@ def main() -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}")
+    else:
+        sys.exit(code)
 
 
-def _run_in_order() -> None:
-    """Run the command; SIGTERM and SIGHUP end it as an exception does, so that no temporary file and no tool stays."""
+def _run_in_order() -> int:
+    """Run the command, and return its exit code; SIGTERM and SIGHUP end it as an exception does, so that no temporary
+    file and no tool stays.
+    """
     received: list[int] = []
 
     def leave(number: int, _: object) -> None:
@@ -113,11 +116,12 @@ def _run_in_order() -> None:
     for one in handled:
         signal.signal(one, leave)
     try:
-        heapwright.main(standalone_mode=False)
+        ended = heapwright.main(standalone_mode=False)  # the code of click.exceptions.Exit, else what a command returns
     except BaseException:
         if received:  # DuckDB, for one, makes another exception of it
             sys.exit(128 + received[0])
         raise
+    return ended if isinstance(ended, int) else 0
 
 
 def _fail(message: str) -> None:

@@ -62,6 +62,12 @@ from heapwright.cli.progress import showing
     help="Try whether the front and the picks last: loops at constant live bytes.",
 )
 @click.option(
+    "--same-device/--no-same-device",
+    default=None,
+    help="The traces are loads of one device: memory is the largest, accesses are summed. The default where they come "
+    "from one program; else the worst ratio over each trace's best counts.",
+)
+@click.option(
     "--strategy",
     type=click.Choice(["exhaustive", "random", "latin-hypercube", "search"]),
     help="Take the space's recipes in order, draw them with --seed, or search: the default of a space of more than "
@@ -133,7 +139,7 @@ def command(
         done = api.explore_with(asked, read, space, output, held_out=apart, warm=warm, progress=show)
     with Study.open(done.study) as study:
         note_partial(study)
-        by_load = picks_by_load(study, read)
+        by_load, question = picks_by_load(study, read), study.question
         if not as_json:
             from heapwright.cli.tables import print_by_load, print_front
             from heapwright.decide.decision import decide
@@ -145,4 +151,5 @@ def command(
                 print_sentences([decide(study).evidence()])
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
-    print_json({**dataclasses.asdict(done), "study": str(done.study), "seconds": round(done.seconds, 3), **loads})
+    said = {"study": str(done.study), "question": question, "seconds": round(done.seconds, 3)}
+    print_json({**dataclasses.asdict(done), **said, **loads})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from heapwright.cli.options import (
+    Bytes,
     Numbers,
     fitted_argument,
     heap_option,
@@ -105,7 +106,7 @@ class _Setting(click.ParamType[tuple[str, float]]):
     type=click.Path(path_type=Path),
     help="Draw what --admit finds over --sweep: FILE.svg or FILE.html.",
 )
-@click.option("--step", type=click.IntRange(min=1), metavar="BYTES", help="Precision; default one alignment unit.")
+@click.option("--step", type=Bytes(), metavar="BYTES", help="Precision; default one alignment unit.")
 @click.option(
     "--copies",
     type=click.IntRange(min=0),

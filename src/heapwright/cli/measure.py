@@ -22,7 +22,11 @@ LEVELS = ("Os", "O0", "O2", "O3")
 @click.option("--compiler", type=click.Choice(("gcc", "zig")), help="The cross compiler; default is what is installed.")
 @click.option("--level", type=click.Choice(LEVELS), default="Os", show_default=True, help="Optimisation.")
 @arena_option
-@click.option("--front", is_flag=True, help="HEAP is a study: measure its front and keep the results in it.")
+@click.option(
+    "--front",
+    is_flag=True,
+    help="HEAP is a study: measure its picks, front and zoo, and keep the results in it.",
+)
 @click.option(
     "--beside", multiple=True, metavar="HEAP", help="With --front: measure this heap too. Repeat the flag for more."
 )

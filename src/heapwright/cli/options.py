@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from heapwright.cli.output import note
+from heapwright.files.units import number_of
 from heapwright.replay.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -68,6 +69,27 @@ class Numbers(click.ParamType[tuple[float, ...]]):
         return numbers
 
 
+class Bytes(click.ParamType[int]):
+    """So many bytes, `least` or more: 131072, 128K, 1.5M."""
+
+    name = "bytes"
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read them."""
+        if isinstance(value, int):
+            return value
+        try:
+            found = number_of(value)
+        except ValueError:
+            found = -1.0
+        if found < self._least or found != int(found):
+            self.fail(f"{value!r}: valid: {self._least:,} bytes or more, as 131072, 128K or 1.5M", param, ctx)
+        return int(found)
+
+
 traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 
 
@@ -114,7 +136,7 @@ word_size_option = click.option(
     help="Bits of a pointer in foreign heaps built here; default what their adapter says, mostly 32.",
 )
 arena_option = click.option(
-    "--arena", type=click.IntRange(min=1), metavar="BYTES", help="Size of the arena; default is ample."
+    "--arena", type=Bytes(), metavar="BYTES", help="Size of the arena, as 131072 or 128K; default is ample."
 )
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Another seed, another draw."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +24,7 @@ from heapwright.files.names import printable
     "--where",
     metavar="'KEY <= VALUE'",
     multiple=True,
-    help="Look only at recipes with such a metric, as in 'footprint_bytes <= 131072'. Repeat the flag for more.",
+    help="Look only at recipes with such a metric, as in 'reserve_bytes <= 131072'. Repeat the flag for more.",
 )
 @objectives_option("those it was explored for")
 @click.option("--against", metavar="HEAP", help="What you have today: an id or zoo name of the study.")
@@ -63,13 +64,17 @@ def command(
             from heapwright.cli.tables import print_metrics
 
             (one,) = chosen
-            print_metrics("Metrics over all traces", {one.label: one.metrics})
+            print_metrics(
+                f"Metrics over all traces{f': {study.question}' if study.question else ''}", {one.label: one.metrics}
+            )
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
             from heapwright.cli.tables import print_front
             from heapwright.decide.decision import decide
+            from heapwright.decide.picks import NoPickError
 
             print_front(study, keys, where, against=against, everything=everything)
-            if chosen:
-                print_sentences([decide(study, objectives=keys, where=where).evidence()])
+            with suppress(NoPickError):
+                if chosen:
+                    print_sentences([decide(study, objectives=keys, where=where).evidence()])

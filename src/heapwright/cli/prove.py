@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from heapwright.cli.options import Bytes
 from heapwright.cli.output import json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="Allocations before the check.",
 )
-@click.option("--arena", type=click.IntRange(min=1), metavar="BYTES", help="Arena; default its own data and 96 more.")
-@click.option(
-    "--largest", type=click.IntRange(min=1), default=32, show_default=True, metavar="BYTES", help="Largest request."
-)
+@click.option("--arena", type=Bytes(), metavar="BYTES", help="Arena; default its own data and 96 more.")
+@click.option("--largest", type=Bytes(), default=32, show_default=True, metavar="BYTES", help="Largest request.")
 @click.option(
     "--method",
     type=click.Choice(["cbmc", "enumeration"]),

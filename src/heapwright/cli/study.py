@@ -74,10 +74,11 @@ def _tell(study: Study, as_json: bool) -> None:
     names, front = [info.name for info in study.traces()], [one.id for one in study.front()]
     if as_json:
         told = {"study": str(study.path), "recipes": study.ranked, "complete": study.complete}
+        told["question"] = study.question
         print_json({**told, "traces": names, "front": front})
         return
     what = f"{study.tried} recipes on {', '.join(names)}, {len(front)} on the front"
-    print_sentences([f"{study.path}: {what}"])
+    print_sentences([f"{study.path}: {what}{f'; {study.question}' if study.question else ''}"])
 
 
 @command.command()

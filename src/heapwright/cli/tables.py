@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -13,6 +14,7 @@ from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.decide.by_load import AtLoad
+    from heapwright.decide.decision import Decision
     from heapwright.decide.results import Candidate, Standing
     from heapwright.decide.study import Study
     from heapwright.replay.metrics import Value
@@ -156,13 +158,19 @@ def print_front(
     """
     from heapwright.api import worst_steps
     from heapwright.decide.decision import decide
-    from heapwright.decide.picks import RIVALS
+    from heapwright.decide.picks import RIVALS, NoPickError
     from heapwright.replay.metrics import TARGET_METRICS
 
     front = study.front(objectives, where)
     if front:
-        print_sentences(decide(study, "balanced", objectives, where, against).sentences())
-        click.echo()
+        try:
+            decision = decide(study, "balanced", objectives, where, against)
+        except NoPickError as error:
+            print_sentences([str(error)])
+        else:
+            print_sentences(decision.sentences())
+            click.echo()
+            print_side_by_side(decision)
     picks = _picks(study, objectives, where) if front else {}
     standings = study.zoo_standings(objectives)
     beside = {*RIVALS, against, study.resolve(against) if against else None}
@@ -198,6 +206,7 @@ def print_front(
     zoo = [of_zoo(one) for one in shown if one.ranked]
     unranked = [of_zoo(one) for one in shown if not one.ranked]
     traces = printable(", ".join(trace.name for trace in study.traces()))
+    question = f"; {study.question}" if study.question else ""
     size = f"{len(front):,} members" + (f", {len(members)} shown" if len(members) < len(front) else "")
     title = f"Front ({size}){', picks near it' if others else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
     bound = ["worst\nsteps"] if everything else []
@@ -206,7 +215,7 @@ def print_front(
     sections = [[member(one) for one in members], [member(one) for one in others], zoo, unranked]
     last = "recipe; zoo: against the front" if zoo else "recipe"
     print_table(
-        f"{title}alignment {study.align} on {traces}\n",
+        f"{title}alignment {study.align} on {traces}{question}\n",
         [*headings, last],
         [rows for rows in sections if rows],
         left=(headings[0], last),
@@ -215,6 +224,17 @@ def print_front(
     hidden = len(front) - len(members) + len(standings) - len(shown)
     if hidden:
         click.echo(f"{hidden:,} more of the front and the zoo: heapwright pareto {printable(str(study.path))} --all")
+
+
+def print_side_by_side(decision: Decision) -> None:
+    """Print the pick beside what one could take instead: a column a heap, a row a figure."""
+    from heapwright.decide.side_by_side import side_by_side
+
+    told = side_by_side(decision)
+    heaps = [f"{one.candidate.label}{' (yours)' if one.role == 'yours' else ''}" for one in told.heaps]
+    rows = [[row.words, *(f"{cell.text} {cell.against}".rstrip() for cell in row.cells)] for row in told.rows]
+    units = " and ".join(dict.fromkeys(row.unit for row in told.rows if row.unit))
+    print_table(f"Beside what else one could take, in {units}", ["", *heaps], [rows], left=("",))
 
 
 def print_by_load(found: Sequence[AtLoad]) -> None:
@@ -260,11 +280,12 @@ def _remark(picks: Sequence[str], summary: str, why_not: str | None) -> str:
 
 def _picks(study: Study, objectives: Sequence[str], where: Sequence[str]) -> dict[str, list[str]]:
     """Which picks a recipe is, by id."""
-    from heapwright.decide.picks import PICKS
+    from heapwright.decide.picks import PICKS, NoPickError
 
     found: dict[str, list[str]] = {}
     for how in PICKS:
-        found.setdefault(study.pick(how, objectives, where).id, []).append(how)
+        with suppress(NoPickError):
+            found.setdefault(study.pick(how, objectives, where).id, []).append(how)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import read_traces, repair_option, seed_option, trace_output_option
+from heapwright.cli.options import Bytes, read_traces, repair_option, seed_option, trace_output_option
 from heapwright.cli.output import json_option, note, print_json, print_sentences, print_written, written
 from heapwright.cli.tables import print_table
 from heapwright.files.names import printable
@@ -258,9 +258,19 @@ def _label(site: str) -> str:
     "--pointer-share",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    default=0.5,
-    show_default=True,
-    help="Share of a struct's words that are as wide as pointers; 0 and 1 bound what any share gives.",
+    help="Share of a struct's words that are as wide as pointers; 0 and 1 bound what any gives. Default 0.5.",
+)
+@click.option(
+    "--peak",
+    "peak_bytes",
+    type=Bytes(),
+    metavar="BYTES",
+    help="The most live bytes with the new width, if you know them: the share is fitted to that.",
+)
+@click.option(
+    "--buffers/--no-buffers",
+    default=None,
+    help="Powers of two from 256 bytes on are buffers and stay; default unless --peak is given.",
 )
 @trace_output_option
 @repair_option
@@ -269,7 +279,9 @@ def scale(
     path: Path,
     pointer_bytes: int,
     recorded_pointer_bytes: int | None,
-    pointer_share: float,
+    pointer_share: float | None,
+    peak_bytes: int | None,
+    buffers: bool | None,
     output: Path,
     repair: bool,
     as_json: bool,
@@ -286,6 +298,8 @@ def scale(
         pointer_bytes=pointer_bytes,
         recorded_pointer_bytes=recorded_pointer_bytes,
         pointer_share=pointer_share,
+        peak_bytes=peak_bytes,
+        buffers=buffers,
         repair=repair,
     )
     _note([f"{output}: {estimate.metadata['caveats'].splitlines()[-1]}"])

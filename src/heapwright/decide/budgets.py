@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heapwright.decide.picks import RESERVE
 from heapwright.decide.results import Floats
 from heapwright.decide.study import Study
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import WORST_CALLS
 
 MEMORY_STOPS, WORST_STOPS = 20, 8
@@ -19,10 +21,10 @@ class Budgets:
     """Picks within bounds.
 
     Attributes:
-        memory: bounds on `footprint_bytes`, rising.
+        memory: bounds on what is to be reserved, bytes (`Study.reserves`), rising.
         worst: bounds on all of `WORST_CALLS`, loads and stores, rising.
-        picks: ids of the balanced picks, by ``worst`` and ``memory``, either followed by no bound; None where no
-            recipe stays within.
+        picks: ids of the balanced picks, by ``worst`` and ``memory``, either followed by no bound; None where
+            nothing that may ship stays within.
     """
 
     memory: list[int]
@@ -38,32 +40,39 @@ class Budgets:
 def budgets(study: Study) -> Budgets:
     """The balanced picks of a study within bounds: what `Study.pick` gives with these conditions.
 
-    The bounds are what recipes on the fronts of memory with the first objectives, or with the dearest call, need.
+    The bounds are what recipes on the front, and on the fronts of memory with the dearest calls, are to be given, on
+    those of all recipes and on those of what may ship.
     """
     columns = study.combined.columns
     kinds = [key for key in WORST_CALLS.values() if not np.isnan(columns[key]).all()]  # older studies lack one
     dearest = np.max([columns[key] for key in kinds], axis=0)
     fronts = [study.objectives, *(("footprint_bytes", key) for key in kinds)]
-    rows = np.concatenate([study.combined.front_rows(keys) for keys in fronts])
-    memory = _stops(columns["footprint_bytes"][rows], MEMORY_STOPS)
+    may_ship = np.isin(np.arange(len(study.combined.ids)), study.may_ship("balanced"))
+    rows = np.concatenate([study.combined.front_rows(keys, among) for keys in fronts for among in (None, may_ship)])
+    memory = _stops(study.reserves[rows], MEMORY_STOPS)
     worst = _stops(dearest[rows], WORST_STOPS)
-    eligible = study.combined.eligible(study.objectives)
     picks: list[list[str | None]] = []
     for most in (*worst, None):
         conditions = [f"{key} <= {most}" for key in kinds] if most is not None else []
         picks.append([])
         for bytes in (*memory, None):
-            where = [*conditions, f"footprint_bytes <= {bytes}"] if bytes is not None else conditions
-            some = bool((eligible & study.within(where)).any())
-            picks[-1].append(study.pick("balanced", where=where).id if some else None)
+            where = [*conditions, f"{RESERVE} <= {bytes}"] if bytes is not None else conditions
+            picks[-1].append(_pick(study, where))
     return Budgets(memory, worst, picks)
+
+
+def _pick(study: Study, where: list[str]) -> str | None:
+    try:
+        return study.pick("balanced", where=where).id
+    except HeapwrightError:  # nothing that may ship stays within
+        return None
 
 
 def _stops(values: Floats, most: int) -> list[int]:
     """So many of the values at most, evenly from their ranks, the smallest among them and the largest not: none is
     beyond it.
     """
-    found = np.unique(values)[:-1]
+    found = np.unique(values[~np.isnan(values)])[:-1]
     if len(found) > most:
         found = found[np.linspace(0, len(found) - 1, most).round().astype(int)]
     return [int(value) for value in found]

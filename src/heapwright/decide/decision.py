@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from heapwright.decide import pareto
-from heapwright.decide.picks import MEMORY, RIVALS, Pick
+from heapwright.decide.picks import MEMORY, RESERVE, RIVALS, Condition, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH, Candidate
-from heapwright.decide.study import Need, Study, reserve_for
+from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, WORST_CALLS, Value
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.traces.copies import Load
 
 STEP = 1.01
@@ -25,6 +25,9 @@ MOST_ALIKE = 3
 _NOUNS = {"footprint_bytes": "bytes", "accesses": "accesses", "code_bytes": "bytes of code"}
 
 
+Why = Literal["yours", "rival", "step"]
+
+
 @dataclass(frozen=True)
 class Other:
     """A heap beside the pick.
@@ -34,14 +37,20 @@ class Other:
         why: it is "yours", what the reader has; a "rival" that everybody knows; or a "step": the nearest of the front
             that is better in `better`.
         better: the objective that a step is better in; else "".
+        title: its design in a few words (`Recipe.title`).
+        needs: its memory on each trace that it was tried on.
+        steps: the bound on its calls by construction.
         reserve_bytes: as `Decision.reserve_bytes`; None where it was not tried on all of the same traces, too.
         why_not: why it does not last; None where it does, or that was not tried.
         doubt: why its design is doubted (`Robustness.doubt`); None where it is not.
     """
 
     heap: Candidate
-    why: Literal["yours", "rival", "step"]
+    why: Why
     better: str
+    title: str
+    needs: list[Need]
+    steps: WorstSteps
     reserve_bytes: int | None
     why_not: str | None = None
     doubt: str | None = None
@@ -53,6 +62,7 @@ class Decision:
 
     Attributes:
         pick: the heap.
+        title: its design in a few words (`Recipe.title`).
         objectives: what it was picked by.
         calls: those of all traces explored on.
         needs: its memory on each trace that it was tried on.
@@ -64,9 +74,11 @@ class Decision:
         why_not: why it does not last.
         any_lasts: whether any that may be picked does, or none was tried at all.
         most_admitted: the largest share of the bytes that any admits; None where that is no objective.
+        arena: the bound on what may be reserved that it was picked within, bytes; None where there was none.
     """
 
     pick: Candidate
+    title: str
     objectives: tuple[str, ...]
     calls: int
     needs: list[Need]
@@ -77,9 +89,10 @@ class Decision:
     why_not: str | None = None
     any_lasts: bool = True
     most_admitted: float | None = None
+    arena: int | None = None
 
     def sentences(self) -> list[str]:
-        """The decision in words: what to ship, on what evidence, at what price; then the other heaps."""
+        """The decision in words: what to ship, on what evidence, then what of other heaps no table tells."""
         return [self.evidence(), *self.beside()]
 
     def beside(self) -> list[str]:
@@ -87,10 +100,9 @@ class Decision:
         bound = [f"By construction {self.steps.sentence()}."] if self.steps else []
         return [
             *self._admitted(),
-            self.price(),
             *bound,
             self.endurance(),
-            *map(self._compared, self.others),
+            *(told for other in self.others if (told := self._compared(other))),
             *self._told_alike(),
         ]
 
@@ -125,28 +137,42 @@ class Decision:
     def evidence(self) -> str:
         """What to reserve, and which traces that served."""
         if self.reserve_bytes is None:
-            return f"No arena serves {self.pick.label} whole: it refuses requests on every trace."
+            return f"No arena serves {self.named} whole: it refuses requests on every trace."
         at_load = [need for need in self.needs if not need.loaded]
         of = {role: [need for need in at_load if need.role == role] for role in ("explored", "copy", "held out")}
         recorded = "the recording" if len(of["explored"]) == 1 else f"{len(of['explored'])} recordings"
         apart = [_counted(of["copy"], "perturbed copy", "perturbed copies")] * bool(of["copy"])
         apart += [_counted(of["held out"], "held-out trace", "held-out traces")] * bool(of["held out"])
         served = ", ".join([recorded, *apart[:-1]]) + f" and {apart[-1]}" if apart else f"{recorded} alone"
-        why = f"{_most(at_load):,} served {served}"
-        told = f"Ship {self.pick.label}: reserve {self.reserve_bytes:,} bytes; {why}."
+        why = f"{most_needed(at_load):,} served {served}"
+        told = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes; {why}."
         if self.lasts is None and not self.any_lasts:
             told = (
-                f"{self.pick.label} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
+                f"{self.named} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
                 f"see heapwright endure before it ships. {why[0].upper()}{why[1:]}."
             )
         if self.why_not:
             none = "" if self.any_lasts else " No heap that was tried lasts."
-            told = f"Do not ship {self.pick.label}: it {self.why_not}.{none} {why}."
+            told = f"Do not ship {self.named}: it {self.why_not}.{none} {why}."
         if refused := sum(need.bytes is None for need in at_load):
             told = f"{told} On {refused} of them it refused requests."
         if apart:
-            told = f"{told} For {recorded} alone it needs {_most(of['explored']):,}."
-        return f"{told}{self._loaded()}"
+            told = f"{told} For {recorded} alone it needs {most_needed(of['explored']):,}."
+        served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
+        return f"{told}{self._loaded()}{served}"
+
+    @property
+    def more_bytes(self) -> int | None:
+        """The reserve for `Load.times` times the load (`reserve_for_more`)."""
+        return reserve_for_more(self.needs)
+
+    def served(self, arena: int) -> str:
+        """What load an arena of so many bytes serves, in words; "" where that is not known."""
+        load = None if self.reserve_bytes is None else load_served(arena, self.reserve_bytes, self.more_bytes)
+        if load is None:
+            return ""
+        about = f"some {load:.1f} times" if load < Load().times else f"{Load().times} times"
+        return f"{arena:,} bytes serve {about} the recorded load."
 
     def _loaded(self) -> str:
         """What it needs on copies under more load."""
@@ -156,41 +182,27 @@ class Decision:
         times = f" At {Load().times} times the load"
         if refused := sum(need.bytes is None for need in loaded):
             return f"{times} it refused requests on {refused} of {_counted(loaded, 'copy', 'copies')}."
-        return f"{times} it needs {_most(loaded):,}."
+        return f"{times} it needs {most_needed(loaded):,}."
 
-    def price(self) -> str:
-        """What a call costs: on the target where that was measured, else accesses to memory."""
-        told = self.pick.metrics
-        worst = [f"{told[key]:,} in the dearest {kind}" for kind, key in WORST_CALLS.items() if told[key]]
-        accesses = ", ".join([f"{self.accesses_per_call:.1f} loads and stores a call", *worst])
-        pair, code = told["instructions_pair_mean"], told["code_bytes"]
-        if pair is None or code is None:
-            return f"It makes {accesses}."
-        most = [
-            f"{kind} {value:,.0f}"
-            for kind in ("malloc", "calloc", "realloc", "free")
-            if (value := told[f"instructions_{kind}_max"])
-        ]
-        instructions = f"A malloc and its free take {pair:,.1f} instructions, the dearest {', '.join(most)}"
-        return f"{instructions}, in {code:,} bytes of code; {accesses}."
+    @property
+    def named(self) -> str:
+        """The pick as one speaks of it: its design, then its id; or the zoo's name."""
+        return self.pick.zoo_name or f"{self.title} ({self.pick.id})"
 
     def _compared(self, other: Other) -> str:
+        """What is said of another heap; "" of one that serves and lasts: `side_by_side` has its figures."""
+        if other.why != "step":
+            name = f"{other.heap.label}{', what you have now,' if other.why == 'yours' else ''}"
+            if other.heap.metrics["failed"]:
+                return f"{name} refuses {other.heap.metrics['failed']:,} requests."
+            return f"{name} does not last: it {other.why_not}." if other.why_not else ""
         changes = ", ".join(
             f"{_amount(key, other.heap.metrics[key])} ({change(self.pick.metrics[key], other.heap.metrics[key])})"
             for key in dict.fromkeys(("footprint_bytes", *self.objectives))
         )
-        if other.why == "step":
-            what = "memory" if other.better in MEMORY else other.better.replace("_", " ")
-            doubted = f"; such heaps were seen to need more elsewhere: {other.doubt}" if other.doubt else ""
-            return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}{doubted}."
-        told = f"{other.heap.label}{', what you have now,' if other.why == 'yours' else ''} takes {changes}"
-        if other.heap.metrics["failed"]:
-            return f"{told}, and refuses {other.heap.metrics['failed']:,} requests."
-        if other.why_not:
-            return f"{told}, and does not last: it {other.why_not}."
-        if other.reserve_bytes is None or self.reserve_bytes is None:
-            return f"{told}."
-        return f"{told}; reserve {other.reserve_bytes:,} ({change(self.reserve_bytes, other.reserve_bytes)})."
+        what = "memory" if other.better in MEMORY else other.better.replace("_", " ")
+        doubted = f"; such heaps were seen to need more elsewhere: {other.doubt}" if other.doubt else ""
+        return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}{doubted}."
 
     def _told_alike(self) -> list[str]:
         count, named = self.alike
@@ -233,6 +245,10 @@ class Deciding:
         self.yours = study.resolve(against) if against is not None else None
         self.rivals = [names[name] for name in RIVALS if name in names]
         """The ids of heaps that everybody knows, of those that were tried."""
+        bounds = [
+            one.bound for one in map(Condition.parse, where) if one.key == RESERVE and one.comparison in ("<", "<=")
+        ]
+        self._arena = int(min(bounds)) if bounds else None
         self._robustness = study.robustness(objectives)
         self._calls = sum(trace.events for trace in study.traces())
         lasts = study.combined.columns["lasts"]
@@ -251,30 +267,33 @@ class Deciding:
         """The decision for this recipe, which has to be one that the conditions admit."""
         study = self._study
         needs = study.needs(pick.id)
+        recipe = study.recipe(pick.id)
         beside = dict.fromkeys(id for id in (self.yours, *self.rivals) if id not in (None, pick.id))
         others = [
-            Other(
-                study.candidate(id),
-                "yours" if id == self.yours else "rival",
-                "",
-                _reserve(study.needs(id), needs),
-                self._robustness.why_not_lasting(id),
-            )
-            for id in beside
-            if id is not None
+            self._other(id, "yours" if id == self.yours else "rival", asked=needs) for id in beside if id is not None
         ]
         return Decision(
             pick,
+            recipe.title(),
             self._objectives,
             self._calls,
             needs,
             _reserve(needs, needs),
             self._alike(pick),
             others + self._steps(pick),
-            worst_steps(self._study.recipe(pick.id)),
+            worst_steps(recipe),
             self._robustness.why_not_lasting(pick.id),
             self._any_lasts,
             self._most_admitted,
+            self._arena,
+        )
+
+    def _other(self, id: str, why: Why, better: str = "", asked: Sequence[Need] = ()) -> Other:
+        study, recipe, needs = self._study, self._study.recipe(id), self._study.needs(id)
+        why_not, doubt = self._robustness.why_not_lasting(id), self._robustness.doubt(id)
+        reserve = _reserve(needs, asked) if asked else None
+        return Other(
+            study.candidate(id), why, better, recipe.title(), needs, worst_steps(recipe), reserve, why_not, doubt
         )
 
     def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
@@ -296,8 +315,7 @@ class Deciding:
             better = [one for one in self._front if (_number(one, key) * STEP - value) * best < 0 and one.id != pick.id]
             if better:
                 step = max(better, key=lambda one: (best * _number(one, key), one.id))
-                doubt = self._robustness.doubt(step.id)
-                steps.setdefault(step.id, Other(step, "step", key, None, doubt=doubt))
+                steps.setdefault(step.id, self._other(step.id, "step", key))
         return list(steps.values())
 
 
@@ -338,5 +356,6 @@ def _counted(needs: Sequence[Need], one: str, many: str) -> str:
     return f"{len(needs)} {one if len(needs) == 1 else many}"
 
 
-def _most(needs: Sequence[Need]) -> int:
+def most_needed(needs: Sequence[Need]) -> int:
+    """The largest of the needs, in bytes; 0 where none was served."""
     return max((need.bytes for need in needs if need.bytes is not None), default=0)

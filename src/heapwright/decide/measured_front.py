@@ -1,4 +1,4 @@
-"""Measures the front of a study, and the zoo beside it, and keeps the results in the study."""
+"""Measures the front of a study, its picks, and the zoo beside them, and keeps the results in the study."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from heapwright.decide.picks import PICKS
 from heapwright.decide.study import Study
 from heapwright.measure.boards.compilers import LEVELS
 from heapwright.measure.boards.image import Heap
@@ -26,7 +27,7 @@ def measure_front(
     progress: Callable[[str], None] | None = None,
     **session: Any,
 ) -> list[dict[str, Any]]:
-    """Measure every member of the front and of the zoo that is ranked and refused nothing, on every trace of the study.
+    """Measure every pick and member of the front, and what of the zoo is ranked, that refused nothing, on every trace.
 
     Args:
         study_path: the study; what was measured is added to it.
@@ -44,7 +45,9 @@ def measure_front(
     chosen = Session(**session)
     with Study.open(study_path) as study:
         standings = [standing.candidate for standing in study.zoo_standings() if standing.ranked]
-        members = {one.id: one for one in [*study.front(objectives), *standings] if not one.metrics["failed"]}
+        front = study.front(objectives)
+        picks = [study.pick(how, objectives) for how in PICKS] if front else []
+        members = {one.id: one for one in [*picks, *front, *standings] if not one.metrics["failed"]}
         recipes = {id: study.recipe(id) for id in members}
         traces = originals(study, trace_paths, repair=repair)
     heaps: dict[str, Heap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}

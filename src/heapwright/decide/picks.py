@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
-from heapwright.files.errors import ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.units import number_of
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import TIME, metric
@@ -58,7 +59,7 @@ NEAR = 1.5
 SHORTLIST = 100
 """How many recipes on the front and near it are tried elsewhere, and the whole front if it has more."""
 
-RIVALS = ("tlsf", "newlib-nano")
+RIVALS = ("all-round", "tlsf", "newlib-nano")
 """The zoo's that are tried on copies in any case: what most would take otherwise."""
 
 BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
@@ -77,9 +78,17 @@ _COMPARE: Mapping[str, Callable[[Floats, float], Bools]] = {
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|<|>)\s*(\S+)\s*")
 
 
+RESERVE = "reserve_bytes"
+"""What conditions may bound beside metrics: the arena to reserve for a recipe."""
+
+
+class NoPickError(HeapwrightError):
+    """Nothing that may ship stays within a bound on memory, though something else does."""
+
+
 @dataclass(frozen=True)
 class Condition:
-    """A bound on a metric over all traces, such as ``footprint_bytes <= 131072``."""
+    """A bound on a metric over all traces, or on `RESERVE`, such as ``footprint_bytes <= 131072``."""
 
     key: str
     comparison: str
@@ -93,7 +102,7 @@ class Condition:
             if match is None:
                 raise ValueError
             key, comparison, bound = match.groups()
-            return cls(metric(key).key, comparison, float(bound))
+            return cls(key if key == RESERVE else metric(key).key, comparison, number_of(bound))
         except ValueError:
             raise ParameterError(
                 f"{text!r}: no condition; write one as in 'footprint_bytes <= 131072'", parameter="where"
@@ -101,12 +110,17 @@ class Condition:
         except ParameterError as error:
             raise ParameterError(str(error), parameter="where") from None
 
-    def met(self, results: Results) -> Bools:
-        """Mask of the recipes that meet it; one without a value does not."""
-        return _COMPARE[self.comparison](results.columns[self.key], self.bound)
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether it says how much memory there is."""
+        return self.key in (*MEMORY, RESERVE) and self.comparison in ("<=", "<")
+
+    def met(self, values: Floats) -> Bools:
+        """Mask of the values of recipes that meet it; one that is NaN does not."""
+        return _COMPARE[self.comparison](values, self.bound)
 
     def __str__(self) -> str:
-        return f"{self.key} {self.comparison} {self.bound:g}"
+        return f"{self.key} {self.comparison} {self.bound:.15g}"
 
 
 # ---- what is tried elsewhere ---------------------------------------------------------------------------------------

@@ -57,7 +57,9 @@ class Standing:
 class Results:
     """Results of many recipes on all of some traces: sorted ids, zoo names, one float64[n, traces] column a metric.
 
-    NaN stands for None. ``ranked`` is bool[n]: false for heaps that are only shown beside the others.
+    NaN stands for None. ``ranked`` is bool[n]: false for heaps that are only shown beside the others. Recipes compete
+    on devices: each trace is one of its own, or several traces are the loads of one, whose memory is the largest and
+    whose accesses are summed.
     """
 
     ids: list[str]
@@ -67,6 +69,10 @@ class Results:
     columns: dict[str, Floats]
     """The metrics over all traces, float64[n]; see `metrics.combine`."""
     ranked: Bools
+    devices: list[str]
+    """The trace of each device; of several loads their names joined by "+"."""
+    on_devices: dict[str, Floats]
+    """The metrics over all loads of each device, float64[n, devices]."""
 
     @classmethod
     def of(
@@ -74,20 +80,30 @@ class Results:
         results: Mapping[str, NDArray[np.generic]],
         traces: Sequence[str],
         known: Mapping[str, tuple[str | None, bool]],
+        devices: Sequence[Mapping[str, int]] = (),
     ) -> Results:
         """Gather the recipes that have a row for each of the traces.
 
         ``results`` has the columns ``recipe``, ``trace`` and every metric, in the order of recipe and trace;
-        ``known`` the zoo's name of each recipe, if it has one, and whether it is ranked.
+        ``known`` the zoo's name of each recipe, if it has one, and whether it is ranked. ``devices``: of each, the
+        traces that are its loads, with their calls; without, each trace is a device of its own.
         """
         recipes, starts, counts = np.unique(results["recipe"].astype(str), return_index=True, return_counts=True)
         complete = (counts == len(traces)) & (counts > 0)
         rows = starts[complete][:, np.newaxis] + np.arange(len(traces))
         ids = [str(id) for id in recipes[complete]]
         each = {key: np.asarray(results[key], np.float64)[rows] for key in METRICS}
-        columns = combine_columns(each) if ids else {key: np.empty(0) for key in METRICS}
-        names, ranked = [known[id][0] for id in ids], np.array([known[id][1] for id in ids], np.bool_)
-        return cls(ids, names, sorted(traces), each, columns, ranked)
+        order, names = sorted(traces), [known[id][0] for id in ids]
+        ranked = np.array([known[id][1] for id in ids], np.bool_)
+        if all(len(loads) == 1 for loads in devices):
+            return cls(ids, names, order, each, _combined(each), ranked, order, each)
+        of_each = []
+        for loads in devices:
+            at = [order.index(name) for name in loads]
+            of_each.append(_combined({key: column[:, at] for key, column in each.items()}, [*loads.values()]))
+        on_devices = {key: np.stack([columns[key] for columns in of_each], axis=1) for key in METRICS}
+        columns = of_each[0] if len(devices) == 1 else _combined(each)
+        return cls(ids, names, order, each, columns, ranked, ["+".join(loads) for loads in devices], on_devices)
 
     def candidate(self, row: int) -> Candidate:
         """One recipe's row with plain numbers."""
@@ -105,19 +121,19 @@ class Results:
         return None if row is None else self.candidate(row)
 
     def ratios(self, key: str, refusing: bool = False) -> Floats:
-        """A metric on each trace over the best there, float64[n, traces]: 1 for the best, more for others.
+        """A metric on each device over the best there, float64[n, devices]: 1 for the best, more for others.
 
-        The best is that of the recipes that served every request of the trace, and a recipe that did not has inf there;
+        The best is that of the recipes that served every request there, and a recipe that did not has inf there;
         with ``refusing`` all compete. NaN where there is no value, or no rank. Zeros as in `pareto.ratios_to_best`.
         """
-        values = self.each[key]
+        values = self.on_devices[key]
         known = ~np.isnan(values) & self.ranked[:, np.newaxis]
-        competing = known if refusing else known & (self.each["failed"] == 0)
+        competing = known if refusing else known & (self.on_devices["failed"] == 0)
         found = np.where(known, np.inf, np.nan)
-        for trace, rows in enumerate(competing.T):
+        for device, rows in enumerate(competing.T):
             if rows.any():
-                column = values[rows, trace][:, np.newaxis]
-                found[rows, trace] = pareto.ratios_to_best(column, directions([key]))[:, 0]
+                column = values[rows, device][:, np.newaxis]
+                found[rows, device] = pareto.ratios_to_best(column, directions([key]))[:, 0]
         return found
 
     def values(self, objectives: Sequence[str]) -> Floats:
@@ -127,17 +143,17 @@ class Results:
     def points(self, objectives: Sequence[str]) -> Floats:
         """What recipes are ranked by, float64[n, k]; see `directions_of`.
 
-        On one trace the objectives themselves. On several, the worst of the ratios to each trace's own best, so that a
-        small trace counts as much as a large one.
+        On one device the objectives themselves, over all its loads. On several, the worst of the ratios to each one's
+        own best, so that a small trace counts as much as a large one.
         """
-        if len(self.traces) == 1:
+        if len(self.devices) == 1:
             return self.values(objectives)
         refusing = ADMITTED in objectives
         return np.stack([self.ratios(key, refusing).max(axis=1, initial=0.0) for key in objectives], axis=1)
 
     def directions_of(self, objectives: Sequence[str]) -> list[Direction]:
         """Whether less or more is better in each column of `points`."""
-        return directions(objectives) if len(self.traces) == 1 else ["min"] * len(objectives)
+        return directions(objectives) if len(self.devices) == 1 else ["min"] * len(objectives)
 
     def eligible(self, objectives: Sequence[str]) -> Bools:
         """Mask of the recipes that may be on a front.
@@ -188,6 +204,10 @@ class Results:
         assert found is not None, "an admitted recipe off the front is dominated by a member"
         ratios = dict(zip(objectives, found.ratios, strict=True))
         return Standing(candidate, False, self.ids[front[found.member]], ratios)
+
+
+def _combined(each: Mapping[str, Floats], calls: Sequence[int] | None = None) -> dict[str, Floats]:
+    return combine_columns(each, calls) if len(each["failed"]) else {key: np.empty(0) for key in each}
 
 
 def directions(objectives: Sequence[str]) -> list[Direction]:

@@ -27,8 +27,8 @@ class Worst:
 
     Attributes:
         refused: requests refused, over all these traces.
-        ratios: of each metric the worst ratio to the best there; inf where a request was refused, absent without value.
-        where: of each metric, the trace with the worst ratio.
+        ratios: of each metric the worst ratio to the best on any device; inf where it refused, absent without value.
+        where: of each metric, the device with the worst ratio (`Results.devices`).
         footprint_bytes: the largest footprint.
     """
 
@@ -75,7 +75,7 @@ class Robustness:
         return Worst(
             refused=int(results.columns["failed"][row]),
             ratios={key: float(values.max()) for key, values in known.items()},
-            where={key: results.traces[int(values.argmax())] for key, values in known.items()},
+            where={key: results.devices[int(values.argmax())] for key, values in known.items()},
             footprint_bytes=int(results.columns["footprint_bytes"][row]),
         )
 

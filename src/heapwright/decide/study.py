@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.decide.picks import PICKS, Condition, Pick
-from heapwright.decide.results import ADMITTED, Bools, Candidate, Results, Standing
+from heapwright.decide.picks import PICKS, RESERVE, Condition, NoPickError, Pick
+from heapwright.decide.results import ADMITTED, Bools, Candidate, Floats, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
@@ -38,8 +38,31 @@ class Need:
 
 def reserve_for(needs: Sequence[Need]) -> int | None:
     """The arena to reserve for a load like the recorded one (`heapwright.replay.reserve`); None where none served."""
-    served = [need.bytes for need in needs if not need.loaded and need.bytes is not None]
+    return _reserve([need.bytes for need in needs if not need.loaded])
+
+
+def reserve_for_more(needs: Sequence[Need]) -> int | None:
+    """The same for the copies at `Load.times` times the load; None where there are none, or one was refused."""
+    sizes = [need.bytes for need in needs if need.loaded]
+    return None if None in sizes else _reserve(sizes)
+
+
+def _reserve(sizes: Sequence[int | None]) -> int | None:
+    served = [size for size in sizes if size is not None]
     return with_margin(max(served)) if served else None
+
+
+def load_served(arena: int, reserve: int, more: int | None) -> float | None:
+    """How many times the recorded load an arena of so many bytes serves, along a straight line from `reserve_for` at
+    once the load to `reserve_for_more` at `Load.times` times; at most that many. None where `more` is not known, and
+    below the reserve.
+
+    At twice the load all-round needs within 10 % of what that line says on 33 of 36 recordings: docs/robustness.md.
+    """
+    if more is None or arena < reserve:
+        return None
+    times = Load().times
+    return float(times) if arena >= more else 1 + (times - 1) * (arena - reserve) / (more - reserve)
 
 
 class Study(StudyFile):
@@ -57,7 +80,34 @@ class Study(StudyFile):
         return {role: self._combine(role) for role in apart if self.traces(role)}
 
     def _combine(self, role: Role) -> Results:
-        return Results.of(self.results(role), [info.name for info in self.traces(role)], self._known())
+        names = [info.name for info in self.traces(role)]
+        return Results.of(self.results(role), names, self._known(), self.devices(role))
+
+    def devices(self, role: Role = "explored") -> list[dict[str, int]]:
+        """The devices that recipes compete on: of each, the names and the calls of the traces that are its loads.
+
+        A trace each; of `same_device` all traces are loads of one, and so are copies that were made alike.
+        """
+        found: dict[str, dict[str, int]] = {}
+        for info in self.traces(role):
+            alike = info.name.rpartition("~")[2] if role == "copy" else ""
+            found.setdefault(alike if self.same_device else info.name, {})[info.name] = info.events
+        return list(found.values())
+
+    @property
+    def question(self) -> str | None:
+        """Which question a study of several traces answers, in words; None for one trace."""
+        count = len(self.traces())
+        if count < 2:
+            return None
+        if self.same_device:
+            return f"{count} loads of one device: memory is the largest, accesses are summed"
+        return f"{count} networks or programs: worst ratio over each one's best"
+
+    @property
+    def tuned_for(self) -> str:
+        """As `StudyFile.tuned_for`, and which question was answered."""
+        return f"{super().tuned_for}{f'; {self.question}' if self.question else ''}"
 
     @property
     def caveat(self) -> str | None:
@@ -99,6 +149,7 @@ class Study(StudyFile):
                 "recipe": self.recipe(one.id).to_dict(),
                 "metrics": one.metrics,
                 "worst_steps": worst_steps(self.recipe(one.id)).most,
+                "question": self.question,
                 "traces": per_trace[one.id],
                 **robustness.describe(one.id),
                 "again": self.command(one.id),
@@ -125,21 +176,58 @@ class Study(StudyFile):
         """One recipe to ship: the best compromise, the least memory or the fastest; see `picks.order`.
 
         Of the front, and of the recipes near it that were tried elsewhere, one that holds there
-        (`Robustness.why_not`); of the front where none does. It is the same under every condition that it meets.
+        (`Robustness.why_not`); of the front where none does. It is the same under every condition that it meets, and
+        a bound on memory asks no less of it: what would not be picked without the bound is none within it, so more
+        memory never gives more of the other of two objectives.
         Where ``admitted_fraction`` is an objective, only what admits as much as any (`Results.admitting`) is looked at;
         a condition on it says what has to be admitted instead, and all that meet that are.
-        ``objectives`` and ``where`` as for `front`. Raises `HeapwrightError` where the front is empty.
+        ``objectives`` and ``where`` as for `front`. Raises `HeapwrightError` where the front is empty, `NoPickError`
+        where of all that may be picked nothing stays within a bound on memory.
         """
         keys, within = self._objectives(objectives), self.within(where)
         eligible = self.combined.eligible(keys)
         if not (eligible & within).any():
             raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
         asked = any(one.key == ADMITTED for one in _conditions(where))
+        in_order = self.may_ship(how, keys, asked=asked)
+        others = self._met([one for one in _conditions(where) if not one.bounds_memory])
+        if not others[in_order].any():
+            in_order = self._in_order(how, keys, eligible & others, asked)
+        found = next((row for row in in_order if within[row]), None)
+        if found is None:
+            beyond = self._in_order(how, keys, eligible & within, asked)[0]
+            if ADMITTED in keys and not asked:  # less memory admits less
+                return self.combined.candidate(beyond)
+            raise NoPickError(f"{self.path}: {self._short_of_memory(how, keys, in_order, beyond, where)}")
+        return self.combined.candidate(found)
+
+    def may_ship(self, how: Pick, objectives: str | Sequence[str] | None = None, *, asked: bool = False) -> list[int]:
+        """Rows of `combined` to pick from where there is no condition, the pick first; none where the front is empty.
+
+        ``asked``: whether a share to admit is.
+        """
+        keys = self._objectives(objectives)
         if (how, keys, asked) not in self._orders:
-            self._orders[how, keys, asked] = self._in_order(how, keys, eligible, asked)
-        in_order = [row for row in self._orders[how, keys, asked] if within[row]]
-        in_order = in_order or self._in_order(how, keys, eligible & within, asked)
-        return self.combined.candidate(in_order[0])
+            eligible = self.combined.eligible(keys)
+            self._orders[how, keys, asked] = self._in_order(how, keys, eligible, asked) if eligible.any() else []
+        return self._orders[how, keys, asked]
+
+    def _short_of_memory(
+        self, how: Pick, keys: tuple[str, ...], may_ship: Sequence[int], within: int, where: str | Sequence[str]
+    ) -> str:
+        """Why nothing is picked: the least memory of those that may ship, and what speaks against the best within."""
+        bounds = [one for one in _conditions(where) if one.bounds_memory]
+        others = self._met([one for one in _conditions(where) if not one.bounds_memory])
+        needed = self._bounded(bounds[0].key)
+        row = min((row for row in may_ship if others[row]), key=lambda row: needed[row])
+        other, robustness = self.combined.candidate(within), self.robustness(keys)
+        why = robustness.why_not(other.id)
+        doubt = robustness.doubt(other.id, how)
+        against = f"does not hold: it {why}" if why else f"its design is doubted: {doubt}" if doubt else "is no pick"
+        return (
+            f"nothing that may ship has {' and '.join(map(str, bounds))}; the least is "
+            f"{needed[row]:,.0f}, of {self.combined.candidate(row).label}; {other.label} stays within, but {against}"
+        )
 
     def _in_order(self, how: Pick, keys: tuple[str, ...], mask: Bools, asked: bool) -> list[int]:
         """Rows to pick from of those in the mask; `asked`: whether the share to admit was asked for."""
@@ -148,10 +236,30 @@ class Study(StudyFile):
 
     def within(self, where: str | Sequence[str]) -> Bools:
         """Mask of the recipes that meet all conditions."""
+        return self._met(_conditions(where))
+
+    def _met(self, conditions: Sequence[Condition]) -> Bools:
         mask = np.ones(len(self.combined.ids), dtype=np.bool_)
-        for condition in _conditions(where):
-            mask &= condition.met(self.combined)
+        for condition in conditions:
+            mask &= condition.met(self._bounded(condition.key))
         return mask
+
+    def _bounded(self, key: str) -> Floats:
+        return self.reserves if key == RESERVE else self.combined.columns[key]
+
+    @cached_property
+    def reserves(self) -> Floats:
+        """What to reserve for each recipe of `combined`, bytes, float64[n]: `reserve_for`, by what it was tried on."""
+        each = self.combined.each
+        most = _largest(each["footprint_bytes"], each["failed"])
+        for role, results in self.elsewhere.items():
+            at_load = [not Need(role, name, None).loaded for name in results.traces]
+            sizes = _largest(results.each["footprint_bytes"][:, at_load], results.each["failed"][:, at_load])
+            rows = [self.combined.row(id) for id in results.ids]
+            known = [(row, size) for row, size in zip(rows, sizes, strict=True) if row is not None]
+            for row, size in known:
+                most[row] = max(most[row], size)
+        return np.array([with_margin(size) if size else np.nan for size in most])
 
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
         """Why a front is empty, and what would fill it."""
@@ -159,8 +267,8 @@ class Study(StudyFile):
         if not eligible.any():
             return "no recipe tried serves every request; explore for admitted_fraction"
         for one in _conditions(where):
-            if not (one.met(self.combined) & eligible).any():
-                values = self.combined.columns[one.key][eligible]
+            if not (one.met(self._bounded(one.key)) & eligible).any():
+                values = self._bounded(one.key)[eligible]
                 found = f"there are {np.nanmin(values):,g} to {np.nanmax(values):,g}" if len(values) else "none has it"
                 return f"no recipe has {one}; {found}"
         return "no recipe meets all conditions at once; loosen one"
@@ -207,12 +315,19 @@ class Study(StudyFile):
 
     def _forget(self) -> None:
         super()._forget()
-        for outdated in ("combined", "elsewhere", "_robustness", "_orders"):
+        for outdated in ("combined", "elsewhere", "reserves", "_robustness", "_orders"):
             self.__dict__.pop(outdated, None)
 
 
 def _conditions(where: str | Sequence[str]) -> list[Condition]:
     return [Condition.parse(text) for text in ([where] if isinstance(where, str) else where)]
+
+
+def _largest(sizes: Floats, failed: Floats) -> Floats:
+    """The largest size of each row, of those at which nothing was refused; 0 where there is none."""
+    served: Floats = np.where(failed > 0, 0.0, np.nan_to_num(sizes))
+    largest: Floats = served.max(axis=1, initial=0.0)
+    return largest
 
 
 def nearness(tolerance: float) -> str:

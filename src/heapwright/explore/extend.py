@@ -11,7 +11,7 @@ from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration, explore
 from heapwright.recipes.recipe import Recipe
 from heapwright.studies.originals import copies_of, originals
-from heapwright.studies.records import TraceInfo
+from heapwright.studies.records import TraceInfo, device_of
 from heapwright.traces.trace import Trace
 
 
@@ -41,7 +41,9 @@ def extend(
         known = {info.name for info in study.traces()}
         old, held_out = (originals(study, given, role, repair=True) for role in ("explored", "held out"))
         drawn = copies_of(study, old[0].name)
-        study.add_traces(added)
+        every = [*old, *(trace for trace in traces if trace.name not in known)]
+        told = study.same_device if len(old) > 1 else study.meta.get("same_device")
+        study.add_traces(added, device_of(every, told))
         space, objectives, energies = StoredSpace(study), study.objectives, study.energy_table
     options = Options(
         objectives,
@@ -50,7 +52,6 @@ def extend(
         jobs=jobs,
         energy_table=energies,
     )
-    every = [*old, *(trace for trace in traces if trace.name not in known)]
     return explore(every, space, path, options, held_out=held_out, progress=progress)
 
 

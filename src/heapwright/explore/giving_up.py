@@ -15,13 +15,24 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.replay.engine import SoFar
-from heapwright.replay.metrics import Value, as_float
+from heapwright.replay.metrics import METRICS, Value, as_float
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _ROUNDING = 1e-12
 """More than quotients of floats are wrong by."""
+
+
+def on_device(values: Floats, objectives: Sequence[str]) -> Floats:
+    """Objectives on the loads of one device, float64[..., k, traces], over all of them: float64[..., k, 1].
+
+    What can do nothing but grow in a replay (`heapwright.replay.engine.GROWING`) grows here, too, with each trace.
+    """
+    largest, summed = values.max(axis=-1), values.sum(axis=-1)
+    adds_up = np.array([METRICS[key].rule == "sum" for key in objectives])
+    over_all: Floats = np.where(adds_up, summed, largest)[..., np.newaxis]
+    return over_all
 
 
 class Known:
@@ -35,9 +46,9 @@ class Known:
         floor: int64[traces], the least footprint, which is known before a replay begins; 0 where nobody asked for it.
     """
 
-    def __init__(self, objectives: Sequence[str], traces: int) -> None:
-        """Begin with nothing."""
-        self._objectives = objectives
+    def __init__(self, objectives: Sequence[str], traces: int, same_device: bool = False) -> None:
+        """Begin with nothing; ``same_device``: the traces are loads of one."""
+        self._objectives, self._same_device = objectives, same_device
         self.least = np.zeros((len(objectives), traces))
         self.ended, self.refused = np.zeros(traces, np.bool_), np.zeros(traces, np.bool_)
         self.so_far: list[SoFar | None] = [None] * traces
@@ -62,6 +73,16 @@ class Known:
             row = self._objectives.index("footprint_bytes")
             self.least[row, at] = max(self.least[row, at], footprint)
 
+    @property
+    def bound(self) -> Floats:
+        """What it is ranked by at least, float64[k, devices]: ``least``, or that over all loads of the one device."""
+        return on_device(self.least, self._objectives) if self._same_device else self.least
+
+    @property
+    def served(self) -> Bools:
+        """Where it refused nothing so far, bool[devices]."""
+        return np.logical_not(self.refused.any()).reshape(1) if self._same_device else ~self.refused
+
     def calls(self, at: int) -> int:
         """Calls of a trace that were replayed before it was given up."""
         so_far = self.so_far[at]
@@ -73,9 +94,9 @@ class Bar:
     """What a recipe has to come below to be worth finishing.
 
     Attributes:
-        best: float64[k, traces], the best values found on each trace.
+        best: float64[k, devices], the best values found on each device: on each trace, or over all loads of one.
         front: float64[m, k], the worst of the ratios to them of each recipe of the front.
-        harmless: float64[k, traces], at most `best`: the front would be the same were the best only as good as that.
+        harmless: float64[k, devices], at most `best`: the front would be the same were the best only as good as that.
         tolerance: 0 where the front has to be exact; else a recipe is beaten, too, by one that needs at most 1 +
             tolerance times as much in every objective.
     """
@@ -87,9 +108,9 @@ class Bar:
 
     @classmethod
     def of(cls, values: Floats, served: Bools, tolerance: float, known: Floats | None = None) -> Bar | None:
-        """That of finished recipes, float64[n, k, traces] and bool[n, traces]; None where none has served all.
+        """That of finished recipes, float64[n, k, devices] and bool[n, devices]; None where none has served all.
 
-        ``known``: float64[k, traces], the best values that others found, which ratios count from, too.
+        ``known``: float64[k, devices], the best values that others found, which ratios count from, too.
 
         A better best on a trace only makes ratios larger. Those of a member of the front stay no larger than its worst
         one while the best is at least the member's value over that; so the members stay where they are, and the others
@@ -107,7 +128,7 @@ class Bar:
         return cls(best, front, np.minimum(harmless, best), tolerance)
 
     def beats(self, least: Floats) -> bool:
-        """Whether some recipe of the front beats whatever needs at least this much, float64[k, traces]."""
+        """Whether some recipe of the front beats whatever needs at least this much, float64[k, devices]."""
         point = pareto.ratios(least, self.best).max(axis=1)
         at_least = (self.front <= (1 + self.tolerance) * point).all(axis=1)
         if not self.tolerance:  # of equal recipes the one on the front is told by its id
@@ -122,10 +143,10 @@ class Bar:
     def leaves_best(self, known: Known, at: int | None = None) -> bool:
         """Whether a recipe cannot be so good on a trace, or on any, that it changes how others stand on the front.
 
-        An exact front of several traces has to know that of each. One within a tolerance compares with the best found:
+        An exact front of several devices has to know that of each. One within a tolerance compares with the best found:
         it only looks at the replays that ended.
         """
-        if len(known.ended) == 1:
+        if self.best.shape[1] == 1:
             return True
         asked = ~known.refused if not self.tolerance else known.ended & ~known.refused
         if at is not None:
@@ -135,7 +156,7 @@ class Bar:
 
     def settles(self, known: Known) -> bool:
         """Whether nothing that a recipe may still come to would bring it on the front, or change the front."""
-        return bool(known.refused.any() or self.beats(known.least)) and self.leaves_best(known)
+        return bool(known.refused.any() or self.beats(known.bound)) and self.leaves_best(known)
 
 
 @dataclass
@@ -152,12 +173,12 @@ class Rivals:
 
     def add(self, known: Known) -> None:
         """Take in a ranked recipe that has ended on every trace."""
-        self._values.append(known.least)
-        self._served.append(~known.refused)
+        self._values.append(known.bound)
+        self._served.append(known.served)
         served = self._served[-1]
         if self.bar is not None:
-            changes = ((known.least < self.bar.best) & served).any()
-            if not changes and (not served.all() or self.bar.beats(known.least)):
+            changes = ((known.bound < self.bar.best) & served).any()
+            if not changes and (not served.all() or self.bar.beats(known.bound)):
                 return
         self._raise_bar()
 

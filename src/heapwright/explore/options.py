@@ -40,6 +40,9 @@ class Options:
         copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
             on; 0 for none. A pick has to hold on them (`heapwright.decide.picks`).
         endurance: try whether the front and the picks last (`heapwright.explore.endurance`); what does not is no pick.
+        same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
+            summed, or of many, where the worst ratio to each one's best counts. None is the former where all come from
+            one program (`heapwright.traces.origin`), or what the study says.
         jobs: threads, or the workers of a local cluster; default one for every processor.
         dask: address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this machine
             (`heapwright.explore.on_dask`); None for threads. The study is the same.
@@ -63,6 +66,7 @@ class Options:
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES
     copies: int = COPIES
     endurance: bool = True
+    same_device: bool | None = None
     jobs: int | None = None
     dask: str | None = None
     strategy: Strategy | None = None

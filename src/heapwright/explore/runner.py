@@ -140,6 +140,7 @@ class Trials:
     def __init__(self, study: Study, trier: Trier, role: Role) -> None:
         """Take what the study holds."""
         self.trier, self.traces, self.role, self.objectives = trier, trier.traces, role, trier.objectives
+        self.same_device = study.same_device
         self.rivals: Rivals | None = None
         self._known: dict[str, Known] = {}
         positions = {trace.name: at for at, trace in enumerate(self.traces)}
@@ -154,7 +155,7 @@ class Trials:
     def known(self, id: str) -> Known:
         """What is known of a recipe."""
         if id not in self._known:
-            self._known[id] = Known(self.objectives, len(self.traces))
+            self._known[id] = Known(self.objectives, len(self.traces), self.same_device)
         return self._known[id]
 
     def compete(self, tolerance: float, ranked: Iterable[str]) -> Rivals:

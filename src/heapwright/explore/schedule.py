@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.picks import NEAR, design
+from heapwright.explore.giving_up import on_device
 from heapwright.explore.runner import Meter, Runner, Trials
 from heapwright.explore.trial import Candidate, Patience
 from heapwright.replay.least import LeastFootprints
@@ -211,6 +212,8 @@ class Forecast:
         if not candidates:
             return np.empty(0)
         values = np.stack([self._values(one) for one in candidates])
+        if self._trials.same_device:
+            values = on_device(values, self._trials.objectives)
         points = pareto.ratios(values, values.min(axis=0)).max(axis=2)
         front = points[pareto.front(points, ["min"] * points.shape[1])]
         return pareto.distances(points, front)

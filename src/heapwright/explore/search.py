@@ -93,7 +93,7 @@ def explore(
     start = time.perf_counter()
     keys, table = options.keys, options.energies
     candidates = _candidates(space)
-    identity = Identity.of(traces, keys, space.digest, len(space), table, space.align)
+    identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)
     hired = _crew(options.jobs, options.dask)
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)

@@ -81,9 +81,9 @@ class Patience:
 
     def _is_beaten(self, known: Known, at: int) -> bool:
         bar = self.rivals.bar if self.rivals else None
-        if bar is None or (self.spared is not None and not bar.is_far(known.least, self.spared)):
+        if bar is None or (self.spared is not None and not bar.is_far(known.bound, self.spared)):
             return False
-        return bool(known.refused.any() or bar.beats(known.least)) and bar.leaves_best(known, at)
+        return bool(known.refused.any() or bar.beats(known.bound)) and bar.leaves_best(known, at)
 
 
 @dataclass(frozen=True)

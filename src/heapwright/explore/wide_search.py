@@ -7,7 +7,7 @@ which of the axis's values is taken.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -20,7 +20,7 @@ from heapwright.decide.study import Study
 from heapwright.explore.space import WideSpace
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.metrics import METRICS, Value, combine
 from heapwright.studies.records import Grown
 
 Genomes = NDArray[np.int64]
@@ -196,15 +196,16 @@ LIMIT = 5000
 class Costs:
     """What recipes cost in the objectives, comparable over traces: logarithms of ratios to the zoo's best.
 
-    Of several traces the worst counts, as where recipes are ranked. A recipe that refused requests costs inf. What the
+    Of several devices the worst counts, as where recipes are ranked. A recipe that refused requests costs inf. What the
     first recipes cost at most is the reference of hypervolumes.
     """
 
     objectives: Sequence[str]
-    traces: Sequence[str]
+    devices: Sequence[Mapping[str, int]]
+    """Of each the traces that are its loads, with their calls."""
     refusing: bool = field(init=False)
     best: Floats | None = None
-    """float64[traces, objectives], raw logarithms."""
+    """float64[devices, objectives], raw logarithms."""
     reference: Floats | None = None
 
     def __post_init__(self) -> None:
@@ -223,13 +224,15 @@ class Costs:
         return costs
 
     def _raw(self, study: Study, ids: Sequence[str]) -> Floats:
-        """Logarithms of the objectives, float64[n, traces, objectives]: less is better, inf for what is refused."""
+        """Logarithms of the objectives, float64[n, devices, objectives]: less is better, inf for what is refused."""
         found = study.per_trace(list(dict.fromkeys(ids)))
-        raw = np.full((len(ids), len(self.traces), len(self.objectives)), np.inf)
+        raw = np.full((len(ids), len(self.devices), len(self.objectives)), np.inf)
         for row, id in enumerate(ids):
-            for at, trace in enumerate(self.traces):
-                metrics = found[id].get(trace)
-                if metrics and (self.refusing or metrics["failed"] == 0):
+            for at, loads in enumerate(self.devices):
+                if not loads.keys() <= found[id].keys():
+                    continue
+                metrics = combine([found[id][trace] for trace in loads], [*loads.values()])
+                if self.refusing or metrics["failed"] == 0:
                     raw[row, at] = [_cost(key, metrics[key]) for key in self.objectives]
         return raw
 
@@ -268,7 +271,7 @@ def seek(
             zoo.
     """
     begun = time.perf_counter() - max((one.seconds for one in study.growth()), default=0.0)
-    costs = Costs(study.objectives, [info.name for info in study.traces()])
+    costs = Costs(study.objectives, study.devices())
     known: dict[str, Floats] = {}
     zoo = list(space.zoo)
     if zoo:

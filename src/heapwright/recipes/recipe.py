@@ -317,6 +317,12 @@ class Recipe(Table):
             heap.append(f"caches of threads <= {self.cache_up_to}, {self.cache_bytes} bytes each")
         return ", ".join([self._pools_summary(), *heap])
 
+    def title(self) -> str:
+        """What it is in a few words, as one says it: "lists 12, 44, 60 + exact bins, victim". Others may share it."""
+        if self.memory:
+            return "; ".join(f"{name}: {part.title()}" for name, part in self.parts().items())
+        return " + ".join(pool.title() for pool in self.pools)
+
     def _pools_summary(self) -> str:
         if self.memory:
             sizes = dict(self.memory)

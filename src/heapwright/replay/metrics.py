@@ -103,6 +103,9 @@ WORST_CALLS = {
 TIME = "ns_per_event"
 """What a call takes on this machine."""
 
+PER_CALL = (TIME, "instructions_malloc_mean", "instructions_free_mean", "instructions_pair_mean")
+"""Means of a call. Over all calls of the loads of one device they are weighted by each load's calls."""
+
 SHIPPING_METRICS = ("growth_ratio", "lasts", "endured_calls")
 """Those known of what may ship alone, by `heapwright.explore.endurance`."""
 
@@ -132,24 +135,30 @@ def parse_objectives(text: str | Sequence[str]) -> tuple[str, ...]:
     return keys
 
 
-def combine(measured: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+def combine(measured: Sequence[Mapping[str, Value]], calls: Sequence[int] | None = None) -> dict[str, Value]:
     """Metrics over several traces from the metrics of each, by every metric's ``rule``.
 
     Peaks and maxima take the largest, counts add up. Ratios take the worst trace's: a mean would let a good trace hide
     a bad one. The split of the footprint comes from the trace with the largest footprint, so that it still adds up. A
     percentile takes the largest, an upper bound of the percentile over all calls. Energies add up trace by
-    trace. A metric that is None for one trace is None for all together.
+    trace. A metric that is None for one trace is None for all together. ``calls``: as for `combine_columns`.
     """
     import numpy as np
 
     if not measured:
         raise ValueError("combine needs the metrics of at least one trace")
     columns = {key: np.array([[as_float(one.get(key)) for one in measured]]) for key in METRICS}
-    return {key: METRICS[key].plain(float(column[0])) for key, column in combine_columns(columns).items()}
+    return {key: METRICS[key].plain(float(column[0])) for key, column in combine_columns(columns, calls).items()}
 
 
-def combine_columns(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
-    """`combine` for many recipes: columns float64[recipes, traces], NaN for None -> columns float64[recipes]."""
+def combine_columns(
+    columns: Mapping[str, NDArray[np.float64]], calls: Sequence[int] | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """`combine` for many recipes: columns float64[recipes, traces], NaN for None -> columns float64[recipes].
+
+    ``calls``: those of each trace, where the traces are loads of one device; then what is told of the mean call
+    (`PER_CALL`) is the mean over all of them, as time and instructions add up.
+    """
     import numpy as np
 
     footprints = columns["footprint_bytes"]
@@ -157,7 +166,9 @@ def combine_columns(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, NDA
     combined = {}
     for key, column in columns.items():
         rule = METRICS[key].rule
-        if rule == "largest":
+        if calls is not None and key in PER_CALL:
+            combined[key] = column @ (np.asarray(calls) / np.sum(calls))
+        elif rule == "largest":
             combined[key] = column.max(axis=1)
         elif rule == "smallest":
             combined[key] = column.min(axis=1)

@@ -31,18 +31,20 @@ if TYPE_CHECKING:
 def worst_case(trace: Trace, recipe: Recipe) -> WorstCase | None:
     """The least arena that a theorem gives for programs like the trace; None where none holds.
 
-    It holds for malloc, calloc and free, and for realloc where that always takes a new block; for requests at the
-    heap's own alignment; and for recipes of a single pool that passes no free block by: its kind has the theorems.
+    It holds for requests at the heap's own alignment, and for recipes of a single pool that passes no free block by,
+    behind quick lists or none: the pool's kind has the theorems.
     """
-    pools, struct = recipe.canonical().pools, policy_struct(recipe)
-    if len(pools) > 1 or (trace.align > recipe.align).any() or not _takes_all(trace, struct.pools[0]):
+    (*lists, pool), struct = recipe.canonical().pools, policy_struct(recipe)
+    laid_out = struct.pools[len(lists)]
+    if any(one.owns_blocks for one in lists) or recipe.threads == "cached":
         return None
-    pool = pools[0]
-    if (trace.op == REALLOC).any() and not pool.always_moves:
+    if (trace.align > recipe.align).any() or not _takes_all(trace, laid_out):
         return None
-    if not pool.has_worst_case(struct.pools[0]):
+    reallocs = bool((trace.op == REALLOC).any())
+    found = pool.worst_cases(laid_out, load_of(trace, recipe), lists=bool(lists), reallocs=reallocs)
+    least = min(found, default=None)
+    if least is None:
         return None
-    least = min(pool.worst_cases(struct.pools[0], load_of(trace, recipe)))
     arena = arena_holding(struct, int(struct.fixed_end) + least.bytes)
     return WorstCase(arena, least.theorem) if arena <= struct.reach else None
 
@@ -53,7 +55,7 @@ def _takes_all(trace: Trace, pool: Any) -> bool:
 
 
 def load_of(trace: Trace, recipe: Recipe) -> Load:
-    """The load of a trace on a recipe of a single pool; a realloc has both of its blocks live."""
+    """The load of a trace on a recipe in which a single pool owns blocks; a realloc has both of its blocks live."""
     blocks, smallest = block_sizes(recipe, trace.size)
     blocks[trace.op == FREE] = 0
     return Load(trace.largest_live_sum(blocks, both=True), int(blocks.max(initial=smallest)), smallest)
@@ -62,10 +64,10 @@ def load_of(trace: Trace, recipe: Recipe) -> Load:
 def block_sizes(recipe: Recipe, requests: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], int]:
     """The blocks that requests get where splitting is exact, int64 as many; and the smallest that any request gets.
 
-    Of recipes of several pools, and of pools whose blocks are not split, the requests rounded up to the alignment.
+    Of recipes where several pools own blocks, the requests rounded up to the alignment.
     """
     pools, struct = recipe.canonical().pools, policy_struct(recipe)
     sizes = np.maximum(requests.astype(np.int64), 1)
-    if len(pools) > 1:
+    if sum(pool.owns_blocks for pool in pools) > 1:
         return -(-sizes // recipe.align) * recipe.align, recipe.align
-    return pools[0].exact_blocks(struct.pools[0], sizes, recipe.align)
+    return pools[-1].exact_blocks(struct.pools[len(pools) - 1], sizes, recipe.align)

@@ -1,4 +1,4 @@
-"""How sure the answer that a page of a study begins with is: what an arena of each size serves."""
+"""How sure the answer that a page of a study begins with is: what an arena of each size serves, and more load needs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,57 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
+from heapwright.decide.decision import Decision
 from heapwright.decide.picks import RIVALS
 from heapwright.decide.results import Candidate
-from heapwright.decide.study import Need, Study
-from heapwright.report.figure import BLUE, CLOUD, LEGEND_COLUMNS, SI, VERMILLION, Figure, inline
+from heapwright.decide.study import Need, Study, reserve_for_more
+from heapwright.report.figure import BLUE, CLOUD, GREEN, LEGEND_COLUMNS, SI, SOFT, VERMILLION, Figure, inline
+from heapwright.traces.copies import Load
 
-_COLOURS = (BLUE, VERMILLION, CLOUD)
-_DASHES = [[1, 0], [7, 3], [2, 2]]
+_COLOURS = (BLUE, GREEN, VERMILLION, CLOUD, SOFT)
+_DASHES = [[1, 0], [10, 3], [6, 3], [2, 2], [1, 3]]
 """In grey the colours are alike."""
+
+
+def reserve_by_load(decision: Decision) -> Figure | None:
+    """The bytes to reserve against the load, for the pick, what the reader has and what everybody knows.
+
+    None where the pick was not tried under more load, or nothing was served there.
+    """
+    known = {f"{decision.pick.label} (pick)": (decision.reserve_bytes, decision.more_bytes)}
+    for one in decision.others:
+        if one.why != "step":
+            known[one.heap.label] = one.reserve_bytes, reserve_for_more(one.needs)
+    ends = {label: (least, most) for label, (least, most) in known.items() if least is not None and most is not None}
+    if f"{decision.pick.label} (pick)" not in ends:
+        return None
+    times = Load().times
+    rows = [
+        {"heap": label, "load": load, "bytes": size}
+        for label, sizes in ends.items()
+        for load, size in zip((1, times), sizes, strict=True)
+    ]
+    shown = list(ends)
+    chart = (
+        inline(rows)
+        .mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=40, filled=True))
+        .encode(
+            x=alt.X("load:Q", title="times the recorded load", axis=alt.Axis(values=[*range(1, times + 1)])),
+            y=alt.Y("bytes:Q", title="bytes to reserve", axis=alt.Axis(labelExpr=SI), scale=alt.Scale(zero=True)),
+            color=alt.Color(
+                "heap:N",
+                scale=alt.Scale(domain=shown, range=list(_COLOURS[: len(shown)])),
+                legend=alt.Legend(columns=LEGEND_COLUMNS),
+            ),
+            strokeDash=alt.StrokeDash("heap:N", scale=alt.Scale(domain=shown, range=_DASHES[: len(shown)])),
+        )
+        .properties(height=260)
+    )
+    note = (
+        f"Measured at the points, on what was recorded and on copies at {times} times the load; straight between them."
+    )
+    told = "; ".join(f"{label} {least:,} to {most:,} bytes" for label, (least, most) in ends.items())
+    return Figure("reserve", "What more load needs", note, chart, 400, f"{told}.")
 
 
 def served_by_arena(study: Study, pick: Candidate) -> Figure | None:

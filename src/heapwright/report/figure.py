@@ -20,7 +20,7 @@ from PIL import Image
 from heapwright.files.errors import HeapwrightError
 
 # Okabe and Ito, "Color universal design" (2008): told apart with every common colour blindness, by lightness in print.
-BLUE, VERMILLION = "#0072B2", "#D55E00"
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 INK, SOFT, CLOUD, PALE, GRID = "#1c2630", "#5b6670", "#8b949c", "#d5dade", "#e8ebee"
 
 DARK = {
@@ -35,6 +35,7 @@ DARK = {
     "#9c4500": "#f5a877",
     BLUE: "#3f9fd8",
     VERMILLION: "#ee7f38",
+    GREEN: "#2fbf96",
 }
 """What colours of plots become on a dark page."""
 

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.decide.budgets import Budgets
+from heapwright.decide.side_by_side import SideBySide
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.report.figure import Figure, dark_style, words
 from heapwright.report.film import Film
+from heapwright.traces.copies import Load
 
 TEMPLATE = Path(__file__).with_name("template")
 SCRIPTS = ("choice.js", "trade_off.js", "tables.js", "film.js", "page.js")
@@ -26,12 +28,11 @@ HINT = "A point under the pointer tells here what it is; a click selects it, arr
 
 @dataclass(frozen=True)
 class Fact:
-    """One figure of the page's head: what it is, its value in words, what to compare it with; is it of the pick?"""
+    """One figure of the page's head: what it is, its value in words, what to compare it with."""
 
     words: str
     value: str
     note: str = ""
-    of_pick: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ class Choice:
         rivals: ids that the axes always hold.
         selected: the id of the pick.
         says: the decision in sentences for the recipes that stand out, by id.
-        facts: the figures of the page's head that are of the pick, for the same.
-        needs: their memory by role and trace, None where they refused requests.
+        tables: these beside what else one could take, by id.
+        reserves: what to give them for the recorded load, and for `Load.times` times that, bytes; None where not known.
         budgets: picks within bounds.
         source: name of the study's file.
     """
@@ -101,8 +102,8 @@ class Choice:
     rivals: Sequence[str]
     selected: str
     says: Mapping[str, Sequence[str]]
-    facts: Mapping[str, Sequence[Fact]]
-    needs: Mapping[str, Mapping[str, Sequence[int | None]]]
+    tables: Mapping[str, SideBySide]
+    reserves: Mapping[str, tuple[int | None, int | None]]
     budgets: Budgets
     source: str
 
@@ -120,6 +121,8 @@ class Content:
     traces: Sequence[TraceSection]
     answer: str = ""
     beside: Sequence[str] = ()
+    beside_others: SideBySide | None = None
+    reserve: Figure | None = None
     arena: Figure | None = None
     choice: Choice | None = None
     trade_offs: Sequence[Figure] = ()
@@ -132,7 +135,8 @@ class Content:
 
     def figures(self) -> list[Figure]:
         """Every figure of the page, in its order."""
-        found = [*([self.arena] if self.arena else []), *self.trade_offs, *self.growth]
+        found = [one for one in (self.reserve, self.arena) if one is not None]
+        found += [*self.trade_offs, *self.growth]
         found += [figure for section in self.target for figure in section.figures]
         for trace in self.traces:
             found += trace.figures
@@ -231,12 +235,24 @@ def _choice(choice: Choice) -> dict[str, Any]:
         "rivals": list(choice.rivals),
         "selected": choice.selected,
         "says": {id: list(said) for id, said in choice.says.items()},
-        "facts": {id: [[fact.words, fact.value, fact.note] for fact in facts] for id, facts in choice.facts.items()},
-        "needs": {id: dict(needs) for id, needs in choice.needs.items()},
+        "tables": {id: _table(table) for id, table in choice.tables.items()},
+        "reserves": choice.reserves,
+        "times": Load().times,
         "budgets": {
             "memory": bounds.memory,
             "worst": bounds.worst,
             "picks": [[None if id is None else at[id] for id in row] for row in bounds.picks],
         },
         "source": choice.source,
+    }
+
+
+def _table(table: SideBySide) -> dict[str, Any]:
+    """The heaps' names and titles; rows of words, unit, meaning and cells: text, against the pick's, better or not."""
+    return {
+        "heaps": [[heap.candidate.label, heap.role, heap.title] for heap in table.heaps],
+        "rows": [
+            [row.words, row.unit, row.meaning, [[cell.text, cell.against, cell.better] for cell in row.cells]]
+            for row in table.rows
+        ],
     }

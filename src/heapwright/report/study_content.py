@@ -11,17 +11,18 @@ import numpy.typing as npt
 
 from heapwright.decide import pareto
 from heapwright.decide.budgets import budgets
-from heapwright.decide.decision import Deciding, Decision
+from heapwright.decide.decision import Deciding
 from heapwright.decide.results import Candidate, Standing
 from heapwright.decide.robustness import AMONG, Worst
+from heapwright.decide.side_by_side import side_by_side
 from heapwright.decide.study import Study
 from heapwright.files.version import __version__
 from heapwright.heaps.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, WORST_CALLS, Value
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
 from heapwright.report import trade_off
-from heapwright.report.answer import served_by_arena
+from heapwright.report.answer import reserve_by_load, served_by_arena
 from heapwright.report.figure import Figure, words
 from heapwright.report.growth import growth
 from heapwright.report.page import Choice, Content, Fact, Table, TraceSection
@@ -75,16 +76,17 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
     return Content(
         title=names,
         lead=f"{study.tried} allocators of alignment {study.align} tried on {names}, judged by "
-        f"{_listed(list(map(words, study.objectives)))}. "
+        f"{_listed(list(map(words, study.objectives)))}{f' ({study.question})' if study.question else ''}. "
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
-            *_facts(decision),
             Fact("Recipes tried", study.tried, refused),
             Fact("On the front", f"{len(front):,}", f"beside {ranked} allocators of the zoo" if ranked else ""),
         ],
         traces=[_section(study, info, named, len(infos)) for info in infos],
         answer=decision.evidence(),
         beside=decision.beside(),
+        beside_others=side_by_side(decision),
+        reserve=reserve_by_load(decision),
         arena=served_by_arena(study, balanced),
         choice=choice,
         trade_offs=_trade_offs(study, choice.recipes, choice.rivals, admitted),
@@ -117,18 +119,11 @@ def _choice(
         rivals=rivals,
         selected=balanced,
         says={id: one.sentences() for id, one in told.items()},
-        facts={id: _facts(one) for id, one in told.items()},
-        needs={id: _needs(study, id) for id in told},
+        tables={id: side_by_side(one) for id, one in told.items()},
+        reserves={id: (one.reserve_bytes, one.more_bytes) for id, one in told.items()},
         budgets=bounds,
         source=study.path.name,
     )
-
-
-def _needs(study: Study, id: str) -> dict[str, list[int | None]]:
-    found: dict[str, list[int | None]] = {}
-    for need in study.needs(id):
-        found.setdefault(need.role, []).append(need.bytes)
-    return found
 
 
 def _offered(study: Study) -> list[str]:
@@ -155,28 +150,6 @@ def overview(study: Study) -> Figure:
 def _admitted(study: Study) -> npt.NDArray[np.intp]:
     """Rows of the recipes that may be on a front; see `Results.front_rows`."""
     return np.flatnonzero(study.combined.eligible(study.objectives))
-
-
-def _facts(decision: Decision) -> list[Fact]:
-    """The decision in figures, all of them of the pick."""
-    told, reserve = decision.pick.metrics, decision.reserve_bytes
-    found = [
-        Fact("Reserve, bytes", "-" if reserve is None else f"{reserve:,}", f"for {decision.pick.label}", of_pick=True)
-    ]
-    if (pair := told["instructions_pair_mean"]) is not None:
-        most, least = told["instructions_malloc_max"], told["instructions_free_max"]
-        note = f"the dearest {most:,.0f} and {least:,.0f}" if most and least else ""
-        found.append(Fact("Instructions, malloc and free", f"{pair:,.1f}", note, True))
-    if (code := told["code_bytes"]) is not None:
-        found.append(Fact("Code, bytes", f"{code:,}", of_pick=True))
-    worst = max(told[key] or 0 for key in WORST_CALLS.values())
-    bound = f"; by construction {decision.steps.short()}" if decision.steps else ""
-    note = f"at most {worst:,}{bound}"
-    found.append(Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", note, True))
-    if (growth := told["growth_ratio"]) is not None:
-        note = "lasts" if decision.lasts else "does not last"
-        found.append(Fact("Growth at constant live bytes", f"{100 * (growth - 1):.1f} %", note, True))
-    return found
 
 
 def _best_of_zoo(

@@ -65,8 +65,11 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
                 raise HeapwrightError(f"{path}: explored with another {what} than {paths[0]}; merge studies of one")
         if meta.get("target", first.get("target")) != first.get("target", meta.get("target")):
             raise HeapwrightError(f"{path}: measured on another target than {paths[0]}; merge, then measure the front")
-    first.pop("tolerance", None)
-    told = {**first, "heapwright": __version__, "created": datetime.now(timezone.utc).isoformat(timespec="seconds")}
+    device = _device(paths, metas, traces)
+    for key in ("tolerance", "same_device", "origin"):
+        first.pop(key, None)
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    told = {**first, **device, "heapwright": __version__, "created": created}
     if targets := [meta["target"] for meta in metas if "target" in meta]:
         told["target"] = targets[0]
     if all(meta["space"] == first["space"] for meta in metas):
@@ -80,6 +83,29 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
         if not done:
             raise HeapwrightError(f"{path}: a part of a space that is not the others'; finish it, then merge")
     return {**told, "space": digest_of(ids), "recipes": len(ids)}
+
+
+def _device(
+    paths: Sequence[Path], metas: Sequence[Mapping[str, Any]], traces: Sequence[set[tuple[str, str]]]
+) -> dict[str, Any]:
+    """What the new study notes of where its traces come from, as `heapwright.studies.records.device_of`."""
+    said = {
+        path: bool(meta.get("same_device"))
+        for path, meta, own in zip(paths, metas, traces, strict=True)
+        if "same_device" in meta or len(own) > 1
+    }
+    if len(set(said.values())) > 1:
+        other = next(path for path, same in said.items() if same != next(iter(said.values())))
+        raise HeapwrightError(
+            f"{other}: its traces are {'loads of one device' if said[other] else 'of many networks'}, unlike those of "
+            f"{next(iter(said))}; merge studies of one question"
+        )
+    origins = {meta.get("origin") for meta in metas}
+    origin = origins.pop() if len(origins) == 1 else None
+    told = {"origin": origin} if origin else {}
+    if said:
+        return {**told, "same_device": next(iter(said.values()))}
+    return {**told, "same_device": origin is not None} if len(set.union(*traces)) > 1 else told
 
 
 def _take_in(connection: database.Connection, number: int, path: Path) -> None:

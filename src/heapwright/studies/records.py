@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import SoFar
 from heapwright.replay.metrics import Value
+from heapwright.traces.origin import common_origin
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -49,11 +50,24 @@ class TraceInfo:
         )
 
 
+def device_of(traces: Sequence[Trace], same_device: bool | None) -> dict[str, Any]:
+    """What a study notes of where its traces come from: ``origin``, and ``same_device``, each where it is known.
+
+    Several traces of one origin are loads of one device unless ``same_device`` says otherwise; else they are of many.
+    """
+    origin = common_origin(traces)
+    if same_device is None and len(traces) > 1:
+        same_device = origin is not None
+    told = {"origin": origin, "same_device": same_device}
+    return {key: value for key, value in told.items() if value is not None}
+
+
 @dataclass(frozen=True)
 class Identity:
     """What has to be equal for results to belong to one study: its traces, objectives, space and energy table.
 
-    ``recipes`` is how many the space has, ``align`` their alignment in bytes.
+    ``recipes`` is how many the space has, ``align`` their alignment in bytes. ``same_device``: whether the traces are
+    loads of one; None is what the study says, and for a new one what ``device`` notes (`device_of`).
     """
 
     traces: tuple[TraceInfo, ...]
@@ -62,6 +76,8 @@ class Identity:
     recipes: int
     energy_table: tuple[tuple[float, float, float], ...]
     align: int
+    same_device: bool | None
+    device: Mapping[str, Any]
 
     @classmethod
     def of(
@@ -72,10 +88,12 @@ class Identity:
         recipes: int,
         energy: EnergyTable,
         align: int,
+        same_device: bool | None = None,
     ) -> Identity:
         """The identity of an exploration of a space with this digest and so many recipes."""
         infos = tuple(TraceInfo.of(trace) for trace in traces)
-        return cls(infos, tuple(objectives), space, recipes, tuple(energy.rows), align)
+        device = device_of(traces, same_device)
+        return cls(infos, tuple(objectives), space, recipes, tuple(energy.rows), align, same_device, device)
 
 
 @dataclass(frozen=True)

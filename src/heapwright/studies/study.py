@@ -24,6 +24,7 @@ from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value
+from heapwright.studies.faults import one_line
 from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, TraceInfo
 from heapwright.studies.tables import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, Types, check, read_meta
@@ -55,7 +56,7 @@ class StudyFile:
         path = Path(path)
         if not path.exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
-        with _one_line(path):
+        with one_line(path):
             connection, types = opened(path, write=write)
         return cls._checked(path, connection, types)
 
@@ -72,7 +73,7 @@ class StudyFile:
         if path.is_file() and not path.stat().st_size:
             path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
         new = not path.exists()
-        with _one_line(path):
+        with one_line(path):
             connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
             try:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
@@ -95,7 +96,7 @@ class StudyFile:
     def _checked(cls, path: Path, connection: database.Connection, types: Types) -> Self:
         """A study, if the connection is one to a study of this format; closes the connection otherwise."""
         try:
-            with _one_line(path):
+            with one_line(path):
                 check(connection, str(path), types)
             return cls(path, connection)
         except HeapwrightError:
@@ -104,7 +105,7 @@ class StudyFile:
 
     def close(self) -> None:
         """Write everything to the file and let other processes at it."""
-        with _one_line(self.path):
+        with one_line(self.path):
             if self._open:
                 self._open.close()
         self._open = None
@@ -125,6 +126,11 @@ class StudyFile:
     def objectives(self) -> tuple[str, ...]:
         """The objectives that were explored for."""
         return tuple(self.meta["objectives"])
+
+    @property
+    def same_device(self) -> bool:
+        """Whether its traces are loads of one device: its memory is the largest, its accesses are summed."""
+        return bool(self.meta.get("same_device"))
 
     @property
     def align(self) -> int:
@@ -192,7 +198,7 @@ class StudyFile:
         rows = [
             [one.id, one.trace, *(one.metrics.get(key) for key in METRICS), __version__, one.machine] for one in results
         ]
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             _insert(self._connection, "recipes", recipes)
             _insert(self._connection, _table(role), rows)
@@ -205,7 +211,7 @@ class StudyFile:
         fresh = {one.id: one for one in partials if one.id not in self._stored}
         recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
         rows = [[one.id, one.trace, one.least, *(getattr(one.so_far, key) for key in _SO_FAR)] for one in partials]
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({_declared(PARTIAL)})")
             _insert(self._connection, "recipes", recipes)
@@ -229,7 +235,7 @@ class StudyFile:
 
     def set_tolerance(self, tolerance: float | None) -> None:
         """Say how near the front is to that of all recipes; None: nobody knows."""
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
             if tolerance is not None:
@@ -250,7 +256,7 @@ class StudyFile:
         """
         explored_for = set(TARGET_METRICS) & set(self.objectives)
         rows = [[setting, one.id, one.trace, json.dumps(one.detail)] for one in measured]
-        with _one_line(self.path):
+        with one_line(self.path):
             connection = self._connection
             connection.begin()
             columns = f"{_declared(TARGET)}, PRIMARY KEY (setting, recipe, trace)"
@@ -276,7 +282,7 @@ class StudyFile:
 
     def set_times(self, role: Role, trace: str, times: Mapping[str, float], machine: str) -> None:
         """Store the `TIME` of recipes on a trace, by their ids, in place of what is known, where there is a result."""
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             self._connection.executemany(
                 f"UPDATE {_table(role)} SET {TIME} = ?, machine = ? WHERE recipe = ? AND trace = ?",
@@ -295,7 +301,7 @@ class StudyFile:
         if not found:
             return
         changed = ", ".join(f"{key} = ?" for key in SHIPPING_METRICS)
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             self._connection.executemany(
                 f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
@@ -312,16 +318,17 @@ class StudyFile:
 
     def add_growth(self, grown: Grown) -> None:
         """Store how far a search has come."""
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             self._connection.execute(f"CREATE TABLE IF NOT EXISTS search ({_declared(SEARCH)})")
             self._connection.execute("INSERT INTO search VALUES (?, ?, ?, ?, ?)", list(astuple(grown)))
             self._connection.commit()
 
-    def add_traces(self, traces: Sequence[TraceInfo]) -> None:
+    def add_traces(self, traces: Sequence[TraceInfo], device: Mapping[str, Any]) -> None:
         """Add traces to those explored on; nobody knows then how near its front is to that of all recipes.
 
-        A trace that is there stays. Raises `HeapwrightError` where another of its name is there.
+        ``device``: what is told of all of them then, as `records.device_of`. A trace that is there stays. Raises
+        `HeapwrightError` where another of its name is there.
         """
         known = {info.name: (info, role) for role in get_args(Role) for info in self.traces(role)}
         for info in traces:
@@ -330,10 +337,11 @@ class StudyFile:
                 what = "another trace" if role == "explored" else f"one that is {role}"
                 raise HeapwrightError(f"{self.path}: {info.name} is the name of {what} of it; rename one file")
         new = [info for info in traces if info.name not in known]
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             _insert_traces(self._connection, new, "explored", len(self.traces()))
-            self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
+            self._connection.execute("DELETE FROM meta WHERE key IN ('tolerance', 'origin', 'same_device')")
+            _insert(self._connection, "meta", [[key, json.dumps(value)] for key, value in device.items()])
             self._connection.commit()
         self._forget()
 
@@ -350,7 +358,7 @@ class StudyFile:
 
         docs/metrics.md describes them. Raises `HeapwrightError` where the query is none, or would change something.
         """
-        with _one_line(self.path), database.attached(self.path, read_only=True) as connection:
+        with one_line(self.path), database.attached(self.path, read_only=True) as connection:
             connection.execute(f"CREATE TEMP VIEW replays AS {REPLAYS.format('')}")
             try:
                 answer = connection.execute(query)
@@ -375,7 +383,7 @@ class StudyFile:
         self._require_apart(traces, role)
         before = self.traces(role)
         going = [info.name for info in before if info not in traces]
-        with _one_line(self.path):
+        with one_line(self.path):
             self._connection.begin()
             self._connection.execute("DELETE FROM traces WHERE role = ?", [role])
             self._connection.execute("DELETE FROM elsewhere WHERE trace IN (SELECT unnest(?::VARCHAR[]))", [going])
@@ -493,6 +501,12 @@ class StudyFile:
                 "(heapwright pareto ranks a study anew)",
                 parameter="output",
             )
+        if identity.same_device not in (None, self.same_device):
+            raise HeapwrightError(
+                f"{self.path}: explored on {'loads of one device' if self.same_device else 'many networks'}; ask for "
+                "the same, or give another file",
+                parameter="output",
+            )
         if identity.align != self.align:
             raise HeapwrightError(
                 f"{self.path}: explored at alignment {self.align}, not {identity.align}; give the same one, or another "
@@ -521,7 +535,7 @@ class StudyFile:
 
     @contextmanager
     def _reading(self) -> Iterator[database.Connection]:
-        with _one_line(self.path):
+        with one_line(self.path):
             if self._open:
                 yield self._open
                 return
@@ -543,6 +557,7 @@ def _create(connection: database.Connection, identity: Identity) -> None:
         "align": identity.align,
         "recipes": identity.recipes,
         "energy_table": identity.energy_table,
+        **identity.device,
     }
     connection.begin()
     for table, columns in TABLES.items():
@@ -566,26 +581,3 @@ def _insert(connection: database.Connection, table: str, rows: Sequence[Sequence
     if rows:
         values = ", ".join(f"unnest(?::{kind}[])" for kind in {**TABLES, "partial": PARTIAL}[table].values())
         connection.execute(f"INSERT INTO {table} SELECT {values}", [list(column) for column in zip(*rows, strict=True)])
-
-
-@contextmanager
-def _one_line(path: Path) -> Iterator[None]:
-    """Turn what is wrong into one line that names the file and what can be done."""
-    try:
-        yield
-    except database.Error as error:
-        raise HeapwrightError(f"{path}: {_explain(str(error))}") from None
-
-
-def _explain(message: str) -> str:
-    lower = message.lower()
-    if "lock" in lower and "conflicting" in lower:
-        return "another process is writing this study; wait until it ends"
-    if "different configuration" in lower:
-        return "this process is writing this study; close it first"
-    if "not a valid duckdb" in lower:
-        return "no study; heapwright explore makes one"
-    if any(sign in lower for sign in ("corrupt", "checksum", "could not read enough", "deserialize", "internal error")):
-        return "damaged; restore it, or explore again into another file"
-    reason = message.splitlines()[0].rsplit(": ", 1)[-1]
-    return f"{reason}; give a file that can be read and written"

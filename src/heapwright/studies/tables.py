@@ -90,6 +90,10 @@ class Meta(BaseModel):
     recipes: Annotated[int, Field(ge=1)]
     target: str | None = None
     tolerance: Annotated[float, Field(ge=0)] | None = None
+    same_device: bool | None = None
+    """Whether the traces are loads of one device; None where there is one trace, and before anybody asked."""
+    origin: str | None = None
+    """What all the traces come from (`heapwright.traces.origin`); None where they come from several, or none tells."""
 
 
 Types = Mapping[str, Mapping[str, str]]

@@ -22,6 +22,9 @@ POINTER_SHARE = 0.5
 docs/traces.md.
 """
 
+STEPS = 64
+"""Shares of pointers that are told apart where one is fitted."""
+
 BUFFER = 256
 """Bytes from which a power of two is taken for a buffer."""
 
@@ -32,6 +35,7 @@ def scale(
     *,
     recorded_pointer_bytes: int | None = None,
     pointer_share: float = POINTER_SHARE,
+    buffers: bool = True,
 ) -> Stream:
     """Return what the trace might be with pointers of 4 or 8 bytes, where it was recorded with the other width.
 
@@ -41,6 +45,8 @@ def scale(
         recorded_pointer_bytes: the old one; None is what the trace says.
         pointer_share: share of a struct's words that shrink or grow with pointers, 0 to 1. 0 and 1 bound what any
             share gives.
+        buffers: powers of two from `BUFFER` bytes on are buffers and stay; False where a program's tables double, so
+            that these are arrays of structs.
 
     Calls, objects, times, threads, phases and sites stay. The name is the trace's with ``~32-bit`` or ``~64-bit``; the
     metadata is the trace's with the new ``pointer_bytes``, and ``scale_of``, its name, ``scale_pointer_share``, and a
@@ -77,13 +83,56 @@ def scale(
     def windows() -> Iterator[Columns]:
         of_bytes = _sites_of_bytes(trace, old)
         for window in trace.windows():
-            structs = _structs(window["size"], old) & ~of_bytes[window["site"]] & (window["op"] != FREE)
+            structs = _structs(window["size"], old, buffers) & ~of_bytes[window["site"]] & (window["op"] != FREE)
             size = window["size"].astype(np.int64)
             size[structs] = scaled(size[structs], old, pointer_bytes, pointer_share)
             yield window | {"size": np.minimum(size, MAX_SIZE).astype(np.uint32)}
 
     name = f"{trace.name}~{8 * pointer_bytes}-bit"
     return Stream(name, windows, phases=trace.phases, sites=trace.sites, metadata=metadata, repairs=trace.repairs)
+
+
+def fitted_share(
+    trace: Stream,
+    peak_bytes: int,
+    pointer_bytes: int = 4,
+    *,
+    recorded_pointer_bytes: int | None = None,
+    buffers: bool = True,
+) -> float:
+    """The share of pointers with which the most live bytes of the scaled trace come nearest to a number that is known.
+
+    Args:
+        trace, pointer_bytes, recorded_pointer_bytes, buffers: as for `scale`.
+        peak_bytes: the most bytes that were live at once with the new width, as requested.
+
+    Returns a multiple of 1/`STEPS`. A pass over the calls for each of the 8 that are tried.
+
+    Raises HeapwrightError as `scale`, and where no share gives so many.
+    """
+
+    def peak(share: float) -> int:
+        scaled = scale(
+            trace,
+            pointer_bytes,
+            recorded_pointer_bytes=recorded_pointer_bytes,
+            pointer_share=share,
+            buffers=buffers,
+        )
+        return scaled.totals().peak_bytes
+
+    ends = (peak(0.0), peak(1.0))
+    if not min(ends) <= peak_bytes <= max(ends):
+        tables = "; do its tables double? then powers of two are no buffers" if buffers else ""
+        message = f"{peak_bytes}; any share of pointers gives {min(ends):,} to {max(ends):,} bytes{tables}"
+        raise ParameterError(message, parameter="peak_bytes")
+    falls = ends[0] > ends[1]
+    low, high, of = 0, STEPS, {0: ends[0], STEPS: ends[1]}
+    while high - low > 1:
+        middle = (low + high) // 2
+        of[middle] = peak(middle / STEPS)
+        low, high = (middle, high) if (of[middle] >= peak_bytes) == falls else (low, middle)
+    return min((low, high), key=lambda step: abs(of[step] - peak_bytes)) / STEPS
 
 
 def scaled(size: NDArray[np.int64], old: int, new: int, pointer_share: float) -> NDArray[np.int64]:
@@ -95,8 +144,8 @@ def scaled(size: NDArray[np.int64], old: int, new: int, pointer_share: float) ->
     return np.asarray(np.ceil(changed / unit) * unit, np.int64)
 
 
-def _structs(size: NDArray[np.uint32], old: int) -> NDArray[np.bool_]:
-    is_buffer = (size >= BUFFER) & ((size & (size - np.uint32(1))) == 0)
+def _structs(size: NDArray[np.uint32], old: int, buffers: bool) -> NDArray[np.bool_]:
+    is_buffer = buffers & (size >= BUFFER) & ((size & (size - np.uint32(1))) == 0)
     return np.asarray((size % old == 0) & ~is_buffer)
 
 

@@ -166,6 +166,10 @@ class BasePool(Table):
         """The kind and what differs from the defaults, in one short line for people."""
         raise NotImplementedError
 
+    def title(self) -> str:
+        """What it is in two or three words, as one says it: not all that tells it from others."""
+        raise NotImplementedError
+
     def range_summary(self) -> str:
         """What requests it takes, where not all."""
         if self.max_size is not None:
@@ -308,17 +312,12 @@ class BasePool(Table):
         """Most accesses of its calls. Raises UnboundedError where nothing bounds them."""
         raise NotImplementedError
 
-    @property
-    def always_moves(self) -> bool:
-        """Whether realloc always takes a new block."""
-        return False
+    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
+        """Yield the arenas, beyond control data, that theorems say are enough; none where none holds.
 
-    def has_worst_case(self, laid_out: Any) -> bool:
-        """Whether a theorem bounds the arena that it needs alone."""
-        return False
-
-    def worst_cases(self, laid_out: Any, load: Load) -> Iterator[WorstCase]:
-        """Yield the arenas, beyond control data, that theorems say are enough."""
+        lists: quick lists stand in front of it, which are emptied before a request is refused. reallocs: the program
+        resizes blocks.
+        """
         yield from ()
 
     def exact_blocks(self, laid_out: Any, sizes: Sizes, align: int) -> tuple[Sizes, int]:
@@ -465,3 +464,8 @@ def sizes_summary(sizes: Sequence[int]) -> str:
     if len(sizes) <= 9:
         return ",".join(map(str, sizes))
     return ",".join(map(str, sizes[:4])) + f",...,{sizes[-1]} ({len(sizes)} sizes)"
+
+
+def sizes_title(sizes: Sequence[int]) -> str:
+    """Sizes as one says them: a few by name, many by the first and the last."""
+    return ", ".join(map(str, sizes)) if len(sizes) <= 4 else f"{sizes[0]} to {sizes[-1]}"

@@ -100,6 +100,9 @@ class Buddy(BasePool):
         words += [f"region {self.region}"] if self.region else []
         return ", ".join(words) + self.range_summary()
 
+    def title(self) -> str:
+        return "buddies"
+
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         return self.header
 
@@ -192,15 +195,14 @@ class Buddy(BasePool):
         lowered = (2 * orders + self.region // largest) * (steps * word + unlisted)
         return Calls(malloc, 2 + word + orders * (word + unlisted) + max(listed, lowered))
 
-    def has_worst_case(self, laid_out: Any) -> bool:
-        return not self.region
-
-    def worst_cases(self, laid_out: Any, load: Load) -> Iterator[WorstCase]:
+    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
         """(1 + log2 of largest / smallest) times what is live is never split and used up (Knuth 2.5, exercise 41).
 
         That is for a memory which is there from the start. One that grows block by block may have one more block of
         each size split than it would need: less than two largest blocks together.
         """
+        if self.region or lists or reallocs:
+            return
         octaves = (load.largest // load.smallest).bit_length() - 1
         yield WorstCase((1 + octaves) * load.live + 2 * load.largest, "buddies: Knuth 2.5, ex. 41")
 

@@ -88,6 +88,9 @@ class Compact(BasePool):
         words += [f"header {self.header}"] if self.header != 4 else []
         return ", ".join(words) + self.range_summary()
 
+    def title(self) -> str:
+        return "objects that move"
+
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         return self.header
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds import layout as lay
-from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary
+from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import OWNED, Calls, UnboundedError, rounded, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST
 
@@ -111,6 +111,9 @@ class Fixed(BasePool):
         words += [f"header {self.header}"] if self.header else []
         words += ["falling through"] if self.fall_through else []
         return ", ".join(words) + self.range_summary()
+
+    def title(self) -> str:
+        return f"blocks of {sizes_title(self.sizes)}"
 
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         return self.header

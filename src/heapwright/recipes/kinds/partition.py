@@ -102,6 +102,9 @@ class Partition(BasePool):
         words += [f"coalesce {self.coalesce}"] if self.coalesce != "immediate" else []
         return ", ".join(words) + self.range_summary()
 
+    def title(self) -> str:
+        return f"partitions of {self.size}"
+
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         return self.descriptor_bytes
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
-from heapwright.recipes.kinds.base import BasePool, Size, can_serve, capacity_below, sizes_summary
+from heapwright.recipes.kinds.base import BasePool, Size, can_serve, capacity_below, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
 
@@ -189,6 +189,9 @@ class Quick(BasePool):
             (self.flush_from, f"flush for {self.flush_from} B"),
         )
         return " ".join([f"quick {sizes}", *(words for holds, words in told if holds)]) + self.range_summary()
+
+    def title(self) -> str:
+        return f"lists to {self.up_to}" if self.sizes is None else f"lists {sizes_title(self.sizes)}"
 
     @property
     def is_bounded(self) -> bool:

@@ -2,7 +2,6 @@
 
 const element = (id) => document.getElementById(id);
 const kinds = { front: "On the front", zoo: "Zoo allocator", cloud: "Off the front" };
-const roles = { explored: ["recording", "recordings"], copy: ["perturbed copy", "perturbed copies"], "held out": ["held-out trace", "held-out traces"] };
 const NARROW = matchMedia("(max-width: 600px)");
 
 async function unpack(text) {
@@ -97,20 +96,39 @@ class Study {
     element("answer-text").textContent = told ? this.within(recipe, told[0]) : alone;
     const points = (told ? told.slice(1) : []).map((text) => Object.assign(document.createElement("li"), { textContent: text }));
     element("beside").replaceChildren(...points);
-    for (const fact of document.querySelectorAll(".of-pick")) fact.remove();
-    element("facts").prepend(...(this.data.facts[recipe.id] ?? []).map((fact) => this.fact(...fact)));
+    this.compare(recipe);
   }
 
-  fact(words, value, note) {
+  // The table of what else one could take, with this recipe in its first column.
+  compare(recipe) {
+    const told = this.data.tables[recipe.id];
+    element("others").hidden = !told;
+    if (!told) return;
     const made = (name, text, ...inside) => {
       const one = Object.assign(document.createElement(name), { textContent: text });
-      one.append(...inside);
+      one.append(...inside.filter(Boolean));
       return one;
     };
-    const fact = document.createElement("div");
-    fact.className = "of-pick";
-    fact.append(made("dt", words), made("dd", value, ...(note ? [made("small", note)] : [])));
-    return fact;
+    const small = (text) => text && made("small", ` ${text}`);
+    const heads = told.heaps.map(([label, role, title]) => {
+      const head = made("th", `${label} `, role && made("b", role), made("span", title));
+      head.scope = "col";
+      return head;
+    });
+    const rows = told.rows.map(([words, unit, meaning, cells]) => {
+      const head = made("th", words, small(unit));
+      head.scope = "row";
+      const found = cells.map(([text, against, better]) => {
+        const cell = made("td", text, small(against));
+        if (better !== null) cell.className = better ? "better" : "worse";
+        return cell;
+      });
+      const row = made("tr", "", head, ...found);
+      row.title = meaning;
+      return row;
+    });
+    element("others").tHead.replaceChildren(made("tr", "", made("td", ""), ...heads));
+    element("others").tBodies[0].replaceChildren(...rows);
   }
 
   bounds() {
@@ -119,27 +137,27 @@ class Study {
     return told.filter(Boolean).join(" and ");
   }
 
-  fits({ metrics }) {
+  fits({ id, metrics }) {
     const { memory, worst } = this.limits;
     const dearest = Math.max(metrics.accesses_malloc_max, metrics.accesses_realloc_max ?? 0, metrics.accesses_free_max);
-    return (memory === null || metrics.footprint_bytes <= memory) && (worst === null || dearest <= worst);
+    return (memory === null || this.data.reserves[id]?.[0] <= memory) && (worst === null || dearest <= worst);
   }
 
-  // What is said of a recipe; within bounds, what it serves there of all that it was tried on.
+  // What is said of a recipe; within bounds, what load it serves there.
   within(recipe, plain) {
     const { memory } = this.limits;
     const bounds = this.bounds();
     if (!bounds || !this.fits(recipe)) return plain;
-    const begin = `${bounds[0].toUpperCase()}${bounds.slice(1)}:`;
-    if (memory === null) return `${begin} ${plain[0].toLowerCase()}${plain.slice(1)}`;
-    const needs = Object.entries(this.data.needs[recipe.id]).filter(([, found]) => found.length);
-    const served = needs.map(([role, found]) => {
-      const count = found.filter((bytes) => bytes !== null && bytes <= memory).length;
-      return `${count} of ${found.length} ${roles[role][found.length === 1 ? 0 : 1]}`;
-    });
-    const all = Math.max(...needs.flatMap(([, found]) => found.map((bytes) => bytes ?? Infinity)));
-    const rest = all <= memory ? "" : all < Infinity ? ` To serve all takes ${number(all, "bytes")}.` : " It serves all in no arena.";
-    return `${begin} ship ${recipe.label}, which serves ${served.join(", ").replace(/, ([^,]*)$/, " and $1")}.${rest}`;
+    const served = memory === null ? "" : this.served(recipe, memory);
+    return `${bounds[0].toUpperCase()}${bounds.slice(1)}: ${plain[0].toLowerCase()}${plain.slice(1)}${served}`;
+  }
+
+  // As Decision.served: along a straight line between the two loads that were tried.
+  served(recipe, arena) {
+    const [{ times }, [reserve, more]] = [this.data, this.data.reserves[recipe.id]];
+    if (more === null || arena < reserve) return "";
+    const load = arena >= more ? times : 1 + ((times - 1) * (arena - reserve)) / (more - reserve);
+    return ` ${number(arena, "bytes")} serve ${load < times ? `some ${load.toFixed(1)}` : times} times the recorded load.`;
   }
 
   describe(recipe) {
@@ -220,8 +238,9 @@ class Study {
       read();
       const at = budgets.picks[Number(sliders.worst.value)][Number(sliders.memory.value)];
       if (at !== null) return this.choose(this.recipes[at].id);
-      element("answer-text").textContent = `Nothing that was tried serves what was explored ${this.bounds()}.`;
+      element("answer-text").textContent = `Nothing that may ship serves what was explored ${this.bounds()}.`;
       element("beside").replaceChildren();
+      element("others").hidden = true;
     };
     for (const [what, slider] of Object.entries(sliders)) {
       slider.max = slider.value = budgets[what].length;

@@ -118,10 +118,12 @@ def _require_bound(pool: GeneralKeys, g: Mapping[str, Any]) -> None:
 
 
 def passes_none_by(pool: GeneralKeys, general: Any) -> bool:
-    """Whether fresh memory is taken only where no free block would do, and free neighbours are always one block."""
+    """Whether a request is refused only where no free block would do, but for some of its own bin, and free neighbours
+    are always one block.
+    """
+    own_bin_alone = pool.bins != "none" and not pool.most_bins
     return (
         not pool.region
-        and pool.top != "extend"
         and 1 << general.unit_shift >= general.align
         and pool.coalesce == "immediate"
         and general.coalesce_from <= general.min_block
@@ -129,20 +131,28 @@ def passes_none_by(pool: GeneralKeys, general: Any) -> bool:
         and not general.split_share
         and pool.fit != "exact"
         and general.search_percent == 100
-        and not (pool.search_most or pool.victim_up_to or pool.unsorted or pool.grow_least)
+        and (not pool.search_most or own_bin_alone)
+        and not pool.grow_least
     )
 
 
-def worst_cases(pool: GeneralKeys, general: Any, load: Load) -> Iterator[WorstCase]:
-    """Yield the arenas, beyond control data, that theorems say are enough; `general` is the pool's C struct."""
+def worst_cases(pool: GeneralKeys, general: Any, load: Load, *, placed: bool) -> Iterator[WorstCase]:
+    """Yield the arenas, beyond control data, that theorems say are enough; `general` is the pool's C struct.
+
+    `placed`: no list and no realloc keeps a block from where the strategy puts it, which all theorems but that on any
+    fit ask for.
+    """
     unit = 1 << general.unit_shift
     unsplit = int(general.split_least) - unit  # the most that a block has beyond what was asked for
     slack = unit + int(general.overhead)  # where blocks begin, and a word behind the last one
     found = round_up(load.largest, unit) + _rounding_up(pool, load.largest, unit)
-    # Any fit: when memory grows for a block, every hole is too small for it, and each but one lies before a live block.
+    # Any fit: when a block is refused, or memory grows for it, every hole is too small for it, and each but one lies
+    # before a live block. Lists in front of the pool are empty by then. A victim may cut one hole in three.
     objects = (load.live - load.smallest) // load.smallest
-    holes = (objects + 1) * (found - unit)
+    holes = (objects + (3 if pool.victim_up_to else 1)) * (found - unit)
     yield WorstCase(load.live + objects * unsplit + holes + load.largest + slack, "any fit")
+    if not placed or pool.top == "extend" or pool.search_most or pool.victim_up_to or pool.unsorted:
+        return
     if _is_first_fit(pool):
         live = load.live + load.live // load.smallest * unsplit
         harmonic = sum(1 / size for size in range(1, (load.largest + unsplit) // unit + 1))
@@ -153,8 +163,8 @@ def worst_cases(pool: GeneralKeys, general: Any, load: Load) -> Iterator[WorstCa
 
 
 def _rounding_up(pool: GeneralKeys, size: int, unit: int) -> int:
-    """How far a search may look beyond the size it needs: to the next bin."""
-    if not pool.rounds_up:
+    """How much larger than it needs a block may be that a search passes by: it looks from the next bin on."""
+    if not (pool.rounds_up or pool.search_most):
         return 0
     return max(unit, (1 << size.bit_length() - 1) // (pool.bins_per_octave or 1))
 

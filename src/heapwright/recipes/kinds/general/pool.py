@@ -155,6 +155,13 @@ class General(GeneralKeys):
         fit += f" {self.search_percent}%" if self.fit == "best" and self.search_percent != 100 else ""
         return " ".join(["general", where, *shape, fit])
 
+    def title(self) -> str:
+        fit = "good fit" if self.rounds_up else f"{self.fit} fit"
+        bins = f"{self.bins} bins" if self.bins != "none" and self.has_lists else fit
+        victim = ["victim"] if self.victim_up_to else []
+        merges = [] if self.coalesce == "immediate" else [f"merging {self.coalesce}"]
+        return ", ".join([bins, *victim, *merges])
+
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         return int(values["overhead"])
 
@@ -353,15 +360,12 @@ class General(GeneralKeys):
     def worst_calls(self, values: Mapping[str, Any]) -> Calls:
         return bounds.worst_calls(self, values)
 
-    @property
-    def always_moves(self) -> bool:
-        return self.resize == "move"
-
-    def has_worst_case(self, laid_out: Any) -> bool:
-        return bounds.passes_none_by(self, laid_out.general)
-
-    def worst_cases(self, laid_out: Any, load: Load) -> Iterator[WorstCase]:
-        return bounds.worst_cases(self, laid_out.general, load)
+    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
+        keeps_more = reallocs and self.resize in ("keep", "keep-half")
+        if keeps_more or not bounds.passes_none_by(self, laid_out.general):
+            return iter(())
+        placed = not lists and (not reallocs or self.resize == "move")
+        return bounds.worst_cases(self, laid_out.general, load, placed=placed)
 
     def exact_blocks(self, laid_out: Any, sizes: Sizes, align: int) -> tuple[Sizes, int]:
         smallest = int(laid_out.general.min_block)

@@ -1,0 +1,131 @@
+"""Packet tables from the public captures that `papers/packets.toml` names, and whether they are those of the pages.
+
+    python -m heapwright_papers.make_packets papers/packets.toml DIR
+
+downloads each capture, imports it as `heapwright import` does, writes DIR/NAME.parquet, and says of each table whether
+it agrees. Of a table whose source is a search over a repository, or an archive of many captures, no list is kept: it is
+named, and left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import numpy as np
+
+from heapwright import HeapwrightError, PacketTable, import_packets
+from heapwright_papers.traffic import digest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TIMEOUT = 60
+"""Seconds that a server may take to answer."""
+_CAPTURES = (".pcap", ".pcapng", ".cap")
+
+
+def sizes_digest(table: PacketTable) -> str:
+    """The first 12 hexadecimal digits of the SHA-256 of times, sizes and protocols.
+
+    Flows are numbers that each importer chooses, and `dir` hangs on them: tables that differ in these alone have the
+    same sizes at the same times, of which all pages but those about flows are made.
+    """
+    whole = hashlib.sha256()
+    for column in (table.ts_us, table.frame_len, table.ip_len, table.proto):
+        whole.update(np.ascontiguousarray(column).tobytes())
+    return whole.hexdigest()[:12]
+
+
+def compared(table: PacketTable, told: Mapping[str, Any]) -> str:
+    """In words, how a table stands to what `packets.toml` tells of it; it begins with "agrees" where it does."""
+    if digest(table) == told["digest"]:
+        return "agrees"
+    if sizes_digest(table) == told.get("sizes"):
+        return "agrees in times, sizes and protocols; flows are numbered otherwise"
+    if len(table) != told["packets"]:
+        warning = f" ({table.metadata['warning']})" if "warning" in table.metadata else ""
+        return f"differs: {len(table):,} packets for {told['packets']:,}{warning}"
+    return f"differs: digest {digest(table)} for {told['digest']}, {sizes_digest(table)} for {told.get('sizes', '–')}"
+
+
+def fetch(url: str, folder: Path) -> Path:
+    """Download a file, out of its archive where that is a ZIP of one capture.
+
+    Raises HeapwrightError, with the URL, where it cannot be had whole.
+    """
+    file = folder / Path(urlsplit(url).path).name
+    try:
+        with urlopen(url, timeout=TIMEOUT) as answer, file.open("wb") as out:
+            shutil.copyfileobj(answer, out)
+            told = answer.headers.get("Content-Length")
+        if told and file.stat().st_size != int(told):
+            raise HeapwrightError(f"{url}: cut off after {file.stat().st_size:,} of {int(told):,} bytes")
+        return _unpacked(file, folder) if zipfile.is_zipfile(file) else file
+    except (OSError, HTTPException, zipfile.BadZipFile) as error:
+        reason = getattr(error, "reason", error)
+        raise HeapwrightError(f"{url}: cannot be downloaded: {reason}") from error
+
+
+def _unpacked(file: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(file) as archive:
+        inside = [name for name in archive.namelist() if name.lower().endswith(_CAPTURES)]
+        if len(inside) != 1:
+            raise HeapwrightError(f"{file.name}: holds {len(inside)} captures; one is needed")
+        return Path(archive.extract(inside[0], folder))
+
+
+def make(named: Mapping[str, Mapping[str, Any]], folder: Path, tell: Callable[[str], None]) -> bool:
+    """Make each table that has a `capture`, and tell a line of each.
+
+    Args:
+        named: what `packets.toml` holds: by the table's name its `packets`, `digest`, `sizes` and `capture`, a URL.
+        folder: where the tables are written, made where there is none.
+        tell: is given the lines.
+
+    Returns whether all that were made agree, and some were.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    agree = []
+    for name, told in named.items():
+        if "capture" not in told:
+            tell(f"{name}: not made; no capture is named for it: {told['from']}")
+            continue
+        try:
+            with TemporaryDirectory() as there:
+                table = import_packets(fetch(told["capture"], Path(there)))
+            table.write(folder / f"{name}.parquet")
+            found = compared(table, told)
+        except HeapwrightError as error:
+            found = f"not made; {error}"
+        agree.append(found.startswith("agrees"))
+        tell(f"{name}: {found}")
+    return all(agree) and bool(agree)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run as a command; returns 0, 1 where a table cannot be made or differs, and 2 for wrong arguments."""
+    if len(arguments) != 2:
+        print("usage: python -m heapwright_papers.make_packets PACKETS.TOML FOLDER", file=sys.stderr)
+        return 2
+    try:
+        named = tomllib.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        print(f"{arguments[0]}: cannot be read: {error}", file=sys.stderr)
+        return 1
+    return 0 if make(named, Path(arguments[1]), print) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

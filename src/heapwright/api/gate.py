@@ -1,0 +1,129 @@
+"""The gate of a build: does the heap still fit the program, and what changed since the version that is known?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heapwright.api.given import AnyHeap, AnyTrace, PathLike, listed, one_line, trace_of
+from heapwright.api.heaps import fit, replay
+from heapwright.decide.gate import ARENAS, Checked, Rule, judged
+from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.writing import write_text
+from heapwright.traces.profile import profile
+from heapwright.traces.trace import Trace
+
+
+@one_line
+def check(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    fail_if: str | Sequence[str] = (),
+    *,
+    budget: int | None = None,
+    baseline: AnyTrace | Sequence[AnyTrace] = (),
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    growth: float = 1.0,
+    seed: int = 0,
+    repair: bool = False,
+    junit: PathLike | None = None,
+    sarif: PathLike | None = None,
+) -> list[Checked]:
+    """Put heaps to rules on traces of today's build.
+
+    Args:
+        traces: one or several, with different names.
+        heaps: one or several, that have arenas.
+        fail_if: rules, as "reserve_bytes > 128K" or, against a baseline, "accesses > +5%"; a key is a metric or one of
+            `heapwright.decide.gate.ARENAS`.
+        budget: bytes; the same as "reserve_bytes > BUDGET".
+        baseline: traces of a version that is known, or files that `write_checked` wrote of it; one for one trace, else
+            by their names.
+        held_out, growth, seed, repair: as for `fit`.
+        junit, sarif: files to write, for build servers (`heapwright.report.gate_files`).
+
+    Returns one `Checked` for each trace and heap, trace by trace. Raises HeapwrightError for input that cannot be used.
+    """
+    rules = [Rule.parse(text) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
+    rules += [Rule("reserve_bytes", ">", budget)] if budget is not None else []
+    given = {"held_out": held_out, "growth": growth, "seed": seed, "repair": repair}
+    read = [trace_of(one, repair) for one in listed(traces)]
+    asked = listed(heaps)
+    known = _baselines(listed(baseline), asked, given)
+    checked = []
+    for trace in read:
+        holders = profile(trace)["at_peak"]
+        for heap in asked:
+            before = _of(known, trace.name, _name(heap), alone=len(read) == 1)
+            checked.append(judged(trace.name, _name(heap), _values(trace, heap, given), holders, rules, before))
+    from heapwright.report import gate_files  # a page's libraries take a second to load
+
+    for path, written in ((junit, gate_files.junit), (sarif, gate_files.sarif)):
+        if path is not None:
+            write_text(Path(path), written(checked))
+    return checked
+
+
+def write_checked(checked: Sequence[Checked], path: PathLike) -> None:
+    """Write what was found as JSON, to be a later `baseline`: `heapwright check --json` prints the same."""
+    write_text(Path(path), json.dumps(described(checked), indent=1) + "\n")
+
+
+def described(checked: Sequence[Checked]) -> list[dict[str, Any]]:
+    """Plain values: `Checked` with `passed`, and each verdict with its rule as text."""
+    rows = []
+    for one in checked:
+        row = {"passed": one.passed, **dataclasses.asdict(one)}
+        row["verdicts"] = [
+            {**dataclasses.asdict(verdict), "rule": str(verdict.rule), "told": str(verdict)} for verdict in one.verdicts
+        ]
+        rows.append(row)
+    return rows
+
+
+def _values(trace: Trace, heap: AnyHeap, given: Mapping[str, Any]) -> dict[str, float | int | None]:
+    found, metrics = fit(trace, heap, **given), replay(trace, heap).metrics
+    return {**metrics, **{key: getattr(found, key) for key in ARENAS}}
+
+
+def _name(heap: AnyHeap) -> str:
+    return str(getattr(heap, "name", None) or getattr(heap, "id", None) or heap)
+
+
+def _baselines(given: Sequence[AnyTrace], heaps: Sequence[AnyHeap], how: Mapping[str, Any]) -> list[Checked]:
+    found: list[Checked] = []
+    for one in given:
+        if not isinstance(one, Trace) and Path(one).suffix == ".json":
+            found += _read(Path(one))
+            continue
+        trace = trace_of(one, bool(how["repair"]))
+        holders = profile(trace)["at_peak"]
+        found += [judged(trace.name, _name(heap), _values(trace, heap, how), holders, ()) for heap in heaps]
+    return found
+
+
+def _read(path: Path) -> list[Checked]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [
+            Checked(str(row["trace"]), str(row["heap"]), dict(row["values"]), holders=list(row["holders"]))
+            for row in rows
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise HeapwrightError(f"{path}: no baseline ({error}); write one by heapwright check --json") from None
+
+
+def _of(known: Sequence[Checked], trace: str, heap: str, alone: bool) -> Checked | None:
+    """The baseline of a trace and a heap; of the only trace the only one there is, whatever their names."""
+    if not known:
+        return None
+    names = {one.trace for one in known}
+    found = [one for one in known if one.trace == trace or (alone and len(names) == 1)]
+    found = [one for one in found if one.heap == heap] or found
+    if len(found) != 1:
+        told = ", ".join(f"{one.trace} on {one.heap}" for one in known)
+        raise ParameterError(f"none or several are for {trace} on {heap}; there are: {told}", parameter="baseline")
+    return found[0]

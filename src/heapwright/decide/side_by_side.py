@@ -1,0 +1,211 @@
+"""The pick and what one could take instead, in the figures that decide: a table for a page and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heapwright.decide.decision import Decision, Other, change, most_needed
+from heapwright.decide.results import Candidate
+from heapwright.decide.study import Need
+from heapwright.recipes.worst_steps import WorstSteps
+from heapwright.replay.metrics import WORST_CALLS, Value
+from heapwright.traces.copies import Load
+
+
+@dataclass(frozen=True)
+class Heap:
+    """A heap of the table.
+
+    Attributes:
+        candidate: it, with its metrics over all traces.
+        role: "ship", "yours", or "" for one that everybody knows.
+        title: its design in a few words.
+    """
+
+    candidate: Candidate
+    role: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure in words, and against the pick's: less is better in every row.
+
+    Attributes:
+        text: the figure; a dash where it is not known.
+        against: how far it is from the pick's; "" in the pick's own column, where one of both is not known, and of what
+            is a share itself.
+        better: whether it is less; None where it is the same, or one of both is not known.
+    """
+
+    text: str
+    against: str = ""
+    better: bool | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure of all heaps: what it is, its unit, what it means, and a cell for each heap."""
+
+    words: str
+    unit: str
+    meaning: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The heaps, the pick first, and rows of figures."""
+
+    heaps: tuple[Heap, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class _One:
+    """What is known of one heap."""
+
+    candidate: Candidate
+    reserve_bytes: int | None
+    needs: Sequence[Need]
+    steps: WorstSteps | None
+
+    def need(self, loaded: bool, explored: bool) -> int | None:
+        """The most of the needs of a kind; None where there are none, or one was served by no arena."""
+        found = [one for one in self.needs if one.loaded == loaded and (one.role == "explored") == explored]
+        return None if any(one.bytes is None for one in found) else most_needed(found) or None
+
+
+_Figure = Callable[[_One], Value]
+
+
+def side_by_side(decision: Decision) -> SideBySide:
+    """The pick, what the reader has, and what everybody knows, of those that the study tried.
+
+    Worst calls are in instructions where these were measured for every heap, else in loads and stores. Rows of which
+    nothing is known are left out.
+    """
+    beside = [one for one in decision.others if one.why != "step"]
+    ones = [
+        _One(decision.pick, decision.reserve_bytes, decision.needs, decision.steps),
+        *(_One(one.heap, one.reserve_bytes, one.needs, one.steps) for one in beside),
+    ]
+    heaps = (Heap(decision.pick, "ship", decision.title), *map(_heap, beside))
+    rows = [
+        *_memory(ones),
+        *_costs(ones, max(decision.calls, 1)),
+        _bounds(ones),
+        *_row(
+            "grows by",
+            "",
+            "the largest footprint at constant live bytes, over that of its beginning",
+            ones,
+            _metric("growth_ratio"),
+            _growth,
+        ),
+        *_row("code", "bytes", "of malloc, free and what they need, as measured", ones, _metric("code_bytes"), _whole),
+    ]
+    return SideBySide(heaps, tuple(rows))
+
+
+def _heap(one: Other) -> Heap:
+    return Heap(one.heap, "yours" if one.why == "yours" else "", one.title)
+
+
+def _memory(ones: Sequence[_One]) -> list[Row]:
+    return [
+        *_row(
+            "reserve",
+            "bytes",
+            "the arena for a load like the recorded one, with what copies and held-out traces need and a margin",
+            ones,
+            lambda one: one.reserve_bytes,
+            _whole,
+        ),
+        *_row(
+            "needs",
+            "bytes",
+            "the largest footprint on what was recorded",
+            ones,
+            lambda one: one.need(loaded=False, explored=True),
+            _whole,
+        ),
+        *_row(
+            f"at {Load().times} x the load",
+            "bytes",
+            f"the largest footprint on copies at {Load().times} times the load",
+            ones,
+            lambda one: one.need(loaded=True, explored=False),
+            _whole,
+        ),
+    ]
+
+
+def _costs(ones: Sequence[_One], calls: int) -> list[Row]:
+    measured = all(one.candidate.metrics["instructions_pair_mean"] is not None for one in ones)
+    rows = _row(
+        "accesses a call",
+        "",
+        "loads and stores of the heap's own data, over all calls that were explored on",
+        ones,
+        lambda one: float(one.candidate.metrics["accesses"] or 0) / calls,
+        _tenths,
+    )
+    if measured:
+        rows += _row(
+            "malloc and free",
+            "instructions",
+            "of a malloc and its free, mean",
+            ones,
+            _metric("instructions_pair_mean"),
+            _tenths,
+        )
+        worst = {kind: f"instructions_{kind}_max" for kind in ("malloc", "calloc", "realloc", "free")}
+        unit, what = "instructions", "instructions of the dearest call"
+    else:
+        worst, unit, what = dict(WORST_CALLS), "accesses", "loads and stores of the dearest call"
+    for kind, key in worst.items():
+        rows += _row(f"dearest {kind}", unit, f"{what}, copies of realloc left out", ones, _metric(key), _whole)
+    return rows
+
+
+def _bounds(ones: Sequence[_One]) -> Row:
+    texts = ["-" if one.steps is None else one.steps.short() for one in ones]
+    bounded = [one.steps is not None and one.steps.most is not None for one in ones]
+    cells = [Cell(text, "", None if here == bounded[0] else here) for text, here in zip(texts, bounded, strict=True)]
+    return Row("bound by design", "accesses", "what bounds a malloc or a free on any program", tuple(cells))
+
+
+def _row(
+    words: str, unit: str, meaning: str, ones: Sequence[_One], figure: _Figure, show: Callable[[float], str]
+) -> list[Row]:
+    values = [figure(one) for one in ones]
+    if not any(values):
+        return []
+    return [Row(words, unit, meaning, tuple(_cell(values[0], value, show, at) for at, value in enumerate(values)))]
+
+
+def _cell(base: Value, value: Value, show: Callable[[float], str], at: int) -> Cell:
+    if value is None:
+        return Cell("-")
+    text = show(float(value))
+    if not at or base is None or not float(base) or show(float(base)) == text:
+        return Cell(text)
+    return Cell(text, "" if show is _growth else change(base, value), float(value) < float(base))
+
+
+def _metric(key: str) -> _Figure:
+    return lambda one: one.candidate.metrics[key]
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _tenths(value: float) -> str:
+    return f"{value:,.1f}"
+
+
+def _growth(value: float) -> str:
+    return f"{100 * (value - 1):.1f} %"

@@ -1,0 +1,60 @@
+"""What the gate found, for build servers: JUnit's XML for their table of tests, SARIF for their notes on code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from heapwright.decide.gate import MOST_CAUSES, Checked, Verdict
+from heapwright.files.version import __version__
+
+_PLACE = re.compile(r"(?P<file>[^\s:()]+\.\w+):(?P<line>\d+)")
+"""A file and a line in the name of a site."""
+
+
+def junit(checked: Sequence[Checked]) -> str:
+    """A test case for each trace and rule, failed where the rule is broken; JUnit's XML as build servers read it."""
+    cases = [(one, verdict) for one in checked for verdict in one.verdicts]
+    failures = sum(verdict.broken for _, verdict in cases)
+    suite = ElementTree.Element("testsuite", name="heapwright check", tests=str(len(cases)), failures=str(failures))
+    for one, verdict in cases:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"heapwright.{one.trace}", name=f"not {verdict.rule} ({one.heap})"
+        )
+        if verdict.broken:
+            failure = ElementTree.SubElement(case, "failure", message=str(verdict), type=verdict.rule.key)
+            failure.text = "\n".join(map(str, one.causes[:MOST_CAUSES]))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def sarif(checked: Sequence[Checked]) -> str:
+    """A result for each rule that is broken, at the place that holds most more than before, where its name tells a file
+    and a line; SARIF 2.1.0.
+    """
+    results = [_result(one, verdict) for one in checked for verdict in one.verdicts if verdict.broken]
+    rules = [{"id": key} for key in sorted({one["ruleId"] for one in results})]
+    driver = {"name": "heapwright", "version": __version__, "rules": rules}
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    return json.dumps(log, indent=1) + "\n"
+
+
+def _result(one: Checked, verdict: Verdict) -> dict[str, Any]:
+    causes = one.causes[:MOST_CAUSES]
+    text = ". ".join([f"{one.trace}, {one.heap}: {verdict}", *map(str, causes)]) + "."
+    result: dict[str, Any] = {"ruleId": verdict.rule.key, "level": "error", "message": {"text": text}}
+    places = [place for cause in causes if (place := _PLACE.search(cause.site))]
+    if places:
+        where = {
+            "artifactLocation": {"uri": places[0]["file"].lstrip("/")},
+            "region": {"startLine": int(places[0]["line"])},
+        }
+        result["locations"] = [{"physicalLocation": where}]
+    return result
