@@ -22,6 +22,22 @@ LEVELS = ("Os", "O0", "O2", "O3")
 @click.option("--compiler", type=click.Choice(("gcc", "zig")), help="The cross compiler; default is what is installed.")
 @click.option("--level", type=click.Choice(LEVELS), default="Os", show_default=True, help="Optimisation.")
 @arena_option
+@click.option(
+    "--platform", metavar="NAME", help="freertos: the heap in that kernel, called by a task, its lock included; on qemu."
+)
+@click.option(
+    "--kernel",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The kernel's sources, where tasks.c is; default is what FREERTOS_KERNEL_PATH says.",
+)
+@click.option(
+    "--lock",
+    type=click.Choice(("scheduler", "critical")),
+    default="scheduler",
+    show_default=True,
+    help="Of a call in the kernel: the scheduler suspended, or a critical section.",
+)
 @click.option("--front", is_flag=True, help="HEAP is a study: measure its front and keep the results in it.")
 @click.option(
     "--beside", multiple=True, metavar="HEAP", help="With --front: measure this heap too. Repeat the flag for more."
@@ -37,6 +53,9 @@ def command(
     compiler: str | None,
     level: str,
     arena: int | None,
+    platform: str | None,
+    kernel: Path | None,
+    lock: str,
     front: bool,
     beside: tuple[str, ...],
     objectives: str | None,
@@ -46,13 +65,17 @@ def command(
     """Replay a trace on a heap on an emulated processor and count instructions and accesses of its calls.
 
     HEAP is a zoo NAME, a RECIPE.toml, STUDY:ID, lib:newlib-nano, lib:newlib, lib:picolibc, or a C file that defines
-    heap_init, heap_malloc and heap_free. With --front it is a study, whose own traces are replayed unless others are
+    heap_init, heap_malloc and heap_free; with --platform a recipe or the kernel's own lib:freertos-heap4. With --front it is a study, whose own traces are replayed unless others are
     given.
     """
     if beside and not front:
         raise click.UsageError("--beside goes with --front: without it, give the other heap a command of its own")
     if objectives is not None and not front:
         raise click.UsageError("--objectives goes with --front: one heap has none")
+    if platform is None and (kernel is not None or lock != "scheduler"):
+        raise click.UsageError("--kernel and --lock go with --platform: without it, the heap is measured alone")
+    if platform is not None and front:
+        raise click.UsageError("--platform goes without --front: measure one member in the kernel as STUDY:ID")
     if not traces and not front:
         raise click.UsageError("Missing argument 'TRACE...': only --front takes the study's own traces.")
     from heapwright import api
@@ -65,6 +88,7 @@ def command(
         options |= {"objectives": objectives, "repair": repair, "progress": note}
         found = api.measure_front(study, traces, beside=beside, cpu=cpu, **options)
     else:
+        options |= {"platform": platform, "kernel": kernel, "lock": lock}
         found = api.measure_each(heap, read_traces(traces, repair), cpu=cpu, **options)
     if as_json:
         print_json(found)

@@ -1,7 +1,8 @@
 /* app_freertos.c: app_heap as the heap of the FreeRTOS kernel, in the place of heap_1.c to heap_5.c.
  *
  * It includes app_heap.c, so that the kernel's CMake, which takes one file (FREERTOS_HEAP), has all. As in heap_4.c
- * the scheduler is suspended during each call, and interrupts must not make any.
+ * the scheduler is suspended during each call, and interrupts must not make any. APP_FREERTOS_CRITICAL: 1 takes a
+ * critical section in its place, which is shorter, and masks interrupts as long as the call lasts.
  */
 #include "app_heap.c"
 
@@ -15,6 +16,10 @@
 
 #if configSUPPORT_DYNAMIC_ALLOCATION == 0
 #error "configSUPPORT_DYNAMIC_ALLOCATION is 0: leave this file out"
+#endif
+
+#ifndef APP_FREERTOS_CRITICAL
+#define APP_FREERTOS_CRITICAL 0
 #endif
 
 #ifndef configHEAP_CLEAR_MEMORY_ON_FREE
@@ -31,6 +36,24 @@ PRIVILEGED_DATA static _Alignas(APP_ARENA_ALIGNMENT) uint8_t ucHeap[configTOTAL_
 #endif
 
 PRIVILEGED_DATA static struct app_heap *heap;
+
+static inline void lock(void)
+{
+#if APP_FREERTOS_CRITICAL
+    taskENTER_CRITICAL();
+#else
+    vTaskSuspendAll();
+#endif
+}
+
+static inline void unlock(void)
+{
+#if APP_FREERTOS_CRITICAL
+    taskEXIT_CRITICAL();
+#else
+    (void)xTaskResumeAll();
+#endif
+}
 
 static void make_heap(void)
 {
@@ -59,7 +82,7 @@ struct app_heap *app_freertos_heap(void)
 void *pvPortMalloc(size_t xWantedSize)
 {
     void *memory = NULL;
-    vTaskSuspendAll();
+    lock();
     {
         if (heap == NULL) {
             make_heap();
@@ -69,7 +92,7 @@ void *pvPortMalloc(size_t xWantedSize)
         }
         traceMALLOC(memory, xWantedSize);
     }
-    (void)xTaskResumeAll();
+    unlock();
 #if configUSE_MALLOC_FAILED_HOOK == 1
     if (memory == NULL) {
         vApplicationMallocFailedHook();
@@ -93,7 +116,7 @@ void vPortFree(void *pv)
         return;
     }
     configASSERT(heap != NULL && app_owns(heap, pv));
-    vTaskSuspendAll();
+    lock();
     {
         const size_t bytes = app_block_bytes(heap, pv);
         configASSERT(bytes != 0); /* a recipe with checks tells a wrong pointer */
@@ -105,7 +128,7 @@ void vPortFree(void *pv)
         app_free(heap, pv);
         traceFREE(pv, bytes);
     }
-    (void)xTaskResumeAll();
+    unlock();
 }
 
 size_t xPortGetFreeHeapSize(void)
