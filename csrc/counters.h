@@ -3,9 +3,9 @@
  *     objects handed out | bytes in used blocks | objects given back | the most bytes before they last fell
  *
  * Four words of the control data, where the recipe asks for them; each call brings them up to date, which costs up to
- * six accesses and a look at the block's size. The most there ever were is compared where bytes fall, and where somebody
- * asks: between the two they rise. What one call changes lies side by side, for processors that load two words at once.
- * The checker compares them with the walk.
+ * six accesses and a look at the block's size. The most there ever were is compared where bytes fall, and where
+ * somebody asks: between the two they rise. What one call changes lies side by side, for processors that load two words
+ * at once. The checker compares them with the walk.
  */
 #ifndef HW_COUNTERS_H
 #define HW_COUNTERS_H

@@ -364,7 +364,7 @@ def measure(
     Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool or the kernel is
     missing (with what to install) or fails, or the heap cannot be built.
     """
-    session = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
+    session: dict[str, Any] = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
     session |= {"platform": platform, "kernel": kernel, "lock": lock}
     return measure_each(heap, [trace], cpu=cpu, repair=repair, **session)[0]
 
@@ -407,11 +407,13 @@ def _in_kernel(heap: AnyHeap | TargetHeap, kernel: Kernel) -> TargetHeap:
 
     if isinstance(heap, str) and (own := kernel.own_heap(heap)):
         return own
-    into = platform(PLATFORM)
+    if isinstance(heap, str | os.PathLike):
+        heap = resolve_on_target(os.fspath(heap))
     given = heap.recipe if isinstance(heap, TargetHeap) else recipe_of(heap)
     name = heap.name if isinstance(heap, TargetHeap) else label_of(heap)
     if given is None:
         raise HeapwrightError(f"{name}: goes into no kernel; a recipe does, and lib:freertos-heap4")
+    into = platform(PLATFORM)
     recipe = recipe_for(into, given)
     return TargetHeap(name, recipe=recipe, files=firmware_files(into, recipe, "target"))
 

@@ -23,7 +23,9 @@ LEVELS = ("Os", "O0", "O2", "O3")
 @click.option("--level", type=click.Choice(LEVELS), default="Os", show_default=True, help="Optimisation.")
 @arena_option
 @click.option(
-    "--platform", metavar="NAME", help="freertos: the heap in that kernel, called by a task, its lock included; on qemu."
+    "--platform",
+    metavar="NAME",
+    help="freertos: the heap in that kernel, called by a task, its lock included; on qemu.",
 )
 @click.option(
     "--kernel",
@@ -65,8 +67,8 @@ def command(
     """Replay a trace on a heap on an emulated processor and count instructions and accesses of its calls.
 
     HEAP is a zoo NAME, a RECIPE.toml, STUDY:ID, lib:newlib-nano, lib:newlib, lib:picolibc, or a C file that defines
-    heap_init, heap_malloc and heap_free; with --platform a recipe or the kernel's own lib:freertos-heap4. With --front it is a study, whose own traces are replayed unless others are
-    given.
+    heap_init, heap_malloc and heap_free; with --platform a recipe, or the kernel's own lib:freertos-heap4. With --front
+    it is a study, whose own traces are replayed unless others are given.
     """
     if beside and not front:
         raise click.UsageError("--beside goes with --front: without it, give the other heap a command of its own")

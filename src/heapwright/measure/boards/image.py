@@ -259,10 +259,10 @@ class Workshop:
         assert isinstance(found, Size)
         return found
 
-    def _size_with(self, objects: list[Path], kept: list[str], name: str, more: Sequence[str] = ()) -> Size:
+    def _size_with(self, objects: list[Path], kept: list[str], name: str) -> Size:
         own = [_shared_object(self.compiler, DRIVER / "sbrk.c", ("-Os",))] if self.heap.library else []
         kept = [*(_LIBRARY_SUPPORT if self.heap.library else _SUPPORT), *kept]
-        flags = [*(f"-Wl,-u,{symbol}" for symbol in kept), "-Wl,-e,memcpy", *more]
+        flags = [*(f"-Wl,-u,{symbol}" for symbol in kept), "-Wl,-e,memcpy"]
         return _read_size(self._link([*own, *self._support(), *objects], name, flags))
 
     def _support(self) -> list[Path]:
@@ -325,11 +325,20 @@ class Workshop:
             )
 
 
-def link_alone(compiler: Compiler, objects: Sequence[Path], output: Path, flags: Sequence[str] = ()) -> Image:
+def link_alone(compiler: Compiler, objects: Sequence[Path], output: Path) -> Image:
     """Link an image without a C library, from objects that define hw_main(). Raises HeapwrightError as `link` does."""
     objects = [_start_up(compiler), *objects, _memory_functions(compiler)]
-    compiler.link(objects, output, [_script(compiler), _entry(compiler), *flags], library=False)
+    compiler.link(objects, output, [_script(compiler), _entry(compiler)], library=False)
     return Image.read(output, compiler)
+
+
+def undefined(path: Path) -> set[str]:
+    """The symbols that an object file wants of others."""
+    from elftools.elf.elffile import ELFFile
+
+    with path.open("rb") as file:
+        table: Any = ELFFile(file).get_section_by_name(".symtab")
+        return {one.name for one in table.iter_symbols() if one["st_shndx"] == "SHN_UNDEF" and one.name}
 
 
 def _start_up(compiler: Compiler) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from heapwright.files.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.measure.boards.compilers import LEVELS
-from heapwright.measure.boards.image import DRIVER, Heap, Image, Size, Workshop, link_alone
+from heapwright.measure.boards.image import DRIVER, Heap, Image, Size, Workshop, link_alone, undefined
 
 if TYPE_CHECKING:
     from heapwright.measure.boards.cpus import Cpu
@@ -30,6 +30,7 @@ OWN_HEAPS = {"freertos-heap2": "heap_2.c", "freertos-heap4": "heap_4.c"}
 _HERE = DRIVER / "freertos"
 _PORTS = {"cortex-m3": "ARM_CM3", "cortex-m4": "ARM_CM3", "cortex-m0plus": "ARM_CM0"}
 _ALIGN = 8
+_SUPPORT = ("memcpy", "memset")
 _CRITICAL = ("-DHEAP_CRITICAL", "-DTARGET_FREERTOS_CRITICAL=1")
 
 
@@ -105,22 +106,31 @@ class KernelWorkshop(Workshop):
             *(self._compile(source, *flags) for source in (_HERE / "kernel.c", *sources)),
             self._heap_object(level, layout.arena_bytes),
         ]
-        output = self.folder / f"kernel-{level}-{layout.arena:x}-{layout.arena_bytes:x}.elf"
-        return link_alone(self.compiler, objects, output, [f"-Wl,--defsym=ucHeap={layout.arena:#x}"])
+        name = f"kernel-{level}-{layout.arena:x}-{layout.arena_bytes:x}"
+        objects += [self._written(name, f'__asm__(".global ucHeap\\nucHeap = {layout.arena:#x}\\n");\n')]
+        return link_alone(self.compiler, objects, self.folder / f"{name}.elf")
 
     def size_of(self, entries: tuple[str, ...], level: str = LEVELS[0]) -> Size:
         """What the file of the heap links for these calls; the kernel's functions are not the heap's."""
         calls = {"malloc": "pvPortMalloc", "free": "vPortFree", "realloc": "pvPortMalloc"}
         kept = list(dict.fromkeys(calls[entry] for entry in entries))
-        flags = ["-Wl,--unresolved-symbols=ignore-all"]
         own = self._heap_object(level, 1 << 16)
-        return self._size_with([own], kept, f"size-{level}-{'-'.join(entries)}", flags) - self._size_without()
+        wanted = sorted(undefined(own) - set(_SUPPORT))
+        empty = self._written("empty", "".join(f"void {symbol}(void) {{}}\n" for symbol in wanted))
+        name = f"size-{level}-{'-'.join(entries)}"
+        return self._size_with([own, empty], [*wanted, *kept], name) - self._size_with([empty], wanted, f"{name}-empty")
 
     def _heap_object(self, level: str, arena_bytes: int) -> Path:
         flags = [*self._flags(level), f"-DconfigTOTAL_HEAP_SIZE={arena_bytes}u"]
         if self.heap.file:
             return self._compile(_HERE / "heap.c", *flags, f'-DHEAP_FILE="{self.heap.file}"')
         return self._compile(self.folder / f"target_{PLATFORM}.c", *flags, f"-I{self.folder}")
+
+    def _written(self, name: str, text: str) -> Path:
+        """A file of this text, compiled."""
+        source = self.folder / f"{name}.c"
+        source.write_text(text, encoding="utf-8")
+        return self._compile(source)
 
     def _flags(self, level: str) -> list[str]:
         assert self.kernel is not None

@@ -99,7 +99,7 @@ static void *reallocate(void *pointer, size_t size)
     }
     return moved;
 }
-#define INIT() 1
+#define INIT() (pvPortMalloc(0) == NULL) /* which makes the heap: no call of the trace does */
 #define MALLOC(object, n) CALL(pvPortMalloc, n, 0, 0)
 #define CALLOC(object, n) CALL(pvPortCalloc, 1, n, 0)
 #define REALLOC(object, n) CALL(reallocate, *(object), n, 0)

@@ -13,13 +13,19 @@
 #define configSUPPORT_DYNAMIC_ALLOCATION 1
 #define configSUPPORT_STATIC_ALLOCATION 1 /* the kernel's own objects are static: the heap has the trace's alone */
 #define configKERNEL_PROVIDED_STATIC_MEMORY 1
-#define configAPPLICATION_ALLOCATED_HEAP 1 /* ucHeap, whose address the linker is told; configTOTAL_HEAP_SIZE is given */
+#define configAPPLICATION_ALLOCATED_HEAP                                                                               \
+    1 /* ucHeap, whose address the linker is told; configTOTAL_HEAP_SIZE is given */
 
+/* Of Cortex-M. */
+#define configENABLE_MPU 0
 #define configKERNEL_INTERRUPT_PRIORITY 255
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 160
 #define configCHECK_HANDLER_INSTALLATION 0
 #define vPortSVCHandler hw_supervisor_call
 #define xPortPendSVHandler hw_pending_call
 #define xPortSysTickHandler hw_tick
+#define SVC_Handler hw_supervisor_call /* newer ports' names */
+#define PendSV_Handler hw_pending_call
+#define SysTick_Handler hw_tick
 
 #endif
