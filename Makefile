@@ -16,6 +16,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
            $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*)
 
+# Else each process that a test starts compiles the package anew, a second of its time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test nightly mutants bench lint lint-c docs format clean
 
 setup: $(TOOLS)

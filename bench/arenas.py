@@ -1,7 +1,8 @@
 """Are the arenas that `heapwright fit` gives enough? docs/robustness.md shows what this prints.
 
 The safe arena: 1,000 larger ones, other than those that the search tried, up to twice as large. The reserve: what the
-other recording of each pair in robustness.py needs.
+second recording of each pair needs, in bench/pairs and in ../shared/data/pairs, which had no part in choosing the
+margin.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ import click
 import heapwright as hw
 from heapwright import Recipe, Trace
 from heapwright.recipes.policy import policy_struct
-from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
+from heapwright.replay.safe import SafeArena, safe_arena
 from heapwright.replay.smallest import server
-from heapwright.traces.copies import copies
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
 
 from recipes_random import random_recipe  # noqa: E402
-from robustness import PAIRS, heap  # noqa: E402
+from robustness import heap  # noqa: E402
 
 ARENAS, RANDOM_RECIPES = 1000, 50
+FOLDERS = {"chosen on": ROOT / "bench" / "pairs", "judged on": ROOT.parent / "shared" / "data" / "pairs"}
 
 QUICK = '[[pool]]\nkind = "quick"\nup_to = 256\n'
 LISTS = {
@@ -84,17 +85,34 @@ def try_safe() -> None:
 
 
 def try_reserve() -> None:
-    click.echo("| first and other recording | heap | the other needs | sizes+blocks | load | the reserve |")
-    click.echo("| --- | --- | ---: | ---: | ---: | --- |")
-    for pair in PAIRS:
-        first, other = pair.make()
-        made = copies(first, 8)
-        for name in ("victim-bins", "tlsf"):
-            recipe = hw.zoo(name)
-            one, two, *needs = (enough_arena(trace, recipe) or 0 for trace in (first, other, *made))
-            sizes, load = max(needs[::2]) / one, max(needs[1::2]) / one
-            enough = "is enough" if max(sizes, load, 1) >= two / one else "is too small"
-            click.echo(f"| {pair.name} | {name} | {two / one:.2f} x | {sizes:.2f} x | {load:.2f} x | {enough} |")
+    """Of pairs: the reserve of the first recording beside what the second needs, and what a growth named foretells."""
+    click.echo("| recordings | heap | pairs | served | reserve, mean | at most | grown within 10 % | worst |")
+    click.echo("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for where, folder in FOLDERS.items():
+        pairs = [
+            (first, first.with_name(first.name.replace("_a.", "_b."))) for first in sorted(folder.glob("*_a.parquet"))
+        ]
+        for name in ("all-round", "victim-bins", "lea-2.7.2", "tlsf"):
+            rows = [_reserve_of(hw.read_trace(first), hw.read_trace(other), name) for first, other in pairs]
+            served = [over for over, _ in rows if over >= 1]
+            grown = [foretold for _, foretold in rows]
+            worst = max(grown, key=lambda one: abs(one - 1))
+            near = sum(abs(one - 1) <= 0.1 for one in grown)
+            click.echo(
+                f"| {where} | {name} | {len(rows)} | {len(served)} | {sum(served) / len(served):.2f} x | "
+                f"{max(served):.2f} x | {near} | {worst:.2f} x |"
+            )
+
+
+def _reserve_of(first: Trace, other: Trace, name: str) -> tuple[float, float]:
+    """The reserve over what the other recording needs, were it as large as the first; and the first recording's need,
+    grown as what the user says that varies, over the other's. Both grow as the live bytes.
+    """
+    recipe = hw.zoo(name).at_alignment(16)
+    of_first, of_other = hw.fit(first, recipe), hw.fit(other, recipe, copies=0)
+    more = other.peak_live_bytes / first.peak_live_bytes
+    needs = of_other.safe_arena_bytes or 0
+    return (of_first.reserve_bytes or 0) * more / needs, (of_first.safe_arena_bytes or 0) * more / needs
 
 
 @click.command()

@@ -8,11 +8,22 @@
 #include "spans.h"
 
 struct accounts {
-    struct costs allocating;
+    struct costs allocating; /* malloc and calloc */
     struct costs freeing;
+    uint64_t realloc_max;
     double weighted; /* live requested bytes times microseconds, or times calls */
     double weight;
 };
+
+/* Books what a call cost where it arose. */
+static inline void account_cost(struct accounts *a, uint8_t op, uint64_t cost)
+{
+    if (op == HW_OP_REALLOC) {
+        a->realloc_max = cost > a->realloc_max ? cost : a->realloc_max;
+        return;
+    }
+    costs_add(op == HW_OP_FREE ? &a->freeing : &a->allocating, cost);
+}
 
 static void account_time(struct accounts *a, const struct replay *r, uint64_t i)
 {
@@ -47,6 +58,7 @@ static void tell_accounts(const struct accounts *a, struct hw_metrics *metrics)
 {
     metrics->malloc_max = a->allocating.max;
     metrics->malloc_p999 = costs_p999(&a->allocating);
+    metrics->realloc_max = a->realloc_max;
     metrics->free_max = a->freeing.max;
     metrics->free_p999 = costs_p999(&a->freeing);
     metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
@@ -56,10 +68,12 @@ static void tell_accounts(const struct accounts *a, struct hw_metrics *metrics)
 static int accounts_open(struct accounts *a, const struct hw_calls *calls)
 {
     uint64_t frees = 0;
+    uint64_t reallocs = 0;
     for (uint64_t i = 0; i < calls->count; i++) {
         frees += calls->op[i] == HW_OP_FREE;
+        reallocs += calls->op[i] == HW_OP_REALLOC;
     }
-    return costs_open(&a->freeing, frees) && costs_open(&a->allocating, calls->count - frees);
+    return costs_open(&a->freeing, frees) && costs_open(&a->allocating, calls->count - frees - reallocs);
 }
 
 static void accounts_close(struct accounts *a)

@@ -416,9 +416,17 @@ static HW_NOINLINE void look_after(struct replay *r, uint64_t i, uint64_t moved)
     }
 }
 
-/* Performs one call; returns the metadata accesses it made. */
+/* Accesses of the copy that a realloc has made since so many bytes were moved: it makes one at most. What compaction
+ * copies is the heap's own doing, and no part of it. */
+static inline uint64_t copy_accesses(const struct replay *r, uint64_t moved)
+{
+    return moves(r->policy) ? 0 : 2u * ((r->heap.moved_bytes - moved + 3u) / 4u);
+}
+
+/* Performs one call; returns the metadata accesses it made, the copy of a realloc not among them. */
 static inline uint64_t replay_call(struct replay *r, uint64_t i)
 {
+    uint64_t copied = 0;
     const uint64_t before = r->heap.reads + r->heap.writes;
     const uint64_t skipped = r->heap.engine.skipped;
     const uint32_t covered = r->heap.covered_bytes;
@@ -431,6 +439,7 @@ static inline uint64_t replay_call(struct replay *r, uint64_t i)
         replay_free(r, i);
     } else if (op == HW_OP_REALLOC) {
         replay_realloc(r, i);
+        copied = copy_accesses(r, moved);
     } else {
         replay_malloc(r, i);
     }
@@ -455,7 +464,7 @@ static inline uint64_t replay_call(struct replay *r, uint64_t i)
     if (r->check) {
         look_after(r, i, moved);
     }
-    return cost;
+    return cost - copied;
 }
 
 /* Bytes ever covered in the shared part of the arena. */

@@ -131,7 +131,7 @@ static void note_call(struct route *r, uint64_t i, uint64_t cost, uint32_t *wher
     const uint32_t slot = r->calls->slot[i];
     where[i] = r->owner[slot];
     at[i] = where[i] ? r->heaps[where[i] - 1u].replay.objects[slot].at : 0;
-    costs_add(r->calls->op[i] == HW_OP_FREE ? &r->accounts.freeing : &r->accounts.allocating, cost);
+    account_cost(&r->accounts, r->calls->op[i], cost);
     const struct replay all = {.calls = r->calls, .requested = requested};
     account_time(&r->accounts, &all, i);
 }

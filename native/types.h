@@ -69,9 +69,10 @@ struct hw_metrics {
     uint64_t peak_requested;  /* live requested bytes when the last block was first covered */
     uint64_t peak_capacity;   /* payload capacity of live blocks at that time */
     uint64_t peak_headers;    /* headers of all blocks, used and free, at that time */
-    uint64_t malloc_max;      /* accesses of the dearest malloc, calloc or realloc */
+    uint64_t malloc_max;      /* accesses of the dearest malloc or calloc */
     uint64_t malloc_p999;     /* accesses that 99.9 % of these calls do not exceed */
-    uint64_t free_max;        /* the same for free */
+    uint64_t realloc_max;     /* accesses of the dearest realloc, its copy left out */
+    uint64_t free_max;        /* as for malloc */
     uint64_t free_p999;
     uint64_t shared;         /* covered in the shared part of the arena */
     uint64_t live_blocks;    /* objects alive at the end */
@@ -92,6 +93,7 @@ struct hw_so_far {
     uint64_t writes;
     uint64_t moved;
     uint64_t malloc_max;
+    uint64_t realloc_max;
     uint64_t free_max;
 };
 

@@ -13,6 +13,7 @@ static int is_given_up(struct replay *r, const struct accounts *a, uint64_t call
                                      r->heap.writes,
                                      r->heap.moved_bytes,
                                      a->allocating.max,
+                                     a->realloc_max,
                                      a->freeing.max};
     return !watch->go_on(watch->watcher, &so_far);
 }
@@ -107,7 +108,7 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
             look_ahead(&r, i);
         }
         const uint64_t cost = replay_call(&r, i);
-        costs_add(calls->op[i] == HW_OP_FREE ? &a->freeing : &a->allocating, cost);
+        account_cost(a, calls->op[i], cost);
         if (metrics->failed | (uint64_t)r.tallies) {
             if (!r.tallies && !begin_to_tally(&r, a, i)) {
                 lost = 1;

@@ -15,8 +15,8 @@ ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
 
 CALLS: dict[str, dict[str, int]] = {
-    "SHORT": {"calls": 15_000, "base": 4_000, "enough": 15_000, "cramped": 5_000, "objects": 300},
-    "LONG": {"calls": 60_000, "base": 10_000, "enough": 60_000, "cramped": 20_000, "objects": 500},
+    "SHORT": {"calls": 5_000, "base": 1_500, "enough": 5_000, "cramped": 2_000, "objects": 150},
+    "LONG": {"calls": 20_000, "base": 4_000, "enough": 20_000, "cramped": 6_000, "objects": 250},
 }
 
 CODE = f"""

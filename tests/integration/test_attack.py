@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from effort import brief
 from forked_commands import HEAPWRIGHT
 from needed import emulator
 
@@ -88,7 +89,7 @@ def _row(heap: str, checks: str, fault: str, counts: Sequence[object]) -> str:
     return f"{heap:<20} {checks:<10} {fault:<14}" + "".join(f"{count:>10}" for count in counts)
 
 
-@pytest.mark.parametrize("name", ["tlsf", "first-fit-fast-free"])
+@pytest.mark.parametrize("name", brief(["tlsf"], ["tlsf", "first-fit-fast-free"]))
 def test_an_emulated_processor_gives_the_counts_of_this_machine(name: str) -> None:
     """Every fault at every level: 32-bit metadata is the same, and so is what comes of damaging it."""
     emulator()

@@ -18,7 +18,7 @@ from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
-CHUNKS, HEAPS, OPERATIONS = 4, 240, 400
+CHUNKS, HEAPS, OPERATIONS = 4, 240, brief(200, 400)
 KEPT: tuple[int, ...] = ()
 """Seeds, from CHUNKS on, that once found something."""
 
@@ -235,7 +235,7 @@ def test_coverage_guided_programs(tmp_path: Path) -> None:
         [
             program,
             corpus,
-            f"-max_total_time={4 * EFFORT}",
+            f"-max_total_time={brief(2, 4 * EFFORT)}",
             "-seed=1",
             "-max_len=2048",
             f"-artifact_prefix={tmp_path}/",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import ROOT, UNCHECKED
-from effort import EFFORT
+from effort import EFFORT, some
 from needed import absent
 
 from heapwright.generate import generate
@@ -26,16 +26,21 @@ FLAGS = ("-std=gnu11", "-O0", "-g1", "-Wall", "-Wextra", "-Wshadow", "-Werror", 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
-def has_32_bits(folder: Path) -> bool:
+@pytest.fixture(scope="module")
+def has_32_bits(tmp_path_factory: pytest.TempPathFactory) -> bool:
+    folder = tmp_path_factory.mktemp("bits")
     (folder / "empty.c").write_text("int main(void) { return sizeof(void *) != 4; }\n")
     done = subprocess.run(["gcc", "-m32", *SANITIZERS, folder / "empty.c", "-o", folder / "empty"], capture_output=True)
     return done.returncode == 0
 
 
-@pytest.mark.parametrize("bits", [32, 64])
-@pytest.mark.parametrize("recipe", zoo.recipes(), ids=lambda recipe: recipe.name)
-def test_what_is_at_the_edge_or_beyond(recipe: Recipe, bits: int, tmp_path: Path) -> None:
-    if bits == 32 and not has_32_bits(tmp_path):
+HEAPS = [(recipe, bits) for at, recipe in enumerate(zoo.recipes()) for bits in some((32, 64), 2, at % 2)]
+"""By turns: a pointer's bits tell at a heap's edge to its program alone."""
+
+
+@pytest.mark.parametrize(("recipe", "bits"), HEAPS, ids=lambda one: getattr(one, "name", one))
+def test_what_is_at_the_edge_or_beyond(recipe: Recipe, bits: int, has_32_bits: bool, tmp_path: Path) -> None:
+    if bits == 32 and not has_32_bits:
         absent("gcc -m32", "it compiles for 32 bits (Debian: gcc-multilib)")
     generate(recipe, tmp_path)
     least = policy(recipe)["fixed_end"]

@@ -6,9 +6,9 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from brief import forms
 from forked_commands import HEAPWRIGHT
 from known import known
 
@@ -16,10 +16,12 @@ import heapwright as hw
 from heapwright.explore import endurance as exploring
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay import endurance
 from heapwright.replay.endurance import (
     BESIDE,
     FEWEST,
     LASTS,
+    LONG,
     LOOPS,
     PASSES,
     SHORT,
@@ -30,6 +32,7 @@ from heapwright.replay.endurance import (
     points,
     repeated,
 )
+from heapwright.replay.smallest import depends_on_arena
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -108,19 +111,42 @@ def test_live_bytes_hold_many_objects(trace: Trace) -> None:
     assert live == pytest.approx(2000 * (float(sizes.mean()) + BESIDE), rel=0.01)
 
 
+@pytest.mark.parametrize("name", ["all-round", "exact-bins", "kingsley", "lea-2.7.2", "tlsf", "linux-pow2-page"])
+def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
+    trace: Trace, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heap that takes fresh memory last refuses nothing in an arena of what it covered, and that is not tried."""
+    tried: list[int] = []
+    refused = endurance._Loop.refused
+
+    def counted(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int:
+        tried.append(refused(loop, recipe, struct, arena))
+        return tried[-1]
+
+    monkeypatch.setattr(endurance._Loop, "refused", counted)
+    brief = Effort(calls=20_000, base=2_000, enough=20_000, cramped=20_000)
+    found = endure(trace, hw.zoo(name), brief)
+    few = len(tried)
+    monkeypatch.setattr(endurance, "depends_on_arena", lambda recipe: True)
+    assert endure(trace, hw.zoo(name), brief) == found
+    assert (few == len(tried) - few) == depends_on_arena(hw.zoo(name))
+
+
 @pytest.mark.parametrize(("name", "lasts"), [("exact-bins", True), ("tlsf", True), ("kingsley", False)])
 def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, lasts: bool) -> None:
     assert endure(trace, hw.zoo(name), SHORT).lasts == lasts == endure(trace, hw.zoo(name), BRIEF).lasts
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
-    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < forms()["LONG"].calls
+    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < LONG.calls
 
 
 def test_a_study_knows_what_lasts_and_ships_nothing_else(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    long = replace(LONG, calls=60_000, base=10_000, enough=60_000, cramped=20_000, objects=500)
     monkeypatch.setattr(exploring, "SHORT", SHORT)  # as it ships: this is what it is for
+    monkeypatch.setattr(exploring, "LONG", long)
     study = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     told = study.describe([*study.front(), study.candidate("tlsf"), study.pick()])
     assert {one["lasts"] for one in told} == {True, False}
@@ -130,12 +156,12 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
     for how in ("balanced", "smallest", "fastest"):
         pick = study.pick(how)
         assert pick.metrics["lasts"] == 1
-        assert known(pick.metrics["endured_calls"]) >= forms()["LONG"].calls > SHORT.calls
+        assert known(pick.metrics["endured_calls"]) >= long.calls > SHORT.calls
     growing = next(one["id"] for one in told if not one["lasts"])
     with pytest.raises(HeapwrightError, match="not shipped, because it"):
         hw.generate(study[growing], tmp_path / "c")
     rows = study.sql(f"SELECT endured_calls FROM results WHERE lasts = 1 AND growth_ratio > {LASTS}")[1]
-    assert all(calls >= forms()["LONG"].calls for (calls,) in rows)  # what the short form lets pass was tried long
+    assert all(calls >= long.calls for (calls,) in rows)  # what the short form lets pass was tried long
     endured = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     assert again.endured() == endured

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import heapwright as hw
+from heapwright.api import shipping
 from heapwright.assure.proof import prove
+from heapwright.files.errors import HeapwrightError
+from heapwright.report import evidence
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SERVED, HELD_OUT = EXAMPLES / "mosquitto_broker.parquet", EXAMPLES / "lighttpd_server.parquet"
@@ -46,7 +49,8 @@ def test_the_reserve_is_what_fit_tells(page: str) -> None:
 
 def test_worst_calls_are_those_of_replay_and_measure(page: str) -> None:
     told, replayed = section(page, "Worst calls"), hw.replay(SERVED, HEAP).metrics
-    assert f"| {replayed['accesses_malloc_max']:,} | {replayed['accesses_free_max']:,} |" in told
+    worst = [replayed[f"accesses_{kind}_max"] for kind in ("malloc", "realloc", "free")]
+    assert f"| {' | '.join(f'{count:,}' for count in worst)} |" in told
     measured = hw.measure(HEAP, SERVED)
     assert f"{measured['code_bytes']['total']:,} bytes of code" in told
     for kind, calls in measured["calls"].items():
@@ -73,11 +77,17 @@ def test_a_missing_tool_costs_its_section_alone(tmp_path: Path, monkeypatch: pyt
     assert "**Reserve " in section(page, "Arena")
 
 
-@pytest.mark.needs("cbmc")
 def test_what_is_proved_stands_with_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_seconds = functools.partial(prove.prove, arena=56, largest=4)
+    assert set(evidence._METHODS) == set(prove.METHODS)
+    in_seconds = functools.partial(prove.prove, arena=56, largest=4, method="enumeration")
     monkeypatch.setattr(prove, "prove", lambda recipe, label, **given: in_seconds(recipe, label, calls=given["calls"]))
+
+    def no_attack(*_: object, **__: object) -> None:
+        raise HeapwrightError("of proofs alone")
+
+    monkeypatch.setattr(shipping, "attack", no_attack)
     page = hw.generate("first-fit-fast-free", tmp_path, evidence=SERVED, prove_calls=2)[-1].read_text(encoding="utf-8")
     told = section(page, "Proofs")
+    assert evidence._METHODS["enumeration"] in " ".join(told.split())
     assert "| calls | an arena of 56 bytes; any 2 mallocs" in told
     assert told.count("| 0 |") == 5

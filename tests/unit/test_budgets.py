@@ -6,8 +6,9 @@ from pathlib import Path
 
 from made_studies import identity, metrics, result
 
-from heapwright.decide.budgets import WORST, budgets
+from heapwright.decide.budgets import budgets
 from heapwright.decide.study import Study
+from heapwright.replay.metrics import WORST_CALLS
 
 
 def four(path: Path) -> Study:
@@ -30,7 +31,7 @@ def test_every_pick_is_that_of_the_study_within_the_same_bounds(tmp_path: Path) 
         assert (found.memory, found.worst) == ([100, 120, 150], [10, 30, 60])
         for row, most in zip(found.picks, (*found.worst, None), strict=True):
             for pick, bytes in zip(row, (*found.memory, None), strict=True):
-                where = [f"{key} <= {most}" for key in WORST] if most is not None else []
+                where = [f"{key} <= {most}" for key in WORST_CALLS.values()] if most is not None else []
                 where += [f"footprint_bytes <= {bytes}"] if bytes is not None else []
                 assert (pick is None) == (not study.within(where).any())
                 assert pick is None or pick == study.pick("balanced", where=where).id

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import random
 from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from made_traces import trace_of
 from recipes_random import random_recipes
 
-from heapwright.heaps.heaps import RecipeHeap, fit_each, reserved
+import heapwright as hw
+from heapwright.cli import heapwright as command_line
+from heapwright.decide.decision import decide
+from heapwright.decide.study import Study
+from heapwright.heaps.heaps import RecipeHeap, fit_each
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import run
+from heapwright.replay.reserve import reserved
 from heapwright.replay.safe import LEAST_TRIES, SafeArena, enough_arena, safe_arena, search
 from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, server
-from heapwright.traces.copies import Load, affordable, copies
+from heapwright.traces.copies import AT_LOAD, Load, copies
+from heapwright.traces.load import load_of
 from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -221,16 +231,83 @@ def test_a_copy_beyond_the_reach_is_named(broker: Trace) -> None:
 
 
 def test_the_reserve_takes_the_share_of_the_copies_and_all_held_out_traces() -> None:
-    assert reserved(10, [], [30, 20, None, 15], 0.75) == 30
-    assert reserved(10, [], [30, 20, None, 15], 0.5) == 20
-    assert reserved(10, [], [30, 20, None, 15], 1.0) is None
-    assert reserved(10, [40], [30, 20], 0.5) == 40
-    assert reserved(50, [40], [30, 20], 1.0) == 50
-    assert reserved(10, [None], [], 1.0) is None
-    assert reserved(0, [], list(range(1, 11)), 0.7) == 7
+    assert reserved([1000], [3000, 2000, None, 1500], 0.75) == 3168, "5 % more than 3,000, in whole units"
+    assert reserved([1000], [3000, 2000, None, 1500], 0.5) == 2112
+    assert reserved([1000], [3000, 2000, None, 1500], 1.0) is None
+    assert reserved([1000, 4000], [3000, 2000], 0.5) == 4208
+    assert reserved([5000, 4000], [3000, 2000], 1.0) == 5264
+    assert reserved([1000, None], [], 1.0) is None
+    assert reserved([0], [100 * part for part in range(1, 11)], 0.7) == 752
 
 
-def test_long_traces_have_fewer_copies(broker: Trace) -> None:
-    assert affordable(broker) == 8
-    long = Trace.from_columns(op=[0] * 60_000, id=list(range(60_000)), size=[1] * 60_000)
-    assert affordable(long) == 6
+def test_the_margin_ends_where_the_heap_reaches_no_further() -> None:
+    assert [reserved([1000], [], 1.0, reach) for reach in (999, 1000, 1055, 2000)] == [None, 1000, 1055, 1072]
+
+
+def test_what_comes_with_the_load_grows_and_what_is_live_all_along_does_not(broker: Trace) -> None:
+    load = load_of(broker)
+    assert (load.fixed_bytes, load.peak_bytes) == (load.peak_bytes - load.varying_bytes, broker.peak_live_bytes)
+    assert load.factor(1) == 1 and load.factor(3) == (load.fixed_bytes + 3 * load.varying_bytes) / load.peak_bytes
+    heap = {"tlsf": RecipeHeap(catalogue.load("tlsf"))}
+    made = copies(broker, 2, kinds=AT_LOAD)
+    (once,) = fit_each(broker, heap, copies=made).values()
+    (grown,) = fit_each(broker, heap, copies=made, growth=2.5).values()
+    assert once.reserve is not None and grown.reserve is not None
+    assert grown.reserve / once.reserve == pytest.approx(load.factor(2.5), rel=0.02)
+    assert (grown.smallest, grown.safe) == (once.smallest, once.safe), "these are of the recording"
+
+
+def test_what_is_live_all_along_leaves_out_start_and_shutdown() -> None:
+    clients = [call for number in range(1, 21) for call in ((MALLOC, number, 100), (FREE, number, 0))]
+    assert load_of(trace_of((MALLOC, 0, 500), *clients, (FREE, 0, 0))) == (500, 100)
+    assert load_of(trace_of(*clients)) == (0, 100)
+
+
+def test_fit_and_a_study_tell_one_reserve(broker: Trace, tmp_path: Path) -> None:
+    space, study, file = (tmp_path / name for name in ("space.toml", "s.duckdb", "broker.parquet"))
+    broker.write(file)
+    space.write_text('[[pool]]\nkind = "general"\nbins = ["exact", "two-level"]\nfit = "best"\n')
+    pick = hw.explore(file, study, space=space, align=4, jobs=1).pick("balanced")
+    with Study.open(study) as opened:
+        told = decide(opened, "balanced").reserve_bytes
+    assert told == hw.fit(file, f"{study}:{pick.id}").reserve_bytes
+
+
+def test_growth_is_named_by_a_factor_or_by_clients(broker: Trace, tmp_path: Path) -> None:
+    file = tmp_path / "broker.parquet"
+    broker.write(file)
+
+    def told(*options: str) -> tuple[int, str]:
+        done = CliRunner().invoke(command_line, ["fit", str(file), "--heap", "victim-bins", *options])
+        return done.exit_code, " ".join(done.output.split())
+
+    load = load_of(broker)
+    parts = f"{load.fixed_bytes:,} bytes are live all along, {load.varying_bytes:,} come with the load"
+    assert f"{parts}." in told()[1]
+    assert f"{parts}; the reserve is for 2.5 times what comes with the load." in told("--growth", "2.5")[1]
+    assert (
+        f"{parts} ({load.varying_bytes / 8:,.0f} a client); the reserve is for 20 clients."
+        in told("--clients", "8:20")[1]
+    )
+    (by_factor, by_clients) = (
+        json.loads(told("--json", *options)[1])[0]["reserve_bytes"]
+        for options in (("--growth", "2.5"), ("--clients", "8:20"))
+    )
+    assert by_factor == by_clients == hw.fit(broker, "victim-bins", growth=2.5).reserve_bytes
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--clients", "20"), "is no pair of numbers"),
+        (("--clients", "0:20"), "both must be above 0"),
+        (("--clients", "nan:20"), "both must be above 0"),
+        (("--clients", "2:20", "--growth", "3"), "give one of them"),
+        (("--growth", "0"), "--growth"),
+        (("--admit", "0.9", "--growth", "3"), "leave out what reserves"),
+    ],
+)
+def test_a_growth_that_means_nothing_is_refused(options: tuple[str, ...], says: str) -> None:
+    file = str(EXAMPLES / "mosquitto_broker.parquet")
+    done = CliRunner().invoke(command_line, ["fit", file, "--heap", "tlsf", *options])
+    assert done.exit_code == 2 and says in " ".join(done.output.split())

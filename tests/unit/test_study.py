@@ -57,7 +57,7 @@ def test_a_study_that_is_written_here_is_not_opened_twice(study: Study, path: Pa
 def test_meta_says_what_was_explored(study: Study) -> None:
     assert study.objectives == OBJECTIVES
     assert study.traces() == [TraceInfo.of(TRACES[0])]
-    assert study.meta["format"] == 5
+    assert study.meta["format"] == 6
 
 
 def test_front_and_picks(study: Study) -> None:
@@ -161,10 +161,10 @@ def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Stud
     told = shipped(study, IDS[0][:6], RECIPES[0])
     assert told.tuned_for == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
     assert told.metrics == metrics(100, 1000)
-    assert told.reserve == "Reserve 100 bytes, the most that it needed on the study's traces and their copies."
+    assert told.reserve == "Reserve 128 bytes for a load like the recorded one."
     counted = shipped(study, IDS[0], RECIPES[0].model_copy(update={"counters": True}))
     assert counted.metrics is None
-    assert counted.reserve.endswith("copies, and 16 more for the counters that it has here: 116.")
+    assert counted.reserve.endswith("recorded one, and 16 more for the counters that it has here: 144.")
 
 
 def test_held_out_results_are_stored_apart(study: Study) -> None:

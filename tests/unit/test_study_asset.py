@@ -277,8 +277,28 @@ def test_both_exports_hold_every_row(study: Path, tmp_path: Path) -> None:
 SINCE_5 = ("growth_ratio", "lasts", "endured_calls", "worst_steps")
 
 
+SINCE_6 = ("accesses_realloc_max", "instructions_calloc_max", "instructions_realloc_max")
+
+
+def of_format_5(path: Path) -> None:
+    """Make a study what the format before was, with a replay that was given up."""
+    with duckdb.connect(str(path)) as database:
+        for table in ("results", "elsewhere"):
+            columns = [row[0] for row in database.execute(f"DESCRIBE {table}").fetchall() if row[0] not in SINCE_6]
+            at = columns.index("instructions_pair_mean") + 1
+            columns.insert(at, "NULL::BIGINT AS instructions_pair_max")
+            database.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {', '.join(columns)} FROM {table}")
+        known = ("recipe", "trace", "footprint_bytes AS least", "1::BIGINT AS calls")
+        grown = ("footprint_bytes", "accesses", "reads", "writes", "moved_bytes")
+        worst = ("accesses_malloc_max", "accesses_free_max")
+        given_up = ", ".join((*known, *grown, *worst))
+        database.execute(f"CREATE OR REPLACE TABLE partial AS SELECT {given_up} FROM results LIMIT 1")
+        database.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
+
+
 def of_format_4(path: Path) -> None:
-    """Make a study what the format before was."""
+    """Make a study what the format before that was."""
+    of_format_5(path)
     with duckdb.connect(str(path)) as database:
         for table in ("results", "elsewhere"):
             for column in SINCE_5:
@@ -287,7 +307,7 @@ def of_format_4(path: Path) -> None:
 
 
 def of_format_3(path: Path) -> None:
-    """Make a study what the format before that was."""
+    """Make a study what the format before format 4 was."""
     of_format_4(path)
     with duckdb.connect(str(path)) as database:
         database.execute("ALTER TABLE traces DROP COLUMN seed")
@@ -302,8 +322,10 @@ def of_format_3(path: Path) -> None:
 def test_an_older_study_opens_and_is_of_this_format_then(study: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(study)) as database:
         for table in ("results", "elsewhere"):
-            database.execute(f"UPDATE {table} SET {', '.join(f'{key} = NULL' for key in SINCE_5)}")
+            database.execute(f"UPDATE {table} SET {', '.join(f'{key} = NULL' for key in (*SINCE_5, *SINCE_6))}")
     before = everything(study)
+    of_format_5(study)
+    assert everything(study) == before
     of_format_4(study)
     assert everything(study) == before
     of_format_3(study)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from heapwright.api.given import (
     recipe_of,
     trace_of,
 )
-from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.heaps.heaps import (
     Arenas,
@@ -40,8 +41,9 @@ from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import Value
 from heapwright.replay.worst_case import worst_case
 from heapwright.replay.worst_found import find_worst as _find_worst
-from heapwright.traces.copies import affordable
+from heapwright.traces.copies import AT_LOAD
 from heapwright.traces.copies import copies as _copies
+from heapwright.traces.load import load_of
 from heapwright.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -176,7 +178,11 @@ class Fit:
         safe_arena_bytes: the least arena such that it and every larger one serve it.
         safe_proved: whether that is proved; else `safe_tried` larger arenas were tried, and all served.
         reserve_bytes: the arena to reserve: enough for the trace, the held-out traces and the asked share of `copies`
-            perturbed copies of it; None where there were none of both, or too many are refused in any arena.
+            perturbed copies of it, with 5 % to spare, where what comes with the load is `growth` times as much; None
+            where there were neither copies nor held-out traces, too many are refused in any arena, or the heap reaches
+            no further.
+        growth: as asked for.
+        fixed_bytes, varying_bytes: requested bytes of the trace that are live all along, and the rest of its peak.
         copies: how many copies were tried.
         refused: the copies and held-out traces of which the heap refuses some request in any arena.
         failed: requests of the trace that it refuses however large its arena is; 0 where an arena serves it, or where
@@ -196,6 +202,9 @@ class Fit:
     safe_tried: int | None
     safe_proved: bool | None
     reserve_bytes: int | None
+    growth: float
+    fixed_bytes: int
+    varying_bytes: int
     copies: int
     refused: tuple[str, ...]
     failed: int
@@ -207,18 +216,22 @@ class Fit:
     error: str | None = None
 
     @classmethod
-    def of(cls, trace: str, heap: str, found: Arenas, copies: int) -> Fit:
+    def of(cls, trace: Trace, heap: str, found: Arenas, copies: int, growth: float) -> Fit:
         """Name what `heapwright.heaps.heaps.fit_each` found."""
         size, tried, proved = found.safe or (None, None, None)
         worst, theorem = found.worst or (None, None)
+        load = load_of(trace)
         return cls(
-            trace=trace,
+            trace=trace.name,
             heap=heap,
             smallest_arena_bytes=found.smallest,
             safe_arena_bytes=size,
             safe_tried=tried,
             safe_proved=proved,
             reserve_bytes=found.reserve,
+            growth=growth,
+            fixed_bytes=load.fixed_bytes,
+            varying_bytes=load.varying_bytes,
             copies=copies,
             refused=found.refused,
             failed=found.failed,
@@ -245,6 +258,7 @@ def fit(
     copies: int | None = None,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     share: float = 1.0,
+    growth: float = 1.0,
     seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
@@ -258,6 +272,7 @@ def fit(
     copies: int | None = None,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     share: float = 1.0,
+    growth: float = 1.0,
     seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
@@ -271,6 +286,7 @@ def fit(
     copies: int | None = None,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     share: float = 1.0,
+    growth: float = 1.0,
     seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
@@ -280,10 +296,11 @@ def fit(
     Args:
         traces, heaps: one of each, or lists of them.
         step: bytes; the arena is a multiple of it. None is one alignment unit.
-        copies: perturbed copies of each trace that the reserved arena must serve, as `heapwright.copies` makes them;
-            None for 8, fewer of long traces, 0 for none.
+        copies: perturbed copies of each trace that the reserved arena must serve, as `heapwright.copies` makes them at
+            the recorded load; None for 3, 0 for none.
         held_out: other recordings, all of which it must serve.
         share: of the copies, above 0 and at most 1, that it must serve.
+        growth: how many times as much there is of what comes with the load, above 0; what is live all along stays.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         repair: drop the invalid calls of traces that are read.
@@ -295,12 +312,14 @@ def fit(
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
     if not 0 < share <= 1:
         raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
+    if not 0 < growth < math.inf:
+        raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
     asked, others, found = asked_for(heaps, word_size), [trace_of(one, repair) for one in listed(held_out)], []
     for trace in (trace_of(one, repair) for one in listed(traces)):
-        many = affordable(trace) if copies is None else copies
-        made = _copies(trace, many, seed=seed) if many else []
-        fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share)
-        found += [Fit.of(trace.name, label, fitted[key], many) for label, key in asked.each]
+        many = COPIES // 2 if copies is None else copies  # as many as a study has at the recorded load
+        made = _copies(trace, many, kinds=AT_LOAD, seed=seed) if many else []
+        fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share, growth=growth)
+        found += [Fit.of(trace, label, fitted[key], many, growth) for label, key in asked.each]
     return _alone(found, traces, heaps)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +23,23 @@ from heapwright.cli.output import check_errors, json_option, note, print_rows, p
 
 if TYPE_CHECKING:
     from heapwright.api import Admission, Fit, Trace
+
+
+class _Clients(click.ParamType[tuple[float, float]]):
+    """HAD:WANTED, both above 0."""
+
+    name = "clients"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            had, wanted = (float(part) for part in value.split(":"))
+        except ValueError:
+            self.fail(f"{value!r} is no pair of numbers; valid: the clients recorded and wanted, as 20:50", param, ctx)
+        if not (0 < had < math.inf and 0 < wanted < math.inf):
+            self.fail(f"{value!r}: both must be above 0", param, ctx)
+        return had, wanted
 
 
 class _Sweep(click.ParamType[tuple[str, tuple[float, ...]]]):
@@ -92,7 +110,7 @@ class _Setting(click.ParamType[tuple[str, float]]):
     "--copies",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Perturbed copies that the reserved arena must serve; default 8, fewer of long traces.",
+    help="Perturbed copies at the recorded load that the reserved arena must serve; default 3.",
 )
 @reserved_for_option
 @click.option(
@@ -102,6 +120,20 @@ class _Setting(click.ParamType[tuple[str, float]]):
     default=1.0,
     show_default=True,
     help="Share of the copies that it must serve.",
+)
+@click.option(
+    "--growth",
+    type=click.FloatRange(0, min_open=True),
+    metavar="FACTOR",
+    default=1.0,
+    show_default=True,
+    help="How many times as much there is of what comes with the load; what is live all along stays as it is.",
+)
+@click.option(
+    "--clients",
+    type=_Clients(),
+    metavar="HAD:WANTED",
+    help="The same as a number of clients, calls or connections, recorded and wanted: 20:50.",
 )
 @seed_option
 @word_size_option
@@ -119,6 +151,8 @@ def command(
     copies: int | None,
     held_out: tuple[Path, ...],
     share: float,
+    growth: float,
+    clients: tuple[float, float] | None,
     seed: int,
     word_size: Literal[32, 64] | None,
     repair: bool,
@@ -127,8 +161,9 @@ def command(
     """Find the arena to reserve.
 
     The smallest serves the trace; the safe one and every larger one do; the reserved one serves perturbed copies of the
-    trace, as "trace copies" makes them, and held-out traces, too. All count control data. Where nothing proves that
-    larger arenas serve, many are tried.
+    trace, as "trace copies" makes them, and held-out traces, too, and has 5 % to spare: it is for a load like the
+    recorded one, unless --growth or --clients names another. All count control data. Where nothing proves that larger
+    arenas serve, many are tried.
 
     With --admit a heap may refuse requests: of a heap that grows the least arena is found, of a pool with counts how
     many blocks it has and how large.
@@ -141,7 +176,7 @@ def command(
     for told in (told for trace in read for told in trace.notes):
         note(told)
     if admit is not None:
-        if step or copies is not None or held_out or share != 1 or word_size:
+        if step or copies is not None or held_out or share != 1 or word_size or growth != 1 or clients:
             raise click.UsageError(
                 "--admit looks at the traces and at recipes alone: leave out what reserves and steps"
             )
@@ -149,9 +184,12 @@ def command(
         return
     if output is not None:
         raise click.UsageError("a picture is drawn of what --admit finds; give it, and a --sweep")
+    if clients and growth != 1:
+        raise click.UsageError("--growth and --clients say the same: give one of them")
     found = api.fit(
         read,
         heaps,
+        growth=clients[1] / clients[0] if clients else growth,
         step=step,
         copies=copies,
         held_out=read_traces(held_out, repair),
@@ -183,6 +221,8 @@ def command(
     print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
     for count in dict.fromkeys(fit.copies for fit in found if fit.reserve_bytes is not None):
         _tell_reserve(count, share, len(held_out))
+    for fit in {fit.trace: fit for fit in found if fit.reserve_bytes is not None}.values():
+        print_sentences([_tell_load(fit, clients)])
     for fit in found:
         if fit.error:
             print_sentences([f"No arena: {fit.error}"])
@@ -255,7 +295,18 @@ def _tell_reserve(copies: int, share: float, held_out: int) -> None:
     of_copies = f"{copies} perturbed copies of it" if share == 1 else f"{share:.0%} of {copies} perturbed copies of it"
     others = [of_copies] * (copies > 0) + [f"held-out traces: {held_out}"] * (held_out > 0)
     if others:
-        print_sentences([f"The reserve is enough for the trace and for {', '.join(others)}."])
+        from heapwright.replay.reserve import MARGIN
+
+        told = f"The reserve is enough for the trace and for {', '.join(others)}"
+        print_sentences([f"{told}, and has {MARGIN - 1:.0%} to spare."])
+
+
+def _tell_load(fit: Fit, clients: tuple[float, float] | None) -> str:
+    """What is live all along, what comes with the load, and how much of that the reserve is for."""
+    each = f" ({fit.varying_bytes / clients[0]:,.0f} a client)" if clients else ""
+    told = f"{fit.trace}: {fit.fixed_bytes:,} bytes are live all along, {fit.varying_bytes:,} come with the load{each}"
+    grown = f"{clients[1]:g} clients" if clients else f"{fit.growth:g} times what comes with the load"
+    return f"{told}." if fit.growth == 1 else f"{told}; the reserve is for {grown}."
 
 
 def _how_sure(fit: Fit) -> str:

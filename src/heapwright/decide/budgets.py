@@ -8,11 +8,10 @@ import numpy as np
 
 from heapwright.decide.results import Floats
 from heapwright.decide.study import Study
+from heapwright.replay.metrics import WORST_CALLS
 
 MEMORY_STOPS, WORST_STOPS = 20, 8
 """Bounds of each kind that are told at most."""
-
-WORST = ("accesses_malloc_max", "accesses_free_max")
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Budgets:
 
     Attributes:
         memory: bounds on `footprint_bytes`, rising.
-        worst: bounds on both of `WORST`, loads and stores, rising.
+        worst: bounds on all of `WORST_CALLS`, loads and stores, rising.
         picks: ids of the balanced picks, by ``worst`` and ``memory``, either followed by no bound; None where no
             recipe stays within.
     """
@@ -42,24 +41,22 @@ def budgets(study: Study) -> Budgets:
     The bounds are what recipes on the fronts of memory with the first objectives, or with the dearest call, need.
     """
     columns = study.combined.columns
-    dearest = np.max([columns[key] for key in WORST], axis=0)
-    rows = np.concatenate([study.combined.front_rows(keys) for keys in _fronts(study)])
+    kinds = [key for key in WORST_CALLS.values() if not np.isnan(columns[key]).all()]  # older studies lack one
+    dearest = np.max([columns[key] for key in kinds], axis=0)
+    fronts = [study.objectives, *(("footprint_bytes", key) for key in kinds)]
+    rows = np.concatenate([study.combined.front_rows(keys) for keys in fronts])
     memory = _stops(columns["footprint_bytes"][rows], MEMORY_STOPS)
     worst = _stops(dearest[rows], WORST_STOPS)
     eligible = study.combined.eligible(study.objectives)
     picks: list[list[str | None]] = []
     for most in (*worst, None):
-        conditions = [f"{key} <= {most}" for key in WORST] if most is not None else []
+        conditions = [f"{key} <= {most}" for key in kinds] if most is not None else []
         picks.append([])
         for bytes in (*memory, None):
             where = [*conditions, f"footprint_bytes <= {bytes}"] if bytes is not None else conditions
             some = bool((eligible & study.within(where)).any())
             picks[-1].append(study.pick("balanced", where=where).id if some else None)
     return Budgets(memory, worst, picks)
-
-
-def _fronts(study: Study) -> list[tuple[str, ...]]:
-    return [study.objectives, *(("footprint_bytes", key) for key in WORST)]
 
 
 def _stops(values: Floats, most: int) -> list[int]:

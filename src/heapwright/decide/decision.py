@@ -11,9 +11,9 @@ import numpy as np
 from heapwright.decide import pareto
 from heapwright.decide.picks import MEMORY, RIVALS, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH, Candidate
-from heapwright.decide.study import Need, Study
+from heapwright.decide.study import Need, Study, reserve_for
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, WORST_CALLS, Value
 from heapwright.traces.copies import Load
 
 STEP = 1.01
@@ -56,7 +56,8 @@ class Decision:
         objectives: what it was picked by.
         calls: those of all traces explored on.
         needs: its memory on each trace that it was tried on.
-        reserve_bytes: the largest of these; None where it served none.
+        reserve_bytes: the arena to reserve for a load like the recorded one (`heapwright.replay.reserve`); None where
+            it served none.
         alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
         others: what the reader has, rivals, and the next step to less of each of the first two objectives.
         steps: the bound on its calls by construction; None where it was not asked for.
@@ -125,48 +126,52 @@ class Decision:
         """What to reserve, and which traces that served."""
         if self.reserve_bytes is None:
             return f"No arena serves {self.pick.label} whole: it refuses requests on every trace."
-        of = {role: [need for need in self.needs if need.role == role] for role in ("explored", "copy", "held out")}
-        loaded = [need for need in of["copy"] if f"~{Load.name}-" in need.trace]
-        one = len(of["explored"]) == 1
-        recorded = "the recording" if one else f"{len(of['explored'])} recordings"
-        under = f" ({len(loaded)} at {Load().times} times the load)" if loaded else ""
-        apart = [f"{_counted(of['copy'], 'perturbed copy', 'perturbed copies')}{under}"] * bool(of["copy"])
+        at_load = [need for need in self.needs if not need.loaded]
+        of = {role: [need for need in at_load if need.role == role] for role in ("explored", "copy", "held out")}
+        recorded = "the recording" if len(of["explored"]) == 1 else f"{len(of['explored'])} recordings"
+        apart = [_counted(of["copy"], "perturbed copy", "perturbed copies")] * bool(of["copy"])
         apart += [_counted(of["held out"], "held-out trace", "held-out traces")] * bool(of["held out"])
         served = ", ".join([recorded, *apart[:-1]]) + f" and {apart[-1]}" if apart else f"{recorded} alone"
-        told = f"Ship {self.pick.label}: reserve {self.reserve_bytes:,} bytes, which served {served}."
+        why = f"{_most(at_load):,} served {served}"
+        told = f"Ship {self.pick.label}: reserve {self.reserve_bytes:,} bytes; {why}."
         if self.lasts is None and not self.any_lasts:
             told = (
                 f"{self.pick.label} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
-                f"see heapwright endure before it ships. {self.reserve_bytes:,} bytes served {served}."
+                f"see heapwright endure before it ships. {why[0].upper()}{why[1:]}."
             )
         if self.why_not:
             none = "" if self.any_lasts else " No heap that was tried lasts."
-            told = (
-                f"Do not ship {self.pick.label}: it {self.why_not}.{none} {self.reserve_bytes:,} bytes served {served}."
-            )
-        if refused := sum(need.bytes is None for need in self.needs):
+            told = f"Do not ship {self.pick.label}: it {self.why_not}.{none} {why}."
+        if refused := sum(need.bytes is None for need in at_load):
             told = f"{told} On {refused} of them it refused requests."
-        if not apart:
-            return told
-        here = _most(of["explored"])
+        if apart:
+            told = f"{told} For {recorded} alone it needs {_most(of['explored']):,}."
+        return f"{told}{self._loaded()}"
+
+    def _loaded(self) -> str:
+        """What it needs on copies under more load."""
+        loaded = [need for need in self.needs if need.loaded]
         if not loaded:
-            return f"{told} For {recorded} alone it needs {here:,}."
-        rest = _most([need for need in self.needs if need not in loaded])
-        return (
-            f"{told} Without those at {Load().times} times the load it needs {rest:,}, for {recorded} alone {here:,}."
-        )
+            return ""
+        times = f" At {Load().times} times the load"
+        if refused := sum(need.bytes is None for need in loaded):
+            return f"{times} it refused requests on {refused} of {_counted(loaded, 'copy', 'copies')}."
+        return f"{times} it needs {_most(loaded):,}."
 
     def price(self) -> str:
         """What a call costs: on the target where that was measured, else accesses to memory."""
         told = self.pick.metrics
-        pair, most, code = (told[key] for key in ("instructions_pair_mean", "instructions_pair_max", "code_bytes"))
-        worst = (
-            f"{told['accesses_malloc_max']:,} in the dearest malloc, {told['accesses_free_max']:,} in the dearest free"
-        )
-        accesses = f"{self.accesses_per_call:.1f} loads and stores a call, {worst}"
-        if pair is None or most is None or code is None:
+        worst = [f"{told[key]:,} in the dearest {kind}" for kind, key in WORST_CALLS.items() if told[key]]
+        accesses = ", ".join([f"{self.accesses_per_call:.1f} loads and stores a call", *worst])
+        pair, code = told["instructions_pair_mean"], told["code_bytes"]
+        if pair is None or code is None:
             return f"It makes {accesses}."
-        instructions = f"A malloc and its free take {pair:,.1f} instructions, at most {most:,.0f}"
+        most = [
+            f"{kind} {value:,.0f}"
+            for kind in ("malloc", "calloc", "realloc", "free")
+            if (value := told[f"instructions_{kind}_max"])
+        ]
+        instructions = f"A malloc and its free take {pair:,.1f} instructions, the dearest {', '.join(most)}"
         return f"{instructions}, in {code:,} bytes of code; {accesses}."
 
     def _compared(self, other: Other) -> str:
@@ -305,10 +310,10 @@ def change(base: Value, value: Value) -> str:
 
 
 def _reserve(needs: Sequence[Need], asked: Sequence[Need]) -> int | None:
-    """The most memory on any trace that served, if all that were asked for were tried."""
+    """What to reserve for the recorded load, if all that were asked for were tried."""
     if {(one.role, one.trace) for one in needs} < {(one.role, one.trace) for one in asked}:
         return None
-    return _most(needs) or None
+    return reserve_for(needs)
 
 
 def _number(one: Candidate, key: str) -> float:

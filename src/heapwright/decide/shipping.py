@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Study, reserve_for
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
@@ -83,10 +83,10 @@ def _metrics(study: Study, id: str, explored: Recipe, recipe: Recipe) -> Mapping
 
 
 def _reserve(study: Study, id: str, explored: Recipe, recipe: Recipe) -> str:
-    most = max((need.bytes for need in study.needs(id) if need.bytes is not None), default=None)
+    most = reserve_for(study.needs(id))
     if most is None:
         return ""
-    told = f"Reserve {most:,} bytes, the most that it needed on the study's traces and their copies"
+    told = f"Reserve {most:,} bytes for a load like the recorded one"
     if recipe.align != explored.align:
         return f"{told}; that was at alignment {explored.align}, so ask heapwright fit what it takes at {recipe.align}."
     more = int(policy(recipe)["fixed_end"]) - int(policy(explored)["fixed_end"])

@@ -16,8 +16,10 @@ from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.metrics import parse_objectives
+from heapwright.replay.reserve import with_margin
 from heapwright.studies.study import StudyFile
 from heapwright.studies.tables import Role
+from heapwright.traces.copies import Load
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,17 @@ class Need:
     role: Role
     trace: str
     bytes: int | None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the trace is a copy under more load than was recorded."""
+        return self.role == "copy" and f"~{Load.name}-" in self.trace
+
+
+def reserve_for(needs: Sequence[Need]) -> int | None:
+    """The arena to reserve for a load like the recorded one (`heapwright.replay.reserve`); None where none served."""
+    served = [need.bytes for need in needs if not need.loaded and need.bytes is not None]
+    return with_margin(max(served)) if served else None
 
 
 class Study(StudyFile):

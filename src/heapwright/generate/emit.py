@@ -406,10 +406,11 @@ def _measured(metrics: Mapping[str, Value]) -> str:
         ("requested_peak_bytes", "for a peak of {:,} requested"),
         ("accesses", "{:,} metadata accesses"),
         ("accesses_malloc_max", "at most {:,} in a malloc"),
+        ("accesses_realloc_max", "in a realloc at most {:,} and its copy"),
         ("accesses_free_max", "at most {:,} in a free"),
     ):
         value = metrics.get(key)
-        if value is not None:
+        if value is not None and (value or key != "accesses_realloc_max"):
             words.append(text.format(value))
     return f"Measured there: {', '.join(words)}." if words else ""
 

@@ -22,9 +22,11 @@ from heapwright.replay.memories import replay_memories
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import refused_low, replay
+from heapwright.replay.reserve import reserved
 from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
 from heapwright.replay.smallest import fit
 from heapwright.replay.worst_case import worst_case
+from heapwright.traces.load import load_of
 
 if TYPE_CHECKING:
     from heapwright.measure.boards.image import Heap as TargetHeap
@@ -374,43 +376,43 @@ def fit_each(
     copies: Sequence[Trace] = (),
     held_out: Sequence[Trace] = (),
     share: float = 1.0,
+    growth: float = 1.0,
 ) -> dict[str, Arenas]:
     """Smallest and safe arena of every heap on the trace, and the one to reserve; of a foreign heap that fails, why.
 
-    The reserved arena is a safe one for the trace, for every held-out trace, and for that share of the copies.
+    The reserved arena is that of `reserved`, and as much larger as the live bytes are where what varies of them is
+    `growth` times as much (`heapwright.traces.load`).
     """
-    return {name: _fit(trace, heap, step, copies, held_out, share) for name, heap in heaps.items()}
+    asked = _Reserving(copies, held_out, share, growth)
+    return {name: _fit(trace, heap, step, asked) for name, heap in heaps.items()}
 
 
-def _fit(
-    trace: Trace, heap: Heap, step: int | None, copies: Sequence[Trace], held_out: Sequence[Trace], share: float
-) -> Arenas:
+class _Reserving(NamedTuple):
+    copies: Sequence[Trace]
+    held_out: Sequence[Trace]
+    share: float
+    growth: float
+
+
+def _fit(trace: Trace, heap: Heap, step: int | None, asked: _Reserving) -> Arenas:
     try:
         smallest, safe = heap.fit(trace, step=step), heap.safe_arena(trace, step=step)
         worst = heap.worst_case(trace)
         own = safe.bytes if safe else heap.enough_arena(trace, step=step)
         if own is None:
             return Arenas(smallest, safe, heap.reach, worst=worst, failed=int(heap.replay(trace)["failed"] or 0))
-        if not (copies or held_out):
+        if not (asked.copies or asked.held_out):
             return Arenas(smallest, safe, heap.reach, worst=worst)
-        others = (*held_out, *copies)
+        others = (*asked.held_out, *asked.copies)
         needs = [heap.enough_arena(other, step=step) for other in others]
     except ForeignHeapError as error:
         return Arenas(None, None, UNKNOWN, error=str(error))
     refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
-    reserve = reserved(own, needs[: len(held_out)], needs[len(held_out) :], share)
+    grown = [_grown(of, needed, asked.growth) for of, needed in zip((trace, *others), (own, *needs), strict=True)]
+    apart = 1 + len(asked.held_out)
+    reserve = reserved(grown[:apart], grown[apart:], asked.share, heap.reach.arena_bytes)
     return Arenas(smallest, safe, heap.reach, reserve, refused, worst=worst)
 
 
-def reserved(safe: int, held_out: Sequence[int | None], copies: Sequence[int | None], share: float) -> int | None:
-    """The arena to reserve: enough for the trace, all held-out traces and so large a share of the copies.
-
-    Args:
-        safe: the safe arena of the trace.
-        held_out, copies: what each of these traces needs, None where no arena serves it.
-        share: of the copies, above 0 and at most 1.
-    """
-    needs = sorted(math.inf if needed is None else needed for needed in copies)
-    needs = needs[: math.ceil(share * len(needs) - 1e-9)]  # 0.7 x 10 is a little more than 7
-    reserve = max([safe, *(math.inf if needed is None else needed for needed in held_out), *needs])
-    return None if reserve == math.inf else int(reserve)
+def _grown(trace: Trace, needed: int | None, growth: float) -> int | None:
+    return needed if needed is None or growth == 1 else math.ceil(needed * load_of(trace).factor(growth))

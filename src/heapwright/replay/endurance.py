@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import DEFAULT_ARENA, SoFar, arena_bytes_of, arena_holding, explain, memory_of, run
+from heapwright.replay.smallest import depends_on_arena
 from heapwright.traces.calls import number_objects, pointer
 from heapwright.traces.validation import FREE
 
@@ -187,9 +188,9 @@ def endure(
             continue
         fit = best_fit_growth(trace, loop, effort, seed)
         if 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
-            seeds = range(seed, seed + SEEDS)
-            grown = fmean(tried.covered(one)[1] for one in seeds)
-            fit = fmean(best_fit_growth(trace, loop, effort, one) for one in seeds)
+            others = range(seed + 1, seed + SEEDS)
+            grown = fmean([grown, *(tried.covered(one)[1] for one in others)])
+            fit = fmean([fit, *(best_fit_growth(trace, loop, effort, one) for one in others)])
         told = replace(
             told,
             footprint_bytes={**told.footprint_bytes, loop: footprints},
@@ -250,6 +251,8 @@ class _Tried:
             return footprints, grown, None if self.loop == "aligned" else int(ample.failed)
         twice = arena_holding(self.struct, int(self.struct.fixed_end) + 2 * int(ample.blocks))
         cramped = min(twice, int(self.struct.reach))
+        if footprints[max(footprints)] <= cramped and not depends_on_arena(self.recipe):
+            return footprints, grown, 0  # it does the same there
         return footprints, grown, self._made(seed).refused(self.recipe, self.struct, cramped)
 
     def _made(self, seed: int) -> _Loop:

@@ -45,6 +45,7 @@ class SoFar:
     writes: int
     moved_bytes: int
     accesses_malloc_max: int
+    accesses_realloc_max: int
     accesses_free_max: int
 
 
@@ -112,6 +113,7 @@ class _Watcher:
             writes=int(told.writes),
             moved_bytes=int(told.moved),
             accesses_malloc_max=int(told.malloc_max),
+            accesses_realloc_max=int(told.realloc_max),
             accesses_free_max=int(told.free_max),
         )
         try:

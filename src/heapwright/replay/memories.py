@@ -126,6 +126,7 @@ def replay_memories(trace: Trace, recipe: Recipe) -> tuple[dict[str, Value], dic
         "writes": int(found.writes),
         "accesses_malloc_max": int(found.malloc_max),
         "accesses_malloc_p999": int(found.malloc_p999),
+        "accesses_realloc_max": int(found.realloc_max),
         "accesses_free_max": int(found.free_max),
         "accesses_free_p999": int(found.free_p999),
         "moved_bytes": int(found.moved),

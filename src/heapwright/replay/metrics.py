@@ -58,8 +58,9 @@ METRICS: Mapping[str, Metric] = {
         Metric("accesses", "count", "metadata loads and stores over the whole trace", rule="sum"),
         Metric("reads", "count", "metadata loads over the whole trace", rule="sum"),
         Metric("writes", "count", "metadata stores over the whole trace", rule="sum"),
-        Metric("accesses_malloc_max", "count", "accesses of the worst single malloc, calloc or realloc"),
+        Metric("accesses_malloc_max", "count", "accesses of the worst single malloc or calloc"),
         Metric("accesses_malloc_p999", "count", "99.9th percentile of the accesses of those calls"),
+        Metric("accesses_realloc_max", "count", "accesses of the worst single realloc, its copy left out"),
         Metric("accesses_free_max", "count", "accesses of the worst single free"),
         Metric("accesses_free_p999", "count", "99.9th percentile of the accesses of frees"),
         Metric("energy_nJ", "nJ", "reads and writes in an SRAM of the footprint's size", "min", "sum", False),
@@ -78,10 +79,11 @@ METRICS: Mapping[str, Metric] = {
         Metric("ns_per_event", "ns", "host time of a call; on request", integer=False),
         Metric("instructions_malloc_mean", "count", "mean of a malloc on the target CPU; on request", integer=False),
         Metric("instructions_malloc_max", "count", "dearest malloc on the target CPU; on request"),
+        Metric("instructions_calloc_max", "count", "dearest calloc on the target CPU, clearing included; on request"),
+        Metric("instructions_realloc_max", "count", "dearest realloc on the target CPU, copy included; on request"),
         Metric("instructions_free_mean", "count", "mean of a free on the target CPU; on request", integer=False),
         Metric("instructions_free_max", "count", "dearest free on the target CPU; on request"),
         Metric("instructions_pair_mean", "count", "a malloc and a free: the means added; on request", integer=False),
-        Metric("instructions_pair_max", "count", "a malloc and a free: the dearest of each added; on request"),
         Metric("code_bytes", "B", "code and constants of malloc, free and realloc at -Os; on request"),
     )
 }
@@ -90,6 +92,13 @@ METRICS: Mapping[str, Metric] = {
 TARGET_METRICS = tuple(key for key in METRICS if key.startswith("instructions_") or key == "code_bytes")
 """Those measured on the target CPU, by `heapwright.measure.boards`."""
 
+
+WORST_CALLS = {
+    "malloc": "accesses_malloc_max",
+    "realloc": "accesses_realloc_max",
+    "free": "accesses_free_max",
+}
+"""The metrics of the dearest call by its kind; a calloc counts as the malloc that it starts with."""
 
 TIME = "ns_per_event"
 """What a call takes on this machine."""

@@ -17,6 +17,7 @@ from heapwright.files.names import printable
 from heapwright.files.version import __version__
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo.facts import facts
+from heapwright.replay.metrics import WORST_CALLS
 
 if TYPE_CHECKING:
     from heapwright.assure.proof.prove import Proof
@@ -141,7 +142,7 @@ class Evidence:
         return f"**Reserve {max(known):,} bytes.**"
 
     def _worst_calls(self) -> list[str]:
-        keys = ("accesses_malloc_max", "accesses_free_max")
+        keys = WORST_CALLS.values()
         rows = [[name, *(_count(metrics[key]) for key in keys)] for name, metrics in self.metrics.items()]
         grows = "does not grow" if facts(self.recipe).bounded else "**grows**"
         steps = worst_steps(self.recipe)
@@ -154,7 +155,7 @@ class Evidence:
                 f"{bound}. The figures are the dearest calls of the traces, no bounds."
             ),
             "",
-            *_table(("trace", "accesses of a malloc", "of a free"), rows),
+            *_table(("trace", "accesses of a malloc", "of a realloc", "of a free"), rows),
             "",
             *self._on_target(),
         ]

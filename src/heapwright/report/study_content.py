@@ -19,7 +19,7 @@ from heapwright.files.version import __version__
 from heapwright.heaps.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, WORST_CALLS, Value
 from heapwright.report import trade_off
 from heapwright.report.answer import served_by_arena
 from heapwright.report.figure import Figure, words
@@ -37,6 +37,7 @@ TABLE_METRICS = (
     "fragmentation",
     "accesses",
     "accesses_malloc_max",
+    "accesses_realloc_max",
     "accesses_free_max",
     "energy_nJ",
     "growth_ratio",
@@ -163,13 +164,12 @@ def _facts(decision: Decision) -> list[Fact]:
         Fact("Reserve, bytes", "-" if reserve is None else f"{reserve:,}", f"for {decision.pick.label}", of_pick=True)
     ]
     if (pair := told["instructions_pair_mean"]) is not None:
-        most = told["instructions_pair_max"]
-        found.append(
-            Fact("Instructions, malloc and free", f"{pair:,.1f}", f"at most {most:,.0f}" if most else "", True)
-        )
+        most, least = told["instructions_malloc_max"], told["instructions_free_max"]
+        note = f"the dearest {most:,.0f} and {least:,.0f}" if most and least else ""
+        found.append(Fact("Instructions, malloc and free", f"{pair:,.1f}", note, True))
     if (code := told["code_bytes"]) is not None:
         found.append(Fact("Code, bytes", f"{code:,}", of_pick=True))
-    worst = max(told["accesses_malloc_max"] or 0, told["accesses_free_max"] or 0)
+    worst = max(told[key] or 0 for key in WORST_CALLS.values())
     bound = f"; by construction {decision.steps.short()}" if decision.steps else ""
     note = f"at most {worst:,}{bound}"
     found.append(Fact("Loads and stores a call", f"{decision.accesses_per_call:.1f}", note, True))

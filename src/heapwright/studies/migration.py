@@ -10,22 +10,23 @@ from pathlib import Path
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.energy import default_energy_table
-from heapwright.studies.tables import FORMAT, SINCE_5, TABLES, check_tables, stored_format
+from heapwright.studies.tables import FORMAT, PARTIAL, SINCE_5, SINCE_6, TABLES, Types, check_tables, stored_format
 
 
-def opened(path: Path, *, write: bool) -> database.Connection:
-    """Open the study at `path`, brought to this format before; see `migrate`.
+def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
+    """The study at `path`, brought to this format before (see `migrate`), and its `database.column_types`.
 
     Raises HeapwrightError where one of an older format cannot be written.
     """
     connection = database.attached(path, read_only=not write)
     try:
-        found = stored_format(connection, str(path))
+        types: Types = database.column_types(connection, str(path))
+        found = stored_format(connection, str(path), types)
     except BaseException:
         connection.close()
         raise
     if found not in _STEPS:
-        return connection
+        return connection, types
     connection.close()
     try:
         connection = database.attached(path, read_only=False)
@@ -35,36 +36,56 @@ def opened(path: Path, *, write: bool) -> database.Connection:
             f"written; {str(error).splitlines()[0]}"
         ) from None
     with connection:
-        migrate(connection, str(path))
-    return database.attached(path, read_only=not write)
+        types = migrate(connection, str(path))
+    return database.attached(path, read_only=not write), types
 
 
-def migrate(connection: database.Connection, where: str) -> None:
-    """Bring a study to this format, unless it has it, or one that nothing is known of.
+def migrate(connection: database.Connection, where: str) -> Types:
+    """Bring a study to this format, unless it has it, or one that nothing is known of; its `database.column_types`.
 
     Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
     """
-    found = stored_format(connection, where)
+    types: Types = database.column_types(connection, where)
+    found = stored_format(connection, where, types)
     if found not in _STEPS:
-        return
-    tables = _tables_of_4()
-    check_tables(connection, where, _tables_of_3(tables) if found == 3 else tables)
+        return types
+    tables = _tables_of_5()
+    for step in reversed(range(found, 5)):
+        tables = _BEFORE[step](tables)
+    check_tables(types, where, tables)
     connection.begin()
     while found in _STEPS:
         _STEPS[found](connection)
         found += 1
     connection.commit()
+    return database.column_types(connection, where)
 
 
-def _tables_of_4() -> dict[str, Mapping[str, str]]:
-    """The tables of format 4: of a result it was not known whether its heap lasts, nor the bound on its calls."""
+def _tables_of_5() -> Types:
+    """The tables of format 5: what a realloc cost was booked as a malloc, copy and all, and on the target the dearest
+    malloc and the dearest free were added.
+    """
+    pair = {"instructions_pair_mean": "DOUBLE", "instructions_pair_max": "BIGINT"}
     return {
-        table: {column: kind for column, kind in columns.items() if column not in SINCE_5}
-        for table, columns in TABLES.items()
+        table: {
+            key: kind
+            for column, shape in columns.items()
+            if column not in SINCE_6
+            for key, kind in (pair if column == "instructions_pair_mean" else {column: shape}).items()
+        }
+        for table, columns in {**TABLES, "partial": PARTIAL}.items()
     }
 
 
-def _tables_of_3(after: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+def _tables_of_4(after: Types) -> Types:
+    """The tables of format 4: of a result it was not known whether its heap lasts, nor the bound on its calls."""
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in SINCE_5}
+        for table, columns in after.items()
+    }
+
+
+def _tables_of_3(after: Types) -> Types:
     """The tables of format 3: of a result it was not known which version made it, and where; of a copy no seed."""
     added = {"traces": ("seed",), "results": ("heapwright", "machine"), "elsewhere": ("heapwright", "machine")}
     return {
@@ -95,15 +116,31 @@ def _from_3(connection: database.Connection) -> None:
 
 def _from_4(connection: database.Connection) -> None:
     """Results get columns for endurance and bounds, empty: the same exploration, given again, tells what lasts."""
-    for table in ("results", "elsewhere"):
-        columns = (
-            f'NULL::{kind} AS "{column}"' if column in SINCE_5 else f'"{column}"'
-            for column, kind in TABLES[table].items()
-        )
-        connection.execute(f"CREATE TABLE of_5 AS SELECT {', '.join(columns)} FROM {table}")
-        connection.execute(f"DROP TABLE {table}")
-        connection.execute(f"ALTER TABLE of_5 RENAME TO {table}")
+    _with_columns(connection, _tables_of_5())
     connection.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
 
 
-_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4}
+def _from_5(connection: database.Connection) -> None:
+    """Results get columns for reallocs and callocs, empty: the same exploration, given again, fills them. Until then
+    what a malloc took at most is what any request took, with its copy. Replays that were given up begin anew.
+    """
+    connection.execute("DROP TABLE IF EXISTS partial")
+    _with_columns(connection, TABLES)
+    connection.execute("UPDATE meta SET value = '6' WHERE key = 'format'")
+
+
+def _with_columns(connection: database.Connection, tables: Types) -> None:
+    """Makes the tables of results again with these columns; those that are new are empty."""
+    for table in ("results", "elsewhere"):
+        known = {column for column, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+        columns = (
+            f'"{column}"' if column in known else f'NULL::{kind} AS "{column}"'
+            for column, kind in tables[table].items()
+        )
+        connection.execute(f"CREATE TABLE made_again AS SELECT {', '.join(columns)} FROM {table}")
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"ALTER TABLE made_again RENAME TO {table}")
+
+
+_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4, 5: _from_5}
+_BEFORE: Mapping[int, Callable[[Types], Types]] = {3: _tables_of_3, 4: _tables_of_4}

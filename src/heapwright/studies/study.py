@@ -26,7 +26,7 @@ from heapwright.replay.engine import GROWING, SoFar
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value
 from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, TraceInfo
-from heapwright.studies.tables import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, check, read_meta
+from heapwright.studies.tables import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, Types, check, read_meta
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -56,8 +56,8 @@ class StudyFile:
         if not path.exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
         with _one_line(path):
-            connection = opened(path, write=write)
-        return cls._checked(path, connection)
+            connection, types = opened(path, write=write)
+        return cls._checked(path, connection, types)
 
     @classmethod
     def create_or_resume(cls, path: Path | str, identity: Identity) -> Self:
@@ -77,13 +77,13 @@ class StudyFile:
             try:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
                     _create(connection, identity)
-                migrate(connection, str(path))
+                types = migrate(connection, str(path))
             except BaseException:
                 connection.close()
                 if new:
                     path.unlink(missing_ok=True)
                 raise
-        study = cls._checked(path, connection)
+        study = cls._checked(path, connection, types)
         try:
             study._require(identity)
         except HeapwrightError:
@@ -92,11 +92,11 @@ class StudyFile:
         return study
 
     @classmethod
-    def _checked(cls, path: Path, connection: database.Connection) -> Self:
+    def _checked(cls, path: Path, connection: database.Connection, types: Types) -> Self:
         """A study, if the connection is one to a study of this format; closes the connection otherwise."""
         try:
             with _one_line(path):
-                check(connection, str(path))
+                check(connection, str(path), types)
             return cls(path, connection)
         except HeapwrightError:
             connection.close()

@@ -14,13 +14,14 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
 
-FORMAT = 5
+FORMAT = 6
 """Version of the file's tables; see `heapwright.studies.migration` for those before."""
 
 Role = Literal["explored", "copy", "held out"]
 """What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
 
 SINCE_5 = (*SHIPPING_METRICS, "worst_steps")
+SINCE_6 = ("accesses_realloc_max", "instructions_calloc_max", "instructions_realloc_max")
 """The metrics that results of older formats are without."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
@@ -91,30 +92,39 @@ class Meta(BaseModel):
     tolerance: Annotated[float, Field(ge=0)] | None = None
 
 
-def stored_format(connection: database.Connection, where: str) -> Any:
-    """The format that the database says it has; raises HeapwrightError, which `where` leads, where it is no study."""
-    types = database.column_types(connection, where)
+Types = Mapping[str, Mapping[str, str]]
+"""Table -> column -> type."""
+
+
+def stored_format(connection: database.Connection, where: str, types: Types) -> Any:
+    """The format that a database of these `database.column_types` says it has.
+
+    Raises HeapwrightError, which `where` leads, where it is no study.
+    """
     if not types.keys() >= TABLES.keys():
         raise HeapwrightError(f"{where}: a DuckDB file, but no study; heapwright explore makes one")
     return _decoded(connection).get("format") if types["meta"] == TABLES["meta"] else FORMAT
 
 
-def check_tables(connection: database.Connection, where: str, tables: Mapping[str, Mapping[str, str]]) -> None:
+def check_tables(types: Types, where: str, tables: Types) -> None:
     """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
-    expected = {**tables, "target": TARGET, "partial": PARTIAL, "search": SEARCH}
-    for table, columns in database.column_types(connection, where).items():
+    expected = {"target": TARGET, "partial": PARTIAL, "search": SEARCH, **tables}
+    for table, columns in types.items():
         if [*columns.items()] != [*expected.get(table, {}).items()]:
             raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")
 
 
-def check(connection: database.Connection, where: str) -> None:
-    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format."""
-    if (found := stored_format(connection, where)) != FORMAT:
+def check(connection: database.Connection, where: str, types: Types) -> None:
+    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format.
+
+    `types` are its `database.column_types`.
+    """
+    if (found := stored_format(connection, where, types)) != FORMAT:
         raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
-    check_tables(connection, where, TABLES)
+    check_tables(types, where, TABLES)
     read_meta(connection, where)
     faults = _faults()
-    if "partial" in database.column_types(connection, where):
+    if "partial" in types:
         faults |= _faults_of_partial()
     for fault, question in faults.items():
         if connection.execute(f"SELECT 1 {question} LIMIT 1").fetchone():

@@ -263,25 +263,16 @@ class Together(Kind):
         return draft._replace(size=size[draft.row])
 
 
-STANDARD: tuple[Kind, ...] = (Together(Sizes(), Blocks()), Load())
+AT_LOAD: tuple[Kind, ...] = (Together(Sizes(), Blocks()),)
+"""What copies at the recorded load are made of."""
+
+STANDARD: tuple[Kind, ...] = (*AT_LOAD, Load())
 """What copies are made of unless something else is asked for. Of all kinds tried, other sizes in another order foretell
 best which heaps come to need more memory, and four times the load which ones refuse requests (docs/robustness.md).
 """
 
 KINDS = {kind.name: kind for kind in (*STANDARD, Sizes(), Lifetimes(), Streams(), Blocks())}
 """Every kind by the name that it has without parameters."""
-
-
-CALLS = 1_000_000
-"""About so many calls are in the copies that are made where nobody says how many."""
-
-
-def affordable(trace: Trace) -> int:
-    """How many copies are made where nobody says how many: 8, fewer of a trace of over 50,000 calls, 2 at the least.
-
-    A standard pair has five times the calls of the trace.
-    """
-    return min(8, 2 * max(1, CALLS // (5 * len(trace))))
 
 
 def copies(trace: Trace, count: int = 8, *, kinds: Sequence[str | Kind] | None = None, seed: int = 0) -> list[Trace]:

@@ -24,14 +24,15 @@ _sizes_lock = threading.Lock()
 
 def metrics_of(measured: Mapping[str, Any]) -> dict[str, Value]:
     """The metrics of a study from what `measure` returned; None where the trace has no such call."""
-    malloc, free = (measured["calls"][kind] for kind in ("malloc", "free"))
-    found: dict[str, Value] = {}
-    for end in ("mean", "max"):
-        key = f"instructions_{end}"
-        found[f"instructions_malloc_{end}"] = malloc[key]
-        found[f"instructions_free_{end}"] = free[key]
-        both = malloc[key] is not None and free[key] is not None
-        found[f"instructions_pair_{end}"] = malloc[key] + free[key] if both else None
+    calls = measured["calls"]
+    found: dict[str, Value] = {
+        f"instructions_{kind}_max": calls[kind]["instructions_max"] if kind in calls else None
+        for kind in ("malloc", "calloc", "realloc", "free")
+    }
+    malloc, free = (calls[kind]["instructions_mean"] for kind in ("malloc", "free"))
+    both = malloc is not None and free is not None
+    means = {"malloc": malloc, "free": free, "pair": malloc + free if both else None}
+    found |= {f"instructions_{kind}_mean": mean for kind, mean in means.items()}
     return found | {"code_bytes": measured["code_bytes"]["total"]}
 
 

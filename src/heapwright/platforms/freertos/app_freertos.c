@@ -1,8 +1,8 @@
 /* app_freertos.c: app_heap as the heap of the FreeRTOS kernel, in the place of heap_1.c to heap_5.c.
  *
  * It includes app_heap.c, so that the kernel's CMake, which takes one file (FREERTOS_HEAP), has all. As in heap_4.c
- * the scheduler is suspended during each call, and interrupts must not make any. APP_FREERTOS_CRITICAL: 1 takes a
- * critical section in its place, which is shorter, and masks interrupts as long as the call lasts.
+ * the scheduler is suspended during each call, and interrupts must not make any; with APP_FREERTOS_CRITICAL 1 a call of
+ * pvPortMalloc or vPortFree is a critical section instead, which is shorter.
  */
 #include "app_heap.c"
 
@@ -45,7 +45,8 @@ PRIVILEGED_DATA static struct app_heap *heap;
 #define APP_FREERTOS_MASKS 0
 #endif
 
-/* Returns what unlock() takes. */
+/* Around each call; returns what unlock() takes. A critical section masks the interrupts that may call the kernel for
+ * as long as the call lasts: for heaps whose calls are bounded. */
 static inline UBaseType_t lock(void)
 {
 #if APP_FREERTOS_CRITICAL && APP_FREERTOS_MASKS
@@ -140,11 +141,13 @@ APP_FREERTOS_WHOLE void vPortFree(void *pv)
     if (pv == NULL) {
         return;
     }
-    configASSERT(heap != NULL && app_owns(heap, pv));
+    configASSERT(heap != NULL && (size_t)((uintptr_t)pv - (uintptr_t)ucHeap) < configTOTAL_HEAP_SIZE);
     const UBaseType_t locked = lock();
     {
-        const size_t bytes = app_block_bytes(heap, pv);
+        const size_t bytes = app_block_bytes(heap, pv); /* left out where neither of what follows asks for it */
+#ifdef APP_MISUSED
         configASSERT(bytes != 0); /* a recipe with checks tells a wrong pointer */
+#endif
 #if configHEAP_CLEAR_MEMORY_ON_FREE == 1
         if (bytes != 0) {
             (void)memset(pv, 0, app_usable_size(heap, pv));
@@ -152,6 +155,7 @@ APP_FREERTOS_WHOLE void vPortFree(void *pv)
 #endif
         app_free(heap, pv);
         traceFREE(pv, bytes);
+        (void)bytes;
     }
     unlock(locked);
 }

@@ -121,7 +121,7 @@ class Study {
 
   fits({ metrics }) {
     const { memory, worst } = this.limits;
-    const dearest = Math.max(metrics.accesses_malloc_max, metrics.accesses_free_max);
+    const dearest = Math.max(metrics.accesses_malloc_max, metrics.accesses_realloc_max ?? 0, metrics.accesses_free_max);
     return (memory === null || metrics.footprint_bytes <= memory) && (worst === null || dearest <= worst);
   }
 
@@ -138,7 +138,7 @@ class Study {
       return `${count} of ${found.length} ${roles[role][found.length === 1 ? 0 : 1]}`;
     });
     const all = Math.max(...needs.flatMap(([, found]) => found.map((bytes) => bytes ?? Infinity)));
-    const rest = all <= memory ? "" : all < Infinity ? ` To serve all, reserve ${number(all, "bytes")}.` : " It serves all in no arena.";
+    const rest = all <= memory ? "" : all < Infinity ? ` To serve all takes ${number(all, "bytes")}.` : " It serves all in no arena.";
     return `${begin} ship ${recipe.label}, which serves ${served.join(", ").replace(/, ([^,]*)$/, " and $1")}.${rest}`;
   }
 
