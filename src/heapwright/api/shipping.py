@@ -341,6 +341,7 @@ def measure(
     arena: int | None = None,
     platform: str | None = None,
     kernel: PathLike | None = None,
+    config: PathLike | None = None,
     lock: str = "scheduler",
     repair: bool = False,
 ) -> dict[str, Any]:
@@ -358,6 +359,7 @@ def measure(
         platform: "freertos" calls the heap in that kernel, through the platform's glue, lock included; the heap is a
             recipe, or the kernel's own: lib:freertos-heap2, lib:freertos-heap4. None for the heap alone.
         kernel: the folder of the kernel's sources; None for what the environment variable FREERTOS_KERNEL_PATH says.
+        config: the application's FreeRTOSConfig.h, whose asserts and trace macros then are in what is counted.
         lock: of a call in the kernel: "scheduler" suspends that, "critical" is a critical section.
         repair: drop the invalid calls of a trace that is read.
 
@@ -365,7 +367,7 @@ def measure(
     missing (with what to install) or fails, or the heap cannot be built.
     """
     session: dict[str, Any] = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
-    session |= {"platform": platform, "kernel": kernel, "lock": lock}
+    session |= {"platform": platform, "kernel": kernel, "config": config, "lock": lock}
     return measure_each(heap, [trace], cpu=cpu, repair=repair, **session)[0]
 
 
@@ -377,6 +379,7 @@ def measure_each(
     cpu: str,
     platform: str | None = None,
     kernel: PathLike | None = None,
+    config: PathLike | None = None,
     lock: str = "scheduler",
     repair: bool = False,
     **session: Any,
@@ -386,7 +389,7 @@ def measure_each(
     from heapwright.measure.boards.kernel import Kernel
     from heapwright.measure.boards.measure import Session
 
-    around = None if platform is None else Kernel.of(platform, kernel, lock)
+    around = None if platform is None else Kernel.of(platform, kernel, lock, config)
     if around is not None:
         found = _in_kernel(heap, around)
     elif isinstance(heap, TargetHeap):

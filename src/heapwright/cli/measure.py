@@ -34,6 +34,12 @@ LEVELS = ("Os", "O0", "O2", "O3")
     help="The kernel's sources, where tasks.c is; default is what FREERTOS_KERNEL_PATH says.",
 )
 @click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The application's FreeRTOSConfig.h: its asserts and trace macros then are in what is counted.",
+)
+@click.option(
     "--lock",
     type=click.Choice(("scheduler", "critical")),
     default="scheduler",
@@ -57,6 +63,7 @@ def command(
     arena: int | None,
     platform: str | None,
     kernel: Path | None,
+    config: Path | None,
     lock: str,
     front: bool,
     beside: tuple[str, ...],
@@ -74,8 +81,8 @@ def command(
         raise click.UsageError("--beside goes with --front: without it, give the other heap a command of its own")
     if objectives is not None and not front:
         raise click.UsageError("--objectives goes with --front: one heap has none")
-    if platform is None and (kernel is not None or lock != "scheduler"):
-        raise click.UsageError("--kernel and --lock go with --platform: without it, the heap is measured alone")
+    if platform is None and (kernel is not None or config is not None or lock != "scheduler"):
+        raise click.UsageError("--kernel, --config and --lock go with --platform: without it, the heap is alone")
     if platform is not None and front:
         raise click.UsageError("--platform goes without --front: measure one member in the kernel as STUDY:ID")
     if not traces and not front:
@@ -90,7 +97,7 @@ def command(
         options |= {"objectives": objectives, "repair": repair, "progress": note}
         found = api.measure_front(study, traces, beside=beside, cpu=cpu, **options)
     else:
-        options |= {"platform": platform, "kernel": kernel, "lock": lock}
+        options |= {"platform": platform, "kernel": kernel, "config": config, "lock": lock}
         found = api.measure_each(heap, read_traces(traces, repair), cpu=cpu, **options)
     if as_json:
         print_json(found)

@@ -327,18 +327,37 @@ class Workshop:
 
 def link_alone(compiler: Compiler, objects: Sequence[Path], output: Path) -> Image:
     """Link an image without a C library, from objects that define hw_main(). Raises HeapwrightError as `link` does."""
-    objects = [_start_up(compiler), *objects, _memory_functions(compiler)]
+    objects = _with_start(compiler, objects)
     compiler.link(objects, output, [_script(compiler), _entry(compiler)], library=False)
     return Image.read(output, compiler)
 
 
+def named_nowhere(compiler: Compiler, objects: Sequence[Path]) -> list[str]:
+    """The symbols that an image of these objects, as `link_alone` makes it, would lack.
+
+    Those of the linker's script begin with `hw_`, those of the compiler's library with two underscores.
+    """
+    linked = _with_start(compiler, objects)
+    made: set[str] = set().union(*(_symbols(path, defined=True) for path in linked))
+    wanted: set[str] = set().union(*map(undefined, linked))
+    return sorted(one for one in wanted - made if not one.startswith(("hw_", "__")))
+
+
 def undefined(path: Path) -> set[str]:
     """The symbols that an object file wants of others."""
+    return _symbols(path, defined=False)
+
+
+def _symbols(path: Path, *, defined: bool) -> set[str]:
     from elftools.elf.elffile import ELFFile
 
     with path.open("rb") as file:
         table: Any = ELFFile(file).get_section_by_name(".symtab")
-        return {one.name for one in table.iter_symbols() if one["st_shndx"] == "SHN_UNDEF" and one.name}
+        return {one.name for one in table.iter_symbols() if one.name and defined != (one["st_shndx"] == "SHN_UNDEF")}
+
+
+def _with_start(compiler: Compiler, objects: Sequence[Path]) -> list[Path]:
+    return [_start_up(compiler), *objects, _memory_functions(compiler)]
 
 
 def _start_up(compiler: Compiler) -> Path:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from heapwright.files.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.measure.boards.compilers import LEVELS
-from heapwright.measure.boards.image import DRIVER, Heap, Image, Size, Workshop, link_alone, undefined
+from heapwright.measure.boards.image import DRIVER, Heap, Image, Size, Workshop, link_alone, named_nowhere, undefined
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from heapwright.measure.boards.cpus import Cpu
     from heapwright.measure.boards.feed import Layout
 
@@ -36,17 +38,27 @@ _CRITICAL = ("-DHEAP_CRITICAL", "-DTARGET_FREERTOS_CRITICAL=1")
 
 @dataclass(frozen=True)
 class Kernel:
-    """The sources of FreeRTOS' kernel, and the lock that calls of the heap take in it."""
+    """The sources of FreeRTOS' kernel, and the lock that calls of the heap take in it.
+
+    `config`: an application's FreeRTOSConfig.h; None for one in which asserts and trace macros are empty.
+    """
 
     folder: Path
     lock: Lock = "scheduler"
+    config: Path | None = None
 
     @classmethod
-    def of(cls, platform: str, folder: str | os.PathLike[str] | None = None, lock: str = "scheduler") -> Kernel:
+    def of(
+        cls,
+        platform: str,
+        folder: str | os.PathLike[str] | None = None,
+        lock: str = "scheduler",
+        config: str | os.PathLike[str] | None = None,
+    ) -> Kernel:
         """The kernel of a platform, in that folder or where the environment variable FREERTOS_KERNEL_PATH says.
 
-        Raises HeapwrightError, with what to give, where there is none; ParameterError for a platform that has none to
-        run, and for a lock that is none.
+        Raises HeapwrightError, with what to give, where there is none, and where there is no such `config`;
+        ParameterError for a platform that has none to run, and for a lock that is none.
         """
         if platform != PLATFORM:
             raise ParameterError(
@@ -64,7 +76,10 @@ class Kernel:
             )
         if not (Path(named) / "tasks.c").is_file():
             raise HeapwrightError(f"{named}: holds no FreeRTOS kernel: there is no tasks.c", parameter="kernel")
-        return cls(Path(named).resolve(), "critical" if lock == "critical" else "scheduler")
+        if config is not None and not Path(config).is_file():
+            raise HeapwrightError(f"{config}: no such file; the application's FreeRTOSConfig.h", parameter="config")
+        own = Path(config).resolve() if config is not None else None
+        return cls(Path(named).resolve(), "critical" if lock == "critical" else "scheduler", own)
 
     def own_heap(self, name: str) -> Heap | None:
         """The kernel's own heap of that name, as in `lib:freertos-heap4`; None where it is none of `OWN_HEAPS`.
@@ -108,6 +123,8 @@ class KernelWorkshop(Workshop):
         ]
         name = f"kernel-{level}-{layout.arena:x}-{layout.arena_bytes:x}"
         objects += [self._written(name, f'__asm__(".global ucHeap\\nucHeap = {layout.arena:#x}\\n");\n')]
+        if self.kernel.config:
+            objects += [self._empty(named_nowhere(self.compiler, objects), f"{name}-application")]
         return link_alone(self.compiler, objects, self.folder / f"{name}.elf")
 
     def size_of(self, entries: tuple[str, ...], level: str = LEVELS[0]) -> Size:
@@ -116,15 +133,19 @@ class KernelWorkshop(Workshop):
         kept = list(dict.fromkeys(calls[entry] for entry in entries))
         own = self._heap_object(level, 1 << 16)
         wanted = sorted(undefined(own) - set(_SUPPORT))
-        empty = self._written("empty", "".join(f"void {symbol}(void) {{}}\n" for symbol in wanted))
+        empty = self._empty(wanted, "empty")
         name = f"size-{level}-{'-'.join(entries)}"
         return self._size_with([own, empty], [*wanted, *kept], name) - self._size_with([empty], wanted, f"{name}-empty")
 
     def _heap_object(self, level: str, arena_bytes: int) -> Path:
-        flags = [*self._flags(level), f"-DconfigTOTAL_HEAP_SIZE={arena_bytes}u"]
+        flags = [*self._flags(level), f"-DHEAP_BYTES={arena_bytes}u"]
         if self.heap.file:
             return self._compile(_HERE / "heap.c", *flags, f'-DHEAP_FILE="{self.heap.file}"')
         return self._compile(self.folder / f"target_{PLATFORM}.c", *flags, f"-I{self.folder}")
+
+    def _empty(self, functions: Sequence[str], name: str) -> Path:
+        """A file of functions that do nothing."""
+        return self._written(name, "".join(f"void {function}(void) {{}}\n" for function in functions))
 
     def _written(self, name: str, text: str) -> Path:
         """A file of this text, compiled."""
@@ -136,7 +157,8 @@ class KernelWorkshop(Workshop):
         assert self.kernel is not None
         folders = [_HERE, self.kernel.folder / "include", self.kernel.port(self.compiler.cpu)]
         locked = _CRITICAL if self.kernel.lock == "critical" else ()
-        return [f"-{level}", *locked, *(f"-I{folder}" for folder in folders)]
+        config = [f'-DHEAP_CONFIG="{self.kernel.config}"'] if self.kernel.config else []
+        return [f"-{level}", *locked, *config, *(f"-I{folder}" for folder in folders)]
 
     def _heap_sources(self) -> list[Path]:
         for name, text in (self.heap.files or {}).items():
