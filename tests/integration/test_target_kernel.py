@@ -25,6 +25,45 @@ IN_ORDER = "-DconfigUSE_TIME_SLICING=0"
 TICKS_PER_INSTRUCTION = 3.2
 
 
+LIKE_A_DEMO = """
+#ifndef FREERTOS_CONFIG_H
+#define FREERTOS_CONFIG_H
+#include <stdint.h>
+#define __NVIC_PRIO_BITS 3
+#define configPRIO_BITS 3
+#define configUSE_PREEMPTION 1
+#define configUSE_IDLE_HOOK 1
+#define configUSE_TICK_HOOK 1
+#define configUSE_MALLOC_FAILED_HOOK 1
+#define configCHECK_FOR_STACK_OVERFLOW 2
+#define configUSE_TRACE_FACILITY 1
+#define configGENERATE_RUN_TIME_STATS 1
+#define configUSE_TIMERS 1
+#define configTIMER_TASK_PRIORITY (configMAX_PRIORITIES - 1)
+#define configTIMER_QUEUE_LENGTH 20
+#define configTIMER_TASK_STACK_DEPTH (configMINIMAL_STACK_SIZE * 2)
+#define configUSE_16_BIT_TICKS 0
+#define configCPU_CLOCK_HZ ((unsigned long)25000000)
+#define configTICK_RATE_HZ 1000
+#define configMAX_PRIORITIES 10
+#define configMINIMAL_STACK_SIZE 120
+#define configTOTAL_HEAP_SIZE ((size_t)(60 * 1024))
+#define configSUPPORT_DYNAMIC_ALLOCATION 1
+#define configKERNEL_INTERRUPT_PRIORITY (7 << (8 - configPRIO_BITS))
+#define configMAX_SYSCALL_INTERRUPT_PRIORITY (5 << (8 - configPRIO_BITS))
+void vAssertCalled(const char *file, uint32_t line);
+#define configASSERT(x) if ((x) == 0) vAssertCalled(__FILE__, __LINE__)
+void start_timer(void);
+uint32_t timer_value(void);
+#define portCONFIGURE_TIMER_FOR_RUN_TIME_STATS() start_timer()
+#define portGET_RUN_TIME_COUNTER_VALUE() timer_value()
+#define vPortSVCHandler SVC_Handler
+#define xPortPendSVHandler PendSV_Handler
+#define xPortSysTickHandler SysTick_Handler
+#endif
+"""
+
+
 class Timed(NamedTuple):
     """Instructions of a malloc and of a free, on average."""
 
@@ -101,8 +140,17 @@ def test_the_smallest_core_is_measured_with_a_compiler_that_needs_no_package(pac
     found = measured("tlsf", packets, kernel, "critical", cpu="cortex-m0plus", compiler="zig")
     assert (found["platform"], found["lock"], found["failed"]) == ("freertos", "critical", 0)
     assert found["prediction"]["metadata_equal"]
-    suspended = measured("tlsf", packets, kernel, "scheduler", cpu="cortex-m0plus", compiler="zig")
-    assert means(found).pair < means(suspended).pair
+
+
+def test_an_application_s_configuration_brings_its_asserts(packets: Trace, kernel: Path, tmp_path: Path) -> None:
+    """With hooks, timers and statistics that no file here has, and a board's own words for handlers and priorities."""
+    config = tmp_path / "FreeRTOSConfig.h"
+    config.write_text(LIKE_A_DEMO)
+    without, asserting = (
+        means(measured("all-round", packets, kernel, "scheduler", config=one)) for one in (None, config)
+    )
+    assert 10 < asserting.malloc - without.malloc < 30
+    assert 10 < asserting.free - without.free < 30
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@
 #define configMAX_PRIORITIES 4
 #define configMINIMAL_STACK_SIZE 256
 #define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS
-#define configKERNEL_INTERRUPT_PRIORITY 255
-#define configMAX_SYSCALL_INTERRUPT_PRIORITY 160
 #endif
 
 /* The kernel's own objects are static: the heap has the trace's alone. The linker is told where ucHeap is. */
@@ -35,12 +33,16 @@
 #undef configUSE_TIMERS
 #undef configUSE_NEWLIB_REENTRANT
 #undef configENABLE_MPU
+#undef configKERNEL_INTERRUPT_PRIORITY
+#undef configMAX_SYSCALL_INTERRUPT_PRIORITY
 #undef configPRIO_BITS
 #undef __NVIC_PRIO_BITS
 #undef configCHECK_HANDLER_INSTALLATION
 #define configUSE_TIMERS 0
 #define configUSE_NEWLIB_REENTRANT 0
 #define configENABLE_MPU 0
+#define configKERNEL_INTERRUPT_PRIORITY 255
+#define configMAX_SYSCALL_INTERRUPT_PRIORITY 160
 #define configCHECK_HANDLER_INSTALLATION 0
 #undef vPortSVCHandler
 #undef xPortPendSVHandler
