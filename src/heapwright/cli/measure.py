@@ -25,7 +25,7 @@ LEVELS = ("Os", "O0", "O2", "O3")
 @click.option(
     "--platform",
     metavar="NAME",
-    help="freertos: the heap in that kernel, called by a task, its lock included; on qemu.",
+    help="The heap in a kernel, called by a task, lock included: freertos, on qemu.",
 )
 @click.option(
     "--kernel",
