@@ -39,7 +39,7 @@ static inline void count_malloc(const struct hw_policy *p, struct hw_heap *h, ui
 }
 
 /* Few calls come here: a branch that is not taken costs less than a store that is passed over. */
-HW_COLD void note_most(const struct hw_policy *p, struct hw_heap *h, uint32_t used)
+HW_COLD void keep_most(const struct hw_policy *p, struct hw_heap *h, uint32_t used)
 {
     store4(h, p->counters_at + HW_COUNT_MOST, used);
 }
@@ -51,7 +51,7 @@ static inline void count_free_call(const struct hw_policy *p, struct hw_heap *h,
     const uint32_t frees = load4(h, p->counters_at + HW_COUNT_FREES);
     HW_ASSERT(bytes <= used);
     if (used > load4(h, p->counters_at + HW_COUNT_MOST)) {
-        note_most(p, h, used);
+        keep_most(p, h, used);
     }
     store4(h, p->counters_at + HW_COUNT_USED, used - bytes);
     store4(h, p->counters_at + HW_COUNT_FREES, frees + 1u);
