@@ -41,6 +41,7 @@ def print_measured(found: Sequence[dict[str, Any]]) -> None:
     where = f"{first['cpu']}, {first['compiler']} -{first['level']}, {first['backend']}"
     if first.get("platform"):
         where += f", in {first['platform']} with {_LOCKS[first['lock']]}"
+        where += f", as {first['config']} says" if first["config"] else ""
     sections = [[_row(one, kind, index == 0) for index, kind in enumerate(one["calls"])] for one in found]
     print_table(f"Instructions a call on {where}", _HEADINGS, sections, left=_HEADINGS[:3])
     print_sentences(list(dict.fromkeys(one["note"] for one in found if one["note"])))

@@ -165,6 +165,7 @@ class Session:
             "level": self.level,
             "platform": PLATFORM if self.kernel else None,
             "lock": self.kernel and self.kernel.lock,
+            "config": str(self.kernel.config) if self.kernel and self.kernel.config else None,
             "arena_bytes": arena,
             "footprint_bytes": _footprint(heap, host, run, code),
             "failed": int(run.refused.sum()),
