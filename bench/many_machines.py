@@ -3,8 +3,9 @@
     .venv/bin/python bench/many_machines.py examples/lighttpd_server.parquet --svg docs/images/many-machines.svg
 
 Both are CPU time, which other programs on the machine hardly change: of this process, which is the driver, and of the
-scheduler's, over explorations of two sizes with one worker; the difference is what the further recipes took. Replays
-are timed on one thread. Driver, scheduler and workers work at once, so the slowest of them is what is waited for.
+scheduler's, over explorations of two sizes on a trace of two calls with one worker; the difference is what the further
+recipes took. Replays are timed on one thread. Driver, scheduler and workers work at once, so the slowest of them is
+what is waited for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ FEW = 200
 
 @dataclass(frozen=True)
 class Overheads:
-    """CPU seconds that driver and scheduler take of a recipe on one trace, storing it in the study among them."""
+    """CPU seconds that driver and scheduler take of a recipe with one trace, storing it in the study among them."""
 
     driver: float
     scheduler: float
@@ -66,21 +67,22 @@ def started() -> Iterator[tuple[str, psutil.Process]]:
             scheduler.wait()
 
 
-def spent(trace: Trace, address: str, scheduler: psutil.Process, recipes: int) -> np.ndarray:
+def spent(space: Space, address: str, scheduler: psutil.Process, recipes: int) -> np.ndarray:
     """CPU seconds of this process and of the scheduler's for an exploration of some recipes; how many were tried."""
+    tiny = Trace.from_columns(op=[hw.MALLOC, hw.FREE], id=[1, 1], size=[24, 0], name="tiny")
     with tempfile.TemporaryDirectory() as folder:
         before = time.process_time(), sum(scheduler.cpu_times()[:2])
         options: Any = {"strategy": "random", "limit": recipes, "complete": True, "copies": 0, "endurance": False}
-        study = hw.explore(trace, Path(folder, "study.duckdb"), dask=address, **options)
+        study = hw.explore(tiny, Path(folder, "study.duckdb"), space=space, dask=address, **options)
         after = time.process_time(), sum(scheduler.cpu_times()[:2])
         tried = len(study.finished())
     return np.array([*np.subtract(after, before), tried])
 
 
-def overheads(trace: Trace, recipes: int) -> Overheads:
+def overheads(space: Space, recipes: int) -> Overheads:
     with started() as (address, scheduler):
-        spent(trace, address, scheduler, 1)  # modules are loaded, the trace is sent
-        few, many = (spent(trace, address, scheduler, count) for count in (FEW, FEW + recipes))
+        spent(space, address, scheduler, 1)  # modules are loaded
+        few, many = (spent(space, address, scheduler, count) for count in (FEW, FEW + recipes))
     driver, on_scheduler, tried = many - few
     return Overheads(driver / tried, on_scheduler / tried)
 
@@ -143,23 +145,22 @@ def drawing(rows: Sequence[dict[str, Any]], note: str) -> str | bytes:
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--recipes", default=2000, show_default=True, help="Recipes by which the larger exploration is larger.")
+@click.option("--recipes", default=5000, show_default=True, help="Recipes by which the larger exploration is larger.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw the plot.")
 def command(traces: tuple[Path, ...], recipes: int, svg: Path | None) -> None:
     """Print, as JSON, overheads, costs and the rates that follow."""
     rows: list[dict[str, Any]] = []
     told = {}
-    for trace in map(Trace.read, traces):
+    read = [Trace.read(path) for path in traces]
+    each = overheads(Space.default(read[:1]), recipes)
+    for trace in read:
         space = [one for one in Space.default([trace]).recipes() if not one.name]
         costs = costs_of(trace, random.Random(0).sample(space, min(FEW, len(space))))
-        each = overheads(trace, recipes)
         told[trace.name] = {
             "calls": len(trace),
             "mean_ms": round(1000 * costs.mean(), 2),
             "median_ms": round(1000 * float(np.median(costs)), 2),
             "slowest_tenth_ms": round(1000 * np.sort(costs)[-len(costs) // 10 :].mean(), 2),
-            "driver_ms": round(1000 * each.driver, 3),
-            "scheduler_ms": round(1000 * each.scheduler, 3),
             "workers_until_one_waits": round(costs.mean() / max(each.driver, each.scheduler), 1),
         }
         rows += foretold(trace.name, float(costs.mean()), each)
@@ -169,7 +170,7 @@ def command(traces: tuple[Path, ...], recipes: int, svg: Path | None) -> None:
     if svg:
         drawn = drawing(rows, note)
         svg.write_bytes(drawn) if isinstance(drawn, bytes) else svg.write_text(drawn)
-    print_json({"machine": hw.machine(), "traces": told, "foretold": rows})
+    print_json({"machine": hw.machine(), "overheads": asdict(each), "traces": told, "foretold": rows})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
-from heapwright.replay.replay import handles_outside_bytes, replay
+from heapwright.replay.replay import replay
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
@@ -228,8 +228,8 @@ def test_descriptors_of_das_et_al_table_1() -> None:
     for keys, inside, outside in kinds:
         heap = compact(**keys)
         assert replay(trace, heap)["header_bytes"] == inside * 50
-        assert handles_outside_bytes(trace, heap) == outside * 50
-    assert handles_outside_bytes(trace, buddy()) == 0
+        assert heap.canonical().pools[0].outside_bytes == outside
+    assert buddy().canonical().pools[0].outside_bytes == 0
 
 
 def test_lazy_compaction_moves_less_than_eager() -> None:

@@ -21,7 +21,7 @@ from heapwright.api.explorations import (
     study_in,
 )
 from heapwright.api.gate import check, described, write_checked
-from heapwright.api.given import AnyHeap, AnyTrace, Member, PathLike
+from heapwright.api.given import AnyHeap, AnyTrace, Member, PathLike, recipe_of
 from heapwright.api.heaps import (
     Fit,
     Replay,
@@ -71,6 +71,8 @@ from heapwright.api.traces import (
 )
 from heapwright.decide import pareto
 from heapwright.explore import families
+from heapwright.explore.options import Options
+from heapwright.explore.runner import Progress
 from heapwright.explore.space import Space, WideSpace
 from heapwright.files import writing
 from heapwright.generate import generated_files
@@ -84,7 +86,7 @@ from heapwright.recipes.recipe import CHECKS, Recipe
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo.catalogue import RECOMMENDED
 from heapwright.recipes.zoo.facts import facts
-from heapwright.recipes.zoo.special_pools import special_pools
+from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.replay.admit import Admission
 from heapwright.replay.energy import default_energy_table
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
@@ -97,6 +99,9 @@ from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.poisson import held_requests
 
 if TYPE_CHECKING:
+    from heapwright.assure.proof.prove import Proof as Proof
+    from heapwright.heaps.foreign.adapter import WordSize as WordSize
+    from heapwright.platforms.catalogue import Platform as Platform
     from heapwright.report import figure, labels
 
 __all__ = [
@@ -106,14 +111,17 @@ __all__ = [
     "MALLOC",
     "REALLOC",
     "RECOMMENDED",
+    "SPECIAL_POOLS",
     "Admission",
     "AnyHeap",
     "AnyTrace",
     "Fit",
     "ForeignHeap",
     "Member",
+    "Options",
     "PacketTable",
     "PathLike",
+    "Progress",
     "Recipe",
     "Replay",
     "Session",
@@ -172,6 +180,7 @@ __all__ = [
     "prove",
     "read_recipe",
     "read_trace",
+    "recipe_of",
     "record",
     "replay",
     "report",

@@ -11,7 +11,7 @@ from heapwright.cli.options import CPUS, repair_option, seed_option, word_size_o
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from heapwright.heaps.foreign.adapter import WordSize
+    from heapwright.api import WordSize
 
 LEVELS = ("none", "frees", "neighbours", "full")
 

@@ -122,12 +122,11 @@ def command(
     from heapwright import api
     from heapwright.decide.by_load import picks_by_load
     from heapwright.decide.study import Study
-    from heapwright.explore.options import Options
     from heapwright.replay.energy import EnergyTable
 
     energies = EnergyTable.read(energy_table) if energy_table else None
     given = {key: value for key, value in options.items() if value is not None}
-    asked = Options(energy_table=energies, **given)
+    asked = api.Options(energy_table=energies, **given)
     read = read_traces(traces, repair)
     space = api.space_for(read, space_path, align)
     for trace in read:

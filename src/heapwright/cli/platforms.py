@@ -9,7 +9,7 @@ import click
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
-    from heapwright.platforms.catalogue import Platform
+    from heapwright.api import Platform
 
 
 @click.command()

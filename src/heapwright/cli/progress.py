@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from heapwright.cli.output import note
 
 if TYPE_CHECKING:
-    from heapwright.explore.runner import Progress
+    from heapwright.api import Progress
 
 PLAIN_SECONDS = 10
 

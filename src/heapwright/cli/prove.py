@@ -10,7 +10,7 @@ from heapwright.cli.options import Bytes
 from heapwright.cli.output import json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
-    from heapwright.assure.proof.prove import Proof
+    from heapwright.api import Proof
 
 
 @click.command()

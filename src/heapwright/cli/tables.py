@@ -156,9 +156,9 @@ def print_front(
     the front and all of the zoo are shown, with how far each is from the front, and more metrics. Zoo allocators at an
     alignment of their own come last, for comparison.
     """
+    from heapwright.api import worst_steps
     from heapwright.decide.decision import decide
     from heapwright.decide.picks import RIVALS, NoPickError
-    from heapwright.recipes.worst_steps import worst_steps
     from heapwright.replay.metrics import TARGET_METRICS
 
     front = study.front(objectives, where)

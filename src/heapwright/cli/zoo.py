@@ -34,10 +34,8 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     if from_profile is not None:
         _print_derived(name, from_profile, as_json)
         return
-    from heapwright.heaps.heaps import resolve_recipe
-
     of_study = name is not None and ":" in name
-    recipes = [resolve_recipe(name) if of_study else api.zoo(name)] if name else api.zoo()
+    recipes = [api.recipe_of(name) if of_study else api.zoo(name)] if name else api.zoo()
     if as_json:
         print_json([_data(recipe) for recipe in recipes])
     elif of_study:
@@ -50,11 +48,10 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
 
 def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
     from heapwright import api
-    from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
 
-    if name != SPECIAL_POOLS:
-        raise click.UsageError(f"--from-profile derives the sizes of {SPECIAL_POOLS}; give that name")
-    recipe = special_pools(api.profile(trace))
+    if name != api.SPECIAL_POOLS:
+        raise click.UsageError(f"--from-profile derives the sizes of {api.SPECIAL_POOLS}; give that name")
+    recipe = api.special_pools(api.profile(trace))
     if as_json:
         print_json([_data(recipe)])
     else:

@@ -24,7 +24,6 @@ from heapwright.recipes.worst_steps import worst_steps
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
-    from heapwright.replay.metrics import Value
 
 CORE = "threads.h"
 """The file of the core that includes all others, directly or not."""
@@ -74,7 +73,7 @@ class About:
     """
 
     tuned_for: str | None = None
-    metrics: Mapping[str, Value] | None = None
+    metrics: Mapping[str, float | None] | None = None
     reserve: str = ""
     notice: str = ""
 
@@ -399,7 +398,7 @@ def _about(recipe: Recipe, about: About) -> list[str]:
     return [line for paragraph in told for line in textwrap.wrap(paragraph, _WIDTH - 4)]
 
 
-def _measured(metrics: Mapping[str, Value]) -> str:
+def _measured(metrics: Mapping[str, float | None]) -> str:
     words = []
     for key, text in (
         ("footprint_bytes", "{:,} bytes of arena"),

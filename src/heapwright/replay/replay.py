@@ -128,12 +128,3 @@ def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, needed: int,
             **dict.fromkeys(TARGET_METRICS),
         }
     )
-
-
-def handles_outside_bytes(trace: Trace, recipe: Recipe) -> int:
-    """Bytes of the handles that callers of a heap which moves objects keep outside the arena when most are alive.
-
-    They belong to the program and are no part of the footprint, or of any other metric. On a 32-bit target a handle has
-    the recipe's `handle_bytes`: a pointer where blocks have headers, else 12 bytes or more. 0 for all other recipes.
-    """
-    return trace.peak_live_objects * recipe.canonical().pools[0].outside_bytes
