@@ -148,7 +148,8 @@ static inline int are_counters_right(const struct hw_policy *p, struct hw_heap *
     const struct hw_statistics told = hw_statistics(p, h);
     const uint32_t used = load4(h, p->counters_at + HW_COUNT_USED);
     const uint32_t blocks = load4(h, p->counters_at + HW_COUNT_MALLOCS) - load4(h, p->counters_at + HW_COUNT_FREES);
-    return used == told.used && blocks == told.used_blocks && used <= load4(h, p->counters_at + HW_COUNT_MOST);
+    const uint32_t room = load4(h, p->shared_end_at) - p->spent;
+    return used == told.used && blocks == told.used_blocks && most_used(p, h) <= room;
 }
 
 static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)

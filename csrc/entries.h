@@ -51,10 +51,11 @@ static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void
         if (tells(p)) {
             HW_FREED(heap, pointer);
         }
-        if (p->counters_at) {
-            count_free_call(p, heap, heap_block_bytes(p, heap, at));
-        }
+        const uint32_t bytes = p->counters_at ? heap_block_bytes(p, heap, at) : 0;
         free_object(p, heap, at);
+        if (p->counters_at) {
+            count_free_call(p, heap, bytes);
+        }
     }
 }
 
@@ -240,7 +241,7 @@ static inline struct hw_counters hw_counters(const struct hw_policy *p, struct h
     struct hw_counters told = {0, 0, 0, 0, 0};
     const uint32_t bytes = load4(heap, p->shared_end_at) - p->spent;
     told.free = bytes - load4(heap, p->counters_at + HW_COUNT_USED);
-    told.least_free = bytes - load4(heap, p->counters_at + HW_COUNT_MOST);
+    told.least_free = bytes - most_used(p, heap);
     told.refused = load4(heap, p->refused_at);
     told.mallocs = load4(heap, p->counters_at + HW_COUNT_MALLOCS);
     told.frees = load4(heap, p->counters_at + HW_COUNT_FREES);

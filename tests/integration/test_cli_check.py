@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]
 from forked_commands import HEAPWRIGHT
+from needed import tool
 
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
@@ -77,7 +77,7 @@ def test_a_baseline_may_be_what_was_printed_before(run: Run, tmp_path: Path) -> 
     (tmp_path / "base.json").write_text('[{"trace": 1}]')
     wrong = run(*words, "--baseline", "base.json")
     assert wrong.returncode == 1
-    assert "base.json: no baseline ('heap'); write one by heapwright check --json" in wrong.stderr
+    assert "base.json: no baseline ('heap'); what was checked before, as JSON, is one" in wrong.stderr
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,7 @@ def test_the_job_for_gitlab_runs_the_check(run: Run, tmp_path: Path) -> None:
 
 
 def in_shell(script: str, folder: Path, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    bash = shutil.which("bash")
-    assert bash is not None
+    bash = tool("bash")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, **given, "PATH": path}
     return subprocess.run(

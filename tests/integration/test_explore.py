@@ -104,6 +104,7 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
         "tolerance",
         "given_up",
         "front",
+        "question",
     ]
     assert explored["recipes"] == 6 + len(NAMES)
     assert explored["evaluations"] == 6 + len(NAMES) + len(BESIDE)
@@ -114,6 +115,7 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
         "recipe",
         "metrics",
         "worst_steps",
+        "question",
         "traces",
         "copies",
         "held_out",

@@ -12,8 +12,6 @@ from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memor
 import heapwright as hw
 
 CONFIG = BOARDS / "freertos"
-INSTRUCTIONS_A_TICK = 40
-"""Of the board's timer, at 25 MHz, where the emulator takes an instruction for a nanosecond."""
 SAID = "0 failures, 2 calls of the hook\n"
 FLAGS = ("-O1", "-Wall", "-Wextra", "-DAPP_TEST_QUIET", "-I.", f"-I{CONFIG}")
 POSIX = "portable/ThirdParty/GCC/Posix"
@@ -93,49 +91,15 @@ def test_the_test_notices_wrong_statistics(right: str, wrong: str, kernel: Path,
 
 
 LINKED = (*PICOLIBC, picolibc_memory(0, 0x20000000), "-ffunction-sections", "-Wl,--gc-sections")
-CRITICAL = "-DAPP_FREERTOS_CRITICAL=1"
 
 
-@pytest.mark.parametrize("lock", ["-DAPP_FREERTOS_CRITICAL=0", CRITICAL])
+@pytest.mark.parametrize("lock", ["-DAPP_FREERTOS_CRITICAL=0", "-DAPP_FREERTOS_CRITICAL=1"])
 def test_tasks_allocate_on_a_cortex_m3(lock: str, kernel: Path, tmp_path: Path) -> None:
     written(tmp_path, 8)
     flags = [*CORTEX_M3, *FLAGS, lock, *LINKED]
     files = sources(kernel, "portable/GCC/ARM_CM3")
     run([tool("arm-none-eabi-gcc"), *flags, *files, "-o", "firmware.elf"], tmp_path)
     assert emulate(tmp_path / "firmware.elf") == SAID
-
-
-def pair(kernel: Path, heap: Path, folder: Path, *more: str) -> float:
-    """Instructions of a free and a malloc in a task of the kernel, lock included, on a Cortex-M3 at -Os."""
-    flags = [
-        *CORTEX_M3,
-        "-Os",
-        "-Wall",
-        "-Wextra",
-        *LINKED,
-        "-DconfigTOTAL_HEAP_SIZE=131072",
-        f"-I{heap.parent}",
-        *more,
-    ]
-    files = [*sources(kernel, "portable/GCC/ARM_CM3", str(heap))[:3], CONFIG / "pairs.c"]
-    files += [f"-I{CONFIG}", *(kernel / name for name in ("tasks.c", "queue.c", "list.c"))]
-    build = [tool("arm-none-eabi-gcc"), *flags, *files, kernel / "portable/GCC/ARM_CM3/port.c", "-o", "pairs.elf"]
-    run(build, folder)
-    said = emulate(folder / "pairs.elf", more=("-icount", "shift=0,sleep=off"))
-    found = re.search(r"^(\d+) pairs in (\d+) ticks, (\d+) without$", said, re.MULTILINE)
-    assert found, said
-    pairs, ticks, without = map(int, found.groups())
-    return (ticks - without) * INSTRUCTIONS_A_TICK / pairs
-
-
-def test_a_pair_in_the_kernel_takes_fewer_instructions_than_heap_4s(kernel: Path, tmp_path: Path) -> None:
-    """docs/platforms.md has these numbers."""
-    heap_4 = pair(kernel, kernel / "portable/MemMang/heap_4.c", tmp_path)
-    glue = written(tmp_path / "heap", 8, "all-round") / "app_freertos.c"
-    suspended, critical = pair(kernel, glue, tmp_path), pair(kernel, glue, tmp_path, CRITICAL)
-    assert suspended < heap_4
-    assert critical < 0.8 * heap_4
-    assert 65 <= suspended - critical <= 80
 
 
 def test_a_port_that_aligns_to_more_does_not_compile(kernel: Path, tmp_path: Path) -> None:

@@ -43,6 +43,11 @@ def test_a_low_request_leaves_the_reserve_free(reserve: int, refused: int) -> No
     assert (found["failed"], refused_low(FIVE, blocks(5, reserve))) == (refused, refused)
 
 
+def test_what_is_behind_a_payload_is_no_less_memory() -> None:
+    """At full blocks are 104 bytes: of 520 the first low request finds 416 free, the second 208."""
+    assert refused_low(FIVE, blocks(5, 350, checks="full")) == 1
+
+
 def test_all_others_may_use_everything() -> None:
     plain = calls(*((MALLOC, number, 50, 0) for number in range(5)))
     assert replay(plain, blocks(5, 500))["failed"] == 0

@@ -149,3 +149,26 @@ def test_a_bound_on_memory_asks_no_less_of_a_pick(tmp_path: Path) -> None:
     assert said in table.stdout and said in str(alone.exception)
     assert f"\n{other.hash}" in table.stdout
     assert "BALANCED" not in table.stdout
+
+
+def test_how_often_a_pick_wins_on_copies(tmp_path: Path) -> None:
+    """It would be picked on the first, needs little more on the second, is beaten on the third, refuses on the last."""
+    first, second, *_ = MERGING
+    copies = list(each_copy(TRACES[0], 4, seed=0))
+    with Study.create_or_resume(tmp_path / "study.duckdb", identity(ids=[*RECIPES])) as study:
+        for one, size in ((first, 1000), (second, 1100)):
+            study.add([Result(one.hash, one, None, "busy", metrics(size, 50, lasts=1))])
+        assert study.wins("smallest") is None
+        study.set_apart([TraceInfo.of(copy) for copy in copies], "copy")
+        needs = {first.hash: (1000, 1019, 1150, 1000), second.hash: (1100, 1000, 1100, 1100)}
+        for one in (first, second):
+            for copy, size in zip(copies, needs[one.hash], strict=True):
+                failed = int(copy is copies[-1] and one is first)
+                study.add([Result(one.hash, one, None, copy.name, metrics(size, 50, failed=failed))], "copy")
+    with Study.open(tmp_path / "study.duckdb") as study:
+        robustness, rows = study.robustness(), [study.combined.row(one.hash) for one in (first, second)]
+        assert robustness.wins("smallest", [row for row in rows if row is not None]) == (2, 4)
+        assert study.pick("smallest").id == second.hash, "the first refuses on a copy"
+        assert study.wins("smallest") == (4, 4)
+    shown = CliRunner().invoke(command_line, ["pareto", str(tmp_path / "study.duckdb"), "--pick", "smallest"]).stdout
+    assert "\n# wins on 4 of 4 copies\n" in shown

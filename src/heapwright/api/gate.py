@@ -113,7 +113,7 @@ def _read(path: Path) -> list[Checked]:
             for row in rows
         ]
     except (ValueError, TypeError, KeyError) as error:
-        raise HeapwrightError(f"{path}: no baseline ({error}); write one by heapwright check --json") from None
+        raise HeapwrightError(f"{path}: no baseline ({error}); what was checked before, as JSON, is one") from None
 
 
 def _of(known: Sequence[Checked], trace: str, heap: str, alone: bool) -> Checked | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from heapwright.assure.proof.prove import Proof
     from heapwright.decide.shipping import ToShip
     from heapwright.heaps.foreign.adapter import WordSize
+    from heapwright.measure.boards.kernel import Kernel
     from heapwright.platforms.catalogue import Platform
 
 _Found = TypeVar("_Found")
@@ -338,6 +339,10 @@ def measure(
     compiler: str | None = None,
     level: str = "Os",
     arena: int | None = None,
+    platform: str | None = None,
+    kernel: PathLike | None = None,
+    config: PathLike | None = None,
+    lock: str = "scheduler",
     repair: bool = False,
 ) -> dict[str, Any]:
     """Replay a trace on a heap on an emulated processor: instructions, accesses and stack of its calls, code bytes.
@@ -351,31 +356,69 @@ def measure(
         compiler: "gcc" or "zig"; None for the first that is installed.
         level: optimisation of the heap that runs: "Os" or "O2".
         arena: bytes of the arena; None for 4 MB less 64 KiB, or more where the trace needs it.
+        platform: "freertos" calls the heap in that kernel, through the platform's glue, lock included; the heap is a
+            recipe, or the kernel's own: lib:freertos-heap2, lib:freertos-heap4. None for the heap alone.
+        kernel: the folder of the kernel's sources; None for what the environment variable FREERTOS_KERNEL_PATH says.
+        config: the application's FreeRTOSConfig.h, whose asserts and trace macros then are in what is counted.
+        lock: of a call in the kernel: "scheduler" suspends that, "critical" is a critical section.
         repair: drop the invalid calls of a trace that is read.
 
-    Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool is missing (with
-    what to install) or fails, or the heap cannot be built.
+    Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool or the kernel is
+    missing (with what to install) or fails, or the heap cannot be built.
     """
-    session = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
+    session: dict[str, Any] = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
+    session |= {"platform": platform, "kernel": kernel, "config": config, "lock": lock}
     return measure_each(heap, [trace], cpu=cpu, repair=repair, **session)[0]
 
 
 @one_line
 def measure_each(
-    heap: AnyHeap | TargetHeap, traces: Sequence[AnyTrace], *, cpu: str, repair: bool = False, **session: Any
+    heap: AnyHeap | TargetHeap,
+    traces: Sequence[AnyTrace],
+    *,
+    cpu: str,
+    platform: str | None = None,
+    kernel: PathLike | None = None,
+    config: PathLike | None = None,
+    lock: str = "scheduler",
+    repair: bool = False,
+    **session: Any,
 ) -> list[dict[str, Any]]:
     """What `measure` tells of a heap on each of the traces; it is built once."""
     from heapwright.measure.boards.compilers import LEVELS
+    from heapwright.measure.boards.kernel import Kernel
     from heapwright.measure.boards.measure import Session
 
-    if isinstance(heap, TargetHeap):
+    around = None if platform is None else Kernel.of(platform, kernel, lock, config)
+    if around is not None:
+        found = _in_kernel(heap, around)
+    elif isinstance(heap, TargetHeap):
         found = heap
     elif isinstance(heap, str | os.PathLike):
         found = resolve_on_target(os.fspath(heap))
     else:
         found = TargetHeap.of_recipe(recipe_of(heap))
     read = [trace_of(trace, repair) for trace in traces]
-    return Session(cpu_name=cpu, **session).measure(found, read, LEVELS)
+    return Session(cpu_name=cpu, kernel=around, **session).measure(found, read, LEVELS)
+
+
+def _in_kernel(heap: AnyHeap | TargetHeap, kernel: Kernel) -> TargetHeap:
+    """The kernel's own heap of that name, or a recipe with the platform's glue."""
+    from heapwright.measure.boards.kernel import PLATFORM
+    from heapwright.platforms.catalogue import platform
+    from heapwright.platforms.files import firmware_files, recipe_for
+
+    if isinstance(heap, str) and (own := kernel.own_heap(heap)):
+        return own
+    if isinstance(heap, str | os.PathLike):
+        heap = resolve_on_target(os.fspath(heap))
+    given = heap.recipe if isinstance(heap, TargetHeap) else recipe_of(heap)
+    name = heap.name if isinstance(heap, TargetHeap) else label_of(heap)
+    if given is None:
+        raise HeapwrightError(f"{name}: goes into no kernel; a recipe does, and lib:freertos-heap4")
+    into = platform(PLATFORM)
+    recipe = recipe_for(into, given)
+    return TargetHeap(name, recipe=recipe, files=firmware_files(into, recipe, "target"))
 
 
 @one_line

@@ -67,6 +67,8 @@ def command(
             print_metrics(
                 f"Metrics over all traces{f': {study.question}' if study.question else ''}", {one.label: one.metrics}
             )
+            if wins := study.wins(pick, keys, where):
+                click.echo("# wins on {} of {} copies".format(*wins))
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:

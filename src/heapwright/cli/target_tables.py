@@ -29,6 +29,8 @@ _HEADINGS = (
     "code bytes",
 )
 
+_LOCKS = {"scheduler": "the scheduler suspended", "critical": "a critical section"}
+
 
 def print_measured(found: Sequence[dict[str, Any]]) -> None:
     """Print a section a measurement: instructions of each kind of call, accesses, stack, cycles, bytes."""
@@ -37,6 +39,9 @@ def print_measured(found: Sequence[dict[str, Any]]) -> None:
         return
     first = found[0]
     where = f"{first['cpu']}, {first['compiler']} -{first['level']}, {first['backend']}"
+    if first.get("platform"):
+        where += f", in {first['platform']} with {_LOCKS[first['lock']]}"
+        where += f", as {first['config']} says" if first["config"] else ""
     sections = [[_row(one, kind, index == 0) for index, kind in enumerate(one["calls"])] for one in found]
     print_table(f"Instructions a call on {where}", _HEADINGS, sections, left=_HEADINGS[:3])
     print_sentences(list(dict.fromkeys(one["note"] for one in found if one["note"])))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.decide.picks import BLIND, DEPENDS, FALLS_OFF, HEADROOM, Needs, Pick, order
+from heapwright.decide.picks import ALIKE, BLIND, DEPENDS, FALLS_OFF, HEADROOM, Needs, Pick, order
 from heapwright.decide.prior import doubt
 from heapwright.decide.results import Bools, Floats, Results
 from heapwright.recipes.recipe import Recipe
@@ -58,6 +58,7 @@ class Robustness:
         self._combined, self._elsewhere, self._texts = combined, elsewhere, texts
         self._here = self._ratios(combined, keys)
         self._there = {role: self._ratios(results, keys) for role, results in elsewhere.items()}
+        self._compared = tuple(dict.fromkeys([*DEPENDS, *(key for key in self._objectives if key == TIME)]))
         self._verdicts: dict[str, str | None] = {}
         self._doubts: dict[tuple[str, bool], str | None] = {}
 
@@ -158,10 +159,32 @@ class Robustness:
     def in_order(self, how: Pick, front: NDArray[np.intp], eligible: Bools) -> list[int]:
         """Rows to pick from (`candidates`), the pick first; see `picks.order`."""
         rows = self.candidates(how, front, eligible)
-        compared = dict.fromkeys([*DEPENDS, *(key for key in self._objectives if key == TIME)])
-        keys = self._objectives if how == "balanced" else compared
+        keys = self._objectives if how == "balanced" else self._compared
         blind = np.array([self._combined.zoo_names[row] in BLIND for row in rows])
         return [rows[at] for at in order(how, {key: self.needs(how, key, rows) for key in keys}, blind)]
+
+    def wins(self, how: Pick, rows: Sequence[int]) -> tuple[int, int] | None:
+        """On how many copies the first of some recipes is picked among them, or is alike, and of how many copies.
+
+        Alike is what needs at most `ALIKE` times what the pick on that copy does, of each. None where there are no
+        copies, or the first was not tried there.
+        """
+        copies = self._elsewhere.get("copy")
+        if copies is None or copies.row(self._combined.ids[rows[0]]) is None:
+            return None
+        found = [at for row in rows if (at := copies.row(self._combined.ids[row])) is not None]
+        keys = self._objectives if how == "balanced" else self._compared
+        blind = np.array([copies.zoo_names[row] in BLIND for row in found])
+        won = 0
+        for device in range(len(copies.devices)):
+            there = {key: self._there["copy"][key][found, device] for key in keys}
+            served = np.flatnonzero(np.isfinite(np.stack([*there.values()])).all(axis=0))
+            if not len(served) or served[0] != 0:
+                continue
+            needs = {key: Needs(values[served], values[served]) for key, values in there.items()}
+            first = order(how, needs, blind[served])[0]
+            won += all(one.here[0] <= ALIKE * one.here[first] for one in needs.values())
+        return won, len(copies.devices)
 
     def doubt(self, id: str, how: Pick = "balanced") -> str | None:
         """Why the design of a recipe is doubted (`prior.doubt`), in words; ``fastest`` may have lists that wait."""

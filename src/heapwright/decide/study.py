@@ -212,6 +212,15 @@ class Study(StudyFile):
             self._orders[how, keys, asked] = self._in_order(how, keys, eligible, asked) if eligible.any() else []
         return self._orders[how, keys, asked]
 
+    def wins(
+        self, how: Pick, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+    ) -> tuple[int, int] | None:
+        """On how many copies the `pick` would be picked, or is alike what would, and of how many; None: none tried."""
+        keys, within = self._objectives(objectives), self.within(where)
+        asked = any(one.key == ADMITTED for one in _conditions(where))
+        rows = [row for row in self.may_ship(how, keys, asked=asked) if within[row]]
+        return self.robustness(keys).wins(how, rows) if rows else None
+
     def _short_of_memory(
         self, how: Pick, keys: tuple[str, ...], may_ship: Sequence[int], within: int, where: str | Sequence[str]
     ) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.generate.emit import Surroundings, check_prefix, generated_files, recipe_file, write_files
+from heapwright.generate.emit import NOTHING, Surroundings, check_prefix, generated_files, recipe_file, write_files
 from heapwright.platforms.catalogue import hooks
 
 if TYPE_CHECKING:
@@ -41,15 +41,24 @@ def generate_for(
     """
     about = replace(about, notice=" ".join(filter(None, (raised(platform, recipe), about.notice))))
     recipe = recipe_for(platform, recipe)
-    functions = platform.functions + (platform.cache_functions if recipe.threads == "cached" else ())
-    into = Surroundings(functions, platform.traps, platform.entropy)
-    heap = generated_files(recipe, prefix, about, into, watched) | recipe_file(recipe, prefix, about)
+    heap = _heap_files(platform, recipe, prefix, about, watched) | recipe_file(recipe, prefix, about)
     pages = platform_files(platform, prefix)
     if about.reserve:
         page = f"{prefix}_README.md"
         title, rest = pages[page].split("\n", 1)
         pages[page] = f"{title}\n\n{about.reserve}\n{rest}"
     return write_files({**heap, **pages}, directory)
+
+
+def firmware_files(platform: Platform, recipe: Recipe, prefix: str) -> dict[str, str]:
+    """Heap and glue for a recipe that is as `recipe_for` gives it, by their names: what `generate_for` would write."""
+    return _heap_files(platform, recipe, prefix, NOTHING, False) | platform_files(platform, prefix)
+
+
+def _heap_files(platform: Platform, recipe: Recipe, prefix: str, about: About, watched: bool) -> dict[str, str]:
+    functions = platform.functions + (platform.cache_functions if recipe.threads == "cached" else ())
+    into = Surroundings(functions, platform.traps, platform.entropy)
+    return generated_files(recipe, prefix, about, into, watched)
 
 
 def recipe_for(platform: Platform, recipe: Recipe) -> Recipe:

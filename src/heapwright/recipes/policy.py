@@ -143,7 +143,7 @@ class _Packed:
             "flushes": int(any(pool.flushes_before_growing for pool in pools)),
             "empty_as_one": int(all(empty)),
             "control": control,
-            "spent": cursor - sum(pool.region_bytes(recipe.align) for pool in pools),
+            "spent": cursor - sum(pool.region_bytes(self.geometry) for pool in pools),
             "arena_align": max(pool.arena_align for pool in pools),
             "fixed_end": cursor,
             "reach": reach_of(pools, self.geometry) or MAX_REACH,

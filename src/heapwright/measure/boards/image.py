@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from heapwright.files.temporary import folder_for, temporary_folder
 from heapwright.measure.boards.compilers import LEVELS, Compiler
 
 if TYPE_CHECKING:
+    from heapwright.measure.boards.feed import Layout
     from heapwright.recipes.pools import Pool
     from heapwright.recipes.recipe import Recipe
 
@@ -41,12 +42,16 @@ def no_lock(prefix: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Heap:
-    """What is measured: exactly one of a recipe, the name of a C library, and a C file."""
+    """What is measured: exactly one of a recipe, the name of a C library, and a C file.
+
+    `files`: of a recipe that goes into a kernel, heap and glue by their names, for the prefix `target`.
+    """
 
     name: str
     recipe: Recipe | None = None
     library: str | None = None
     file: Path | None = None
+    files: Mapping[str, str] | None = None
 
     @classmethod
     def of_library(cls, library: str) -> Heap:
@@ -191,6 +196,7 @@ class Workshop:
     compiler: Compiler
     generated: dict[str, str] | None = None
     _objects: dict[tuple[str, tuple[str, ...]], Path] = field(default_factory=dict)
+    _images: dict[str, Image] = field(default_factory=dict)
 
     def __enter__(self) -> Workshop:
         self._folder = temporary_folder("target")
@@ -201,15 +207,21 @@ class Workshop:
     def __exit__(self, *exception: Any) -> None:
         self._folder.__exit__(*exception)
 
-    def image(self, level: str = LEVELS[0]) -> Image:
-        """The heap with the driver around it, the heap compiled at this level of optimisation."""
-        objects = [
-            _start_up(self.compiler),
-            _shared_object(self.compiler, DRIVER / "driver.c", ("-Os", *self.heap.driver_flags())),
-            *self._support(),
-            *self._heap_objects(level),
-        ]
-        return Image.read(self._link(objects, f"image-{level}", [_entry(self.compiler)]), self.compiler)
+    def image(self, level: str = LEVELS[0], layout: Layout | None = None) -> Image:
+        """The heap with the driver around it, the heap compiled at this level of optimisation.
+
+        One image serves every layout: only a kernel is told its arena at compile time.
+        """
+        if level not in self._images:
+            objects = [
+                _start_up(self.compiler),
+                _shared_object(self.compiler, DRIVER / "driver.c", ("-Os", *self.heap.driver_flags())),
+                *self._support(),
+                *self._heap_objects(level),
+            ]
+            linked = self._link(objects, f"image-{level}", [_entry(self.compiler)])
+            self._images[level] = Image.read(linked, self.compiler)
+        return self._images[level]
 
     def code_bytes(self, level: str = LEVELS[0]) -> dict[str, int]:
         """Bytes of code, constants and initialised data that a firmware links for each call alone and for all three.
@@ -315,9 +327,37 @@ class Workshop:
 
 def link_alone(compiler: Compiler, objects: Sequence[Path], output: Path) -> Image:
     """Link an image without a C library, from objects that define hw_main(). Raises HeapwrightError as `link` does."""
-    objects = [_start_up(compiler), *objects, _memory_functions(compiler)]
+    objects = _with_start(compiler, objects)
     compiler.link(objects, output, [_script(compiler), _entry(compiler)], library=False)
     return Image.read(output, compiler)
+
+
+def named_nowhere(compiler: Compiler, objects: Sequence[Path]) -> list[str]:
+    """The symbols that an image of these objects, as `link_alone` makes it, would lack.
+
+    Those of the linker's script begin with `hw_`, those of the compiler's library with two underscores.
+    """
+    linked = _with_start(compiler, objects)
+    made: set[str] = set().union(*(_symbols(path, defined=True) for path in linked))
+    wanted: set[str] = set().union(*map(undefined, linked))
+    return sorted(one for one in wanted - made if not one.startswith(("hw_", "__")))
+
+
+def undefined(path: Path) -> set[str]:
+    """The symbols that an object file wants of others."""
+    return _symbols(path, defined=False)
+
+
+def _symbols(path: Path, *, defined: bool) -> set[str]:
+    from elftools.elf.elffile import ELFFile
+
+    with path.open("rb") as file:
+        table: Any = ELFFile(file).get_section_by_name(".symtab")
+        return {one.name for one in table.iter_symbols() if one.name and defined != (one["st_shndx"] == "SHN_UNDEF")}
+
+
+def _with_start(compiler: Compiler, objects: Sequence[Path]) -> list[Path]:
+    return [_start_up(compiler), *objects, _memory_functions(compiler)]
 
 
 def _start_up(compiler: Compiler) -> Path:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.files.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.measure.boards import qemu_backend, unicorn_backend
 from heapwright.measure.boards.compilers import LEVELS, find_compiler
 from heapwright.measure.boards.cpus import Cpu, cpu
 from heapwright.measure.boards.feed import Input, Run
 from heapwright.measure.boards.image import Heap, Image, Size, Workshop
+from heapwright.measure.boards.kernel import PLATFORM, Kernel, KernelWorkshop
 from heapwright.traces.validation import CALLOC, FREE, REALLOC
 
 if TYPE_CHECKING:
@@ -67,18 +68,33 @@ def measure(
 
 @dataclass(frozen=True)
 class Session:
-    """Everything that is the same for the heaps and traces that are to be compared; arguments as for `measure`."""
+    """Everything that is the same for the heaps and traces that are to be compared; arguments as for `measure`.
+
+    `kernel`: in which the heap is called, on QEMU alone; heaps then are its own or have its glue among their files.
+    """
 
     cpu_name: str = DEFAULT_CPU
     backend: str | None = None
     compiler: str | None = None
     level: str = LEVELS[0]
     arena: int | None = None
+    kernel: Kernel | None = None
 
     def __post_init__(self) -> None:
-        """Raise HeapwrightError at once where a tool is missing."""
+        """Raise HeapwrightError at once where a tool is missing, or a kernel cannot be run."""
         find_compiler(self.cpu, self.compiler)
-        find_backend(self.cpu, self.backend)
+        if self.kernel is not None:
+            self.kernel.port(self.cpu)
+            if self.backend not in (None, "qemu"):
+                raise ParameterError(
+                    f"{self.backend}: takes no exceptions, by which a kernel starts its tasks; use qemu",
+                    parameter="backend",
+                )
+        find_backend(self.cpu, self._backend)
+
+    @property
+    def _backend(self) -> str | None:
+        return self.backend if self.kernel is None else "qemu"
 
     @property
     def cpu(self) -> Cpu:
@@ -93,7 +109,7 @@ class Session:
     @property
     def emulator(self) -> str:
         """The emulator and its version; every one counts the same instructions."""
-        return _version(find_backend(self.cpu, self.backend), self.cpu)
+        return _version(find_backend(self.cpu, self._backend), self.cpu)
 
     @property
     def compiler_version(self) -> str:
@@ -112,11 +128,14 @@ class Session:
     def measure(self, heap: Heap | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]) -> list[dict[str, Any]]:
         """`measure` on several traces with one image; code sizes at these levels, the first of them unnested."""
         resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
-        with Workshop(resolved, find_compiler(self.cpu, self.compiler)) as workshop:
-            image = workshop.image(self.level)
+        with self._workshop(resolved) as workshop:
             code: dict[str, Any] = {**workshop.code_bytes(sizes_at[0])}
             code |= {other: workshop.code_bytes(other) for other in sizes_at[1:]}
-            return [self._measure(resolved, image, code, trace) for trace in traces]
+            return [self._measure(workshop, code, trace) for trace in traces]
+
+    def _workshop(self, heap: Heap) -> Workshop:
+        compiler = find_compiler(self.cpu, self.compiler)
+        return KernelWorkshop(heap, compiler, kernel=self.kernel) if self.kernel else Workshop(heap, compiler)
 
     def instructions(self, heap: Heap | Recipe, traces: Sequence[Trace]) -> list[int | None]:
         """Instructions of all calls of each trace, None where one was refused; nothing else is counted, which is fast.
@@ -131,20 +150,23 @@ class Session:
     def _instructions(self, heap: Heap, image: Image, trace: Trace) -> int | None:
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
         given = Input.of(trace, self.cpu, arena, reference_bytes=heap.reference_bytes)
-        run = _run(find_backend(self.cpu, self.backend), image, given, heap, memory=False)
+        run = _run(find_backend(self.cpu, self._backend), image, given, heap, memory=False)
         counted = run.counts["instructions"]
         return None if counted is None or run.refused.any() else int(counted.sum())
 
-    def _measure(self, heap: Heap, image: Image, code: dict[str, Any], trace: Trace) -> dict[str, Any]:
+    def _measure(self, workshop: Workshop, code: dict[str, Any], trace: Trace) -> dict[str, Any]:
         """What `measure` tells."""
-        backend = find_backend(self.cpu, self.backend)
+        heap = workshop.heap
+        backend = find_backend(self.cpu, self._backend)
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
-        host = _Host.of(heap, trace, arena)
+        host = _Host.of(heap, trace, arena) if self.kernel is None or _as_on_the_host(trace) else None
         used = len(host.content) if host else 0
         given = Input.of(trace, self.cpu, arena, used, reference_bytes=heap.reference_bytes)
+        image = workshop.image(self.level, given.layout)
         run = _run(backend, image, given, heap)
         cleared = None
-        if (trace.op == CALLOC).any() and (heap.file is None or "heap_calloc" in image.symbols) and not heap.moving:
+        callocs = heap.file is None or self.kernel is not None or "heap_calloc" in image.symbols
+        if (trace.op == CALLOC).any() and callocs and not heap.moving:
             cleared = _run(backend, image, Input.of(trace, self.cpu, arena, used, callocs=True), heap)
         return {
             "heap": heap.name,
@@ -155,6 +177,9 @@ class Session:
             "compiler": image.compiler.version,
             "backend": self.emulator,
             "level": self.level,
+            "platform": PLATFORM if self.kernel else None,
+            "lock": self.kernel and self.kernel.lock,
+            "config": str(self.kernel.config) if self.kernel and self.kernel.config else None,
             "arena_bytes": arena,
             "footprint_bytes": _footprint(heap, host, run, code),
             "failed": int(run.refused.sum()),
@@ -163,6 +188,11 @@ class Session:
             "phases": _by_phase(run, trace, cleared),
             "prediction": host and host.beside(run),
         }
+
+
+def _as_on_the_host(trace: Trace) -> bool:
+    """Whether a kernel without realloc and aligned requests is asked for the same as the heap alone."""
+    return not ((trace.op == REALLOC).any() or (trace.align > 1).any())
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@
 #error "configSUPPORT_DYNAMIC_ALLOCATION is 0: leave this file out"
 #endif
 
+#ifndef APP_FREERTOS_CRITICAL
+#define APP_FREERTOS_CRITICAL 0
+#endif
+
 #ifndef configHEAP_CLEAR_MEMORY_ON_FREE
 #define configHEAP_CLEAR_MEMORY_ON_FREE 0
 #endif
@@ -31,23 +35,54 @@ extern uint8_t ucHeap[configTOTAL_HEAP_SIZE];
 PRIVILEGED_DATA static _Alignas(APP_ARENA_ALIGNMENT) uint8_t ucHeap[configTOTAL_HEAP_SIZE];
 #endif
 
-#ifndef APP_FREERTOS_CRITICAL
-#define APP_FREERTOS_CRITICAL 0
-#endif
-
-/* Around each call. A critical section masks the interrupts that may call the kernel for as long as the call takes: for
- * heaps whose calls are bounded. */
-#if APP_FREERTOS_CRITICAL == 1
-#define ENTER() taskENTER_CRITICAL()
-#define LEAVE() taskEXIT_CRITICAL()
-#else
-#define ENTER() vTaskSuspendAll()
-#define LEAVE() (void)xTaskResumeAll()
-#endif
-
 PRIVILEGED_DATA static struct app_heap *heap;
 
-static void make_heap(void)
+/* Cortex-M's ports mask interrupts, and put back what was masked, in a few instructions, in a task as in an interrupt;
+ * taskENTER_CRITICAL also counts how deep it is. Other ports may have nothing of the kind behind these names. */
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && portHAS_NESTED_INTERRUPTS
+#define APP_FREERTOS_MASKS 1
+#else
+#define APP_FREERTOS_MASKS 0
+#endif
+
+/* Around each call; returns what unlock() takes. A critical section masks the interrupts that may call the kernel for
+ * as long as the call lasts: for heaps whose calls are bounded. */
+static inline UBaseType_t lock(void)
+{
+#if APP_FREERTOS_CRITICAL && APP_FREERTOS_MASKS
+    return portSET_INTERRUPT_MASK_FROM_ISR();
+#elif APP_FREERTOS_CRITICAL
+    taskENTER_CRITICAL();
+    return 0;
+#else
+    vTaskSuspendAll();
+    return 0;
+#endif
+}
+
+static inline void unlock(UBaseType_t locked)
+{
+    (void)locked;
+#if APP_FREERTOS_CRITICAL && APP_FREERTOS_MASKS
+    portCLEAR_INTERRUPT_MASK_FROM_ISR(locked);
+#elif APP_FREERTOS_CRITICAL
+    taskEXIT_CRITICAL();
+#else
+    (void)xTaskResumeAll();
+#endif
+}
+
+/* The heap's function becomes part of the kernel's, with what it does as a rule. */
+#if defined(__GNUC__)
+#define APP_FREERTOS_WHOLE __attribute__((__flatten__))
+#define APP_FREERTOS_RARE __attribute__((__noinline__))
+#else
+#define APP_FREERTOS_WHOLE
+#define APP_FREERTOS_RARE
+#endif
+
+/* The heap as the first call makes it; NULL where configTOTAL_HEAP_SIZE is too small for its own data. */
+APP_FREERTOS_RARE static struct app_heap *make_heap(void)
 {
     const size_t skipped = (size_t)(-(uintptr_t)ucHeap & (APP_ARENA_ALIGNMENT - 1u));
     size_t bytes = configTOTAL_HEAP_SIZE - skipped;
@@ -55,7 +90,8 @@ static void make_heap(void)
         bytes = APP_REACH;
     }
     heap = app_init(ucHeap + skipped, bytes);
-    configASSERT(heap != NULL); /* configTOTAL_HEAP_SIZE is too small for the heap's own data */
+    configASSERT(heap != NULL);
+    return heap;
 }
 
 /* What the heap counted; all 0 before the first call. */
@@ -71,20 +107,18 @@ struct app_heap *app_freertos_heap(void)
     return heap;
 }
 
-void *pvPortMalloc(size_t xWantedSize)
+APP_FREERTOS_WHOLE void *pvPortMalloc(size_t xWantedSize)
 {
     void *memory = NULL;
-    ENTER();
+    const UBaseType_t locked = lock();
     {
-        if (heap == NULL) {
-            make_heap();
-        }
-        if (heap != NULL && xWantedSize != 0) {
-            memory = app_malloc(heap, xWantedSize);
+        struct app_heap *const made = heap != NULL ? heap : make_heap();
+        if (made != NULL && xWantedSize != 0) {
+            memory = app_malloc(made, xWantedSize);
         }
         traceMALLOC(memory, xWantedSize);
     }
-    LEAVE();
+    unlock(locked);
 #if configUSE_MALLOC_FAILED_HOOK == 1
     if (memory == NULL) {
         vApplicationMallocFailedHook();
@@ -102,13 +136,13 @@ void *pvPortCalloc(size_t xNum, size_t xSize)
     return memory ? memset(memory, 0, xNum * xSize) : NULL;
 }
 
-void vPortFree(void *pv)
+APP_FREERTOS_WHOLE void vPortFree(void *pv)
 {
     if (pv == NULL) {
         return;
     }
     configASSERT(heap != NULL && (size_t)((uintptr_t)pv - (uintptr_t)ucHeap) < configTOTAL_HEAP_SIZE);
-    ENTER();
+    const UBaseType_t locked = lock();
     {
         const size_t bytes = app_block_bytes(heap, pv); /* left out where neither of what follows asks for it */
 #ifdef APP_MISUSED
@@ -123,7 +157,7 @@ void vPortFree(void *pv)
         traceFREE(pv, bytes);
         (void)bytes;
     }
-    LEAVE();
+    unlock(locked);
 }
 
 size_t xPortGetFreeHeapSize(void)

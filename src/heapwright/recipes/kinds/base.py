@@ -302,7 +302,7 @@ class BasePool(Table):
     def place_shared(self, layout: Layout, values: dict[str, Any]) -> None:
         """Move the start of the shared part to where its blocks may begin."""
 
-    def region_bytes(self, align: int) -> int:
+    def region_bytes(self, geometry: Geometry) -> int:
         """Bytes of a region of its own that blocks can cover."""
         return 0
 

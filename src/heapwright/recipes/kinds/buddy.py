@@ -179,7 +179,7 @@ class Buddy(BasePool):
         if self.region == 0:
             values["start"] = layout.align_payload(self.header, layout.align)
 
-    def region_bytes(self, align: int) -> int:
+    def region_bytes(self, geometry: Geometry) -> int:
         return self.region
 
     # ---- bounds

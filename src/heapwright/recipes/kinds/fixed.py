@@ -211,10 +211,10 @@ class Fixed(BasePool):
         if self.counts == "grow":  # blocks carved from the end may reach this far
             layout.align_payload(self.header, layout.align)
 
-    def region_bytes(self, align: int) -> int:
+    def region_bytes(self, geometry: Geometry) -> int:
         if self.counts == "grow":
             return 0
-        strides = (round_up(size + self.header, align) for size in self.sizes)
+        strides = (round_up(size + self.header + geometry.guard, geometry.align) for size in self.sizes)
         return sum(count * stride for count, stride in zip(self.counts, strides, strict=True))
 
     # ---- bounds

@@ -179,7 +179,7 @@ class Partition(BasePool):
         if self.count == "grow":
             values["start"] = layout.take(0, layout.align)
 
-    def region_bytes(self, align: int) -> int:
+    def region_bytes(self, geometry: Geometry) -> int:
         return 0 if self.count == "grow" else self.count * self.size
 
     # ---- bounds

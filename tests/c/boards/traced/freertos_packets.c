@@ -9,6 +9,7 @@
 #include "task.h"
 
 #include "drain.h"
+#include "timed_calls.h"
 
 enum { MAKERS = 3, PACKETS = 600, KEPT = 40, DRAIN_EVERY = 60 };
 
@@ -54,6 +55,7 @@ static void consume(void *unused)
     vPortGetHeapStats(&told);
     printf("mallocs %u frees %u least %u\n", (unsigned)told.xNumberOfSuccessfulAllocations,
            (unsigned)told.xNumberOfSuccessfulFrees, (unsigned)told.xMinimumEverFreeBytesRemaining);
+    print_timed();
     exit(0);
 }
 

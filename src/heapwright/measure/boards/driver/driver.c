@@ -7,6 +7,7 @@
  * HEAP_GENERATED: the heap that Heapwright generated, with the prefix `target`; HEAP_MOVING: one whose objects move,
  * REFERENCE_WORDS pointers to a reference, HEAP_ALIGN bytes of alignment. HEAP_LIBRARY: the C library's, which takes
  * memory from sbrk. HEAP_FILE: heap_init(), heap_malloc(), heap_free(), and optionally the others below.
+ * HEAP_FREERTOS: the kernel's, called from a task of it; HEAP_ALIGN bytes of alignment.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -85,6 +86,25 @@ static void **reference(void **object)
 #define REALLOC(object, n) CALL(target_handle_realloc, heap, reference(object), n)
 #define ALIGNED(object, a, n) ((a) > HEAP_ALIGN ? CALL(refuse, 0, 0, 0) : MALLOC(object, n))
 #define FREE(object) CALL(target_handle_free, heap, reference(object), 0)
+#elif defined(HEAP_FREERTOS)
+void *pvPortMalloc(size_t size);
+void *pvPortCalloc(size_t count, size_t size);
+void vPortFree(void *pointer);
+/* The kernel has no realloc: a program has to do this, and copy. */
+static void *reallocate(void *pointer, size_t size)
+{
+    void *moved = pvPortMalloc(size);
+    if (moved) {
+        vPortFree(pointer);
+    }
+    return moved;
+}
+#define INIT() (pvPortMalloc(0) == NULL) /* which makes the heap: no call of the trace does */
+#define MALLOC(object, n) CALL(pvPortMalloc, n, 0, 0)
+#define CALLOC(object, n) CALL(pvPortCalloc, 1, n, 0)
+#define REALLOC(object, n) CALL(reallocate, *(object), n, 0)
+#define ALIGNED(object, a, n) ((a) > HEAP_ALIGN ? CALL(refuse, 0, 0, 0) : MALLOC(object, n))
+#define FREE(object) CALL(vPortFree, *(object), 0, 0)
 #else
 #if defined(HEAP_LIBRARY)
 void *malloc(size_t size);

@@ -6,9 +6,22 @@
 extern unsigned char hw_stack_top[];
 uint32_t hw_ticks, hw_stack_pointer;
 
-__attribute__((section(".vectors"), used)) const void *const hw_vectors[] = {
-    hw_stack_top,           (const void *)hw_reset, (const void *)hw_fault, (const void *)hw_fault,
-    (const void *)hw_fault, (const void *)hw_fault, (const void *)hw_fault,
+/* A kernel's, where there is one. */
+__attribute__((weak, alias("hw_fault"))) void hw_supervisor_call(void);
+__attribute__((weak, alias("hw_fault"))) void hw_pending_call(void);
+__attribute__((weak, alias("hw_fault"))) void hw_tick(void);
+
+__attribute__((section(".vectors"), used)) const void *const hw_vectors[16] = {
+    hw_stack_top,
+    (const void *)hw_reset,
+    (const void *)hw_fault,
+    (const void *)hw_fault,
+    (const void *)hw_fault,
+    (const void *)hw_fault,
+    (const void *)hw_fault,
+    [11] = (const void *)hw_supervisor_call,
+    [14] = (const void *)hw_pending_call,
+    [15] = (const void *)hw_tick,
 };
 
 /* SysTick counts down from 2^24 - 1 at the processor's clock. */

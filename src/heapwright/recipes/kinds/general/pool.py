@@ -352,7 +352,7 @@ class General(GeneralKeys):
             return layout.take(0, layout.align)
         return layout.align_payload(self.header, self.unit)
 
-    def region_bytes(self, align: int) -> int:
+    def region_bytes(self, geometry: Geometry) -> int:
         return self.region
 
     # ---- bounds
