@@ -93,8 +93,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "GRID_PACKETS", 300)
     monkeypatch.setattr(drr, "CROSSED_PACKETS", 300)
     monkeypatch.setattr(grid, "RECIPES", RECIPES)
-    few = SimpleNamespace(explore=lambda trace, path, **how: hw.explore(trace, path, **how, limit=RECIPES))
-    monkeypatch.setattr(easyport, "hw", few)
+    few = {"explore": lambda trace, path, **how: hw.explore(trace, path, **how, limit=RECIPES)}
+    monkeypatch.setattr(easyport, "hw", SimpleNamespace(**{name: getattr(hw, name) for name in hw.__all__} | few))
 
 
 @pytest.mark.parametrize("name", list(CASES))
