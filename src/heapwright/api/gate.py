@@ -49,7 +49,8 @@ def check(
     """
     rules = [Rule.parse(text) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
     rules += [Rule("reserve_bytes", ">", budget)] if budget is not None else []
-    given = {"held_out": held_out, "growth": growth, "seed": seed, "repair": repair}
+    apart = [trace_of(one, repair) for one in listed(held_out)]
+    given = {"held_out": apart, "growth": growth, "seed": seed, "repair": repair}
     read = [trace_of(one, repair) for one in listed(traces)]
     asked = listed(heaps)
     known = _baselines(listed(baseline), asked, given)

@@ -9,6 +9,7 @@ import click
 
 from heapwright.cli.options import (
     Bytes,
+    growth_option,
     heap_option,
     repair_option,
     replayed_argument,
@@ -42,14 +43,7 @@ SHUT = 3
     help="A trace of a version that is known, or what --json printed of it: then it is told what changed, and why.",
 )
 @reserved_for_option
-@click.option(
-    "--growth",
-    type=click.FloatRange(0, min_open=True),
-    metavar="FACTOR",
-    default=1.0,
-    show_default=True,
-    help="How many times as much there is of what comes with the load.",
-)
+@growth_option
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit's XML, a case a rule.")
 @click.option("--sarif", metavar="FILE", type=click.Path(path_type=Path), help="Write SARIF, a result a broken rule.")
 @seed_option

@@ -13,6 +13,7 @@ from heapwright.cli.options import (
     Bytes,
     Numbers,
     fitted_argument,
+    growth_option,
     heap_option,
     read_traces,
     repair_option,
@@ -122,14 +123,7 @@ class _Setting(click.ParamType[tuple[str, float]]):
     show_default=True,
     help="Share of the copies that it must serve.",
 )
-@click.option(
-    "--growth",
-    type=click.FloatRange(0, min_open=True),
-    metavar="FACTOR",
-    default=1.0,
-    show_default=True,
-    help="How many times as much there is of what comes with the load; what is live all along stays as it is.",
-)
+@growth_option
 @click.option(
     "--clients",
     type=_Clients(),

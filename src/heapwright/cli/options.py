@@ -119,6 +119,14 @@ reserved_for_option = click.option(
     type=click.Path(path_type=Path),
     help="Another recording that the reserved arena must serve. Repeat the flag for more.",
 )
+growth_option = click.option(
+    "--growth",
+    type=click.FloatRange(0, min_open=True),
+    metavar="FACTOR",
+    default=1.0,
+    show_default=True,
+    help="How many times as much there is of what comes with the load; what is live all along stays as it is.",
+)
 heap_option = click.option(
     "--heap",
     "heaps",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -249,6 +249,7 @@ class Deciding:
             one.bound for one in map(Condition.parse, where) if one.key == RESERVE and one.comparison in ("<", "<=")
         ]
         self._arena = int(min(bounds)) if bounds else None
+        self._known: dict[str, Other] = {}
         self._robustness = study.robustness(objectives)
         self._calls = sum(trace.events for trace in study.traces())
         lasts = study.combined.columns["lasts"]
@@ -289,12 +290,21 @@ class Deciding:
         )
 
     def _other(self, id: str, why: Why, better: str = "", asked: Sequence[Need] = ()) -> Other:
-        study, recipe, needs = self._study, self._study.recipe(id), self._study.needs(id)
-        why_not, doubt = self._robustness.why_not_lasting(id), self._robustness.doubt(id)
-        reserve = _reserve(needs, asked) if asked else None
-        return Other(
-            study.candidate(id), why, better, recipe.title(), needs, worst_steps(recipe), reserve, why_not, doubt
-        )
+        if id not in self._known:
+            recipe = self._study.recipe(id)
+            told = recipe.title(), self._study.needs(id), worst_steps(recipe)
+            self._known[id] = Other(
+                self._study.candidate(id),
+                why,
+                better,
+                *told,
+                reserve_bytes=None,
+                why_not=self._robustness.why_not_lasting(id),
+                doubt=self._robustness.doubt(id),
+            )
+        known = self._known[id]
+        reserve = _reserve(known.needs, asked) if asked else None
+        return replace(known, why=why, better=better, reserve_bytes=reserve)
 
     def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
         results, rows, ratios = self._study.combined, self._rows, self._ratios

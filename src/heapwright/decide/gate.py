@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from heapwright.decide.picks import COMPARE
 from heapwright.files.errors import ParameterError, did_you_mean
 from heapwright.files.units import number_of
 from heapwright.replay.metrics import METRICS
@@ -21,12 +21,6 @@ MOST_CAUSES = 3
 HOLDERS = 200
 """So many of those who hold the peak are kept for a later comparison, those with most bytes."""
 
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
 _RULE = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
 
@@ -182,7 +176,7 @@ def judged(
         limit = rule.limit(old)
         if limit is None:
             raise ParameterError(f"{rule}: {trace} has no baseline with {rule.key}; give one", parameter="baseline")
-        broken = value is None or _COMPARE[rule.comparison](value, limit)
+        broken = value is None or bool(COMPARE[rule.comparison](value, limit))
         verdicts.append(Verdict(rule, value, limit, old, broken))
     causes = tuple(_causes(baseline.holders, holders)) if baseline else ()
     return Checked(trace, heap, values, before, tuple(verdicts), causes, tuple(holders[:HOLDERS]))

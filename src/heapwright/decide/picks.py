@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,13 +68,14 @@ BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "rea
 
 # ---- conditions ----------------------------------------------------------------------------------------------------
 
-_COMPARE: Mapping[str, Callable[[Floats, float], Bools]] = {
+COMPARE: Mapping[str, Callable[[Any, float], Any]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "==": operator.eq,
     "<": operator.lt,
     ">": operator.gt,
 }
+"""What conditions and rules compare by: numbers, or columns of them."""
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|<|>)\s*(\S+)\s*")
 
 
@@ -117,7 +118,8 @@ class Condition:
 
     def met(self, values: Floats) -> Bools:
         """Mask of the values of recipes that meet it; one that is NaN does not."""
-        return _COMPARE[self.comparison](values, self.bound)
+        met: Bools = COMPARE[self.comparison](values, self.bound)
+        return met
 
     def __str__(self) -> str:
         return f"{self.key} {self.comparison} {self.bound:.15g}"

@@ -71,9 +71,11 @@ class _One:
     needs: Sequence[Need]
     steps: WorstSteps | None
 
-    def need(self, loaded: bool, explored: bool) -> int | None:
-        """The most of the needs of a kind; None where there are none, or one was served by no arena."""
-        found = [one for one in self.needs if one.loaded == loaded and (one.role == "explored") == explored]
+    def need(self, loaded: bool) -> int | None:
+        """The most of what was explored on, or of copies under more load; None where there are none, or one was served
+        by no arena.
+        """
+        found = [one for one in self.needs if (one.loaded if loaded else one.role == "explored")]
         return None if any(one.bytes is None for one in found) else most_needed(found) or None
 
 
@@ -128,7 +130,7 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
             "bytes",
             "the largest footprint on what was recorded",
             ones,
-            lambda one: one.need(loaded=False, explored=True),
+            lambda one: one.need(loaded=False),
             _whole,
         ),
         *_row(
@@ -136,7 +138,7 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
             "bytes",
             f"the largest footprint on copies at {Load().times} times the load",
             ones,
-            lambda one: one.need(loaded=True, explored=False),
+            lambda one: one.need(loaded=True),
             _whole,
         ),
     ]
