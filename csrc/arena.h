@@ -72,9 +72,9 @@ static inline uint32_t load1(struct hw_heap *h, uint32_t at)
     h->reads++;
 #endif
 #ifdef HW_SHARED
-    return __atomic_load_n((const unsigned char *)arena_pointer(h, at), __ATOMIC_RELAXED);
+    return __atomic_load_n((arena_base(h) + at), __ATOMIC_RELAXED);
 #else
-    return *(const unsigned char *)arena_pointer(h, at);
+    return arena_base(h)[at];
 #endif
 }
 
@@ -84,9 +84,9 @@ static inline uint32_t load2(struct hw_heap *h, uint32_t at)
     h->reads++;
 #endif
 #ifdef HW_SHARED
-    return __atomic_load_n((const hw_u16 *)arena_pointer(h, at), __ATOMIC_RELAXED);
+    return __atomic_load_n((const hw_u16 *)(const void *)(arena_base(h) + at), __ATOMIC_RELAXED);
 #else
-    return *(const hw_u16 *)arena_pointer(h, at);
+    return *(const hw_u16 *)(const void *)(arena_base(h) + at);
 #endif
 }
 
@@ -96,9 +96,9 @@ static inline uint32_t load4(struct hw_heap *h, uint32_t at)
     h->reads++;
 #endif
 #ifdef HW_SHARED
-    return __atomic_load_n((const hw_u32 *)arena_pointer(h, at), __ATOMIC_RELAXED);
+    return __atomic_load_n((const hw_u32 *)(const void *)(arena_base(h) + at), __ATOMIC_RELAXED);
 #else
-    return *(const hw_u32 *)arena_pointer(h, at);
+    return *(const hw_u32 *)(const void *)(arena_base(h) + at);
 #endif
 }
 
@@ -121,9 +121,9 @@ static inline void store1(struct hw_heap *h, uint32_t at, uint32_t value)
     h->writes++;
 #endif
 #ifdef HW_SHARED
-    __atomic_store_n((unsigned char *)arena_pointer(h, at), (unsigned char)value, __ATOMIC_RELAXED);
+    __atomic_store_n((arena_base(h) + at), (unsigned char)value, __ATOMIC_RELAXED);
 #else
-    *(unsigned char *)arena_pointer(h, at) = (unsigned char)value;
+    arena_base(h)[at] = (unsigned char)value;
 #endif
 }
 
@@ -133,9 +133,9 @@ static inline void store2(struct hw_heap *h, uint32_t at, uint32_t value)
     h->writes++;
 #endif
 #ifdef HW_SHARED
-    __atomic_store_n((hw_u16 *)arena_pointer(h, at), (uint16_t)value, __ATOMIC_RELAXED);
+    __atomic_store_n((hw_u16 *)(void *)(arena_base(h) + at), (uint16_t)value, __ATOMIC_RELAXED);
 #else
-    *(hw_u16 *)arena_pointer(h, at) = (uint16_t)value;
+    *(hw_u16 *)(void *)(arena_base(h) + at) = (uint16_t)value;
 #endif
 }
 
@@ -145,9 +145,9 @@ static inline void store4(struct hw_heap *h, uint32_t at, uint32_t value)
     h->writes++;
 #endif
 #ifdef HW_SHARED
-    __atomic_store_n((hw_u32 *)arena_pointer(h, at), value, __ATOMIC_RELAXED);
+    __atomic_store_n((hw_u32 *)(void *)(arena_base(h) + at), value, __ATOMIC_RELAXED);
 #else
-    *(hw_u32 *)arena_pointer(h, at) = value;
+    *(hw_u32 *)(void *)(arena_base(h) + at) = value;
 #endif
 }
 
@@ -167,7 +167,7 @@ static inline void store4_behind(struct hw_heap *h, uint32_t at, const uint32_t 
 /* A store that nobody sees ahead of those before it. */
 static inline void store4_last(struct hw_heap *h, uint32_t at, uint32_t value)
 {
-    __atomic_store_n((hw_u32 *)arena_pointer(h, at), value, __ATOMIC_RELEASE);
+    __atomic_store_n((hw_u32 *)(void *)(arena_base(h) + at), value, __ATOMIC_RELEASE);
 }
 #else
 static inline void store4_last(struct hw_heap *h, uint32_t at, uint32_t value)
@@ -239,7 +239,7 @@ HW_COLD void count_misuse(const uint32_t misused_at, struct hw_heap *h)
 /* A word that init() wrote, and nobody changes: compilers keep it in a register, and so it is not counted. */
 static inline uint32_t peek4(struct hw_heap *h, uint32_t at)
 {
-    return *(const hw_u32 *)arena_pointer(h, at);
+    return *(const hw_u32 *)(const void *)(arena_base(h) + at);
 }
 
 /* A number made of another one and four words of key: rounds of multiplying and shifting, so that what one address is

@@ -47,14 +47,17 @@ HW_HOT struct hw_found search_above(const struct hw_general *g, struct hw_heap *
     while (bin < g->bins) {
         const uint32_t ahead = load4(h, mark_at(g, bin)) & UINT32_MAX << bin % 32u;
         if (ahead == 0) {
+            if (g->bins <= 32u) {
+                return found_none(); /* one word has the marks of all */
+            }
             bin = next_marked_word(g, h, bin / 32u + 1u);
             continue;
         }
-        const uint32_t found = bin / 32u * 32u + lowest_bit(ahead);
-        HW_ASSERT(found >= bin && found < g->bins);
-        const uint32_t head = g->lists_at + found * g->list_stride;
+        const uint32_t marked = (g->bins > 32u ? bin / 32u * 32u : 0) + lowest_bit(ahead);
+        HW_ASSERT(marked >= bin && marked < g->bins);
+        const uint32_t head = g->lists_at + marked * g->list_stride;
         if (load_link(&g->links, h, head)) {
-            if (g->fit == HW_BEST && found >= g->bin_linear_bins) {
+            if (g->fit == HW_BEST && marked >= g->bin_linear_bins) {
                 return list_search(g, h, head, size);
             }
             return take_head(g, h, head);
@@ -62,8 +65,8 @@ HW_HOT struct hw_found search_above(const struct hw_general *g, struct hw_heap *
         if (g->bin_unmark) {
             return found_none();
         }
-        unmark_bin(g, h, found); /* it was emptied and left marked, which saved a store then */
-        bin = found + 1u;
+        unmark_bin(g, h, marked); /* it was emptied and left marked, which saved a store then */
+        bin = marked + 1u;
     }
     return found_none();
 }

@@ -218,7 +218,25 @@ def test_local_values_are_bound_and_unused_ones_go() -> None:
     }
     return n * twice + header + zero + change;
     """
-    left = "uint32_t twice = ALIGN * 2u;\nconst uint32_t change = 5u;\nreturn n * twice + HEADER + change;\n"
+    left = "uint32_t twice = ALIGN * 2u;\nreturn n * twice + HEADER + 5u;\n"
+    assert body(source) == left
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("const uint32_t m = n; return m * m;", "return n * n;\n"),
+        ("const uint32_t m = n; n = 3u; return m + n * n;", "const uint32_t m = n;\nn = 3u;\nreturn m + n * n;\n"),
+        ("const uint8_t m = n; return m + 1u;", "const uint8_t m = n;\nreturn m + 1u;\n"),
+        ("const uint32_t step = g->tags ? n : 1u; return n * n - 1u + step;", "return n * n;\n"),
+        ("const uint32_t step = g->tags ? n : 1u; return n * n - 2u + step;", "return n * n - 2u + 1u;\n"),
+        ("if (!(n < 3u)) { return 1u; } return 2u;", "if (n >= 3u) {\n    return 1u;\n}\nreturn 2u;\n"),
+        ("if (n > 4u) { return 0; } return 1;", "return n <= 4u;\n"),
+        ("while (n) { if (n > 2u) { return 7u; } return 3u; } return n;",
+         "if (n) {\n    if (n > 2u) {\n        return 7u;\n    }\n    return 3u;\n}\nreturn n;\n"),
+    ],
+)  # fmt: skip
+def test_what_dispatch_left_is_said_in_few_words(source: str, left: str) -> None:
     assert body(source) == left
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Specialisation
 from heapwright.generate.program import Program, is_comparison, is_pure
-from heapwright.generate.together import Forwarders, call_sites, redirect, settle
-
-_FUNCTION = re.compile(r"(\w+)\(\)")
-"""A function that a comment speaks of."""
+from heapwright.generate.splice import splice
+from heapwright.generate.together import Forwarders, call_sites, redirect, settle, told_in_comments
 
 LONGER = 1
-"""Words and operators by which an expression may be longer than the call that it replaces."""
+"""Words and operators by which an expression may be longer than the call that it replaces: one more where it does no
+more than to call a function that does something."""
 
 
 def inline(entries: list[Specialisation], program: Program) -> list[Specialisation]:
@@ -21,22 +18,23 @@ def inline(entries: list[Specialisation], program: Program) -> list[Specialisati
     while True:
         live = settle(entries, program)
         found = _helpers(live, program)
-        if not found:
-            return live
         redirect(live, found)
+        if not found and not splice(live):
+            return live
 
 
 def _helpers(live: list[Specialisation], program: Program) -> Forwarders:
     """Helpers that are one expression, with that, where it may stand for every call of them."""
     sites = call_sites(live)
-    told = {name for target in live for comment in target.function.comments for name in _FUNCTION.findall(comment.text)}
+    told = told_in_comments(live)
     found: Forwarders = {}
     for target in live:
         expr = _expression(target)
         calls = sites.get(target, [])
         if expr is None or target.function.name in told or not calls:
             continue
-        short = len(calls) == 1 or len(c.walk(expr)) <= 1 + len(target.parameters) + LONGER
+        passes_on = isinstance(expr, c.Call) and len(expr.callee.left.body) > 1
+        short = len(calls) == 1 or len(c.walk(expr)) <= 1 + len(target.parameters) + LONGER + passes_on
         if short and all(_suits(target, expr, call, program) for call in calls):
             found[target] = target.left, expr
     return found

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Left, Specialisation
-from heapwright.generate.program import Program, is_pure, negated
+from heapwright.generate.loops import falls_through, has_jump
+from heapwright.generate.program import Program, binary_value, is_comparison, is_pure, negated, number
 from heapwright.generate.syntax import replace
 
 Item = TypeVar("Item")
@@ -30,7 +31,7 @@ def tidy(target: Specialisation, program: Program) -> bool:
 
 def _cleaned(left: Left, function: c.Function, program: Program) -> Left:
     cleaner = _Cleaner(left, function, program)
-    changed = False
+    changed = cleaner.simplified
     while cleaner.step():
         changed = True
     results = [stmt.expr for stmt in c.all_statements(cleaner.whole) if isinstance(stmt, c.Return)]
@@ -63,8 +64,8 @@ class _Cleaner:
         self.function = function
         self.parameters = left.parameters
         self.program = program
+        self.changed = self.simplified = False
         self.whole = c.copied(left.body, self.simpler)
-        self.changed = False
 
     def step(self) -> bool:
         """One round over the function."""
@@ -86,13 +87,34 @@ class _Cleaner:
         return is_pure(expr, self.program.pure_opaque)
 
     def simpler(self, expr: c.Expr) -> c.Expr:
-        """An expression without choices between a number and the same number."""
+        """An expression without choices between a number and the same number, x - 1 + 1, and !(x < 1)."""
         expr = c.rebuild(expr, self.simpler)
+        simpler = self.in_short(expr)
+        self.simplified |= simpler is not None
+        return expr if simpler is None else replace(simpler, paren=expr.paren and bool(c.operands(simpler)))
+
+    def in_short(self, expr: c.Expr) -> c.Expr | None:
+        """What an expression says in more words than it needs, in fewer; None where it needs all."""
         match expr:
             case c.Conditional(test=test, yes=c.Expr(value=int(yes)), no=c.Expr(value=int(no))):
-                return replace(expr.yes, paren=False) if yes == no and self.pure(test) else expr
+                return expr.yes if yes == no and self.pure(test) else None
+            case c.Binary(op="+", left=c.Binary(op="-", left=kept, right=c.Literal() as less), right=c.Literal()):
+                types = {less.type, expr.right.type, kept.type}
+                return kept if less.value == expr.right.value and types == {"uint32_t"} else None
+            case c.Binary(op=op, left=c.Expr(value=int(left)), right=c.Expr(value=int(right))) if is_comparison(op):
+                value = binary_value(op, left, right)
+                return number(value, "int") if value is not None and expr.left.type == expr.right.type else None
+            case c.Binary(op="||" | "&&" as op, left=c.Literal(value=int(left)), right=right):
+                goes_on = bool(left) == (op == "&&")
+                return number(left, "int") if not goes_on else right if is_boolean(right) else None
+            case c.Binary(op="||" | "&&" as op, left=left, right=c.Literal(value=int(right))):
+                return left if is_boolean(left) and bool(right) == (op == "&&") else None
+            case c.Unary(op="!", operand=c.Literal(value=int(value))):
+                return number(int(not value), "int")
+            case c.Unary(op="!", operand=c.Binary(op=op)) if is_comparison(op):
+                return negated(expr.operand)
             case _:
-                return expr
+                return None
 
     def body(self, body: list[c.Stmt]) -> list[c.Stmt]:
         out: list[c.Stmt] = []
@@ -115,6 +137,9 @@ class _Cleaner:
                 return self.if_statement(stmt)
             case c.For(body=[]) if self.idle(stmt):
                 return []
+            case c.While(at_end=False) if not falls_through(stmt.body) and not has_jump(stmt.body):
+                return [c.If(stmt.test, stmt.body, [], line=stmt.line, comments=stmt.comments, trailing=stmt.trailing,
+                             blank=stmt.blank)]  # fmt: skip
             case _:
                 return [stmt]
 
@@ -177,7 +202,7 @@ class _Cleaner:
                 del body[index]
                 return True
         for index in range(len(body) - 1):
-            if self.sunk(body, index) or self.settled(body, index):
+            if self.renames(body, index) or self.sunk(body, index) or self.settled(body, index):
                 return True
             merged = self.merged(body[index], body[index + 1])
             if merged is not None:
@@ -186,6 +211,28 @@ class _Cleaner:
                 body[index : index + 2] = [merged]
                 return True
         return False
+
+    def renames(self, body: list[c.Stmt], index: int) -> bool:
+        """Let, in place, what follows name directly what a variable is only another name of."""
+        first = body[index]
+        if not isinstance(first, c.Declare) or first.suffix or first.comments or first.trailing:
+            return False
+        value, typed = first.init, c.bare_type(first.type)
+        if not isinstance(value, (c.Name, c.Literal)) or value.type is None or c.bare_type(value.type) != typed:
+            return False
+        if isinstance(value, c.Name) and (value.value is not None or value.name not in self.own_names()):
+            return False
+        changed = c.names_changed(self.whole)
+        if first.name in changed or (isinstance(value, c.Name) and value.name in changed):
+            return False
+        declared = [stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)]
+        if declared.count(first.name) > 1 or declared.count(getattr(value, "name", "")) > 1:
+            return False
+        named = c.copied(body[index + 1 :], lambda expr: self.simpler(_renamed(expr, first.name, value)))
+        if named:
+            named[0].blank = named[0].blank or first.blank
+        body[index:] = named
+        return True
 
     def sunk(self, body: list[c.Stmt], index: int) -> bool:
         """Move a declaration, in place, to the first assignment in its block when nothing reads it before.
@@ -258,6 +305,9 @@ class _Cleaner:
             case c.If(no=[], yes=[c.Return(expr=c.Literal(value=1), comments=[])]), c.Return(expr=c.Literal(value=0)):
                 if not second.comments and is_boolean(first.test):
                     return replace(second, expr=first.test)
+            case c.If(no=[], yes=[c.Return(expr=c.Literal(value=0), comments=[])]), c.Return(expr=c.Literal(value=1)):
+                if not second.comments and is_boolean(first.test):
+                    return replace(second, expr=negated(first.test))
             case c.If(no=[], yes=[c.Return(expr=c.Name(name=name), comments=[])]), c.Return(comments=[]):
                 nothing = second.expr is not None and second.expr.value == 0
                 if nothing and _tested(first.test) == name and self.returns(first.yes[0].expr.type):  # type: ignore
@@ -334,6 +384,13 @@ class _Cleaner:
                     setattr(stmt, name, self.without(getattr(stmt, name), unread))
                 return [stmt]
         return [] if value is None else self.replacing(stmt, self.discarded(value))
+
+
+def _renamed(expr: c.Expr, name: str, value: c.Expr) -> c.Expr:
+    """An expression that says `value` where it said `name`."""
+    if isinstance(expr, c.Name) and expr.name == name:
+        return replace(value, line=expr.line)
+    return c.rebuild(expr, lambda inner: _renamed(inner, name, value))
 
 
 def is_boolean(expr: c.Expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TypeVar
@@ -11,6 +12,9 @@ from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.program import Program, is_pure
 from heapwright.generate.syntax import replace
 from heapwright.generate.tidy import tidy
+
+_FUNCTION = re.compile(r"(\w+)\(\)")
+"""A function that a comment speaks of."""
 
 Item = TypeVar("Item")
 Forwarders = dict["Specialisation | None", tuple[Left, c.Expr]]
@@ -49,6 +53,11 @@ def call_sites(live: list[Specialisation]) -> dict[Specialisation | None, list[c
         for call in caller.left.calls:
             sites.setdefault(call.callee, []).append(call)
     return sites
+
+
+def told_in_comments(live: list[Specialisation]) -> set[str]:
+    """Functions that a comment on another one speaks of."""
+    return {name for target in live for comment in target.function.comments for name in _FUNCTION.findall(comment.text)}
 
 
 def _drop_parameters(live: list[Specialisation], program: Program) -> set[Specialisation]:

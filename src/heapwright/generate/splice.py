@@ -1,0 +1,279 @@
+"""Puts the body of a function that is called once in place of the call, where one would have written it there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from heapwright.generate import syntax as c
+from heapwright.generate.left import Left, Specialisation
+from heapwright.generate.loops import falls_through
+from heapwright.generate.program import negated, number
+from heapwright.generate.syntax import replace
+from heapwright.generate.together import call_sites, told_in_comments
+
+MOST_STATEMENTS = 24
+"""Statements of a function that has taken in others: one screen."""
+
+
+_SENTENCE = re.compile(r"(?:[^.]|\.(?! |$))*")
+"""The first sentence of a comment, without its full stop."""
+_RESULT = re.compile(r"(?:;|,? and) returns .*|; 0 where .*|: .*, or (?:0|NULL)$")
+"""What a comment says of a function's result."""
+
+
+class _Site(NamedTuple):
+    """The one call of a function, and what becomes of its value.
+
+    `name` is the variable of this `type` that it is given, or empty; of `test` the call is the first choice,
+    `otherwise` the second, or None.
+    """
+
+    stmt: c.Stmt
+    call: c.Call
+    name: str = ""
+    type: str = ""
+    test: c.Expr | None = None
+    otherwise: c.Expr | None = None
+
+
+def splice(live: list[Specialisation]) -> bool:
+    """Put one body in place of each caller's call; says whether anything was to be put."""
+    sites = call_sites(live)
+    told = told_in_comments(live)
+    done = False
+    for caller in live:
+        for callee in caller.left.callees:
+            if not _may_go(callee, caller, sites, told):
+                continue
+            left = caller.left.once(
+                ("spliced", callee, callee.left), _spliced, caller.left, caller.function.type, callee
+            )
+            if left is not None:
+                caller.left, caller.clean, done = left, False, True
+                break  # what it calls is another thing now
+    return done
+
+
+def _may_go(
+    callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation | None, list[c.Call]], told: set[str]
+) -> bool:
+    """Whether a function may lose its name to its one caller: then what is rare stays apart from what is frequent."""
+    if callee.entry or callee is caller or len(sites.get(callee, [])) != 1:
+        return False
+    if callee.function.name in told or "COLD" in callee.function.storage or callee.function.asks:
+        return False
+    if "HOT" in caller.function.storage and len(sites.get(caller, [])) > 1 and "HOT" not in callee.function.storage:
+        return False
+    return len(c.all_statements(callee.body)) + len(c.all_statements(caller.body)) <= MOST_STATEMENTS
+
+
+def _spliced(left: Left, typed: str, callee: Specialisation) -> Left | None:
+    """A caller that returns this type, with the body of a function in place of its call; None where that cannot be."""
+    body = c.copied(left.body)
+    found = _site(body, callee, typed)
+    if found is None:
+        return None
+    block, index, site = found
+    same = c.bare_type(site.type) == c.bare_type(callee.function.type)  # so that values are converted as they were
+    inner = _fitted(left, callee, site) if same or isinstance(site.stmt, c.Do) else None
+    put = _placed(inner, site) if inner else None
+    if not put:
+        return None
+    told = [replace(comment, text=_aside(comment.text)) for comment in callee.function.comments]
+    put[0].comments = [*site.stmt.comments, *told, *put[0].comments]
+    put[0].blank = site.stmt.blank
+    block[index : index + 1] = put
+    return Left(body, left.parameters)
+
+
+def _aside(comment: str) -> str:
+    """The comment on a function as one in its midst: the first sentence, without what it says of the result."""
+    words = " ".join(
+        line.strip().removeprefix("* ") for line in comment.removeprefix("/*").removesuffix("*/").split("\n")
+    )
+    if "|" in words:
+        return comment  # a picture
+    sentence = _RESULT.sub("", _SENTENCE.match(words.strip())[0])  # type: ignore[index]
+    if not sentence[1:2].isupper():
+        sentence = sentence[0].lower() + sentence[1:]
+    return f"/* {sentence} */"
+
+
+def _site(body: list[c.Stmt], callee: Specialisation, typed: str) -> tuple[list[c.Stmt], int, _Site] | None:
+    """The block, where in it, and how a statement is little more than the call."""
+    for index, stmt in enumerate(body):
+        site = _of_statement(stmt, typed)
+        if site is not None and site.call.callee is callee:
+            return body, index, site
+        for inner in c.bodies(stmt):
+            found = _site(inner, callee, typed)
+            if found is not None:
+                return found
+    return None
+
+
+def _of_statement(stmt: c.Stmt, typed: str) -> _Site | None:
+    match stmt:
+        case c.Return(expr=c.Conditional(test=test, yes=c.Call() as call, no=no)):
+            return _Site(stmt, call, "", typed, test, no)
+        case c.Return(expr=c.Call() as call):
+            return _Site(stmt, call, "", typed)
+        case c.Do(expr=c.Call() as call):
+            return _Site(stmt, call)
+        case c.Declare(init=c.Call() as call):
+            return _Site(stmt, call, stmt.name, stmt.type)
+        case c.Do(expr=c.Assign(op="=", target=c.Name(name=name, type=str(kind)), source=c.Call() as call)):
+            return _Site(stmt, call, name, kind)
+        case _:
+            return None
+
+
+def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | None:
+    """The body of a function with the arguments for its parameters; None where names or types get in the way."""
+    taken = set(left.names) | {parameter.name for parameter in left.parameters}
+    taken |= {stmt.name for stmt in c.all_statements(left.body) if isinstance(stmt, c.Declare)}
+    body = callee.left.body
+    changed = set(c.names_changed(body))
+    ahead: list[c.Stmt] = []
+    given: dict[str, c.Expr] = {}
+    for parameter, argument in zip(callee.left.parameters, site.call.arguments, strict=True):
+        passed = _passed(parameter, argument, body) if parameter.name not in changed else None
+        if passed is not None:
+            given[parameter.name] = passed
+        elif parameter.name in taken or parameter.suffix:
+            return None
+        else:
+            const = "" if parameter.name in changed or "*" in parameter.type else "const "
+            typed = const + parameter.type.removeprefix("const ") if const else parameter.type
+            ahead.append(c.Declare(typed, parameter.name, "", replace(argument, paren=False), line=site.stmt.line))
+    told = " ".join(comment.text for stmt in c.all_statements(body) for comment in stmt.comments)
+    told += " ".join(comment.text for comment in callee.function.comments)
+    if any(f"`{name}`" in told and getattr(value, "name", "") != name for name, value in given.items()):
+        return None
+    declared = [stmt.name for stmt in c.all_statements(body) if isinstance(stmt, c.Declare)]
+    last = body[-1] if body else None
+    own = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Name) else ""
+    if isinstance(site.stmt, c.Declare) and own in declared and site.name not in declared:
+        given[own] = c.Name(site.name, type=site.type)
+        declared.remove(own)
+    if taken & set(declared) or len(set(declared)) < len(declared) or own in declared[len(set(declared)) :]:
+        return None
+    inner = [*ahead, *c.copied(body, lambda expr: _with(expr, given))]
+    for stmt in c.all_statements(inner):
+        if isinstance(stmt, c.Declare) and stmt.name == own and own in given:
+            stmt.name = site.name
+    return inner
+
+
+def _passed(parameter: c.Parameter, argument: c.Expr, body: list[c.Stmt]) -> c.Expr | None:
+    """What may stand where a parameter stood: a variable of its type, or a number."""
+    typed = c.bare_type(parameter.type)
+    if parameter.suffix or c.operands(argument):
+        return None
+    if isinstance(argument, c.Literal) and argument.value is not None and typed == "uint32_t" and argument.value >= 0:
+        return number(argument.value, typed)
+    if argument.value is not None:  # of what type its name is, does not matter where it is converted as it was
+        calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
+        given = [one for call in calls for one in call.arguments if isinstance(one, c.Name)]
+        on = sum(one.name == parameter.name for one in given)
+        return argument if on == c.mentions(body, parameter.name) else None
+    return argument if isinstance(argument, c.Name) and c.bare_type(argument.type or "") == typed else None
+
+
+def _with(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
+    if isinstance(expr, c.Name) and expr.value is None and expr.name in given:
+        return replace(given[expr.name], line=expr.line)
+    return c.rebuild(expr, lambda inner: _with(inner, given))
+
+
+def _placed(inner: list[c.Stmt], site: _Site) -> list[c.Stmt] | None:
+    """The statements in place of the one with the call; None where the function returns in its midst."""
+    stmt = site.stmt
+    if isinstance(stmt, c.Return):
+        if falls_through(inner):
+            return None
+        if site.test is None or site.otherwise is None:
+            return inner
+        other = c.Return(replace(site.otherwise, paren=False), line=stmt.line)
+        return [c.If(negated(site.test), [other], [], line=stmt.line), *inner]
+    return _Ending(site).of(inner)
+
+
+class _Ending:
+    """Turns the returns of a body into what happens at the site: its guards become conditions."""
+
+    def __init__(self, site: _Site) -> None:
+        self.site = site
+        self.declared = not isinstance(site.stmt, c.Declare)
+
+    def of(self, body: list[c.Stmt]) -> list[c.Stmt] | None:
+        """The statements, or None where a return stands anywhere else."""
+        out: list[c.Stmt] = []
+        for index, stmt in enumerate(body):
+            match stmt:
+                case c.If(no=[], yes=[c.Return(expr=value)]):
+                    ahead = self.guarded(stmt.test, value)
+                    rest = self.of(body[index + 1 :]) if ahead is not None else None
+                    if ahead is None or not rest:
+                        return None
+                    return [*out, *ahead, replace(stmt, test=negated(stmt.test), yes=rest)]
+                case c.Return(expr=value) if index == len(body) - 1:
+                    return out + self.given(stmt, value)
+                case c.Declare(name=name, init=c.Expr() as init) if name == self.site.name:
+                    out.append(self.as_declared(stmt, init))
+                case _ if _returns([stmt]) or (isinstance(stmt, c.Declare) and stmt.name == self.site.name):
+                    return None
+                case _:
+                    out.append(stmt)
+        return out if not self.site.name else None
+
+    def guarded(self, test: c.Expr, value: c.Expr | None) -> list[c.Stmt] | None:
+        """What comes ahead of a guard so that its value stands where the rest is left out, or None."""
+        name = self.site.name
+        if not name or value is None:
+            return [] if value is None else None
+        if isinstance(self.site.stmt, c.Declare) and not self.declared:
+            if value.value is None:
+                return None
+            self.declared, self.start = True, value.value
+            return [replace(self.site.stmt, type=_not_const(self.site.type), init=replace(value, paren=False),
+                            comments=[])]  # fmt: skip
+        if isinstance(self.site.stmt, c.Declare) and value.value is not None:
+            match test:
+                case c.Binary(op="==", left=c.Name(name=tested), right=c.Expr(value=int(number))):
+                    if tested == name and number == value.value:
+                        return []
+                case c.Unary(op="!", operand=c.Name(name=tested)) if tested == name and value.value == 0:
+                    return []
+                case _:
+                    pass
+        return None
+
+    def given(self, stmt: c.Return, value: c.Expr | None) -> list[c.Stmt]:
+        """What the last return does."""
+        if not self.site.name or value is None:
+            return []
+        if isinstance(value, c.Name) and value.name == self.site.name:
+            return []
+        if not self.declared:
+            return [replace(self.site.stmt, init=replace(value, paren=False), comments=stmt.comments)]
+        target = c.Name(self.site.name, line=stmt.line, type=c.bare_type(self.site.type))
+        assign = c.Assign("=", target, replace(value, paren=False), line=stmt.line, type=target.type)
+        return [c.Do(assign, line=stmt.line, comments=stmt.comments)]
+
+    def as_declared(self, stmt: c.Declare, init: c.Expr) -> c.Stmt:
+        """The declaration of what the function returns, which is the variable at the site."""
+        if not self.declared:
+            self.declared = True
+            return stmt
+        return replace(self.given(c.Return(init, line=stmt.line), init)[0], comments=stmt.comments, blank=stmt.blank)
+
+
+def _not_const(typed: str) -> str:
+    return typed.removeprefix("const ")
+
+
+def _returns(body: list[c.Stmt]) -> bool:
+    return any(isinstance(part, c.Return) for part in c.all_statements(body))
