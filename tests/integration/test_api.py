@@ -159,7 +159,7 @@ def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:
     )
     assert (
         repr(hw.fit(BROKER, "victim-bins"))
-        == "<Fit of victim-bins on mosquitto_broker: smallest 141,488, safe 141,488, reserve 148,576 bytes>"
+        == "<Fit of victim-bins on mosquitto_broker: smallest 141,488, safe 141,488, reserve 169,792 bytes>"
     )
     assert repr(hw.zoo("sos")) == f"<Recipe sos: {hw.zoo('sos').summary()}>"
     assert repr(study).startswith(f"<Study {study.path}: ")

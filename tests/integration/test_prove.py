@@ -31,7 +31,7 @@ FAULTS = {
         "calls",
     ),
     "capacity a word too large": ("return app_word_size(word) - APP_OVERHEAD;", "return app_word_size(word);", "calls"),
-    "end of memory ignored": ("if ((app_load4(h, APP_LIMIT_AT) - top) < more)", "if (0)", "calls"),
+    "end of memory ignored": ("if ((app_load4(h, APP_LIMIT_AT) - top) < size)", "if (0)", "calls"),
 }
 
 AT_TWO_CALLS = ("size rounded down", "capacity a word too large")

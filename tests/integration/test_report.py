@@ -246,7 +246,7 @@ def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made
     assert Recipe.parse(text(browser, "details-toml")).hash == recipe.hash
     assert text(browser, "details-summary") == recipe.summary()
     assert f"{chosen.metrics['footprint_bytes']:,} B" in text(browser, "details-objectives")
-    assert text(browser, "answer-text").startswith(f"Ship {study_name(made, chosen)}: reserve {reserve:,} bytes; ")
+    assert text(browser, "answer-text").startswith(f"Ship {study_name(made, chosen)}: reserve {reserve:,} bytes, ")
     assert text(browser, "selection-name") == chosen.label
     first = "[...document.querySelectorAll('#others tr')].map((row) => row.cells[1].textContent)"
     told = browser.run(first)

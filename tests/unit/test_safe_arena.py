@@ -231,17 +231,18 @@ def test_a_copy_beyond_the_reach_is_named(broker: Trace) -> None:
 
 
 def test_the_reserve_takes_the_share_of_the_copies_and_all_held_out_traces() -> None:
-    assert reserved([1000], [3000, 2000, None, 1500], 0.75) == 3168, "5 % more than 3,000, in whole units"
-    assert reserved([1000], [3000, 2000, None, 1500], 0.5) == 2112
+    assert reserved([1000], [], 1.0) == 1216, "a fifth more than 1,000, in whole units"
+    assert reserved([1000], [3000, 2000, None, 1500], 0.75) == 3008, "a copy is served, and no more"
+    assert reserved([1000], [3000, 2000, None, 1500], 0.5) == 2000
     assert reserved([1000], [3000, 2000, None, 1500], 1.0) is None
-    assert reserved([1000, 4000], [3000, 2000], 0.5) == 4208
-    assert reserved([5000, 4000], [3000, 2000], 1.0) == 5264
+    assert reserved([1000, 4000], [3000, 2000], 0.5) == 4800
+    assert reserved([5000, 4000], [3000, 2000], 1.0) == 6016
     assert reserved([1000, None], [], 1.0) is None
-    assert reserved([0], [100 * part for part in range(1, 11)], 0.7) == 752
+    assert reserved([0], [100 * part for part in range(1, 11)], 0.7) == 704
 
 
 def test_the_margin_ends_where_the_heap_reaches_no_further() -> None:
-    assert [reserved([1000], [], 1.0, reach) for reach in (999, 1000, 1055, 2000)] == [None, 1000, 1055, 1072]
+    assert [reserved([1000], [], 1.0, reach) for reach in (999, 1000, 1055, 2000)] == [None, 1000, 1055, 1216]
 
 
 def test_what_comes_with_the_load_grows_and_what_is_live_all_along_does_not(broker: Trace) -> None:

@@ -161,10 +161,10 @@ def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Stud
     told = shipped(study, IDS[0][:6], RECIPES[0])
     assert told.tuned_for == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
     assert told.metrics == metrics(100, 1000)
-    assert told.reserve == "Reserve 128 bytes for a load like the recorded one."
+    assert told.reserve == "Reserve 144 bytes for a load like the recorded one."
     counted = shipped(study, IDS[0], RECIPES[0].model_copy(update={"counters": True}))
     assert counted.metrics is None
-    assert counted.reserve.endswith("recorded one, and 16 more for the counters that it has here: 144.")
+    assert counted.reserve.endswith("recorded one, and 16 more for the counters that it has here: 160.")
 
 
 def test_held_out_results_are_stored_apart(study: Study) -> None:

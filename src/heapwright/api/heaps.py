@@ -21,7 +21,7 @@ from heapwright.api.given import (
     recipe_of,
     trace_of,
 )
-from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES
+from heapwright.explore.options import DEFAULT_OBJECTIVES
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.heaps.heaps import (
     Arenas,
@@ -189,10 +189,9 @@ class Fit:
             does, or the heap lives in no arena.
         safe_arena_bytes: the least arena such that it and every larger one serve it.
         safe_proved: whether that is proved; else `safe_tried` larger arenas were tried, and all served.
-        reserve_bytes: the arena to reserve: enough for the trace, the held-out traces and the asked share of `copies`
-            perturbed copies of it, with 5 % to spare, where what comes with the load is `growth` times as much; None
-            where there were neither copies nor held-out traces, too many are refused in any arena, or the heap reaches
-            no further.
+        reserve_bytes: the arena to reserve: a fifth more than the trace and the held-out traces need, and enough for
+            the asked share of `copies` perturbed copies, where what comes with the load is `growth` times as much;
+            None where too many of these are refused in any arena, or the heap reaches no further.
         growth: as asked for.
         fixed_bytes, varying_bytes: requested bytes of the trace that are live all along, and the rest of its peak.
         copies: how many copies were tried.
@@ -309,7 +308,7 @@ def fit(
         traces, heaps: one of each, or lists of them.
         step: bytes; the arena is a multiple of it. None is one alignment unit.
         copies: perturbed copies of each trace that the reserved arena must serve, as `heapwright.copies` makes them at
-            the recorded load; None for 3, 0 for none.
+            the recorded load; None for none: docs/robustness.md has what they are worth.
         held_out: other recordings, all of which it must serve.
         share: of the copies, above 0 and at most 1, that it must serve.
         growth: how many times as much there is of what comes with the load, above 0; what is live all along stays.
@@ -328,10 +327,9 @@ def fit(
         raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
     asked, others, found = asked_for(heaps, word_size), [trace_of(one, repair) for one in listed(held_out)], []
     for trace in (trace_of(one, repair) for one in listed(traces)):
-        many = COPIES // 2 if copies is None else copies  # as many as a study has at the recorded load
-        made = _copies(trace, many, kinds=AT_LOAD, seed=seed) if many else []
+        made = _copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share, growth=growth)
-        found += [Fit.of(trace, label, fitted[key], many, growth) for label, key in asked.each]
+        found += [Fit.of(trace, label, fitted[key], len(made), growth) for label, key in asked.each]
     return _alone(found, traces, heaps)
 
 

@@ -112,7 +112,7 @@ class _Setting(click.ParamType[tuple[str, float]]):
     "--copies",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Perturbed copies at the recorded load that the reserved arena must serve; default 3.",
+    help="Perturbed copies at the recorded load that the reserved arena must serve, too; default none.",
 )
 @reserved_for_option
 @click.option(
@@ -155,10 +155,9 @@ def command(
 ) -> None:
     """Find the arena to reserve.
 
-    The smallest serves the trace; the safe one and every larger one do; the reserved one serves perturbed copies of the
-    trace, as "trace copies" makes them, and held-out traces, too, and has 5 % to spare: it is for a load like the
-    recorded one, unless --growth or --clients names another. All count control data. Where nothing proves that larger
-    arenas serve, many are tried.
+    The smallest serves the trace; the safe one and every larger one do; the reserved one is a fifth more than the trace
+    and held-out traces need, for other recordings of a load like that, unless --growth or --clients names another. All
+    count control data. Where nothing proves that larger arenas serve, many are tried.
 
     With --admit a heap may refuse requests: of a heap that grows the least arena is found, of a pool with counts how
     many blocks it has and how large.
@@ -214,8 +213,8 @@ def command(
     ]
     headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reserve", "worst case", "reach"]
     print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
-    for count in dict.fromkeys(fit.copies for fit in found if fit.reserve_bytes is not None):
-        _tell_reserve(count, share, len(held_out))
+    if any(fit.reserve_bytes is not None for fit in found):
+        _tell_reserve(copies or 0, share, len(held_out))
     for fit in {fit.trace: fit for fit in found if fit.reserve_bytes is not None}.values():
         print_sentences([_tell_load(fit, clients)])
     for fit in found:
@@ -287,13 +286,12 @@ def _why_none(fit: Fit) -> str:
 
 
 def _tell_reserve(copies: int, share: float, held_out: int) -> None:
-    of_copies = f"{copies} perturbed copies of it" if share == 1 else f"{share:.0%} of {copies} perturbed copies of it"
-    others = [of_copies] * (copies > 0) + [f"held-out traces: {held_out}"] * (held_out > 0)
-    if others:
-        from heapwright.replay.reserve import MARGIN
+    from heapwright.replay.reserve import MARGIN
 
-        told = f"The reserve is enough for the trace and for {', '.join(others)}"
-        print_sentences([f"{told}, and has {MARGIN - 1:.0%} to spare."])
+    most = f" and {held_out} held-out trace{'s need' if held_out > 1 else ' need'}" if held_out else " needs"
+    told = f"The reserve is {100 * (MARGIN - 1):.0f} % more than the trace{most}"
+    serves = f"serves {copies if share == 1 else f'{share:.0%} of {copies}'} perturbed copies of it"
+    print_sentences([f"{told}, and {serves}." if copies else f"{told}."])
 
 
 def _tell_load(fit: Fit, clients: tuple[float, float] | None) -> str:

@@ -14,6 +14,7 @@ from heapwright.decide.results import ADMITTED, AS_MUCH, Candidate
 from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.reserve import MARGIN
 from heapwright.traces.copies import Load
 
 STEP = 1.01
@@ -140,24 +141,27 @@ class Decision:
             return f"No arena serves {self.named} whole: it refuses requests on every trace."
         at_load = [need for need in self.needs if not need.loaded]
         of = {role: [need for need in at_load if need.role == role] for role in ("explored", "copy", "held out")}
+        alone = len(of["explored"]) == 1 and not of["held out"]
         recorded = "the recording" if len(of["explored"]) == 1 else f"{len(of['explored'])} recordings"
-        apart = [_counted(of["copy"], "perturbed copy", "perturbed copies")] * bool(of["copy"])
-        apart += [_counted(of["held out"], "held-out trace", "held-out traces")] * bool(of["held out"])
-        served = ", ".join([recorded, *apart[:-1]]) + f" and {apart[-1]}" if apart else f"{recorded} alone"
-        why = f"{most_needed(at_load):,} served {served}"
-        told = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes; {why}."
+        if of["held out"]:
+            recorded += f" and {_counted(of['held out'], 'held-out trace', 'held-out traces')}"
+        most = f"{most_needed([*of['explored'], *of['held out']]):,}"
+        more = f"{100 * (MARGIN - 1):.0f} % more than the {most} that {recorded} need{'s' * alone}"
+        told = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes, {more}."
+        why = f"{recorded[0].upper()}{recorded[1:]} need{'s' * alone} {most}"
         if self.lasts is None and not self.any_lasts:
             told = (
                 f"{self.named} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
-                f"see heapwright endure before it ships. {why[0].upper()}{why[1:]}."
+                f"see heapwright endure before it ships. {why}."
             )
         if self.why_not:
             none = "" if self.any_lasts else " No heap that was tried lasts."
             told = f"Do not ship {self.named}: it {self.why_not}.{none} {why}."
+        if copies := of["copy"]:
+            many = _counted(copies, "perturbed copy needs", "perturbed copies need")
+            told = f"{told} {many} up to {most_needed(copies):,}."
         if refused := sum(need.bytes is None for need in at_load):
             told = f"{told} On {refused} of them it refused requests."
-        if apart:
-            told = f"{told} For {recorded} alone it needs {most_needed(of['explored']):,}."
         served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
         return f"{told}{self._loaded()}{served}"
 

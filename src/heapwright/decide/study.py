@@ -38,7 +38,7 @@ class Need:
 
 def reserve_for(needs: Sequence[Need]) -> int | None:
     """The arena to reserve for a load like the recorded one (`heapwright.replay.reserve`); None where none served."""
-    return _reserve([need.bytes for need in needs if not need.loaded])
+    return _reserve([need.bytes for need in needs if need.role != "copy"])
 
 
 def reserve_for_more(needs: Sequence[Need]) -> int | None:
@@ -261,13 +261,12 @@ class Study(StudyFile):
         """What to reserve for each recipe of `combined`, bytes, float64[n]: `reserve_for`, by what it was tried on."""
         each = self.combined.each
         most = _largest(each["footprint_bytes"], each["failed"])
-        for role, results in self.elsewhere.items():
-            at_load = [not Need(role, name, None).loaded for name in results.traces]
-            sizes = _largest(results.each["footprint_bytes"][:, at_load], results.each["failed"][:, at_load])
-            rows = [self.combined.row(id) for id in results.ids]
-            known = [(row, size) for row, size in zip(rows, sizes, strict=True) if row is not None]
-            for row, size in known:
-                most[row] = max(most[row], size)
+        if (held_out := self.elsewhere.get("held out")) is not None:
+            sizes = _largest(held_out.each["footprint_bytes"], held_out.each["failed"])
+            for id, size in zip(held_out.ids, sizes, strict=True):
+                row = self.combined.row(id)
+                if row is not None:
+                    most[row] = max(most[row], size)
         return np.array([with_margin(size) if size else np.nan for size in most])
 
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:

@@ -64,6 +64,8 @@ def _may_go(
         return False
     if callee.function.name in told or "COLD" in callee.function.storage or callee.function.asks:
         return False
+    if len(callee.body) == 1 and any(isinstance(part, c.Conditional) for part in c.all_expressions(callee.body)):
+        return False  # a choice of two values is best said by its name
     if "HOT" in caller.function.storage and len(sites.get(caller, [])) > 1 and "HOT" not in callee.function.storage:
         return False
     return len(c.all_statements(callee.body)) + len(c.all_statements(caller.body)) <= MOST_STATEMENTS
@@ -90,11 +92,11 @@ def _spliced(left: Left, typed: str, callee: Specialisation) -> Left | None:
 
 def _aside(comment: str) -> str:
     """The comment on a function as one in its midst: the first sentence, without what it says of the result."""
-    words = " ".join(
-        line.strip().removeprefix("* ") for line in comment.removeprefix("/*").removesuffix("*/").split("\n")
-    )
-    if "|" in words:
-        return comment  # a picture
+    lines = comment.removeprefix("/*").removesuffix("*/").split("\n")
+    words = " ".join(line.strip().removeprefix("* ") for line in lines)
+    if "|" in words:  # a picture, which stays without words
+        drawn = [re.sub(r"^\s*\*", "", line).rstrip() for line in lines if "|" in line]
+        return "/*" + "\n *".join(drawn) + "   */"
     sentence = _RESULT.sub("", _SENTENCE.match(words.strip())[0])  # type: ignore[index]
     if not sentence[1:2].isupper():
         sentence = sentence[0].lower() + sentence[1:]

@@ -96,11 +96,17 @@ class _Cleaner:
     def in_short(self, expr: c.Expr) -> c.Expr | None:
         """What an expression says in more words than it needs, in fewer; None where it needs all."""
         match expr:
+            case c.Conditional(test=c.Literal(value=int(chosen)), yes=yes, no=no) if yes.type == no.type or _points(
+                yes
+            ):
+                return yes if chosen else no
             case c.Conditional(test=test, yes=c.Expr(value=int(yes)), no=c.Expr(value=int(no))):
                 return expr.yes if yes == no and self.pure(test) else None
             case c.Binary(op="+", left=c.Binary(op="-", left=kept, right=c.Literal() as less), right=c.Literal()):
                 types = {less.type, expr.right.type, kept.type}
                 return kept if less.value == expr.right.value and types == {"uint32_t"} else None
+            case c.Binary(op="+" | "-" | "|", left=kept, right=c.Literal(value=0, type=typed)) if kept.type == typed:
+                return kept
             case c.Binary(op=op, left=c.Expr(value=int(left)), right=c.Expr(value=int(right))) if is_comparison(op):
                 value = binary_value(op, left, right)
                 return number(value, "int") if value is not None and expr.left.type == expr.right.type else None
@@ -218,6 +224,8 @@ class _Cleaner:
         if not isinstance(first, c.Declare) or first.suffix or first.comments or first.trailing:
             return False
         value, typed = first.init, c.bare_type(first.type)
+        if isinstance(value, c.Literal) and value.value is not None and typed == "uint32_t" and value.value >= 0:
+            value = number(value.value, typed)
         if not isinstance(value, (c.Name, c.Literal)) or value.type is None or c.bare_type(value.type) != typed:
             return False
         if isinstance(value, c.Name) and (value.value is not None or value.name not in self.own_names()):
@@ -391,6 +399,11 @@ def _renamed(expr: c.Expr, name: str, value: c.Expr) -> c.Expr:
     if isinstance(expr, c.Name) and expr.name == name:
         return replace(value, line=expr.line)
     return c.rebuild(expr, lambda inner: _renamed(inner, name, value))
+
+
+def _points(expr: c.Expr) -> bool:
+    """Whether an expression is a pointer, which meets no number but NULL."""
+    return "*" in (expr.type or (expr.callee.function.type if isinstance(expr, c.Call) and expr.callee else ""))
 
 
 def is_boolean(expr: c.Expr) -> bool:

@@ -353,8 +353,8 @@ def _in_memories(
 class Arenas:
     """The arenas of a heap for a trace, in bytes; all None where it failed, and why it failed.
 
-    `reserve` is None where no other traces were tried, or too many of them are refused in any arena: the `refused`. A
-    heap that gets its memory from the system has no arena to search, and `reserve` is the most that it took.
+    `reserve` is None where a held-out trace, or too many of the copies, are refused in any arena: the `refused`. A heap
+    that gets its memory from the system has no arena to search, and `reserve` goes by the most that it took.
     `failed` tells how many requests of the trace are refused in an ample one, where no arena serves it.
     """
 
@@ -401,8 +401,6 @@ def _fit(trace: Trace, heap: Heap, step: int | None, asked: _Reserving) -> Arena
         own = safe.bytes if safe else heap.enough_arena(trace, step=step)
         if own is None:
             return Arenas(smallest, safe, heap.reach, worst=worst, failed=int(heap.replay(trace)["failed"] or 0))
-        if not (asked.copies or asked.held_out):
-            return Arenas(smallest, safe, heap.reach, worst=worst)
         others = (*asked.held_out, *asked.copies)
         needs = [heap.enough_arena(other, step=step) for other in others]
     except ForeignHeapError as error:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from heapwright.recipes.geometry import round_up
 
-MARGIN = 1.05
-"""What is reserved, over the most that any trace and its copies at the recorded load needed: docs/robustness.md has the
-recordings that it was chosen on, and those that it was judged on.
+MARGIN = 1.2
+"""What is reserved, over the most that any recording needed: how much more another one of the same load may, per live
+byte. docs/robustness.md has the recordings that it was chosen on, and those that it was judged on.
 """
 
 UNIT = 16
@@ -26,11 +26,11 @@ def with_margin(most: float) -> int:
 def reserved(
     needs: Sequence[int | None], copies: Sequence[int | None], share: float, reach: int | None = None
 ) -> int | None:
-    """The arena to reserve: enough for all of the needs and so large a share of the copies, and `MARGIN`.
+    """The arena to reserve: `MARGIN` over all of the needs, and enough for so large a share of the copies.
 
     Args:
-        needs: what the trace and each of those held out needs, in bytes; None where no arena serves it.
-        copies: the same of the trace's copies.
+        needs: what the trace and each of those held out needs, in bytes, one or more; None where no arena serves it.
+        copies: the same of the trace's copies; as a rule there are none: they say less than the margin does.
         share: of the copies, above 0 and at most 1.
         reach: the largest arena that the heap can use; None where nothing bounds it. The margin ends there.
 
@@ -38,7 +38,9 @@ def reserved(
     """
     rising = sorted(math.inf if needed is None else needed for needed in copies)
     rising = rising[: math.ceil(share * len(rising) - 1e-9)]  # 0.7 x 10 is a little more than 7
-    most = max([*(math.inf if needed is None else needed for needed in needs), *rising])
-    if most > (math.inf if reach is None else reach) or most == math.inf:
+    most = max(math.inf if needed is None else needed for needed in needs)
+    of_copies = max(rising, default=0)
+    if max(most, of_copies) > (math.inf if reach is None else reach) or math.inf in (most, of_copies):
         return None
-    return with_margin(most) if reach is None else min(with_margin(most), reach)
+    reserve = max(with_margin(most), round_up(math.ceil(of_copies), UNIT))
+    return reserve if reach is None else min(reserve, reach)

@@ -124,7 +124,8 @@ class Evidence:
             "",
             *_prose(
                 "In bytes, the heap's own data counted. Smallest: serves the trace. Safe: it and every larger one do. "
-                "Reserve: serves so many perturbed copies of the trace and all held-out traces, too. Worst case: "
+                "Reserve: a fifth more than the trace and all held-out traces need, and enough for so many perturbed "
+                "copies of the trace. Worst case: "
                 "enough for any program with no more live bytes and no larger blocks, "
                 + (f"by {theorems}." if theorems else "where a theorem says so, which none does here.")
             ),

@@ -26,7 +26,7 @@ PROVERS = {
 }
 """By WP's name for it: Why3's name, the kind, the driver and the command; each proves goals that others miss."""
 
-SECONDS = 20
+SECONDS = 60
 """What a prover may take for a goal; most take a tenth of one."""
 
 _GOAL = re.compile(
