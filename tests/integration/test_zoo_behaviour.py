@@ -608,7 +608,7 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:64:.|64:24:g|88:144:v|232:40:f|272:24:d|
         free g          |0:232:v|232:40:f|272:24:d|
     """),
-    # e is cut from a, as c is too small; f takes all of c, whose rest would be no block; g is cut from what is left of a
+    # e is cut from a, as c is too small; f takes all of c, whose rest would be no block; g is cut from the rest of a
     "small": (700, """
         malloc a 200    |0:208:a|
         malloc b 20     |0:208:a|208:24:b|
