@@ -59,7 +59,7 @@ def adapter(name: str) -> Path:
     folder = originals.CACHE / "rivals" / feature
     library = folder / "release" / "librivals.a"
     with originals.alone():
-        if not library.exists() or library.stat().st_mtime < (CRATES / "calls.rs").stat().st_mtime:
+        if not library.exists() or library.stat().st_mtime < max(path.stat().st_mtime for path in CRATES.iterdir()):
             copied = folder / "crate"
             shutil.copytree(CRATES, copied, dirs_exist_ok=True)
             command = ["cargo", "build", "--release", "--locked", "--features", feature, "--target-dir", str(folder)]
