@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import originals
+import rivals
 
 import heapwright as hw
 from heapwright import ForeignHeap, HeapwrightError, Trace
@@ -130,9 +131,12 @@ def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
     """
     found, missing = libraries()
     given = {_peer_name(place): _foreign(place, 64) for place in others}
-    for name in (name for name in ORIGINALS if name not in given):
+    fetched = [(name, original) for name in ORIGINALS] + [(name, rival) for name in rivals.RIVALS]
+    for name, contender in fetched:
+        if name in given:
+            continue
         try:
-            found.append(original(name))
+            found.append(contender(name))
         except originals.MissingError as error:
             missing.append(str(error))
     return [*found, *(Contender(name, heap) for name, heap in given.items())], missing
@@ -151,6 +155,11 @@ def original(name: str) -> Contender:
     timed = RELEASED | (GRANULARITY if name == "dlmalloc" else {})
     heap.adapter = heap.adapter.model_copy(update={"defines": {**heap.adapter.defines, **timed}})
     return Contender(name, heap, compact=_foreign(place, 32))
+
+
+def rival(name: str) -> Contender:
+    """An allocator of a crate, for time alone. Raises MissingError where it cannot be built."""
+    return Contender(name, _foreign(str(rivals.adapter(name)), 64))
 
 
 def empty(folder: Path) -> Contender:

@@ -29,9 +29,9 @@ class MissingError(Exception):
 def crate(name: str, version: str, path: str) -> Path:
     """A folder of a crate."""
     home = CACHE / "cargo"
-    with _alone():
+    with alone():
         if not any(home.glob(f"registry/src/*/{name}-{version}")):
-            _run(["cargo", "info", f"{name}@{version}"], CACHE, f"crate {name}", {"CARGO_HOME": str(home)})
+            run(["cargo", "info", f"{name}@{version}"], CACHE, f"crate {name}", {"CARGO_HOME": str(home)})
     found = [folder / path for folder in home.glob(f"registry/src/*/{name}-{version}")]
     if not found:
         raise MissingError(f"crate {name} {version}", "cargo did not unpack it")
@@ -41,7 +41,7 @@ def crate(name: str, version: str, path: str) -> Path:
 def debian(package: str, suite: str, path: str) -> Path:
     """A folder of the upstream sources of a Debian source package, in that suite; all of them for an empty path."""
     folder = CACHE / f"{package}-{suite}"
-    with _alone():
+    with alone():
         if not folder.is_dir():
             _unpack(_tarball(package, suite), folder, path)
     found = next(folder.glob(f"*/{path}"), None)
@@ -90,7 +90,7 @@ def _tarball(package: str, suite: str) -> Path:
 
     What is checked is each file's checksum in the index, which is signed; the package's own description is not needed.
     """
-    site = _run(
+    site = run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Label: Debian", "Component: main"],
         ROOT,
         "Debian's archive",
@@ -106,9 +106,9 @@ def _tarball(package: str, suite: str) -> Path:
     options += ["-o", f"Dir::State::Lists={state}/lists", "-o", f"Dir::Cache={state}", "-o", "Debug::NoLocking=1"]
     options += ["-o", "Acquire::Retries=3"]
     if not any((state / "lists").glob("*Sources*")):
-        _run(["apt-get", *options, "update"], state, f"Debian's index of sources of {suite}")
+        run(["apt-get", *options, "update"], state, f"Debian's index of sources of {suite}")
     command = ["apt-get", *options, "source", "--download-only", f"{package}/{suite}"]
-    said = _run(command, state, f"Debian's source package {package}", must=False)
+    said = run(command, state, f"Debian's source package {package}", must=False)
     found = next(state.glob(f"{package}_*.orig.tar.*"), None)
     if found is None:
         said = (said.strip().splitlines() or ["nothing came"])[-1]
@@ -121,12 +121,12 @@ def _unpack(tarball: Path, folder: Path, path: str) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     wanted = f"*/{path}/*" if path else "*"
-    _run(["tar", "-xf", str(tarball), "-C", str(fresh), "--wildcards", wanted], fresh, tarball.name)
+    run(["tar", "-xf", str(tarball), "-C", str(fresh), "--wildcards", wanted], fresh, tarball.name)
     fresh.rename(folder)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """One process of this checkout fetches at a time."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
@@ -134,7 +134,7 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _run(
+def run(
     command: Sequence[str], folder: Path, what: str, variables: Mapping[str, str] | None = None, must: bool = True
 ) -> str:
     """What the command printed; on stderr, where it need not succeed."""

@@ -20,6 +20,7 @@ def print_results(about: dict[str, Any], measured: Sequence[Measured], aims: Seq
     _times("CPU time of a call in ns, payload written once", [(one.trace, one.ns_written) for one in measured])
     _arenas(measured)
     means = ratios(measured)
+    _untouched_and_written(means, measured)
     for key in sets_of(measured):
         _ratios(f"Time over that of the reference, {key} traces, payload untouched", means["time"], key)
     _ratios("The same over all traces without the replay loop", means["time_without_loop"], "all")
@@ -73,6 +74,19 @@ def _ratios(title: str, means: dict[str, dict[str, dict[str, float | None]]], ke
     references = list(next(iter(means.values())))
     rows = [[name, *(ratio_text(over[other][key]) for other in references)] for name, over in means.items()]
     _show(f"{title}, geometric means", ["heap", *(f"/ {other}" for other in references)], rows)
+
+
+def _untouched_and_written(means: dict[str, Any], measured: Sequence[Measured]) -> None:
+    """The two aims side by side: the heap's own work, and that of a program that writes what it was given."""
+    sets = sets_of(measured)
+    rows = [
+        [name, *(ratio_text(means[how][name]["dlmalloc"][key]) for how in ("time", "time_written") for key in sets)]
+        for name, over in means["time"].items()
+        if "dlmalloc" in over
+    ]
+    headings = ["heap", *(f"untouched, {key}" for key in sets), *(f"written, {key}" for key in sets)]
+    if rows:
+        _show("Time over dlmalloc's, the payload untouched and written once, geometric means", headings, rows)
 
 
 def _folded(means: dict[str, dict[str, float | None]], measured: Sequence[Measured]) -> None:

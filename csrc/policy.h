@@ -168,6 +168,7 @@ struct hw_general {
     uint32_t bin_octave;      /* derived: log2 of the first size above the linear bins */
     uint32_t bin_linear_bins; /* derived: number of linear bins */
     uint32_t list_stride;     /* derived: bytes from one list head to the next */
+    uint32_t heads_close;     /* derived: 1: heads lie closer than links count, so the first node says 0 of its */
     uint32_t lists_at;        /* derived: address of the list heads */
     uint32_t bitmap_at;       /* derived: address of the bitmap of bins that may hold blocks */
     uint32_t summary_at;      /* derived: address of the bitmap of bitmap words that are not zero */

@@ -277,7 +277,11 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
         if ((word & HW_USED) || size < g->min_block || !belongs_to(g, head, size) || *blocks >= most) {
             return HW_BROKEN_LIST;
         }
-        if (g->free_list == HW_DOUBLE && load_link(&g->links, h, node + g->links.field.bytes) != before) {
+        if (g->heads_close && before == head) {
+            if (load_link(&g->links, h, node + g->links.field.bytes) != 0) {
+                return HW_BROKEN_LINK;
+            }
+        } else if (g->free_list == HW_DOUBLE && load_link(&g->links, h, node + g->links.field.bytes) != before) {
             return HW_BROKEN_LINK;
         }
         if (order == HW_ADDRESS || order == HW_SIZE) {

@@ -5,7 +5,8 @@
  * matters is the address of the word that points to it, called `before`: the head, or the first word of the node ahead.
  * A double list keeps `before` in each node's second word, so unlinking needs no case for the head; and the missing
  * node behind the last one may be written to as well, because its second word is a scratch word at the start of the
- * control data.
+ * control data. Where links of 2 bytes count in units and lists have heads of 2 bytes, a link cannot tell a head: the
+ * first node's second word is 0 then, and its block's size leads to the head.
  *
  * With bins there is one list for each bin. Bins hold one block size each up to a bound, then a fixed number of bins
  * share each octave; lists of the recipe "lea", "two-level", "half-fit" and the like differ only in these numbers.
@@ -123,6 +124,12 @@ HW_HOT void count_free(const struct hw_general *g, struct hw_heap *h, uint32_t c
     }
 }
 
+/* Whether the word `before` is the head of a list. */
+HW_HOT int is_head(const struct hw_general *g, uint32_t before)
+{
+    return before - g->lists_at < g->bins * g->list_stride;
+}
+
 /* Puts `node` between the word `before` and the node `next`. */
 HW_HOT void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t node, uint32_t next)
 {
@@ -132,7 +139,11 @@ HW_HOT void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t be
     store_link(&g->links, h, before, node);
     store_link(&g->links, h, node, next);
     if (g->free_list == HW_DOUBLE) {
-        store_link(&g->links, h, node + g->links.field.bytes, before);
+        if (g->heads_close && is_head(g, before)) {
+            store_link(&g->links, h, node + g->links.field.bytes, 0);
+        } else {
+            store_link(&g->links, h, node + g->links.field.bytes, before);
+        }
         store_link(&g->links, h, next + g->links.field.bytes, node);
     }
 }
@@ -184,7 +195,11 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
         store_link(&g->links, h, tail_of(g, h, size, node), before);
     }
     if (g->free_list == HW_DOUBLE) {
-        store_link(&g->links, h, next + g->links.field.bytes, before);
+        if (g->heads_close && is_head(g, before)) {
+            store_link(&g->links, h, next + g->links.field.bytes, 0);
+        } else {
+            store_link(&g->links, h, next + g->links.field.bytes, before);
+        }
     }
     if (g->search_from == HW_FROM_TRIED && next && before != list_head(g, size)) {
         list_turn(g, h, list_head(g, size), before, next);
@@ -204,6 +219,10 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
 /* The address of the link that points to `node`. */
 HW_HOT uint32_t list_before(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
 {
+    if (g->heads_close) {
+        const uint32_t ahead = raw_link(&g->links, h, node + g->links.field.bytes);
+        return ahead ? ahead : list_head(g, size);
+    }
     if (g->free_list == HW_DOUBLE) {
         return raw_link(&g->links, h, node + g->links.field.bytes);
     }

@@ -608,6 +608,21 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:64:.|64:24:g|88:144:v|232:40:f|272:24:d|
         free g          |0:232:v|232:40:f|272:24:d|
     """),
+    # e is cut from a, as c is too small; f takes all of c, whose rest would be no block; g is cut from the rest of a
+    "small": (700, """
+        malloc a 200    |0:208:a|
+        malloc b 20     |0:208:a|208:24:b|
+        malloc c 36     |0:208:a|208:24:b|232:40:c|
+        malloc d 20     |0:208:a|208:24:b|232:40:c|272:24:d|
+        free a          |0:208:.|208:24:b|232:40:c|272:24:d|
+        free c          |0:208:.|208:24:b|232:40:.|272:24:d|
+        malloc e 60     |0:64:e|64:144:.|208:24:b|232:40:.|272:24:d|
+        malloc f 28     |0:64:e|64:144:.|208:24:b|232:40:f|272:24:d|
+        malloc g 20     |0:64:e|64:24:g|88:120:.|208:24:b|232:40:f|272:24:d|
+        free b          |0:64:e|64:24:g|88:144:.|232:40:f|272:24:d|
+        free e          |0:64:.|64:24:g|88:144:.|232:40:f|272:24:d|
+        free g          |0:232:.|232:40:f|272:24:d|
+    """),
     # no header, no alignment: c slides down at once
     "contiki-mmem": (100, """
         malloc a 10     |0:10:a|

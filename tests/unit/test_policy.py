@@ -326,6 +326,18 @@ def test_no_request_is_taken_whose_block_is_beyond_reach() -> None:
         assert heap(general(header=2, **keys))["pools"][0]["max_size"] == largest, keys
 
 
+def test_links_of_2_bytes_halve_the_heads_of_double_lists() -> None:
+    """No link leads to a head then: vouched links do, and those of a list that knows its last block."""
+
+    def stride(link_bytes: int, checks: str = "none", **keys: Any) -> tuple[int, int]:
+        pool = general(bins="exact", linear_up_to=128, **keys)
+        found = heap(pool, align=8, link_bytes=link_bytes, checks=checks)["pools"][0]["general"]
+        return found["list_stride"], found["heads_close"]
+
+    assert (stride(4), stride(2), stride(2, "frees")) == ((4, 0), (2, 1), (2, 1))
+    assert (stride(2, "neighbours"), stride(2, order="fifo")) == ((8, 0), (8, 0))
+
+
 @pytest.mark.parametrize(
     ("pool", "keys", "places"),
     [

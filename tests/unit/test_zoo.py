@@ -51,6 +51,7 @@ NAMES = [
     "newlib-nano",
     "newlib-nano-2020",
     "real-time",
+    "small",
     "sos",
     "sos-kernel",
     "st-compact-memmgr",

@@ -299,6 +299,7 @@ class General(GeneralKeys):
             "size_shift": log2(self.unit),
             **shape,
             "list_stride": self._list_stride(layout),
+            "heads_close": int(self._has_close_heads(layout)),
             **layout.place(self.control(layout, shape["bins"])),
         }
 
@@ -310,9 +311,15 @@ class General(GeneralKeys):
         """Bytes from one list's head to the next: a link to the first block, and to the last where one is asked for."""
         tails = "fifo" in (self.order, self.large_order)
         stride = layout.link_bytes * (2 if tails else 1)
-        if layout.link_bytes == 2 and (self.free_list == "double" or tails):
+        if layout.link_bytes == 2 and (self.free_list == "double" or tails) and not self._has_close_heads(layout):
             return round_up(stride, layout.align)
         return stride
+
+    def _has_close_heads(self, layout: lay.Layout) -> bool:
+        """Whether heads lie closer than 2-byte links count: none leads to one, unless links are vouched for."""
+        tails = "fifo" in (self.order, self.large_order) or self.unsorted
+        plain = self.free_list == "double" and self.bins != "none" and not tails
+        return layout.link_bytes == 2 and layout.align > 2 and plain and layout.checks in ("none", "frees")
 
     def _bin_fields(self, geometry: Geometry, least: int) -> dict[str, int]:
         if self.bins == "none":
