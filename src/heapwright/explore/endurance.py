@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heapwright.decide.decision import Deciding
-from heapwright.decide.picks import BLIND, PICKS, RIVALS
+from heapwright.decide.picks import BLIND, PICKS, RIVALS, Pick
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Meter, Runner
 from heapwright.explore.trial import Candidate, Task, Trier
@@ -118,6 +118,18 @@ def try_what_may_ship(
         run(recommended)
         run(lasting(recommended), LONG)
         if study.endured(LONG.calls) == known:
+            return
+
+
+def try_picks(runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], how: Pick) -> None:
+    """Try whether the pick lasts, and where it does not what is picked instead, until one does; for want of time alone.
+
+    `try_what_may_ship` looks at everything that may be picked under any condition.
+    """
+    for _ in range(MOST_PICKED):
+        pick = runner.study.pick(how).id
+        try_endurance(runner, [candidates[pick]], traces, LONG)
+        if runner.study.pick(how).id == pick:
             return
 
 
