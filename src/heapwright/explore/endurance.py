@@ -32,6 +32,10 @@ MOST_PICKED = 30
 """So many times at most what is picked is tried for longer, and something else picked where it fails."""
 
 
+AT_ONCE = 4
+"""So many that may be picked next are tried together: most do not last."""
+
+
 @dataclass(frozen=True)
 class Enduring:
     """What takes the place of a replay: whether a recipe lasts on what a trace asks for."""
@@ -126,11 +130,12 @@ def try_picks(runner: Runner, candidates: Mapping[str, Candidate], traces: Seque
 
     `try_what_may_ship` looks at everything that may be picked under any condition.
     """
+    study = runner.study
     for _ in range(MOST_PICKED):
-        pick = runner.study.pick(how).id
-        try_endurance(runner, [candidates[pick]], traces, LONG)
-        if runner.study.pick(how).id == pick:
+        order = [study.combined.ids[row] for row in study.may_ship(how)]
+        if study.robustness().lasts(order[0]) is not None:
             return
+        try_endurance(runner, [candidates[id] for id in order[:AT_ONCE]], traces, LONG)
 
 
 def _recommended(study: Study) -> list[str]:

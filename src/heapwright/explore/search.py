@@ -204,15 +204,15 @@ def _ordered(chosen: Sequence[Candidate], first: Sequence[str]) -> list[Candidat
 def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[Crew]:
     """Who replays."""
     if dask is None:
-        return nullcontext(Threads(jobs or _processors()))
+        return nullcontext(Threads(jobs or processors()))
     from heapwright.explore.on_dask import LOCAL, cluster
 
     if jobs is not None and dask != LOCAL:
         raise ParameterError(f"{dask} has as many as its workers; leave it out", parameter="jobs")
-    return cluster(dask, jobs or _processors())
+    return cluster(dask, jobs or processors())
 
 
-def _processors() -> int:
+def processors() -> int:
     """Processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

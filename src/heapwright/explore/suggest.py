@@ -12,7 +12,7 @@ from heapwright.decide.study import Study
 from heapwright.explore.endurance import try_picks
 from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress, Runner
-from heapwright.explore.search import explore
+from heapwright.explore.search import explore, processors
 from heapwright.explore.space import DEFAULT_ALIGN
 from heapwright.explore.taught import KeptOut, Told, taught, taught_space
 from heapwright.explore.trial import Candidate
@@ -56,5 +56,5 @@ def suggest(
         for one in space.recipes()
     }
     with Interrupt() as interrupt, Study.open(study_path, write=True) as study:
-        try_picks(Runner(study, Threads(1), interrupt, progress), candidates, traces, "balanced")
+        try_picks(Runner(study, Threads(jobs or processors()), interrupt, progress), candidates, traces, "balanced")
         return Suggested(decide(study), study.ranked, taught().kept_out)
