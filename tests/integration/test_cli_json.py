@@ -71,6 +71,10 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
         ["trace", "heap", "growth_ratio", "worst", "lasts", "refused", "calls", "footprint_bytes"],
     ),
     "attack tlsf a.parquet --runs 2 --checks frees": (True, ["heap", "checks", "cpu", "faults"]),
+    "suggest a.parquet -o suggested.duckdb": (
+        False,
+        ["id", "recipe", "metrics", "reserve_bytes", "recipes", "seconds", "sentences", "kept_out", "study"],
+    ),
     "explore a.parquet --space space.toml -o again.duckdb": (
         False,
         ["study", "recipes", "evaluations", "seconds", "complete", "tolerance", "given_up", "front"],

@@ -49,6 +49,7 @@ COMMANDS = (
     ["pareto", "endured.duckdb", "--all"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],
     ["endure", str(TRACE), "--heap", "tlsf", "--calls", "10000"],
+    ["suggest", str(TRACE)],
     ["check", str(TRACE), "--heap", "tlsf", "--budget", "9M", "--fail-if", "accesses_malloc_max > 200"],
     ["replay", str(TRACE), "--heap", "tlsf", "--heap", "freertos-heap4", "--heap", "newlib-nano"],
     ["profile", str(TRACE)],

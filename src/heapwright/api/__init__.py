@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.api.explorations import (
     Study,
+    Suggestion,
     explore,
     explore_with,
     extend_study,
@@ -19,6 +20,7 @@ from heapwright.api.explorations import (
     picks_by_load,
     space_for,
     study_in,
+    suggest,
 )
 from heapwright.api.gate import check, described, write_checked
 from heapwright.api.given import AnyHeap, AnyTrace, Member, PathLike, recipe_of
@@ -70,7 +72,7 @@ from heapwright.api.traces import (
     workload,
 )
 from heapwright.decide import pareto
-from heapwright.explore import families
+from heapwright.explore import families, taught
 from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress
 from heapwright.explore.space import Space, WideSpace
@@ -127,6 +129,7 @@ __all__ = [
     "Session",
     "Space",
     "Study",
+    "Suggestion",
     "Trace",
     "WideSpace",
     "Worst",
@@ -191,8 +194,10 @@ __all__ = [
     "space_for",
     "special_pools",
     "study_in",
+    "suggest",
     "sweep",
     "synthesise",
+    "taught",
     "timing",
     "trace_facts",
     "workload",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from heapwright.api.given import AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
 from heapwright.decide.by_load import AtLoad
 from heapwright.decide.by_load import picks_by_load as _picks_by_load
+from heapwright.decide.decision import Decision
 from heapwright.decide.picks import Pick
 from heapwright.decide.results import Candidate
 from heapwright.decide.study import Study as _Study
@@ -17,6 +21,7 @@ from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES, Options, Stra
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.search import explore as _explore
+from heapwright.explore.taught import KeptOut, Told
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.heaps.heaps import (
@@ -228,6 +233,70 @@ def explore(
     made = space_for(read, space, align)
     done = explore_with(options, read, made, output, held_out=apart, warm=listed(warm), progress=progress)
     return open_study(done.study)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What to ship by what other programs' traces taught.
+
+    Attributes:
+        pick: the heap.
+        decision: what to reserve, on what evidence, and rivals beside it.
+        recipes: how many were tried, the zoo's among them.
+        seconds: what that took.
+        kept_out: how far such answers were from a complete exploration, on traces kept out of the learning.
+        study: the study, where it was asked for.
+    """
+
+    pick: Member
+    decision: Decision
+    recipes: int
+    seconds: float
+    kept_out: KeptOut
+    study: Path | None
+
+    def sentences(self) -> list[str]:
+        """The answer in words, the last one how far such answers were."""
+        return [*self.decision.sentences(), self.kept_out.sentence()]
+
+
+@one_line
+def suggest(
+    traces: AnyTrace | Sequence[AnyTrace],
+    output: PathLike | None = None,
+    *,
+    align: int | None = None,
+    told: Sequence[Told] | None = None,
+    jobs: int | None = None,
+    repair: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Suggestion:
+    """Try what other programs' traces taught, and the zoo, on traces: an answer at once, where `explore` takes minutes.
+
+    The list has some 200 recipes of other traces' fronts; their lists and thresholds are made from these traces' sizes.
+    The pick is tried on two copies of each trace, and for years, as in an exploration.
+
+    Args:
+        traces: one or several, with different names.
+        output: a study file to keep; None keeps none.
+        align: alignment of payloads in bytes; None is 8.
+        told: another list than the one that ships (`heapwright.explore.taught`).
+        jobs, repair, progress: as for `explore`.
+
+    Raises HeapwrightError as `explore`.
+    """
+    from heapwright.explore.space import DEFAULT_ALIGN
+    from heapwright.explore.suggest import suggest as _suggest
+
+    start = time.perf_counter()
+    read = [trace_of(one, repair) for one in listed(traces)]
+    with TemporaryDirectory() as scratch:
+        path = Path(scratch) / "suggested.duckdb" if output is None else Path(output)
+        found = _suggest(read, path, align or DEFAULT_ALIGN, told=told, jobs=jobs, progress=progress)
+        pick = open_study(path)[found.decision.pick.id]
+        kept = None if output is None else path
+        seconds = time.perf_counter() - start
+        return Suggestion(replace(pick, study=kept), found.decision, found.recipes, seconds, found.kept_out, kept)
 
 
 def space_for(

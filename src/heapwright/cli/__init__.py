@@ -29,6 +29,7 @@ COMMANDS = {
     "fit": "Find the smallest arena that serves a whole trace.",
     "check": "Say whether a heap still fits today's build, for a build server.",
     "endure": "Try whether a heap lasts: loops at constant live bytes.",
+    "suggest": "Say what to ship by what other programs' traces taught, in seconds.",
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
     "study": "Merge studies, extend one by traces, query or export it, or make its numbers again.",
     "pareto": "Print the Pareto-optimal recipes of a study.",

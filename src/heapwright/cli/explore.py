@@ -11,6 +11,7 @@ import click
 from heapwright.cli.options import (
     OBJECTIVES,
     Duration,
+    align_option,
     energy_option,
     objectives_option,
     read_traces,
@@ -27,12 +28,7 @@ from heapwright.cli.progress import showing
 @click.option(
     "--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The recipes to try."
 )
-@click.option(
-    "--align",
-    type=click.Choice(["1", "2", "4", "8", "16"]),
-    callback=lambda ctx, option, text: int(text) if text else None,
-    help="Alignment of every recipe in bytes; default what the space says, or 8.",
-)
+@align_option
 @objectives_option("footprint_bytes,accesses")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @click.option(

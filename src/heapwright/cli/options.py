@@ -104,6 +104,12 @@ fitted_argument = _replayed("[TRACE...]", required=False)
 repair_option = click.option(
     "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
 )
+align_option = click.option(
+    "--align",
+    type=click.Choice(["1", "2", "4", "8", "16"]),
+    callback=lambda ctx, option, text: int(text) if text else None,
+    help="Alignment of every recipe in bytes; default what the space says, or 8.",
+)
 CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
 cpu_option = click.option(
     "--cpu",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heapwright.decide.decision import Deciding
-from heapwright.decide.picks import BLIND, PICKS, RIVALS
+from heapwright.decide.picks import BLIND, PICKS, RIVALS, Pick
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Meter, Runner
 from heapwright.explore.trial import Candidate, Task, Trier
@@ -30,6 +30,10 @@ _STORED_SECONDS = 2.0
 
 MOST_PICKED = 30
 """So many times at most what is picked is tried for longer, and something else picked where it fails."""
+
+
+AT_ONCE = 4
+"""So many that may be picked next are tried together: most do not last."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,19 @@ def try_what_may_ship(
         run(lasting(recommended), LONG)
         if study.endured(LONG.calls) == known:
             return
+
+
+def try_picks(runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], how: Pick) -> None:
+    """Try whether the pick lasts, and where it does not what is picked instead, until one does; for want of time alone.
+
+    `try_what_may_ship` looks at everything that may be picked under any condition.
+    """
+    study = runner.study
+    for _ in range(MOST_PICKED):
+        order = [study.combined.ids[row] for row in study.may_ship(how)]
+        if study.robustness().lasts(order[0]) is not None:
+            return
+        try_endurance(runner, [candidates[id] for id in order[:AT_ONCE]], traces, LONG)
 
 
 def _recommended(study: Study) -> list[str]:

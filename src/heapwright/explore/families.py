@@ -75,7 +75,7 @@ class Levels:
         self.largest = max(demand.largest, 1024)
         self.splits: list[Any] = ["always", *_thresholds(32, self.largest, 8), "never"]
         self.few_splits: list[Any] = ["always", self.splits[4], "never"]
-        merge_from = _thresholds(64, self.largest // 2, 3)
+        self.merge_from = merge_from = _thresholds(64, self.largest // 2, 3)
         self.coalescing: list[dict[str, Any]] = [
             {"coalesce": "immediate"},
             *({"coalesce": "immediate", "coalesce_from": size} for size in merge_from),
@@ -88,6 +88,14 @@ class Levels:
         thresholds = [32, 64, 128, 256, 512, 1000, 2000]
         self.victims = [size for size in thresholds if size < demand.largest] + [min(_round_size(demand.largest), 4096)]
         self.up_to = [size for size in (32, 64, 128, 256, 512, 1024, 2048) if size < 2 * demand.largest]
+        special = {size for size, share in demand.sizes if share >= SPECIAL_SHARE}
+        special |= {2**exponent for exponent in range(6, 12) if 2**exponent < 2 * demand.largest}
+        kingsley = {2**exponent - 4 for exponent in range(4, 13) if 2**exponent < 4 * demand.largest}
+        self.classes = {"special": self.aligned(special), "kingsley": self.aligned(kingsley)}
+
+    def aligned(self, sizes: Iterable[int]) -> list[int]:
+        """Sizes of fixed blocks, each a multiple of the alignment, ascending."""
+        return sorted({-(-size // self.align) * self.align for size in sizes})
 
     def reaches(self, recipe: Recipe) -> bool:
         """Whether links and headers reach the arena that the traces will need."""
@@ -290,18 +298,13 @@ def _emptied_family(levels: Levels) -> Family:
 
 def _fixed_family(levels: Levels) -> Family:
     """Fixed classes in front of a general pool that serves what is larger."""
-    align = levels.align
-    special = {size for size, share in levels.demand.sizes if share >= SPECIAL_SHARE}
-    powers = {2**exponent for exponent in range(6, 12) if 2**exponent < 2 * levels.demand.largest}
-    kingsley = {2**exponent - 4 for exponent in range(4, 13) if 2**exponent < 4 * levels.demand.largest}
-    classes = [special | powers, kingsley, *(set(levels.frequent[:count]) for count in (3, 6, 9))]
+    classes = [*levels.classes.values(), *(levels.aligned(levels.frequent[:count]) for count in (3, 6, 9))]
     growth: list[dict[str, Any]] = [{"header": 4, "page": page} for page in (0, 1024, 4096)]
     growth += [{"header": 8, "find": "first-fit"}]
     designs: list[dict[str, Any]] = [EXACT_BEST, GOOD_FIT, {"fit": "first"}]
     for sizes, grow, design in product(classes, growth, designs):
-        aligned = {-(-size // align) * align for size in sizes}
-        if aligned:
-            yield Fixed(sizes=tuple(sorted(aligned)), **grow), General(**design, header=grow["header"])
+        if sizes:
+            yield Fixed(sizes=tuple(sizes), **grow), General(**design, header=grow["header"])
 
 
 def _block_family(levels: Levels) -> Family:

@@ -62,12 +62,18 @@ class Exploring:
     trials: Trials
 
     def run(
-        self, chosen: Sequence[Candidate], effort: Effort, groups: Sequence[Collection[str]] = (), *, ranked: bool
+        self,
+        chosen: Sequence[Candidate],
+        effort: Effort,
+        groups: Sequence[Collection[str]] = (),
+        early: Collection[str] = (),
+        *,
+        ranked: bool,
     ) -> None:
         """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
 
-        ``groups``: ids of recipes whose own fronts are found as well, while there is time. ``ranked`` says whether the
-        chosen are all of the space.
+        ``groups``: ids of recipes whose own fronts are found as well, while there is time. ``early``: ids of those
+        that are finished after the zoo. ``ranked`` says whether the chosen are all of the space.
         """
         study = self.runner.study
         before = study.meta.get("tolerance")
@@ -82,6 +88,7 @@ class Exploring:
         meter.until = inf if effort.until is None else effort.until
         tolerance = before if effort.tolerance is None else effort.tolerance
         rest = self._finish([one for one in left if one.zoo_name], left, meter)
+        rest = self._finish([one for one in rest if one.id in early], rest, meter)
         if tolerance is None and self._ends_soon(rest, meter, _SURELY * COMPLETE_SECONDS):
             rest = self._finish(_spread(rest), rest, meter)
         if not self.trials.objectives or (tolerance is None and self._ends_soon(rest, meter, COMPLETE_SECONDS)):

@@ -24,6 +24,7 @@ from heapwright.explore.options import Options, Strategy
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import Exploring
 from heapwright.explore.space import WideSpace
+from heapwright.explore.taught import first_of
 from heapwright.explore.trial import Candidate, Trier
 from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
@@ -96,12 +97,15 @@ def explore(
     identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)
     hired = _crew(options.jobs, options.dask)
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
+        first = first_of(traces, space.align)
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
+        chosen = _ordered(chosen, first)
         runner = Runner(study, crew, interrupt, progress)
         measure = replay_for(keys, table)
         trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
         exploring = Exploring(runner, Trials(study, trier, "explored"))
-        exploring.run(chosen, effort, _trusted(chosen), ranked=len(chosen) == len(candidates))
+        groups, early = _trusted(chosen), frozenset(first[:EARLY])
+        exploring.run(chosen, effort, groups, early, ranked=len(chosen) == len(candidates))
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
@@ -187,18 +191,28 @@ def _choose(candidates: list[Candidate], strategy: Strategy, limit: int | None, 
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
 
 
+EARLY = 50
+"""So many of what other traces taught are finished before anything is given up."""
+
+
+def _ordered(chosen: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
+    """The zoo, what other traces taught in its order, then the others as they were."""
+    rank = {id: at for at, id in enumerate(first)}
+    return sorted(chosen, key=lambda one: -1 if one.zoo_name else rank.get(one.id, len(rank)))
+
+
 def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[Crew]:
     """Who replays."""
     if dask is None:
-        return nullcontext(Threads(jobs or _processors()))
+        return nullcontext(Threads(jobs or processors()))
     from heapwright.explore.on_dask import LOCAL, cluster
 
     if jobs is not None and dask != LOCAL:
         raise ParameterError(f"{dask} has as many as its workers; leave it out", parameter="jobs")
-    return cluster(dask, jobs or _processors())
+    return cluster(dask, jobs or processors())
 
 
-def _processors() -> int:
+def processors() -> int:
     """Processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

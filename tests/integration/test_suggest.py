@@ -1,0 +1,108 @@
+"""Answers by what other traces taught: what is tried and told, and that explorations come to the same as before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from exploring import explore
+
+import heapwright as hw
+from heapwright.explore import search
+from heapwright.explore.space import Space
+from heapwright.explore.taught import tailored, taught
+from heapwright.traces.trace import Trace
+
+HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
+BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    whole = hw.read_trace(BROKER)
+    return Trace.from_columns(op=whole.op[:1500], id=whole.id[:1500], size=whole.size[:1500], name="start")
+
+
+@pytest.fixture(scope="module")
+def suggestion(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> hw.api.Suggestion:
+    found = hw.suggest(trace, tmp_path_factory.mktemp("suggest") / "s.duckdb")
+    assert isinstance(found, hw.api.Suggestion)
+    return found
+
+
+def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
+    trace: Trace, suggestion: hw.api.Suggestion, tmp_path: Path
+) -> None:
+    space = Space([tailored(taught().recipes, [trace])])
+    study = hw.explore(trace, tmp_path / "s.duckdb", space=space, complete=True, copies=0, endurance=False)
+    member = study[suggestion.pick.id]
+    assert member.recipe.hash == suggestion.pick.recipe.hash
+    for key in ("footprint_bytes", "accesses", "failed"):
+        assert member.metrics[key] == suggestion.pick.metrics[key]
+    assert hw.replay(trace, suggestion.pick).metrics["accesses"] == member.metrics["accesses"]
+
+
+def test_the_pick_lasts_holds_on_copies_and_has_a_reserve(suggestion: hw.api.Suggestion) -> None:
+    decision = suggestion.decision
+    assert decision.lasts is True
+    assert {need.role for need in decision.needs} == {"explored", "copy"}
+    most = max(need.bytes or 0 for need in decision.needs if not need.loaded)
+    assert decision.reserve_bytes is not None and decision.reserve_bytes >= most > 0
+    rivals = {other.heap.zoo_name for other in decision.others if other.why == "rival"}
+    assert rivals | {suggestion.pick.zoo_name} >= {"all-round", "tlsf", "newlib-nano"}
+    assert suggestion.sentences()[-1] == taught().kept_out.sentence()
+
+
+def test_the_study_that_was_asked_for_says_the_same_and_none_stays_else(
+    trace: Trace, suggestion: hw.api.Suggestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert suggestion.study is not None
+    assert hw.open_study(suggestion.study).pick().id == suggestion.pick.id
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    again = hw.suggest(trace)
+    assert (again.pick.id, again.study, list(tmp_path.iterdir())) == (suggestion.pick.id, None, [])
+
+
+def test_another_list_is_tried_in_its_place(trace: Trace) -> None:
+    zoo = len(Space([]))
+    told = [{"pool": [{"kind": "general", "free_list": "tree", "fit": "best", "min_block": 64}]}]
+    assert hw.suggest(trace, told=told).recipes == zoo + 1
+    assert hw.suggest(trace, told=[{**told[0], "rots": True}]).recipes == zoo
+
+
+def test_what_is_tried_first_does_not_change_what_a_complete_exploration_finds(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipes = [*list(Space.default([trace]).recipes())[60::50], *tailored(taught().recipes, [trace])]
+    studies: list[hw.Study] = []
+    for begins in (True, False):
+        if not begins:
+            monkeypatch.setattr(search, "first_of", lambda traces, align: [])
+        path = tmp_path / f"{len(studies)}.duckdb"
+        explore([trace], Space([recipes]), study_path=path, complete=True, copies=0, endurance=False)
+        studies.append(hw.open_study(path))
+    one, other = (sorted(map(repr, study.to_arrow().drop(["recipe"]).to_pylist())) for study in studies)
+    assert one == other
+    assert [member.id for member in studies[0].front()] == [member.id for member in studies[1].front()]
+
+
+def test_the_command_prints_a_recipe_that_every_command_takes(tmp_path: Path) -> None:
+    def run(*words: str) -> str:
+        done = subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    (tmp_path / "pick.toml").write_text(run("suggest", str(BROKER), "-o", "s.duckdb", "--toml"))
+    assert "pick.toml" in run("replay", str(BROKER), "--heap", "pick.toml")
+    printed = run("pareto", "s.duckdb", "--pick", "balanced", "--toml")
+    assert hw.read_recipe(tmp_path / "pick.toml").hash == hw.Recipe.parse(printed, "printed").hash
+
+
+def test_a_recipe_alone_and_a_document_do_not_go_together() -> None:
+    done = subprocess.run(
+        [HEAPWRIGHT, "suggest", str(BROKER), "--toml", "--json"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "not with --json" in done.stderr
