@@ -73,7 +73,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "attack tlsf a.parquet --runs 2 --checks frees": (True, ["heap", "checks", "cpu", "faults"]),
     "explore a.parquet --space space.toml -o again.duckdb": (
         False,
-        ["study", "recipes", "evaluations", "seconds", "complete", "tolerance", "given_up", "front"],
+        ["study", "recipes", "evaluations", "seconds", "complete", "tolerance", "given_up", "front", "short"],
     ),
     "pareto s.duckdb": (True, ["id", "recipe", "metrics", "traces"]),
     "pareto s.duckdb --pick balanced": (True, ["id", "recipe", "metrics", "traces"]),
