@@ -41,6 +41,9 @@ def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeyp
     assert (shares.apart, shares.lasting) == (100 * COPIES, budget.ENDURED / 2)
     shares.each = 0.001
     assert 0 < shares.apart < 1
+    shares.each = 100 * COPIES * 2 / budget.FEWEST  # as long as all that may be kept, on one copy of few recipes
+    assert shares.apart == 0
+    shares.each = 0.001
     assert shares.exploring_until == shares.lasting_until - shares.lasting - shares.apart
     assert Shares(4.0, endured=True).lasting == 4 * ENDURANCE
     clock.seconds = 99.0  # exploring took longer than it was to

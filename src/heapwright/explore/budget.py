@@ -18,6 +18,9 @@ COPIES, ENDURANCE, TELLING = 0.25, 0.25, 0.05
 MADE_A_CALL = 0.8e-6
 """Seconds to make a call of a copy, before any copy tells."""
 
+FEWEST = 20
+"""So few recipes are tried on a copy at least: where there is no time for these on one copy, none is kept."""
+
 ENDURED = 12.0
 """Seconds of a processor that endurance takes, about: a hundred heaps in short, and some for longer."""
 
@@ -58,7 +61,10 @@ class Shares:
         most = COPIES * self._whole if self.replays else 0.0
         if not self.each or self.until == inf:
             return most
-        return min(self.calls * MADE_A_CALL + SHORTLIST * self.replays * self.each / self.jobs, most)
+        made, replayed = self.calls * MADE_A_CALL, self.replays * self.each / self.jobs
+        if made + FEWEST * replayed > most * self.replays:
+            return 0.0
+        return min(made + SHORTLIST * replayed, most)
 
     @property
     def lasting(self) -> float:
