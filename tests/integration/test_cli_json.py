@@ -77,7 +77,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     ),
     "explore a.parquet --space space.toml -o again.duckdb": (
         False,
-        ["study", "recipes", "evaluations", "seconds", "complete", "tolerance", "given_up", "front"],
+        ["study", "recipes", "evaluations", "seconds", "complete", "tolerance", "given_up", "front", "short"],
     ),
     "pareto s.duckdb": (True, ["id", "recipe", "metrics", "traces"]),
     "pareto s.duckdb --pick balanced": (True, ["id", "recipe", "metrics", "traces"]),

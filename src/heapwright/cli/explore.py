@@ -133,6 +133,8 @@ def command(
     apart = read_traces(held_out, repair)
     with showing() as show:
         done = api.explore_with(asked, read, space, output, held_out=apart, warm=warm, progress=show)
+    for told in done.short:
+        note(f"{done.study}: {told}")
     with Study.open(done.study) as study:
         note_partial(study)
         by_load, question = picks_by_load(study, read), study.question

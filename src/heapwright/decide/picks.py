@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -161,14 +162,19 @@ def shortlist(
 def design(recipe: Recipe) -> Hashable:
     """What a recipe is but for its sizes and thresholds: equal for recipes that differ in these alone."""
     return tuple(
-        (pool.kind, *(getattr(pool, key) for key in _DESIGN if key in type(pool).model_fields), *_present(pool))
-        for pool in recipe.pools
+        (pool.kind, *(getattr(pool, key) for key in _keys_of(type(pool))), *_present(pool)) for pool in recipe.pools
     )
 
 
+@cache
+def _keys_of(kind: type[Pool]) -> tuple[str, ...]:
+    return tuple(key for key in _DESIGN if key in kind.model_fields)
+
+
 def _present(pool: Pool) -> Iterator[bool]:
+    present = pool.__dict__  # what pydantic raises for a key that is missing takes long
     for key in ("victim_up_to", "close_bins", "coalesce_from", "limit_blocks"):
-        yield bool(getattr(pool, key, None))
+        yield bool(present.get(key))
 
 
 _DESIGN = ("free_list", "order", "bins", "fit", "coalesce", "split_from", "flush", "find", "header")

@@ -9,14 +9,17 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from heapwright.decide.decision import Deciding
 from heapwright.decide.picks import BLIND, PICKS, RIVALS, Pick
+from heapwright.explore.budget import Shares
 from heapwright.explore.giving_up import Known
-from heapwright.explore.runner import Meter, Runner
-from heapwright.explore.trial import Candidate, Task, Trier
+from heapwright.explore.runner import NOT_BEGUN, Meter, Runner
+from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.replay.endurance import LASTS, LONG, SHORT, Effort, endure
+from heapwright.replay.engine import GivenUpError, Margins
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
 
@@ -43,8 +46,13 @@ class Enduring:
     effort: Effort = SHORT
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
-        """The metrics of `SHIPPING_METRICS`."""
-        found = endure(trace, recipe, self.effort)
+        """The metrics of `SHIPPING_METRICS`; ``watch`` is asked between loops whether to go on."""
+
+        def go_on(_: str) -> None:
+            if watch and not watch(NOT_BEGUN):
+                raise GivenUpError(NOT_BEGUN, Margins(0, 0, 0, 0))
+
+        found = endure(trace, recipe, self.effort, progress=go_on)
         metrics: dict[str, Value] = {
             "growth_ratio": found.growth_ratio,
             "lasts": int(found.lasts),
@@ -54,17 +62,18 @@ class Enduring:
 
 
 def try_endurance(
-    runner: Runner, candidates: Sequence[Candidate], traces: Sequence[Trace], effort: Effort = SHORT
+    runner: Runner, candidates: Sequence[Candidate], traces: Sequence[Trace], effort: Effort = SHORT, until: float = inf
 ) -> None:
     """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
 
-    A pair is known that was tried for as many calls, or that does not last.
+    Nothing is begun after ``until``, a time of `time.perf_counter`. A pair is known that was tried for as many calls,
+    or that does not last.
 
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
     study, names = runner.study, [trace.name for trace in traces]
     ended, tasks = study.endured(effort.calls), []
-    meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance")
+    meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance", until=until)
     for one in candidates:
         known = Known((), len(traces))
         known.ended[:] = [(one.id, name) in ended for name in names]
@@ -83,7 +92,8 @@ def try_endurance(
             waiting, stored = [], time.perf_counter()
 
     try:
-        with closing(runner.tried(tasks, Trier(traces, Enduring(effort)), meter, store_when_due)) as outcomes:
+        trier, patience = Trier(traces, Enduring(effort)), Patience(runner.interrupt, until=until)
+        with closing(runner.tried(tasks, trier, meter, store_when_due, patience)) as outcomes:
             for task, found in outcomes:
                 waiting += [(task.one.id, names[at], metrics) for at, metrics in found.metrics.items()]
     finally:
@@ -96,23 +106,31 @@ def try_what_may_ship(
     near: Sequence[str],
     tried: Mapping[str, str],
     traces: Sequence[Trace],
+    shares: Shares,
 ) -> None:
     """Try whether what is near the front and rivals last, in short, and for longer all that is recommended or in doubt.
 
     In doubt is what grew by more than `LASTS`, which the short form lets pass; recommended are picks and the steps that
     are told beside one. Where one of them fails, something else is picked, and tried in turn. Heaps that one would
-    take blind are always tried. ``tried``: the ids of the zoo's heaps by their names.
+    take blind are always tried. ``tried``: the ids of the zoo's heaps by their names. Where the time is short what is
+    recommended comes first, and ``shares`` are told what there was no time for.
     """
-    study = runner.study
+    study, until = runner.study, shares.lasting_until
     blind = [tried[name] for name in BLIND if name in tried]
 
     def lasting(ids: Iterable[str]) -> list[str]:
         return [id for id in ids if study.robustness().lasts(id)]
 
     def run(ids: Iterable[str], effort: Effort = SHORT) -> None:
-        try_endurance(runner, [candidates[id] for id in dict.fromkeys(ids)], traces, effort)
+        try_endurance(runner, [candidates[id] for id in dict.fromkeys(ids)], traces, effort, until)
 
-    run([*near, *(tried[name] for name in RIVALS if name in tried), *blind])
+    first = _recommended(study) if until < inf and near else []
+    every = list(dict.fromkeys([*first, *blind, *(tried[name] for name in RIVALS if name in tried), *near]))
+    run(every)
+    if until < inf:
+        known = study.endured(SHORT.calls)
+        done = sum(all((id, trace.name) in known for trace in traces) for id in every)
+        shares.tell("endurance, of recipes", done, len(every))
     run(
         (id for id in lasting([*near, *blind]) if float(study.candidate(id).metrics["growth_ratio"] or 0) > LASTS), LONG
     )
@@ -121,8 +139,12 @@ def try_what_may_ship(
         recommended = _recommended(study)
         run(recommended)
         run(lasting(recommended), LONG)
-        if study.endured(LONG.calls) == known:
-            return
+        if study.endured(LONG.calls) == known or time.perf_counter() >= until:
+            break
+    if near and until < inf:
+        picked, known = set(_recommended(study)), study.endured(LONG.calls)
+        done = sum(all((id, trace.name) in known for trace in traces) for id in picked)
+        shares.tell("endurance for long, of what is recommended", done, len(picked))
 
 
 def try_picks(runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], how: Pick) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from heapwright.explore.schedule import COMPLETE, Effort
@@ -58,8 +58,9 @@ class Options:
             recipe of every design that comes near the front, are always finished. Without `complete` and `tolerance`
             every recipe is finished where that takes about `schedule.COMPLETE_SECONDS`, and `schedule.TOLERANCE` is
             taken where it takes longer.
-        budget: seconds that the exploration may take. Where that is too short, the recipes that promise most are
-            finished, told by how they do on pieces of the traces.
+        budget: seconds that all of it may take, from when this object is made: copies, endurance and what is read of
+            the study are inside. Where that is too short, the recipes that promise most are finished, told by how
+            they do on pieces of the traces, on fewer copies, and it is tried of fewer whether they last.
         energy_table: energy of an access by SRAM size, in place of the default one.
     """
 
@@ -76,6 +77,7 @@ class Options:
     tolerance: float | None = None
     budget: float | None = None
     energy_table: EnergyTable | None = None
+    begun: float = field(default_factory=lambda: time.perf_counter(), init=False, compare=False)
 
     def __post_init__(self) -> None:
         for key in self.keys:
@@ -135,7 +137,7 @@ class Options:
         return self.strategy or valid[0]
 
     def effort_for(self, space: AnySpace) -> Effort:
-        """Which recipes are finished; the time of a budget begins now."""
+        """Which recipes are finished; the time of a budget began when this object was made."""
         if self.complete or (self._falling and self.budget is None):
             return COMPLETE
         if isinstance(space, WideSpace):
@@ -144,5 +146,5 @@ class Options:
                     "not of a search, which ends after so many recipes; give a limit", parameter=self._hurry
                 )
             return COMPLETE
-        until = None if self.budget is None else time.perf_counter() + self.budget
+        until = None if self.budget is None else self.begun + self.budget
         return Effort(complete=False, tolerance=self.tolerance, until=until)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Literal
 
-from heapwright.decide.picks import design
 from heapwright.decide.study import Study
 from heapwright.explore.giving_up import Known, Rivals
 from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
@@ -25,7 +24,7 @@ from heapwright.studies.tables import Role
 
 _BATCH_RESULTS = 10_000
 _BATCH_SECONDS = 2.0
-_NOT_BEGUN = SoFar(*[0] * len(fields(SoFar)))
+NOT_BEGUN = SoFar(*[0] * len(fields(SoFar)))
 _RECENT = 16
 """Of each design so many replays tell what the next will cost."""
 
@@ -34,9 +33,10 @@ _RECENT = 16
 class Progress:
     """How far an exploration is: replays stored or given up by all runs, those there are, this run's count and time.
 
-    ``seconds_left``: for the rest, by what recipes of the same designs cost; None before the first. ``tolerance``: how
-    near the front of all recipes this one will come; None while that is open, and where all are finished. Of ``timing``
-    each heap counts once where it is compiled, and once on each trace; of ``endurance`` once on each trace.
+    ``seconds_left``: for the rest, by what recipes of the same designs cost, and within a budget for what comes after
+    it, too; None before the first. ``tolerance``: how near the front of all recipes this one will come; None while that
+    is open, and where all are finished. Of ``timing`` each heap counts once where it is compiled, and once on each
+    trace; of ``endurance`` once on each trace.
     """
 
     what: Literal["exploring", "copies", "held out", "endurance", "timing"]
@@ -65,6 +65,11 @@ class Costs:
         """Take note of what one took."""
         self._of.setdefault(design, deque(maxlen=_RECENT)).append(seconds)
         self._last.append(seconds)
+
+    def take_from_pieces(self, pieces: Costs, times: float) -> None:
+        """Take note of what replays of pieces took, each so many times as short as a whole one."""
+        for kind, seconds in pieces._of.items():
+            self.add(kind, sum(seconds) / len(seconds) * times)
 
     def of(self, design: Hashable) -> float | None:
         """What one will take; what any did where none of the design was measured, None before the first."""
@@ -199,12 +204,12 @@ class _Writer:
             Result(one.id, one.recipe, one.zoo_name, traces[at].name, metrics, one.ranked, found.machine)
             for at, metrics in found.metrics.items()
         ]
-        if not found.given_up:
+        if not found.given_up or self._role != "explored":
             return
         self._partial += [
             Partial(one.id, one.recipe, one.zoo_name, trace.name, int(known.floor[at]), so_far, one.ranked)
             for at, trace in enumerate(traces)
-            if not known.ended[at] and (so_far := known.so_far[at] or _NOT_BEGUN)
+            if not known.ended[at] and (so_far := known.so_far[at] or NOT_BEGUN)
         ]
 
     def write_when_due(self) -> None:
@@ -243,6 +248,8 @@ class Meter:
     until: float = inf
     what: Literal["endurance"] | None = None
     """What is tried, where it is no replay."""
+    after: float = 0.0
+    """Seconds that what comes after takes, about."""
     costs: Costs = field(default_factory=Costs)
     left: Counter[Hashable] = field(default_factory=Counter)
     """Replays still to be tried, by the design of their recipe."""
@@ -266,27 +273,27 @@ class Meter:
         return (self.costs.of_all(self._replays(candidates)) or 0.0) / self.crew.jobs
 
     def _replays(self, candidates: Iterable[Candidate]) -> Counter[Hashable]:
-        counted = Counter(design(one.recipe) for one in candidates)
+        counted = Counter(one.design for one in candidates)
         return Counter({kind: count * self.traces for kind, count in counted.items()})
 
     def pass_over(self, one: Candidate, replays: int) -> None:
         """Count replays of a recipe that are stored."""
-        self.left[design(one.recipe)] -= replays
+        self.left[one.design] -= replays
         self.finished += replays
 
     def for_pieces(self) -> Meter:
         """One that tells the same while recipes are only tried on pieces of their traces."""
-        known = (self.finished, self.tolerance, self.until)
+        known = (self.finished, self.tolerance, self.until, None, self.after)
         return _Unmoved(self.callback, self.role, self.recipes, self.traces, self.crew, *known)
 
     def seconds_of_task(self, task: Task) -> float | None:
         """What a task will take; None before any was measured."""
-        each = self.costs.of(design(task.one.recipe))
+        each = self.costs.of(task.one.design)
         return None if each is None else each * task.replays
 
     def count(self, one: Candidate, found: Found) -> None:
         """Count what was tried, given up or not."""
-        kind = design(one.recipe)
+        kind = one.design
         self.left[kind] -= found.begun
         self.costs.add(kind, found.seconds / found.begun)
         self._move(found.begun)
@@ -297,11 +304,11 @@ class Meter:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds for the rest; to the end of the time at most."""
+        """Seconds for the rest, and for what comes after; to the end of the time at most."""
         seconds = self.costs.of_all(self.left)
         if seconds is None:
             return None
-        return min(seconds / self.crew.jobs, max(self.until - time.perf_counter(), 0.0))
+        return self.after + min(seconds / self.crew.jobs, max(self.until - time.perf_counter(), 0.0))
 
     def report_when_due(self) -> None:
         """Report about ten times a second."""

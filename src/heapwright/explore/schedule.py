@@ -1,15 +1,15 @@
 """The schedule: which recipes are finished, which are given up, and in what order, so that the front comes in time.
 
 Where there is no time for all, halving tells which promise most, by short pieces of the traces, then by longer ones for
-those in front: Jamieson and Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization"
-(AISTATS 2016), with a front in place of one best; a recipe is as far from it as `heapwright.decide.pareto.distances`
-says.
+those in front; where there is none even for the zoo, it is tried on pieces as all others are. Jamieson and Talwalkar,
+"Non-stochastic best arm identification and hyperparameter optimization" (AISTATS 2016), with a front in place of one
+best; a recipe is as far from it as `heapwright.decide.pareto.distances` says.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.decide import pareto
-from heapwright.decide.picks import NEAR, design
+from heapwright.decide.picks import BLIND, NEAR, RIVALS
+from heapwright.explore.budget import Shares, in_bisecting_order
 from heapwright.explore.giving_up import on_device
 from heapwright.explore.runner import Meter, Runner, Trials
 from heapwright.explore.trial import Candidate, Patience
@@ -65,15 +66,17 @@ class Exploring:
         self,
         chosen: Sequence[Candidate],
         effort: Effort,
-        groups: Sequence[Collection[str]] = (),
+        groups: Callable[[], Sequence[Collection[str]]] = lambda: (),
         early: Collection[str] = (),
         *,
         ranked: bool,
+        shares: Shares,
     ) -> None:
         """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
 
-        ``groups``: ids of recipes whose own fronts are found as well, while there is time. ``early``: ids of those
-        that are finished after the zoo. ``ranked`` says whether the chosen are all of the space.
+        ``groups`` tells the ids of recipes whose own fronts are found as well, while there is time; those of ``early``
+        are finished after the zoo. ``ranked`` says whether the chosen are all of the space, ``shares`` how much of the
+        time there is.
         """
         study = self.runner.study
         before = study.meta.get("tolerance")
@@ -85,10 +88,25 @@ class Exploring:
             meter.expect(left)
             self.runner.run(left, self.trials, meter)
             return
-        meter.until = inf if effort.until is None else effort.until
         tolerance = before if effort.tolerance is None else effort.tolerance
-        rest = self._finish([one for one in left if one.zoo_name], left, meter)
-        rest = self._finish([one for one in rest if one.id in early], rest, meter)
+        zoo = [one for one in left if one.zoo_name]
+        _keep(shares, meter)
+        hurried = meter.until < inf and self._is_hurried(zoo, meter)
+        if hurried:
+            end, now = meter.until, time.perf_counter()
+            meter.until = now + ROOM * (end - now)
+            zoo = sorted(zoo, key=lambda one: meter.costs.of(one.design) or 0.0)
+            rest = self._finish([one for one in zoo if one.zoo_name in _KNOWN], left, meter)
+        else:
+            rest = self._finish(zoo, left, meter)
+            rest = self._finish([one for one in rest if one.id in early], rest, meter)
+        shares.each = meter.seconds_of(zoo) * meter.crew.jobs / max(len(zoo), 1)
+        _keep(shares, meter)
+        if hurried and self.trials.objectives:
+            meter.tolerance = TOLERANCE if tolerance is None else tolerance
+            self._compete(chosen, rest, meter, hurried=True)
+            study.set_tolerance(None)
+            return
         if tolerance is None and self._ends_soon(rest, meter, _SURELY * COMPLETE_SECONDS):
             rest = self._finish(_spread(rest), rest, meter)
         if not self.trials.objectives or (tolerance is None and self._ends_soon(rest, meter, COMPLETE_SECONDS)):
@@ -97,12 +115,28 @@ class Exploring:
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
         settled = self._compete(chosen, rest, meter)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
-        for group in groups:
+        for group in groups() if time.perf_counter() < meter.until else ():
             own = [one for one in chosen if one.id in group]
             left = [one for one in own if self._is_left(one)]
             if left and time.perf_counter() < meter.until:
                 meter.finished -= sum(map(self._replays_left, left))
                 self._compete(own, left, meter)
+
+    def _is_hurried(self, zoo: Sequence[Candidate], meter: Meter) -> bool:
+        """Whether the zoo alone would take much of the time, as pieces of the traces tell; takes note of its costs."""
+        share = SHARES[0]
+        pieces = [int(share * len(trace)) for trace in self.trials.traces]
+        if min(pieces) < LEAST_PIECE or not zoo:
+            return False
+        counted = meter.for_pieces()
+        counted.expect(zoo)
+        patience = Patience(self.runner.interrupt, until=meter.until, pieces=pieces)
+        self.runner.run(zoo, self.trials, counted, patience)
+        needed = counted.seconds_of(zoo) / share
+        if needed <= ROOM * (meter.until - time.perf_counter()):
+            return False
+        meter.costs.take_from_pieces(counted.costs, 1 / share)
+        return True
 
     def _finish(self, some: Sequence[Candidate], left: Sequence[Candidate], meter: Meter) -> list[Candidate]:
         """Finish some of what is left while there is time; what is left then."""
@@ -125,12 +159,17 @@ class Exploring:
     def _replays_left(self, one: Candidate) -> int:
         return int((~self.trials.known(one.id).ended).sum())
 
-    def _compete(self, chosen: Sequence[Candidate], rest: list[Candidate], meter: Meter) -> bool:
-        """Finish what can come on the front, give up the others; whether nothing was left for want of time."""
+    def _compete(
+        self, chosen: Sequence[Candidate], rest: list[Candidate], meter: Meter, *, hurried: bool = False
+    ) -> bool:
+        """Finish what can come on the front, give up the others; whether nothing was left for want of time.
+
+        ``hurried``: where there is no time for one of each design.
+        """
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
         patience = Patience(self.runner.interrupt, rivals, until=meter.until)
-        spread = _spread([one for one in rest if not self._is_settled(one)])
+        spread = [] if hurried else _spread([one for one in rest if not self._is_settled(one)])
         meter.expect(spread)
         self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))
         tried = {one.id for one in spread}
@@ -138,10 +177,10 @@ class Exploring:
             if self._is_settled(one) and one.id not in tried:
                 meter.finished += self._replays_left(one)
         rest = [one for one in rest if self._is_left(one) and not self._is_settled(one)]
-        if meter.until < inf and meter.seconds_of(rest) > meter.until - time.perf_counter():
+        if hurried or meter.seconds_of(rest) > meter.until - time.perf_counter():
             rest = by_promise(self.runner, self.trials, rest, meter, patience)
         else:
-            rest.sort(key=lambda one: meter.costs.of(design(one.recipe)) or 0.0)
+            rest.sort(key=lambda one: meter.costs.of(one.design) or 0.0)
         for turn in range(_ROUNDS + 1):
             meter.expect(rest)
             final = Patience(self.runner.interrupt, until=meter.until)
@@ -158,13 +197,26 @@ class Exploring:
         return bar is not None and bar.settles(self.trials.known(one.id))
 
 
+_KNOWN = {*BLIND, *RIVALS}
+"""Heaps of the zoo that are finished first where there is no time for all: what a pick has to beat."""
+
+
+def _keep(shares: Shares, meter: Meter) -> None:
+    """Let exploring end in time for what comes after."""
+    meter.until = shares.exploring_until
+    meter.after = 0.0 if meter.until == inf else shares.until - meter.until
+
+
 def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
     """One recipe of each design."""
-    return list({design(one.recipe): one for one in reversed(candidates)}.values())
+    return list({one.design: one for one in reversed(candidates)}.values())
 
 
-SHARES = (1 / 16, 1 / 4)
+SHARES = (1 / 64, 1 / 16)
 """How much of each trace the pieces have."""
+
+LEAST_PIECE = 4096
+"""A shorter piece tells too little of a trace."""
 
 ROOM = 1 / 4
 """Share of the time left that a round of pieces may take."""
@@ -175,20 +227,37 @@ def by_promise(
 ) -> list[Candidate]:
     """The candidates, those that promise most first; some of them are replayed on pieces of the traces to know.
 
-    As many are as the time of ``patience`` has room for; the others come last.
+    As many are as the time of ``patience`` has room for; the others come last, by the design of those that were.
     """
-    ordered = list(candidates)
+    if max(map(len, trials.traces)) < LEAST_PIECE:
+        return list(candidates)
     forecast = Forecast(trials)
-    for share in SHARES:
-        pieces = [int(share * len(trace)) for trace in trials.traces]
-        asked = ordered[: _room(ordered, meter, patience, share)]
+
+    def try_on(share: float, some: Sequence[Candidate]) -> list[Candidate]:
+        pieces = [max(int(share * len(trace)), min(LEAST_PIECE, len(trace) // 4)) for trace in trials.traces]
+        asked = some[: _room(some, meter, patience, share)]
         counted = meter.for_pieces()
         counted.expect(asked)
         runner.run(asked, trials, counted, replace(patience, pieces=pieces))
-        told = [one for one in asked if forecast.knows(one)]
-        others = [one for one in ordered if not forecast.knows(one)]
-        ordered = [told[at] for at in np.argsort(forecast.distances(told), kind="stable")] + others
-    return ordered
+        return _in_order(candidates, forecast)
+
+    ordered = try_on(SHARES[0], _spread(candidates))
+    ordered = try_on(SHARES[0], [one for one in ordered if not forecast.knows(one)])
+    return try_on(SHARES[1], ordered)
+
+
+def _in_order(candidates: Sequence[Candidate], forecast: Forecast) -> list[Candidate]:
+    """Those that are known by what they promise, both ends of the front first; others by the best of their design."""
+    told = [one for one in candidates if forecast.knows(one)]
+    distance = forecast.distances(told)
+    best: dict[Hashable, float] = {}
+    for one, far in zip(told, distance, strict=True):
+        best[one.design] = min(far, best.get(one.design, inf))
+    nearest = [told[at] for at in np.argsort(distance, kind="stable")]
+    front = int((distance <= 0).sum())
+    nearest[:front] = [nearest[at] for at in in_bisecting_order(front)]
+    others = [one for one in candidates if not forecast.knows(one)]
+    return nearest + sorted(others, key=lambda one: best.get(one.design, inf))
 
 
 def _room(candidates: Sequence[Candidate], meter: Meter, patience: Patience, share: float) -> int:

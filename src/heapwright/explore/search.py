@@ -10,22 +10,24 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.decide.picks import BLIND, RIVALS, design, shortlist
+from heapwright.decide.picks import BLIND, PICKS, RIVALS, shortlist
 from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
+from heapwright.explore.budget import MADE_A_CALL, Shares
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
-from heapwright.explore.schedule import Exploring
+from heapwright.explore.schedule import Effort, Exploring
 from heapwright.explore.space import WideSpace
 from heapwright.explore.taught import first_of
-from heapwright.explore.trial import Candidate, Trier
+from heapwright.explore.trial import Candidate, Patience, Trier
 from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
 from heapwright.files.errors import HeapwrightError, ParameterError
@@ -50,6 +52,7 @@ class Exploration:
     resumed exploration repeats nothing that is stored. ``complete`` says whether these are all recipes of the space;
     ``tolerance`` how much more than their front this one needs at most, as a share, which is 0 for the same front, and
     None where recipes are left that nobody knows enough of. ``given_up`` counts those begun and not finished.
+    ``short`` tells in words what there was no time for within a budget.
     """
 
     study: Path
@@ -60,6 +63,7 @@ class Exploration:
     tolerance: float | None
     given_up: int
     front: list[str]
+    short: list[str] = field(default_factory=list)
 
 
 def explore(
@@ -104,30 +108,33 @@ def explore(
         measure = replay_for(keys, table)
         trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
         exploring = Exploring(runner, Trials(study, trier, "explored"))
-        groups, early = _trusted(chosen), frozenset(first[:EARLY])
-        exploring.run(chosen, effort, groups, early, ranked=len(chosen) == len(candidates))
+        shares, early = _shares(effort, options, traces, held_out, crew.jobs), frozenset(first[:EARLY])
+        exploring.run(
+            chosen, effort, lambda: _trusted(chosen), early, ranked=len(chosen) == len(candidates), shares=shares
+        )
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
             sought = partial(_try, runner, Trials(study, Trier(traces, measure), "explored"), meter)
             seek(study, space, sought, strategy=strategy, limit=most, seed=options.seed, earlier=earlier)
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
-        designs = {id: design(candidate.recipe) for id, candidate in candidates.items()}
-        near = [
-            study.combined.ids[row] for row in shortlist(study.combined, keys, designs, _trusted(candidates.values()))
-        ]
+        designs = {id: candidate.design for id, candidate in candidates.items()}
+        finished = [candidates[id] for id in study.combined.ids if id in candidates]
+        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs, _trusted(finished))]
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         rivals = [tried[name] for name in (*RIVALS, *BLIND) if name in tried]
-        elsewhere = _Elsewhere(runner, replay_for((), table))
-        on_copies = [candidates[id] for id in dict.fromkeys(near + rivals)]
+        elsewhere = _Elsewhere(runner, replay_for((), table), shares)
+        shares.end_exploring()
+        first = [study.pick(how).id for how in PICKS] if near and effort.until is not None else []
+        on_copies = [candidates[id] for id in dict.fromkeys([*first, *near, *rivals])]
         elsewhere.on_copies(on_copies, traces, options.copies, options.seed)
         if held_out:
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
             apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
             elsewhere.on(apart, held_out, "held out", measure)
         if options.endurance:
-            try_what_may_ship(runner, candidates, near, tried, traces)
-        if TIME in keys and options.dask is None and runner.evaluated:
+            try_what_may_ship(runner, candidates, near, tried, traces, shares)
+        if TIME in keys and options.dask is None and runner.evaluated and time.perf_counter() < shares.until:
             _time_again(runner, [candidates[id] for id in near], traces, held_out, options)
         return Exploration(
             study.path,
@@ -138,6 +145,7 @@ def explore(
             study.tolerance,
             study.given_up,
             [member.id for member in study.front()],
+            shares.short,
         )
 
 
@@ -161,6 +169,14 @@ def _time_again(
     time_in_turn(runner.study, candidates, told, count, runner.interrupt, runner.progress)
 
 
+def _shares(effort: Effort, options: Options, traces: Sequence[Trace], held_out: Sequence[Trace], jobs: int) -> Shares:
+    """How the time of a budget is shared out."""
+    calls, apart = sum(map(len, traces)), sum(map(len, held_out))
+    replays = options.copies + apart / max(calls, 1)
+    until = inf if effort.until is None else effort.until
+    return Shares(until, options.copies * calls, replays, options.endurance, jobs)
+
+
 def _check_names(traces: Sequence[Trace]) -> None:
     if not traces:
         raise HeapwrightError("explore: no trace given; heapwright record makes one")
@@ -175,10 +191,12 @@ def _candidates(space: AnySpace) -> dict[str, Candidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
     for recipe in space.recipes():
-        named = space.zoo.get(recipe.hash)
-        found[recipe.hash] = Candidate(recipe.hash, named or recipe, named.name if named else None)
+        id = recipe.hash  # each time it is asked for it is made anew
+        named = space.zoo.get(id)
+        found[id] = Candidate(id, named or recipe, named.name if named else None)
     for recipe in space.beside:
-        found[recipe.hash] = Candidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
+        id = recipe.hash
+        found[id] = Candidate(id, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return found
 
 
@@ -248,20 +266,60 @@ class _Elsewhere:
 
     runner: Runner
     plain_replay: Replay
+    shares: Shares
 
     def on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], role: Role, replay: Replay) -> None:
         """Replay every candidate on every trace but for the pairs that the study has, and store the results."""
         self._on(candidates, traces, replay, self._meter(role, candidates, len(traces)))
+        if self.shares.until < inf:
+            done = self._ended(candidates, list(map(TraceInfo.of, traces)), role)
+            self.shares.tell("held out, recipes", done, len(candidates))
 
     def on_copies(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
-        """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay."""
+        """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay.
+
+        Within a budget on as many as there is time for: each is of all traces, and all candidates are tried on it.
+        """
+        if self.shares.until < inf:
+            self._in_time(candidates, traces, count, seed)
+            return
         self.runner.study.set_apart([TraceInfo.of(copy) for copy in _copies_of(traces, count, seed)], "copy")
         meter = self._meter("copy", candidates, len(traces) * count)
         for copy in _copies_of(traces, count, seed):
             self._on(candidates, [copy], self.plain_replay, meter)
 
+    def _in_time(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
+        """On one copy of each trace after the other, while there is time for another."""
+        study = self.runner.study
+        making = [each_copy(trace, count, seed=seed) for trace in traces if count]
+        before, made = study.traces("copy"), list[TraceInfo]()
+        seconds = sum(map(len, traces)) * MADE_A_CALL
+        for _ in range(count):
+            begun, replays = time.perf_counter(), self.shares.each * len(candidates) / self.shares.jobs
+            if begun + seconds + (0 if before else replays) > self.shares.apart_until:
+                break
+            turn: list[TraceInfo] = []
+            for copy in map(next, making):
+                turn.append(TraceInfo.of(copy))
+                kept = dict.fromkeys([*made, *turn, *before])
+                study.set_apart(list(kept), "copy")
+                self._on(candidates, [copy], self.plain_replay, self._meter("copy", candidates, 1))
+            if self._ended(candidates, turn, "copy") != len(candidates):
+                break
+            made += turn
+            seconds = max(time.perf_counter() - begun - replays, 0.0)
+        study.set_apart(made, "copy")
+        self.shares.tell("copies", len(made) // len(traces), count)
+
+    def _ended(self, candidates: Sequence[Candidate], traces: Sequence[TraceInfo], role: Role) -> int:
+        """How many of the candidates have ended on all of these traces."""
+        finished = self.runner.study.finished(role)
+        return sum(all((one.id, trace.name) in finished for trace in traces) for one in candidates)
+
     def _meter(self, role: Role, candidates: Sequence[Candidate], traces: int) -> Meter:
-        meter = Meter(self.runner.progress, role, len(candidates), traces, self.runner.crew)
+        until = self.shares.apart_until
+        after = self.shares.lasting if until < inf else 0.0
+        meter = Meter(self.runner.progress, role, len(candidates), traces, self.runner.crew, until=until, after=after)
         meter.expect(candidates)
         return meter
 
@@ -269,4 +327,4 @@ class _Elsewhere:
         trials = Trials(self.runner.study, Trier(traces, replay), meter.role)
         for one in candidates:
             meter.pass_over(one, int(trials.known(one.id).ended.sum()))
-        self.runner.run(candidates, trials, meter)
+        self.runner.run(candidates, trials, meter, Patience(self.runner.interrupt, until=meter.until))

@@ -7,11 +7,13 @@ the recipe, and writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
+from heapwright.decide.picks import design
 from heapwright.explore.equivalent import KEPT, Alikes
 from heapwright.explore.giving_up import Known, Rivals
 from heapwright.measure.host.machine import machine
@@ -33,6 +35,11 @@ class Candidate:
     recipe: Recipe
     zoo_name: str | None
     ranked: bool = True
+
+    @cached_property
+    def design(self) -> Hashable:
+        """As `heapwright.decide.picks.design` says; it is asked for a dozen times."""
+        return design(self.recipe)
 
 
 class Flag(Protocol):

@@ -7,16 +7,17 @@ also tells the smallest arena. The native calls release the GIL: threads replay 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.energy import with_energy
-from heapwright.replay.engine import Margins, Watch, control_bytes, margins_of, run
+from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch, control_bytes, margins_of, run
 from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
-from heapwright.replay.smallest import fit_from, footprint
+from heapwright.replay.smallest import fit_from, footprint_where, high_water_mark, server
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -77,11 +78,36 @@ def replay_with_margins(trace: Trace, recipe: Recipe, *, fit: bool = False, watc
 def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: bool, watch: Watch | None) -> Replayed:
     struct = policy_struct(recipe)
     found, arena_bytes = run(trace, recipe, struct, arena, check, watch)
-    needed = footprint(trace, recipe, struct, found, arena_bytes)
+    needed = footprint_where(_watched(trace, recipe, struct, found, watch), recipe, struct, found, arena_bytes)
     metrics = _metrics(trace, recipe, struct, found, needed, arena_bytes if arena is not None else None)
     if fit:
         metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, found, None)
     return Replayed(metrics, margins_of(found))
+
+
+def _watched(trace: Trace, recipe: Recipe, struct: Any, found: Any, watch: Watch | None) -> Callable[[int], bool]:
+    """Whether an arena serves the trace, where a run found this; ``watch`` is asked before each try, too."""
+    serves = server(trace, recipe, struct)
+    if watch is None:
+        return serves
+
+    def asked(size: int) -> bool:
+        so_far = SoFar(
+            calls=len(trace),
+            footprint_bytes=high_water_mark(struct, found),
+            accesses=int(found.reads + found.writes),
+            reads=int(found.reads),
+            writes=int(found.writes),
+            moved_bytes=int(found.moved),
+            accesses_malloc_max=int(found.malloc_max),
+            accesses_realloc_max=int(found.realloc_max),
+            accesses_free_max=int(found.free_max),
+        )
+        if not watch(so_far):
+            raise GivenUpError(so_far, margins_of(found))
+        return serves(size)
+
+    return asked
 
 
 def _metrics(trace: Trace, recipe: Recipe, struct: Any, found: Any, needed: int, arena: int | None) -> dict[str, Value]:

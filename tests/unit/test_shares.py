@@ -1,0 +1,107 @@
+"""The time of a budget: how it is shared out, and what is told of what did not fit."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+
+import pytest
+from exploring import explore
+
+from heapwright.decide.study import Study
+from heapwright.explore import budget, endurance, options, runner, schedule, search, trial
+from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
+from heapwright.explore.space import Space
+from heapwright.recipes.zoo.catalogue import load
+from heapwright.replay.engine import GivenUpError
+from heapwright.replay.replay import replay
+from heapwright.traces.cut import cut
+from heapwright.traces.streams import Stream
+from heapwright.traces.trace import Trace
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+class Clock:
+    """It goes on by so much each time that somebody looks at it."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        self.seconds, self.step = 0.0, step
+
+    def perf_counter(self) -> float:
+        self.seconds += self.step
+        return self.seconds
+
+
+def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(budget, "time", clock)
+    shares = Shares(100.0, calls=6000, replays=6, endured=True, jobs=2)
+    assert shares.lasting_until == 100 - 100 * TELLING
+    assert (shares.apart, shares.lasting) == (100 * COPIES, budget.ENDURED / 2)
+    shares.each = 0.001
+    assert 0 < shares.apart < 1
+    shares.each = 100 * COPIES * 2 / budget.FEWEST  # as long as all that may be kept, on one copy of few recipes
+    assert shares.apart == 0
+    shares.each = 0.001
+    assert shares.exploring_until == shares.lasting_until - shares.lasting - shares.apart
+    assert Shares(4.0, endured=True).lasting == 4 * ENDURANCE
+    clock.seconds = 99.0  # exploring took longer than it was to
+    shares.end_exploring()
+    assert shares.apart_until == 99  # and nothing is left
+    without = Shares()
+    without.end_exploring()
+    assert (without.exploring_until, without.apart_until, without.lasting_until) == (inf, inf, inf)
+
+
+def test_only_what_was_cut_short_is_told() -> None:
+    shares = Shares()
+    shares.tell("copies", 6, 6)
+    shares.tell("copies", 2, 6)
+    assert shares.short == ["copies: 2 of 6 in the time"]
+
+
+@pytest.mark.parametrize(("count", "order"), [(0, []), (1, [0]), (2, [0, 1]), (5, [0, 4, 2, 1, 3])])
+def test_a_front_is_gone_through_from_both_ends(count: int, order: list[int]) -> None:
+    assert in_bisecting_order(count) == order
+    assert sorted(in_bisecting_order(10 * count + 3)) == list(range(10 * count + 3))
+
+
+def test_a_search_for_a_footprint_is_given_up_as_a_replay_is() -> None:
+    trace = cut(Stream.of(Trace.read(EXAMPLES / "mosquitto_broker.parquet")), first=6000).trace()
+    seen: list[int] = []
+
+    def watch(calls: int) -> bool:
+        seen.append(calls)
+        return calls < len(trace)
+
+    with pytest.raises(GivenUpError) as given_up:
+        replay(trace, load("tlsf"), watch=lambda so_far: watch(so_far.calls))
+    assert given_up.value.so_far.calls == seen[-1] == len(trace)
+    whole = replay(trace, load("tlsf"))
+    assert given_up.value.so_far.accesses == whole["accesses"]
+    assert given_up.value.so_far.footprint_bytes <= int(whole["footprint_bytes"] or 0)
+
+
+def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept of copies was tried by all that may be picked, and is what would be without a budget."""
+    trace = cut(Stream.of(Trace.read(EXAMPLES / "mosquitto_broker.parquet")), first=1500).trace()
+    space = Space([], align=8)
+    clock = Clock(1.0)
+    for module in (options, runner, trial, schedule, search, budget, endurance):
+        monkeypatch.setattr(module, "time", clock)
+    done = explore([trace], space, study_path=tmp_path / "short", endurance=False, budget=2200, jobs=1)
+    monkeypatch.undo()
+    explore([trace], space, study_path=tmp_path / "whole", endurance=False)
+    with Study.open(tmp_path / "short") as short, Study.open(tmp_path / "whole") as whole:
+        made, every = short.traces("copy"), whole.traces("copy")
+        assert 0 < len(made) < 6 and set(made) < set(every)
+        assert done.short == [f"copies: {len(made)} of 6 in the time"]
+        told = {(id, name): found for id, name, found in whole.measured_on("copy", ["footprint_bytes", "accesses"])}
+        kept = {(id, name): found for id, name, found in short.measured_on("copy", ["footprint_bytes", "accesses"])}
+        on_each = [{id for id, name in kept if name == copy.name} for copy in made]
+        assert len(on_each[0]) > 10 and all(ids == on_each[0] for ids in on_each)
+        assert len(kept) == len(made) * len(on_each[0])
+        assert kept == {pair: told[pair] for pair in kept}
