@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.api.explorations import (
     Study,
+    compare_studies,
     explore,
     explore_with,
     extend_study,
@@ -46,6 +47,7 @@ from heapwright.api.shipping import (
     measure_front,
     platforms,
     prove,
+    pull_request,
     report,
     reproduce,
 )
@@ -134,6 +136,7 @@ __all__ = [
     "attack",
     "births_and_deaths",
     "check",
+    "compare_studies",
     "convert_log",
     "copies",
     "copy_kinds",
@@ -178,6 +181,7 @@ __all__ = [
     "pools",
     "profile",
     "prove",
+    "pull_request",
     "read_recipe",
     "read_trace",
     "recipe_of",

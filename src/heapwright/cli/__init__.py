@@ -30,14 +30,14 @@ COMMANDS = {
     "check": "Say whether a heap still fits today's build, for a build server.",
     "endure": "Try whether a heap lasts: loops at constant live bytes.",
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
-    "study": "Merge studies, extend one by traces, query or export it, or make its numbers again.",
+    "study": "Merge studies, extend one, tell two apart, query or export one, or make its numbers again.",
     "pareto": "Print the Pareto-optimal recipes of a study.",
     "generate": "Write a heap as C for firmware.",
     "platforms": "List what a heap can be generated for, or print the page of one.",
     "prove": "Prove what holds after any few calls of a generated heap.",
     "attack": "Commit faults on a heap, and count which it notices, and when.",
     "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
-    "report": "Write one HTML page that shows a study or a trace.",
+    "report": "Write one HTML page that shows a study or a trace, or Markdown for a pull request.",
     "reproduce": "Print the source papers' tables and figures beside our own.",
 }
 
